@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# gemmery_compile_options: how our own code is compiled. Warnings become errors in our presets (CMAKE_COMPILE_WARNING_AS_ERROR).
+
+add_library(gemmery_compile_options INTERFACE)
+target_compile_features(gemmery_compile_options INTERFACE cxx_std_20)
+target_compile_options(gemmery_compile_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+
+if(GEMMERY_SANITIZE)
+  target_compile_options(gemmery_compile_options INTERFACE
+    -fsanitize=${GEMMERY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(gemmery_compile_options INTERFACE -fsanitize=${GEMMERY_SANITIZE})
+endif()

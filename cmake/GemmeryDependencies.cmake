@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third-party packages, all from the distribution: installed in the system, or unpacked by tools/setup.sh under .deps/.
+# The library uses header-only ones in its .cpp files only, so nothing here reaches a user of the installed library.
+
+if(EXISTS "${PROJECT_SOURCE_DIR}/.deps/root/usr")
+  list(APPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/.deps/root/usr")
+endif()
+
+# gemmery_add_header_only(TARGET HEADER PACKAGE): an INTERFACE target for a package that is nothing but headers.
+function(gemmery_add_header_only TARGET HEADER PACKAGE)
+  find_path(${TARGET}_INCLUDE_DIR "${HEADER}")
+  mark_as_advanced(${TARGET}_INCLUDE_DIR)
+  if(NOT ${TARGET}_INCLUDE_DIR)
+    message(FATAL_ERROR "${HEADER} not found. Run tools/setup.sh, or install the package ${PACKAGE}.")
+  endif()
+  add_library(${TARGET} INTERFACE)
+  target_include_directories(${TARGET} SYSTEM INTERFACE "${${TARGET}_INCLUDE_DIR}")
+endfunction()
+
+gemmery_add_header_only(gemmery_fmt fmt/core.h libfmt-dev)
+target_compile_definitions(gemmery_fmt INTERFACE FMT_HEADER_ONLY)
+gemmery_add_header_only(gemmery_xxhash xxhash.h libxxhash-dev)
+gemmery_add_header_only(gemmery_json nlohmann/json.hpp nlohmann-json3-dev)
+if(GEMMERY_BUILD_CLI)
+  gemmery_add_header_only(gemmery_cli11 CLI/CLI.hpp libcli11-dev)
+endif()
+
+add_library(gemmery_headers_of_others INTERFACE)
+target_link_libraries(gemmery_headers_of_others INTERFACE gemmery_fmt gemmery_xxhash gemmery_json)
+
+find_package(Threads REQUIRED)
+if(GEMMERY_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(GEMMERY_BUILD_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
