@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine offers: which libraries were found, where, in which version, and what each enables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gemmery/export.hpp>
+
+namespace gemmery {
+
+struct LibraryFinding {
+  std::string name;      // "NVRTC"
+  bool found = false;
+  std::string path;      // absolute; empty where not found
+  std::string version;
+  std::string enables;   // "compiling kernels from source"
+  std::string searched;  // where it was looked for, when it was not found
+};
+
+struct DoctorReport {
+  std::string gemmery_version;
+  std::string cpu;  // model and instruction sets that kernels use
+  std::vector<LibraryFinding> libraries;
+  std::vector<std::string> gpus;  // one line each; empty without a driver
+};
+
+// Never throws for what is missing: that is what it reports.
+GEMMERY_API DoctorReport doctor();
+GEMMERY_API std::string to_string(const DoctorReport& report);
+
+}  // namespace gemmery

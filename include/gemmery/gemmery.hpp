@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that a user may include.
+#pragma once
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/buffer.hpp>
+#include <gemmery/device.hpp>
+#include <gemmery/discovery.hpp>
+#include <gemmery/dlpack.hpp>
+#include <gemmery/doctor.hpp>
+#include <gemmery/dtype.hpp>
+#include <gemmery/epilogue.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/export.hpp>
+#include <gemmery/family.hpp>
+#include <gemmery/kernel.hpp>
+#include <gemmery/log.hpp>
+#include <gemmery/measure.hpp>
+#include <gemmery/problem.hpp>
+#include <gemmery/status.hpp>
+#include <gemmery/stream.hpp>
+#include <gemmery/target.hpp>
+#include <gemmery/tensor.hpp>
+#include <gemmery/verify.hpp>
+#include <gemmery/version.hpp>

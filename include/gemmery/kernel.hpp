@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel: one thing that can run problems. A small value; names and metadata are built when asked for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/device.hpp>
+#include <gemmery/export.hpp>
+#include <gemmery/problem.hpp>
+#include <gemmery/status.hpp>
+#include <gemmery/stream.hpp>
+#include <gemmery/target.hpp>
+
+namespace gemmery {
+
+class Family;
+class Artifact;
+class PreparedLaunch;
+
+// Which layouts of an operand a kernel takes.
+enum class LayoutRule : std::uint8_t { row, column, any };
+GEMMERY_API std::string_view name(LayoutRule rule) noexcept;
+
+// What a kernel asks of one operand.
+struct OperandRule {
+  DType dtype = DType::float32;
+  LayoutRule layout = LayoutRule::any;
+  std::uint8_t alignment = 1;  // bytes that the problem's alignment must be a multiple of
+
+  friend bool operator==(const OperandRule&, const OperandRule&) = default;
+};
+
+// What a kernel asks of a problem's operands.
+struct OperandRules {
+  OperandRule a, b, c, out;  // c counts only where has_c
+  DType accumulator = DType::float32;
+  Math math = Math::native;
+  bool has_c = false;
+
+  friend bool operator==(const OperandRules&, const OperandRules&) = default;
+};
+
+// A family's own description of one of its designs: a trivially copyable struct of at most 24 bytes, kept as bytes.
+class DesignBytes {
+ public:
+  static constexpr std::size_t capacity = 24;
+
+  template <class Design>
+  static DesignBytes of(const Design& design) noexcept {
+    static_assert(std::is_trivially_copyable_v<Design> && sizeof(Design) <= capacity);
+    DesignBytes result;
+    std::memcpy(result.bytes_.data(), &design, sizeof design);
+    return result;
+  }
+  template <class Design>
+  Design as() const noexcept {
+    static_assert(std::is_trivially_copyable_v<Design> && sizeof(Design) <= capacity);
+    Design design;
+    std::memcpy(&design, bytes_.data(), sizeof design);
+    return design;
+  }
+  friend bool operator==(const DesignBytes&, const DesignBytes&) = default;
+  const std::array<std::byte, capacity>& bytes() const noexcept { return bytes_; }
+
+ private:
+  std::array<std::byte, capacity> bytes_{};
+};
+
+// One named choice of a design: {"tile", "128x128x16"}.
+struct DesignField {
+  std::string name;
+  std::string value;
+  friend bool operator==(const DesignField&, const DesignField&) = default;
+};
+
+// What is to be known of a kernel before it runs.
+struct Metadata {
+  std::string kernel_name;   // stable, unique, versioned; `find_kernel` reads it back
+  std::string kernel_class;  // the family: "simt"
+  std::string provider;      // "templates"
+  std::vector<Target> supported_targets;
+  OperandRules operands;
+  DType epilogue_compute_type = DType::float32;
+  std::vector<DesignField> design;
+  std::string epilogue;       // its text
+  bool deterministic = true;  // equal inputs give equal bits
+
+  // The value of a design field; empty where the family has no such field.
+  std::string_view design_value(std::string_view field) const noexcept;
+};
+
+// Scratch memory that the caller lends for one launch, on the operands' device; aligned to 256 bytes.
+struct Workspace {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+// How to run. `stream` has no default: leaving it out does not compile.
+struct RunOptions {
+  const Artifact* artifact = nullptr;  // compiled earlier; without it the process-wide store of compiled kernels serves
+  Stream stream;
+  Workspace workspace = {};              // without it, stream-ordered memory from our pool where the kernel needs any
+  bool assume_supported = false;         // skip the check of `supports`; wrong use is undefined behaviour
+  int max_multiprocessors = 0;           // limits persistent grids; 0 = all
+};
+
+// What a compiler said of a kernel's code for one target.
+struct CodeResources {
+  int registers = 0;
+  int static_shared_bytes = 0;
+  int spill_store_bytes = 0;
+  int spill_load_bytes = 0;
+  int stack_bytes = 0;
+};
+
+// Copies freely (64 bytes); valid as long as the process. Equality means: the same source code is run.
+class GEMMERY_API Kernel {
+ public:
+  Kernel(const Family& family, const OperandRules& operands, const DesignBytes& design,
+         EpilogueId epilogue = default_epilogue) noexcept
+      : family_(&family), design_(design), operands_(operands), epilogue_(epilogue) {}
+
+  const Family& family() const noexcept { return *family_; }
+  const OperandRules& operands() const noexcept { return operands_; }
+  const DesignBytes& design() const noexcept { return design_; }
+  EpilogueId epilogue() const noexcept { return epilogue_; }
+  friend bool operator==(const Kernel&, const Kernel&) = default;
+
+  std::string name() const;
+  Metadata metadata() const;
+
+  // Whether `run` would serve these arguments, with the first reason why not.
+  Status supports(const GemmArguments& arguments) const;
+
+  // The same for a problem on a device that need not be here.
+  Status supports(const GemmProblem& problem, const DeviceInfo& device) const;
+
+  // Compiles for the device of the arguments, loads there and sets attributes, so that a later `run` may be captured into a
+  // graph. Compiling the same kernel twice, from any number of threads, builds it once. Throws Error: unsupported with the
+  // text of `supports`, compile with the compiler's log, unavailable without a compiler.
+  Artifact compile(const GemmArguments& arguments) const;
+
+  // Compiles for a named target; no device is needed. Throws like the other form.
+  Artifact compile(Target target) const;
+
+  // Bytes of scratch memory that `run` needs for these arguments.
+  std::size_t get_workspace_size(const GemmArguments& arguments) const;
+
+  // Puts the work on the stream and returns; nothing is synchronised. The current device and context stay as they are. On the
+  // CPU the work is done when it returns. Throws Error: unsupported with the text of `supports`, invalid_argument for a stream
+  // of another device or a workspace that is too small, launch for what the driver refuses. While the stream is being captured
+  // only launches happen: what is not compiled and loaded, or needs a workspace that was not passed, throws unsupported before
+  // any CUDA call, and the capture stays valid.
+  void run(const GemmArguments& arguments, const RunOptions& options) const;
+
+ private:
+  const Family* family_;
+  DesignBytes design_;
+  OperandRules operands_;
+  EpilogueId epilogue_;
+};
+static_assert(sizeof(Kernel) <= 64 && std::is_trivially_copyable_v<Kernel>);
+
+// A kernel with the time that it is expected to take on the problem that was asked about.
+struct RankedKernel : Kernel {
+  RankedKernel(const Kernel& kernel, double microseconds) noexcept
+      : Kernel(kernel), predicted_us(microseconds) {}
+
+  double predicted_us;
+  bool is_measured = false;  // from the history of this device, not from a model
+};
+
+// What an Artifact holds; implemented by the room that makes it. Immutable, safe to use from many threads.
+class GEMMERY_API ArtifactState {
+ public:
+  virtual ~ArtifactState();
+  virtual const Kernel& kernel() const noexcept = 0;
+  virtual std::vector<Target> targets() const = 0;
+  virtual std::string_view source() const noexcept = 0;
+  virtual std::string_view log() const noexcept = 0;
+  virtual double compile_ms() const noexcept = 0;
+  virtual std::optional<CodeResources> resources() const = 0;
+  virtual void load(Device device) const = 0;
+  virtual void run(const GemmArguments& arguments, const RunOptions& options) const = 0;
+  virtual PreparedLaunch bind(const GemmArguments& arguments, std::size_t workspace_bytes) const = 0;
+};
+
+// What a PreparedLaunch holds.
+class GEMMERY_API PreparedLaunchState {
+ public:
+  virtual ~PreparedLaunchState();
+  virtual void set_data(std::string_view operand, const void* data) = 0;
+  virtual void set_scalars(double alpha, double beta) = 0;
+  virtual void launch(Stream stream) = 0;
+};
+
+// A launch with everything packed. Belongs to one thread at a time. It does not own the operands' memory.
+class GEMMERY_API PreparedLaunch {
+ public:
+  explicit PreparedLaunch(std::unique_ptr<PreparedLaunchState> state) noexcept
+      : state_(std::move(state)) {}
+
+  // "A", "B", "C" or "out". Throws Error (invalid_argument) where the pointer does not fit the problem it was bound for.
+  void set_data(std::string_view operand, const void* data) { state_->set_data(operand, data); }
+  void set_scalars(double alpha, double beta) { state_->set_scalars(alpha, beta); }
+
+  // Puts the work on a stream of the operands' device; throws Error (launch, invalid_argument).
+  void launch(Stream stream) { state_->launch(stream); }
+
+ private:
+  std::unique_ptr<PreparedLaunchState> state_;
+};
+
+// A compiled kernel. Shared and immutable; copies are cheap.
+class GEMMERY_API Artifact {
+ public:
+  explicit Artifact(std::shared_ptr<const ArtifactState> state) noexcept : state_(std::move(state)) {}
+
+  const Kernel& kernel() const noexcept { return state_->kernel(); }
+  std::vector<Target> targets() const { return state_->targets(); }
+  // The emitted source and the compiler's log; empty for kernels that were not compiled from source.
+  std::string_view source() const noexcept { return state_->source(); }
+  std::string_view log() const noexcept { return state_->log(); }
+  double compile_ms() const noexcept { return state_->compile_ms(); }
+  std::optional<CodeResources> resources() const { return state_->resources(); }
+
+  // Loads the code on a device and sets its attributes there; a later `run` on it may then be captured. Throws Error:
+  // unsupported when no code of this artifact runs there, launch when the driver refuses it.
+  void load(Device device) const { state_->load(device); }
+
+  // Packs a launch for these arguments; reserves the workspace that it needs.
+  PreparedLaunch bind(const GemmArguments& arguments) const;
+
+  const ArtifactState& state() const noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<const ArtifactState> state_;
+};
+
+}  // namespace gemmery

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A problem: what a GEMM computes, without pointers. Equal problems get equal answers. One line of text spells one problem:
+//   gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <gemmery/dtype.hpp>
+#include <gemmery/epilogue.hpp>
+#include <gemmery/export.hpp>
+
+namespace gemmery {
+
+// How products are formed. TF32 is a way to compute, never a storage type.
+enum class Math : std::uint8_t {
+  native,
+  tf32,
+  tf32x3,
+  bf16x3,
+  f16x3,
+  f16,
+  bf16,
+  fp8_fast,
+  fp8_promoted,
+  saturate
+};
+GEMMERY_API std::string_view name(Math math) noexcept;
+GEMMERY_API std::optional<Math> parse_math(std::string_view word) noexcept;
+
+// Which direction of a matrix is contiguous. Where both fit, row major wins.
+enum class Layout : std::uint8_t { row, column, strided };
+GEMMERY_API std::string_view name(Layout layout) noexcept;
+
+// One matrix (or batch of them) of a problem. Strides are in elements; those of extents 0 and 1 are stored as 0 and ignored.
+struct MatrixType {
+  DType dtype = DType::float32;
+  std::uint8_t alignment = 16;  // bytes that divide every element address of its first row or column: 1, 2, 4, 8 or 16
+  std::int64_t batch_stride = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 0;
+
+  friend bool operator==(const MatrixType&, const MatrixType&) = default;
+};
+
+// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), with C read only where `c` is there (beta is not 0).
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0, l = 1;
+  MatrixType a, b, out;
+  std::optional<MatrixType> c;
+  DType accumulator = DType::float32;
+  Math math = Math::native;
+  EpilogueId epilogue = default_epilogue;
+
+  friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
+
+  // 2 for every product and sum; the epilogue is not counted.
+  double flops() const noexcept;
+  // Every operand once: the least that must move through memory.
+  double bytes() const noexcept;
+};
+
+GEMMERY_API std::size_t hash_value(const GemmProblem& problem) noexcept;
+GEMMERY_API Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) noexcept;
+
+// A problem with the numbers that are not part of its identity.
+struct ProblemLine {
+  GemmProblem problem;
+  double alpha = 1;
+  double beta = 0;
+
+  friend bool operator==(const ProblemLine&, const ProblemLine&) = default;
+};
+
+// Prints what is not silent, fields in the grammar's order; `parse_problem(to_string(p)) == p`.
+GEMMERY_API std::string to_string(const ProblemLine& line);
+GEMMERY_API std::string to_string(const GemmProblem& problem);
+
+// Reads the grammar above (docs/problems.md). Throws Error: invalid_argument with the word and its position, unsupported for
+// what the grammar knows and this version does not.
+GEMMERY_API ProblemLine parse_problem(std::string_view line);
+
+// The accumulator that is used when none is named: f64 for f64, int32 for integers, f32 for everything else.
+GEMMERY_API DType default_accumulator(DType a, DType b) noexcept;
+
+// The type in which the epilogue computes: f64 for f64 and int32 accumulators (exact for integers), f32 for the rest.
+GEMMERY_API DType epilogue_compute_type(DType accumulator) noexcept;
+
+}  // namespace gemmery
+
+template <>
+struct std::hash<gemmery::GemmProblem> {
+  std::size_t operator()(const gemmery::GemmProblem& problem) const noexcept {
+    return gemmery::hash_value(problem);
+  }
+};

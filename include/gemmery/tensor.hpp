@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A non-owning view of strided memory: pointer, element type, shape, strides in elements, device.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <gemmery/device.hpp>
+#include <gemmery/dtype.hpp>
+#include <gemmery/export.hpp>
+
+namespace gemmery {
+
+// What std::mdspan and its kin offer; read by `Tensor::from_mdspan`.
+template <class T>
+concept MdspanLike = requires(const T& view) {
+  { view.data_handle() } -> std::convertible_to<const void*>;
+  { view.extent(0) } -> std::convertible_to<std::int64_t>;
+  { view.stride(0) } -> std::convertible_to<std::int64_t>;
+  { T::rank() } -> std::convertible_to<std::size_t>;
+  typename T::element_type;
+};
+
+// A view of at most five dimensions. `data` points at the element of index 0 in every dimension, also where strides are
+// negative. The memory stays the caller's and must outlive every use of the view, asynchronous ones included. Whether a view
+// is written is decided by its role in an operation; inputs are never written.
+class GEMMERY_API Tensor {
+ public:
+  static constexpr int max_rank = 5;
+  using Extents = std::array<std::int64_t, max_rank>;
+
+  // An empty view of rank 0.
+  Tensor() = default;
+
+  // Packed, row major. Throws Error (invalid_argument) for a rank over five, negative extents or sizes beyond 2^62 bytes.
+  Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape,
+         Device device = Device::cpu());
+  Tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape,
+         Device device = Device::cpu())
+      : Tensor(data, dtype, std::span<const std::int64_t>(shape.begin(), shape.size()), device) {}
+
+  // Any strides, in elements; negative and zero among them. Throws like the packed form, and when the counts differ.
+  Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape,
+         std::span<const std::int64_t> strides, Device device = Device::cpu());
+  Tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape,
+         std::initializer_list<std::int64_t> strides, Device device = Device::cpu())
+      : Tensor(data, dtype, std::span<const std::int64_t>(shape.begin(), shape.size()),
+               std::span<const std::int64_t>(strides.begin(), strides.size()), device) {}
+
+  // From std::mdspan or anything of its form; the element type must be one that C++ knows (dtype_of).
+  template <MdspanLike View>
+  static Tensor from_mdspan(const View& view, Device device = Device::cpu()) {
+    static_assert(View::rank() <= max_rank, "gemmery::Tensor has at most five dimensions");
+    Extents shape{};
+    Extents strides{};
+    for (std::size_t d = 0; d < View::rank(); ++d) {
+      shape[d] = static_cast<std::int64_t>(view.extent(d));
+      strides[d] = static_cast<std::int64_t>(view.stride(d));
+    }
+    using Element = std::remove_cv_t<typename View::element_type>;
+    return Tensor(view.data_handle(), dtype_of<Element>::value,
+                  std::span<const std::int64_t>(shape.data(), View::rank()),
+                  std::span<const std::int64_t>(strides.data(), View::rank()), device);
+  }
+
+  void* data() const noexcept { return data_; }
+  DType dtype() const noexcept { return dtype_; }
+  int rank() const noexcept { return rank_; }
+  Device device() const noexcept { return device_; }
+  std::int64_t extent(int dimension) const noexcept {
+    return shape_[static_cast<std::size_t>(dimension)];
+  }
+  std::int64_t stride(int dimension) const noexcept {
+    return strides_[static_cast<std::size_t>(dimension)];
+  }
+  std::span<const std::int64_t> shape() const noexcept {
+    return {shape_.data(), static_cast<std::size_t>(rank_)};
+  }
+  std::span<const std::int64_t> strides() const noexcept {
+    return {strides_.data(), static_cast<std::size_t>(rank_)};
+  }
+
+  // Elements; 1 for rank 0.
+  std::int64_t element_count() const noexcept;
+
+  // The same view of other memory, for patching; shape and strides stay.
+  Tensor with_data(const void* data) const noexcept;
+
+ private:
+  void* data_ = nullptr;
+  Extents shape_{};
+  Extents strides_{};
+  Device device_;
+  std::int8_t rank_ = 0;
+  DType dtype_ = DType::float32;
+};
+
+// The addresses that a view touches, as [first, last) in bytes; both 0 for a view without elements.
+struct ByteRange {
+  std::uintptr_t first = 0;
+  std::uintptr_t last = 0;
+  constexpr bool is_empty() const { return first == last; }
+};
+GEMMERY_API ByteRange byte_range(const Tensor& tensor) noexcept;
+
+// "float32 (2, 3) strides (3, 1) on cpu"
+GEMMERY_API std::string to_string(const Tensor& tensor);
+
+}  // namespace gemmery
