@@ -25,11 +25,11 @@ GEMMERY_API std::string_view name(ErrorKind kind) noexcept;
 // What an Error tells. Empty fields are left out of the message.
 struct ErrorDetails {
   ErrorKind kind = ErrorKind::invalid_argument;
-  std::string operand;   // what it is about: "B", "stream", "GEMMERY_LOG_LEVEL"
-  std::string expected;
-  std::string got;
-  std::string hint;   // what to do
-  std::string cause;  // what a library below said
+  std::string operand = {};   // what it is about: "B", "stream", "GEMMERY_LOG_LEVEL"
+  std::string expected = {};
+  std::string got = {};
+  std::string hint = {};   // what to do
+  std::string cause = {};  // what a library below said
 };
 
 // Thrown by everything that fails except questions (`supports`, `explain`), which return a Status.

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer arithmetic that says when it would overflow.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace gemmery {
+
+inline std::optional<std::int64_t> checked_add(std::int64_t x, std::int64_t y) noexcept {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(x, y, &sum)) return std::nullopt;
+  return sum;
+}
+
+inline std::optional<std::int64_t> checked_multiply(std::int64_t x, std::int64_t y) noexcept {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(x, y, &product)) return std::nullopt;
+  return product;
+}
+
+// |x|, with the one value that has no positive counterpart mapped to the largest.
+constexpr std::int64_t magnitude(std::int64_t x) noexcept {
+  if (x == std::numeric_limits<std::int64_t>::min()) return std::numeric_limits<std::int64_t>::max();
+  return x < 0 ? -x : x;
+}
+
+}  // namespace gemmery

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that are known by name, so that kernels can be ranked and explained where there is no such device.
+#include <gemmery/device.hpp>
+
+#include <array>
+
+#include "core/device_rates.hpp"
+
+namespace gemmery {
+namespace {
+
+constexpr std::int64_t kib = 1024;
+constexpr std::int64_t mib = 1024 * kib;
+constexpr std::int64_t gib = 1024 * mib;
+
+struct DeviceRow {
+  std::string_view table_name;
+  std::string_view full_name;
+  Target target;
+  int multiprocessors;
+  std::int64_t shared_bytes_per_block;
+  std::int64_t shared_bytes_per_multiprocessor;
+  std::int64_t l2_bytes;
+  std::int64_t memory_bytes;
+  double clock_ghz;
+  double bandwidth;
+};
+
+// Sources: NVIDIA's data sheets (H100 and H200 SXM, A100 SXM 80 GB, L40S, GeForce RTX 4090, B200); shared memory by the CUDA C++
+// Programming Guide, table of compute capabilities; L2 of the H200 as its driver reports it.
+constexpr std::array device_rows{
+    DeviceRow{"h100", "NVIDIA H100 SXM", {90, 0}, 132, 227 * kib, 228 * kib, 50 * mib, 80 * gib, 1.98, 3.35e12},
+    DeviceRow{"h200", "NVIDIA H200", {90, 0}, 132, 227 * kib, 228 * kib, 60 * mib, 141 * gib, 1.98, 4.8e12},
+    DeviceRow{"a100", "NVIDIA A100 SXM 80GB", {80, 0}, 108, 163 * kib, 164 * kib, 40 * mib, 80 * gib, 1.41, 2.039e12},
+    DeviceRow{"l40s", "NVIDIA L40S", {89, 0}, 142, 99 * kib, 100 * kib, 96 * mib, 48 * gib, 2.52, 0.864e12},
+    DeviceRow{"rtx4090", "NVIDIA GeForce RTX 4090", {89, 0}, 128, 99 * kib, 100 * kib, 72 * mib, 24 * gib, 2.52, 1.008e12},
+    DeviceRow{"b200", "NVIDIA B200", {100, 0}, 148, 227 * kib, 228 * kib, 126 * mib, 180 * gib, 1.96, 8.0e12},
+};
+
+constexpr auto table_names = [] {
+  std::array<std::string_view, device_rows.size()> names{};
+  for (std::size_t row = 0; row < names.size(); ++row) names[row] = device_rows[row].table_name;
+  return names;
+}();
+
+DeviceInfo to_info(const DeviceRow& row) {
+  const CudaCoreRates rates = cuda_core_rates(row.target);
+  return {.name = std::string(row.full_name),
+          .target = row.target,
+          .multiprocessors = row.multiprocessors,
+          .shared_bytes_per_block = row.shared_bytes_per_block,
+          .shared_bytes_per_multiprocessor = row.shared_bytes_per_multiprocessor,
+          .l2_bytes = row.l2_bytes,
+          .memory_bytes = row.memory_bytes,
+          .clock_ghz = row.clock_ghz,
+          .bandwidth_bytes_per_second = row.bandwidth,
+          .fma_f32_per_clock = rates.fma_f32,
+          .fma_f64_per_clock = rates.fma_f64,
+          .fma_int_per_clock = rates.fma_int};
+}
+
+std::string_view name(DeviceType type) {
+  switch (type) {
+    case DeviceType::cpu: return "cpu";
+    case DeviceType::cuda: return "cuda";
+    case DeviceType::emulated: return "emulated";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string to_string(Device device) {
+  std::string text{name(device.type)};
+  if (!device.is_cpu()) text += ":" + std::to_string(device.index);
+  return text;
+}
+
+std::optional<DeviceInfo> find_device_info(std::string_view table_name) {
+  for (const DeviceRow& row : device_rows) {
+    if (row.table_name == table_name) return to_info(row);
+  }
+  return std::nullopt;
+}
+
+std::span<const std::string_view> known_device_names() noexcept { return table_names; }
+
+}  // namespace gemmery

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts an error's fields into one line.
+#include <gemmery/error.hpp>
+
+#include <utility>
+
+namespace gemmery {
+namespace {
+
+void append_part(std::string& message, std::string_view before, const std::string& part) {
+  if (part.empty()) return;
+  message += before;
+  message += part;
+}
+
+std::string compose_message(const ErrorDetails& details) {
+  std::string message{name(details.kind)};
+  append_part(message, ": ", details.operand);
+  append_part(message, ": expected ", details.expected);
+  append_part(message, details.expected.empty() ? ": " : ", got ", details.got);
+  append_part(message, "; ", details.hint);
+  append_part(message, " [", details.cause);
+  if (!details.cause.empty()) message += ']';
+  return message;
+}
+
+}  // namespace
+
+std::string_view name(ErrorKind kind) noexcept {
+  switch (kind) {
+    case ErrorKind::invalid_argument: return "invalid argument";
+    case ErrorKind::unsupported: return "unsupported";
+    case ErrorKind::unavailable: return "unavailable";
+    case ErrorKind::compile: return "compile error";
+    case ErrorKind::launch: return "launch failure";
+    case ErrorKind::out_of_memory: return "out of memory";
+    case ErrorKind::io: return "input/output error";
+  }
+  return "error";
+}
+
+Error::Error(ErrorDetails details)
+    : details_(std::move(details)), message_(compose_message(details_)) {}
+
+}  // namespace gemmery

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor views: construction with its checks, the addresses they touch, printing.
+#include <gemmery/error.hpp>
+#include <gemmery/tensor.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/arithmetic.hpp"
+
+namespace gemmery {
+namespace {
+
+// Offsets beyond this are refused, so that later sums of a few of them cannot overflow.
+constexpr std::int64_t largest_offset_bytes = std::int64_t{1} << 60;
+
+[[noreturn]] void refuse_tensor(std::string expected, std::string got) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "tensor",
+               .expected = std::move(expected),
+               .got = std::move(got)});
+}
+
+std::string list_text(std::span<const std::int64_t> values) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i != 0) text += ", ";
+    text += std::to_string(values[i]);
+  }
+  return text + ")";
+}
+
+Tensor::Extents packed_strides(std::span<const std::int64_t> shape) {
+  Tensor::Extents strides{};
+  std::int64_t stride = 1;
+  for (std::size_t d = std::min<std::size_t>(shape.size(), Tensor::max_rank); d-- > 0;) {
+    strides[d] = stride;
+    stride = checked_multiply(stride, std::max<std::int64_t>(shape[d], 1)).value_or(INT64_MAX);
+  }
+  return strides;
+}
+
+bool has_elements(std::span<const std::int64_t> shape) {
+  return std::ranges::none_of(shape, [](std::int64_t extent) { return extent == 0; });
+}
+
+void check_shape(std::span<const std::int64_t> shape) {
+  if (shape.size() > Tensor::max_rank) {
+    refuse_tensor("a rank of at most 5", "rank " + std::to_string(shape.size()));
+  }
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) refuse_tensor("extents of 0 or more", "shape " + list_text(shape));
+  }
+}
+
+// Every element's offset in bytes must stay within largest_offset_bytes, in either direction.
+void check_reach(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                 DType dtype) {
+  if (!has_elements(shape)) return;
+  std::int64_t reach = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const auto step = checked_multiply(shape[d] - 1, magnitude(strides[d]));
+    const auto sum = step ? checked_add(reach, *step) : std::nullopt;
+    const auto bytes =
+        sum ? checked_multiply(*sum, static_cast<std::int64_t>(std::max<std::size_t>(byte_width(dtype), 1)))
+            : std::nullopt;
+    if (!bytes || *bytes > largest_offset_bytes) {
+      refuse_tensor("elements within 2^60 bytes of the first",
+                    "shape " + list_text(shape) + " with strides " + list_text(strides));
+    }
+    reach = *sum;
+  }
+}
+
+}  // namespace
+
+Tensor::Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape, Device device)
+    : Tensor(data, dtype, shape,
+             std::span<const std::int64_t>(packed_strides(shape).data(),
+                                           std::min<std::size_t>(shape.size(), max_rank)),
+             device) {}
+
+Tensor::Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape,
+               std::span<const std::int64_t> strides, Device device)
+    : data_(const_cast<void*>(data)), device_(device), dtype_(dtype) {
+  check_shape(shape);
+  if (strides.size() != shape.size()) {
+    refuse_tensor("as many strides as extents",
+                  std::to_string(strides.size()) + " strides for shape " + list_text(shape));
+  }
+  check_reach(shape, strides, dtype);
+  rank_ = static_cast<std::int8_t>(shape.size());
+  std::ranges::copy(shape, shape_.begin());
+  std::ranges::copy(strides, strides_.begin());
+}
+
+std::int64_t Tensor::element_count() const noexcept {
+  if (!has_elements(shape())) return 0;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape()) {
+    count = checked_multiply(count, extent).value_or(INT64_MAX);
+  }
+  return count;
+}
+
+Tensor Tensor::with_data(const void* data) const noexcept {
+  Tensor view = *this;
+  view.data_ = const_cast<void*>(data);
+  return view;
+}
+
+ByteRange byte_range(const Tensor& tensor) noexcept {
+  if (!has_elements(tensor.shape())) return {};
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    const std::int64_t step = (tensor.extent(d) - 1) * tensor.stride(d);
+    (step < 0 ? lowest : highest) += step;
+  }
+  const auto base = reinterpret_cast<std::uintptr_t>(tensor.data());
+  const auto width = static_cast<std::int64_t>(std::max<std::size_t>(byte_width(tensor.dtype()), 1));
+  return {base + static_cast<std::uintptr_t>(lowest * width),
+          base + static_cast<std::uintptr_t>((highest + 1) * width)};
+}
+
+std::string to_string(const Tensor& tensor) {
+  return std::string(name(tensor.dtype())) + " " + list_text(tensor.shape()) + " strides " +
+         list_text(tensor.strides()) + " on " + to_string(tensor.device());
+}
+
+}  // namespace gemmery
