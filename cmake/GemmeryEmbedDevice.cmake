@@ -18,7 +18,7 @@ function(gemmery_embed_device TARGET)
   set(WRITER "${PROJECT_SOURCE_DIR}/cmake/write_embedded_headers.cmake")
   add_custom_command(
     OUTPUT "${OUTPUT}"
-    COMMAND "${CMAKE_COMMAND}" "-DLIST=${LIST}" "-DOUTPUT=${OUTPUT}" "-DROOTS=${SOURCE_DIR}\;${INCLUDE_DIR}" -P "${WRITER}"
+    COMMAND "${CMAKE_COMMAND}" "-DLIST=${LIST}" "-DOUTPUT=${OUTPUT}" "-DSOURCE_ROOT=${SOURCE_DIR}" "-DINCLUDE_ROOT=${INCLUDE_DIR}" -P "${WRITER}"
     DEPENDS ${HEADERS} "${LIST}" "${WRITER}"
     COMMENT "Embedding device headers"
     VERBATIM)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Script (cmake -P): writes OUTPUT, a C++ file that holds every header named in LIST under its path relative to one of ROOTS.
+# Script (cmake -P): writes OUTPUT, a C++ file that holds every header named in LIST under its path relative to SOURCE_ROOT or INCLUDE_ROOT.
 
 file(STRINGS "${LIST}" HEADERS)
 set(ENTRIES "")
 set(DIGESTED "")
 set(COUNT 0)
 foreach(HEADER IN LISTS HEADERS)
-  foreach(ROOT IN LISTS ROOTS)
+  foreach(ROOT IN ITEMS "${SOURCE_ROOT}" "${INCLUDE_ROOT}")
     string(FIND "${HEADER}" "${ROOT}/" POSITION)
     if(POSITION EQUAL 0)
       file(RELATIVE_PATH NAME "${ROOT}" "${HEADER}")

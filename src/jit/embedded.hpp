@@ -17,7 +17,7 @@ struct EmbeddedHeader {
     std::size_t size;
 };
 
-/// Every embedded header, ordered by path. Valid as long as the library is loaded.
+/// Every embedded header. Valid as long as the library is loaded.
 std::span<const EmbeddedHeader> embedded_headers();
 
 /// 64 hexadecimal digits (SHA-256) over the names and contents of all embedded headers: changes whenever one of them does.
