@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests of a build folder and counts their cases one by one.
+
+usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--jobs N] [--gtest-filter F] [--no-scripts]
+
+BUILD holds tests.json (cmake/GemmeryTest.cmake writes it) and the test programs; nothing is built here and nothing but Python's
+standard library is needed, so a build folder can be run on a machine that has no compiler. The last line printed reads
+`N passed, N failed, N skipped`, counting cases of GoogleTest and unittest; above it stand the reasons of what was skipped and failed.
+A program that crashes, hangs or reports no case counts as one failure. Exit status: 0 when nothing failed and something passed.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SKIPPED_STATUS = 77
+TIME_LIMIT_S = float(os.environ.get("GEMMERY_TEST_TIME_LIMIT", "1200"))
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What one test program did."""
+
+    name: str
+    passed: int = 0
+    failures: list = dataclasses.field(default_factory=list)
+    skips: list = dataclasses.field(default_factory=list)  # (case, reason)
+    output: str = ""
+    elapsed_s: float = 0.0
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--label", action="append", default=[], help="run tests that bear one of these labels")
+    parser.add_argument("--not-label", action="append", default=[], help="leave out tests that bear one of these labels")
+    parser.add_argument("--only", action="append", default=[], help="run the tests of these names")
+    parser.add_argument("--gtest-filter", default="", help="passed to GoogleTest programs")
+    parser.add_argument("--no-scripts", action="store_true", help="leave out tests that are scripts (they may build something)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="programs at a time")
+    return parser.parse_args(arguments)
+
+
+def select_tests(tests, options):
+    def is_selected(test):
+        labels = set(test["labels"])
+        return (
+            (not options.label or labels & set(options.label))
+            and not labels & set(options.not_label)
+            and (not options.only or test["name"] in options.only)
+            and not (options.no_scripts and test["kind"] == "script")
+        )
+
+    return [test for test in tests if is_selected(test)]
+
+
+def run_all(tests, options):
+    with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        running = [pool.submit(run_one, test, options) for test in tests]
+        for done in concurrent.futures.as_completed(running):
+            outcome = done.result()
+            print_outcome(outcome)
+            yield outcome
+
+
+def run_one(test, options):
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.xml"
+        status, output = run_program(command_of(test, options), report)
+        outcome = Outcome(test["name"], output=output, elapsed_s=time.monotonic() - start)
+        if test["kind"] == "gtest":
+            read_gtest_report(outcome, report, status)
+        else:
+            read_script(outcome, status)
+    return outcome
+
+
+def command_of(test, options):
+    program, *rest = test["command"]
+    if test["kind"] == "gtest":
+        program = str((options.build / program).resolve())
+        if options.gtest_filter:
+            rest.append(f"--gtest_filter={options.gtest_filter}")
+    return [program, *rest]
+
+
+def run_program(command, report):
+    environment = {**os.environ, "GTEST_OUTPUT": f"xml:{report}", "GTEST_COLOR": "no"}
+    try:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )
+    except OSError as error:
+        return 127, f"{command[0]}: {error}"
+    try:
+        output, _ = process.communicate(timeout=TIME_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return 124, output + f"\nstopped after {TIME_LIMIT_S:.0f} s"
+    return process.returncode, output
+
+
+def read_gtest_report(outcome, report, status):
+    try:
+        cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
+    except (OSError, xml.etree.ElementTree.ParseError):
+        outcome.failures.append(f"{outcome.name}: ended with status {status} before it reported")
+        return
+    for case in cases:
+        name = f'{case.get("classname")}.{case.get("name")}'
+        skip = case.find("skipped")
+        if case.get("status") == "notrun":
+            continue
+        if case.find("failure") is not None:
+            outcome.failures.append(name)
+        elif skip is not None:
+            outcome.skips.append((name, skip_reason(skip.get("message") or skip.text or "")))
+        else:
+            outcome.passed += 1
+    if status != 0 and not outcome.failures:
+        outcome.failures.append(f"{outcome.name}: every case passed but the program ended with status {status}")
+
+
+def skip_reason(message):
+    """GoogleTest writes `file:line`, then the reason."""
+    lines = [line.strip() for line in message.strip().splitlines() if line.strip()]
+    if len(lines) > 1 and re.match(r"\S+:\d+$", lines[0]):
+        lines = lines[1:]
+    return lines[0] if lines else "no reason given"
+
+
+def read_script(outcome, status):
+    counted = re.search(r"^Ran (\d+) tests? in", outcome.output, re.MULTILINE)
+    if status == SKIPPED_STATUS:
+        last_line = outcome.output.strip().splitlines()[-1:] or ["no reason given"]
+        outcome.skips.append((outcome.name, last_line[0]))
+    elif status != 0:
+        outcome.failures.append(f"{outcome.name}: ended with status {status}")
+    else:
+        outcome.passed += int(counted.group(1)) if counted else 1
+
+
+def print_outcome(outcome):
+    verdict = "FAILED" if outcome.failures else "passed" if outcome.passed else "skipped"
+    print(
+        f"{verdict:8} {outcome.name:40} {outcome.passed:6} passed {len(outcome.failures):4} failed"
+        f" {len(outcome.skips):4} skipped {outcome.elapsed_s:8.1f} s",
+        flush=True,
+    )
+    if outcome.failures:
+        print(indented(outcome.output[-20000:]), flush=True)
+
+
+def indented(text):
+    return "\n".join("    " + line for line in text.splitlines())
+
+
+def print_summary(outcomes):
+    reasons = collections.Counter(reason for outcome in outcomes for _, reason in outcome.skips)
+    failures = [(outcome.name, failure) for outcome in outcomes for failure in outcome.failures]
+    if reasons:
+        print("\nSkipped:")
+        for reason, count in reasons.most_common():
+            print(f"  {count:6} × {reason}")
+    if failures:
+        print("\nFailed:")
+        for name, failure in failures:
+            print(f"  {name}: {failure}")
+    passed = sum(outcome.passed for outcome in outcomes)
+    print(f"\n{passed} passed, {len(failures)} failed, {sum(reasons.values())} skipped")
+    return passed, len(failures)
+
+
+def main(arguments):
+    options = parse_arguments(arguments)
+    tests = json.loads((options.build / "tests.json").read_text())
+    outcomes = list(run_all(select_tests(tests, options), options))
+    passed, failed = print_summary(outcomes)
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
