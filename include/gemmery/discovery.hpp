@@ -13,6 +13,7 @@
 #include <gemmery/device.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/family.hpp>
+#include <gemmery/history.hpp>
 #include <gemmery/kernel.hpp>
 
 namespace gemmery {
@@ -61,14 +62,6 @@ GEMMERY_API std::vector<std::string> provider_names();
 // Adds a family to discovery; seen by every later call. The family is never destroyed. Throws Error (invalid_argument) where a
 // family of the same provider and name is there.
 GEMMERY_API void register_family(std::unique_ptr<Family> family);
-
-// Times that were measured for problems on this machine; they outrank predictions. Implementations are safe to call
-// concurrently.
-class GEMMERY_API History {
- public:
-  virtual ~History();
-  virtual std::optional<double> measured_us(const Query& query, const Kernel& kernel) const = 0;
-};
 
 // Replaces the history that get_kernels asks; nullptr = none.
 GEMMERY_API void set_history(std::shared_ptr<const History> history);

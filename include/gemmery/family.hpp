@@ -59,12 +59,14 @@ class GEMMERY_API Family {
   virtual std::optional<Kernel> parse_name(std::string_view kernel_name) const = 0;
   virtual std::vector<DesignField> design_fields(const Kernel& kernel) const = 0;
   virtual std::vector<Target> targets(const Kernel& kernel) const = 0;
+  // Whether equal inputs give equal bits on one device.
+  virtual bool is_deterministic(const Kernel&) const { return true; }
 
   // The facts of a device that this family's kernels run on; nullptr for devices of another type ("cpu" asked of a GPU family).
   // Throws Error (unavailable) for a device of the right type that is not there.
   virtual const DeviceInfo* device_info(Device device) const = 0;
 
-  // The target to compile for when the kernel is to run on this device.
+  // The target of `targets(kernel)` to compile for when the kernel is to run on this device; any other of them where none does.
   virtual Target target_for(const Kernel& kernel, const DeviceInfo& device) const = 0;
 
   // What the operand rules of the kernel cannot say; they, the target and the availability were checked before.

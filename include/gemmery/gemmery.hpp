@@ -13,6 +13,7 @@
 #include <gemmery/error.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/family.hpp>
+#include <gemmery/history.hpp>
 #include <gemmery/kernel.hpp>
 #include <gemmery/log.hpp>
 #include <gemmery/measure.hpp>

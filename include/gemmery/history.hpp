@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times that were measured for problems; they outrank predictions.
+#pragma once
+
+#include <optional>
+
+#include <gemmery/export.hpp>
+#include <gemmery/family.hpp>
+
+namespace gemmery {
+
+// Implementations are safe to call concurrently.
+class GEMMERY_API History {
+ public:
+  virtual ~History();
+
+  // Microseconds of this kernel on this problem and device, where it was measured.
+  virtual std::optional<double> measured_us(const Query& query, const Kernel& kernel) const = 0;
+};
+
+}  // namespace gemmery

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects and sorts.
+#include "kernel/rank.hpp"
+
+#include <algorithm>
+
+namespace gemmery::kernel {
+namespace {
+
+void apply_history(const Query& query, const History* history, std::vector<RankedKernel>& kernels) {
+  if (history == nullptr) return;
+  for (RankedKernel& kernel : kernels) {
+    const auto measured = history->measured_us(query, kernel);
+    if (!measured) continue;
+    kernel.predicted_us = *measured;
+    kernel.is_measured = true;
+  }
+}
+
+// Names are built only for ties, which are rare.
+bool is_better(const RankedKernel& x, const RankedKernel& y) {
+  if (x.predicted_us != y.predicted_us) return x.predicted_us < y.predicted_us;
+  return x.name() < y.name();
+}
+
+}  // namespace
+
+std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
+                                       const History* history) {
+  std::vector<RankedKernel> kernels;
+  for (const Family* const family : families) {
+    if (family->availability()) family->match(query, kernels);
+  }
+  apply_history(query, history, kernels);
+  std::ranges::sort(kernels, is_better);
+  return kernels;
+}
+
+std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families) {
+  std::vector<Reason> reasons;
+  for (const Family* const family : families) {
+    if (const Status status = family->availability(); !status) {
+      reasons.push_back({.provider = std::string(family->provider()),
+                         .family = std::string(family->name()),
+                         .design_class = {},
+                         .failed = status.error(),
+                         .fitting = 0,
+                         .nearest = {}});
+      continue;
+    }
+    family->explain(query, reasons);
+  }
+  return reasons;
+}
+
+}  // namespace gemmery::kernel

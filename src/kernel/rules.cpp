@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operand rules, in the order in which a user reads operands.
+#include "kernel/rules.hpp"
+
+#include <string>
+
+namespace gemmery::kernel {
+namespace {
+
+// One operand of a problem beside its rule.
+struct Pairing {
+  const char* name;
+  const OperandRule& rule;
+  const MatrixType& matrix;
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
+bool keeps_layout(const Pairing& pair) noexcept {
+  switch (pair.rule.layout) {
+    case LayoutRule::any: return true;
+    case LayoutRule::row: return pair.columns <= 1 || pair.matrix.column_stride == 1;
+    case LayoutRule::column: return pair.rows <= 1 || pair.matrix.row_stride == 1;
+  }
+  return false;
+}
+
+bool keeps_rule(const Pairing& pair) noexcept {
+  return pair.rule.dtype == pair.matrix.dtype && keeps_layout(pair) &&
+         pair.matrix.alignment % pair.rule.alignment == 0;
+}
+
+std::string expected_got(const Pairing& pair, const std::string& what, std::string_view expected, std::string_view got) {
+  return std::string(pair.name) + ": expected " + what + " " + std::string(expected) + ", got " + std::string(got);
+}
+
+Status check_pairing(const Pairing& pair) {
+  if (pair.rule.dtype != pair.matrix.dtype) {
+    return Status::fail(expected_got(pair, "element type", name(pair.rule.dtype), name(pair.matrix.dtype)));
+  }
+  if (!keeps_layout(pair)) {
+    return Status::fail(expected_got(pair, "layout", name(pair.rule.layout),
+                                     name(layout_of(pair.matrix, pair.rows, pair.columns))));
+  }
+  if (pair.matrix.alignment % pair.rule.alignment != 0) {
+    return Status::fail(expected_got(pair, "alignment in bytes of", std::to_string(pair.rule.alignment),
+                                     std::to_string(pair.matrix.alignment)));
+  }
+  return Status::success();
+}
+
+Pairing pair_a(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  return {"A", rules.a, problem.a, problem.m, problem.k};
+}
+Pairing pair_b(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  return {"B", rules.b, problem.b, problem.k, problem.n};
+}
+Pairing pair_out(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  return {"out", rules.out, problem.out, problem.m, problem.n};
+}
+Pairing pair_c(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  return {"C", rules.c, *problem.c, problem.m, problem.n};
+}
+
+}  // namespace
+
+bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  return rules.accumulator == problem.accumulator && rules.math == problem.math &&
+         rules.has_c == problem.c.has_value() && keeps_rule(pair_a(rules, problem)) &&
+         keeps_rule(pair_b(rules, problem)) && keeps_rule(pair_out(rules, problem)) &&
+         (!rules.has_c || keeps_rule(pair_c(rules, problem)));
+}
+
+Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
+  for (const Pairing& pair : {pair_a(rules, problem), pair_b(rules, problem), pair_out(rules, problem)}) {
+    if (Status status = check_pairing(pair); !status) return status;
+  }
+  if (rules.has_c != problem.c.has_value()) {
+    return Status::fail(rules.has_c ? "C: expected a kernel call with C (beta not 0), got none"
+                                    : "C: expected none (beta = 0), got a C that is read");
+  }
+  if (rules.has_c) {
+    if (Status status = check_pairing(pair_c(rules, problem)); !status) return status;
+  }
+  if (rules.accumulator != problem.accumulator) {
+    return Status::fail("accumulator: expected " + std::string(name(rules.accumulator)) + ", got " +
+                        std::string(name(problem.accumulator)));
+  }
+  if (rules.math != problem.math) {
+    return Status::fail("math: expected " + std::string(name(rules.math)) + ", got " + std::string(name(problem.math)));
+  }
+  return Status::success();
+}
+
+bool serves_target(Target code, Target asked) noexcept {
+  return asked.suffix == 0 ? runs_on(code, asked) : code == asked;
+}
+
+}  // namespace gemmery::kernel

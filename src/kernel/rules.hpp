@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds a problem against what a kernel asks of its operands.
+#pragma once
+
+#include <gemmery/kernel.hpp>
+#include <gemmery/problem.hpp>
+#include <gemmery/status.hpp>
+
+namespace gemmery::kernel {
+
+// Whether the problem keeps every rule: the quick form for matching.
+bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept;
+
+// The same with the first rule that is broken in words.
+Status check_rules(const OperandRules& rules, const GemmProblem& problem);
+
+// Whether code for `code` is what a query for `asked` wants: a portable target asks for what runs on such a device, an exact or
+// family one for exactly that code.
+bool serves_target(Target code, Target asked) noexcept;
+
+}  // namespace gemmery::kernel

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validates GEMM operands once, and turns them into views of rank 3 and a problem.
+#include <gemmery/arguments.hpp>
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "operation/matrix.hpp"
+#include "operation/overlap.hpp"
+
+namespace gemmery {
+namespace {
+
+using operation::has_self_overlap;
+using operation::is_same_view;
+using operation::matrix_type;
+using operation::may_overlap;
+
+// Kernels count in 32 bits within an extent; addresses are 64 bits.
+constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
+
+[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got, std::string hint = {},
+                         ErrorKind kind = ErrorKind::invalid_argument) {
+  throw Error({.kind = kind,
+               .operand = "gemm: " + std::string(operand),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
+}
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text = "(";
+  for (int d = 0; d < tensor.rank(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(tensor.extent(d));
+  return text + ")";
+}
+
+struct NamedOperand {
+  std::string_view name;
+  const Tensor& tensor;
+};
+
+// --- shapes -------------------------------------------------------------------------------------------------------------
+
+Tensor with_batch_stride_zero(const Tensor& view, std::int64_t batches) {
+  const std::array shape{batches, view.extent(1), view.extent(2)};
+  const std::array strides{std::int64_t{0}, view.stride(1), view.stride(2)};
+  return Tensor(view.data(), view.dtype(), shape, strides, view.device());
+}
+
+Tensor with_leading_batch(const Tensor& matrix) {
+  const std::array shape{std::int64_t{1}, matrix.extent(0), matrix.extent(1)};
+  const std::array strides{std::int64_t{0}, matrix.stride(0), matrix.stride(1)};
+  return Tensor(matrix.data(), matrix.dtype(), shape, strides, matrix.device());
+}
+
+Tensor as_batch(const NamedOperand& operand, std::string_view form) {
+  const Tensor& tensor = operand.tensor;
+  if (tensor.rank() != 2 && tensor.rank() != 3) {
+    refuse(operand.name, "a tensor of rank 2 or 3, " + std::string(form),
+           "rank " + std::to_string(tensor.rank()) + " with shape " + shape_text(tensor));
+  }
+  for (int d = 0; d < tensor.rank(); ++d) {
+    if (tensor.extent(d) > largest_extent) {
+      refuse(operand.name, "extents of at most 2147483647", "shape " + shape_text(tensor), "split the problem",
+             ErrorKind::unsupported);
+    }
+  }
+  return tensor.rank() == 3 ? tensor : with_leading_batch(tensor);
+}
+
+void require_extent(std::string_view operand, std::string_view what, std::int64_t expected, std::string_view owner,
+                    std::int64_t got) {
+  if (expected == got) return;
+  refuse(operand, std::to_string(expected) + " " + std::string(what) + " (as " + std::string(owner) + " has)",
+         std::to_string(got));
+}
+
+Tensor broadcast_batch(const NamedOperand& operand, std::int64_t batches) {
+  const Tensor& view = operand.tensor;
+  if (view.extent(0) == batches) return view;
+  if (view.extent(0) == 1) return with_batch_stride_zero(view, batches);
+  refuse(operand.name, std::to_string(batches) + " batches (as out has) or 1", std::to_string(view.extent(0)));
+}
+
+// C by NumPy's rule: missing leading dimensions and extents of 1 are repeated.
+Tensor broadcast_c(const Tensor& c, const Tensor& out) {
+  if (c.rank() > 3) refuse("C", "a tensor of rank 3 or less", "rank " + std::to_string(c.rank()));
+  Tensor::Extents shape{};
+  Tensor::Extents strides{};
+  for (int d = 0; d < 3; ++d) {
+    const int source = d - (3 - c.rank());
+    const auto at = static_cast<std::size_t>(d);
+    const std::int64_t extent = source < 0 ? 1 : c.extent(source);
+    if (extent != out.extent(d) && extent != 1) {
+      refuse("C", "a shape that broadcasts to out's " + shape_text(out), shape_text(c));
+    }
+    shape[at] = out.extent(d);
+    strides[at] = extent == 1 ? 0 : c.stride(source);
+  }
+  return Tensor(c.data(), c.dtype(), std::span<const std::int64_t>(shape.data(), 3),
+                std::span<const std::int64_t>(strides.data(), 3), c.device());
+}
+
+// --- types --------------------------------------------------------------------------------------------------------------
+
+bool is_operand_type(DType dtype) {
+  return dtype != DType::float8_e8m0fnu && dtype != DType::float4_e2m1fn && dtype != DType::uint32;
+}
+
+std::string type_text(DType dtype) { return std::string(name(dtype)); }
+
+void check_operand_type(const NamedOperand& operand) {
+  if (is_operand_type(operand.tensor.dtype())) return;
+  refuse(operand.name, "an element type that a gemm takes by itself", type_text(operand.tensor.dtype()),
+         "scales and packed 4-bit types belong to scaled_gemm", ErrorKind::unsupported);
+}
+
+// Products of floats add up in floats, of integers in int32; f64 only with f64.
+void check_accumulator(DType a, DType b, DType accumulator) {
+  const bool is_integer_product = is_integer(a) && is_integer(b);
+  if (is_integer(a) != is_integer(b)) {
+    refuse("B", "an integer type together with integer A, a floating type together with floating A",
+           type_text(b) + " with A of " + type_text(a), "convert one of them", ErrorKind::unsupported);
+  }
+  if (is_integer_product && (bit_width(a) != 8 || bit_width(b) != 8)) {
+    refuse("A", "int8 or uint8 for integer products", type_text(a) + " and " + type_text(b), "", ErrorKind::unsupported);
+  }
+  const bool has_double = a == DType::float64 || b == DType::float64;
+  const bool fits = is_integer_product                       ? accumulator == DType::int32
+                    : has_double                             ? accumulator == DType::float64
+                    : a == DType::float16 && b == DType::float16 ? accumulator == DType::float32 ||
+                                                                   accumulator == DType::float16 ||
+                                                                   accumulator == DType::float64
+                                                             : accumulator == DType::float32 ||
+                                                                   accumulator == DType::float64;
+  if (fits) return;
+  refuse("accumulator_type",
+         is_integer_product ? "int32 for integer products"
+         : has_double       ? "float64 for products of float64"
+                            : "float32 (float64, or float16 for products of float16)",
+         type_text(accumulator) + " for " + type_text(a) + " times " + type_text(b));
+}
+
+void check_math(Math math, DType a, DType b) {
+  if (math == Math::native) return;
+  const bool needs_f32 = math == Math::tf32 || math == Math::tf32x3 || math == Math::bf16x3 || math == Math::f16x3 ||
+                         math == Math::f16 || math == Math::bf16;
+  const bool is_f32 = a == DType::float32 && b == DType::float32;
+  const bool is_fp8 = bit_width(a) == 8 && bit_width(b) == 8 && is_floating(a);
+  const bool is_int8 = is_integer(a);
+  const bool fits = needs_f32 ? is_f32 : math == Math::saturate ? is_int8 : is_fp8;
+  if (fits) return;
+  refuse("math", needs_f32 ? "float32 operands for this math" : math == Math::saturate ? "integer operands for saturate" : "fp8 operands for this math",
+         std::string(name(math)) + " with " + type_text(a) + " times " + type_text(b));
+}
+
+// --- memory -------------------------------------------------------------------------------------------------------------
+
+void check_memory(const NamedOperand& operand) {
+  const Tensor& tensor = operand.tensor;
+  if (tensor.element_count() == 0) return;
+  if (tensor.data() == nullptr) {
+    refuse(operand.name, "memory for " + std::to_string(tensor.element_count()) + " elements", "a null pointer");
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
+  const std::size_t width = byte_width(tensor.dtype());
+  if (address % width != 0) {
+    refuse(operand.name, "an address that is a multiple of its " + std::to_string(width) + "-byte elements",
+           "an address that is " + std::to_string(address % width) + " bytes off", "copy it to aligned memory");
+  }
+}
+
+void check_device(const NamedOperand& operand, Device device) {
+  if (operand.tensor.device() == device) return;
+  refuse(operand.name, "memory on " + to_string(device) + " (where out is)",
+         "memory on " + to_string(operand.tensor.device()), "move the operands to one device");
+}
+
+void check_input_overlap(const NamedOperand& input, const Tensor& out) {
+  if (!may_overlap(out, input.tensor)) return;
+  refuse("out", "memory that shares nothing with " + std::string(input.name), "overlapping memory",
+         "write to another tensor");
+}
+
+void check_c_overlap(const Tensor& c, const Tensor& out) {
+  if (is_same_view(c, out) || !may_overlap(out, c)) return;
+  refuse("out", "memory that is exactly C or shares nothing with it", "partly overlapping memory",
+         "write to another tensor, or to C itself");
+}
+
+GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out, const std::optional<Tensor>& c, DType accumulator,
+                     const GemmOptions& options) {
+  GemmProblem problem{.m = out.extent(1),
+                      .n = out.extent(2),
+                      .k = a.extent(2),
+                      .l = out.extent(0),
+                      .a = matrix_type(a),
+                      .b = matrix_type(b),
+                      .out = matrix_type(out),
+                      .c = std::nullopt,
+                      .accumulator = accumulator,
+                      .math = options.math,
+                      .epilogue = options.epilogue};
+  if (c) problem.c = matrix_type(*c);
+  return problem;
+}
+
+}  // namespace
+
+GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, const GemmOptions& options)
+    : GemmArguments(A, B, out, default_accumulator(A.dtype(), B.dtype()), options) {}
+
+GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
+                             const GemmOptions& options)
+    : a_(as_batch({"A", A}, "(M, K) or (L, M, K)")),
+      b_(as_batch({"B", B}, "(K, N) or (L, K, N)")),
+      out_(as_batch({"out", out}, "(M, N) or (L, M, N)")),
+      alpha_(options.alpha),
+      beta_(options.beta) {
+  if (out.rank() == 2 && (A.rank() == 3 || B.rank() == 3)) {
+    refuse("out", "rank 3, (L, M, N), where A or B is a batch", "shape " + shape_text(out));
+  }
+  require_extent("B", "rows (K)", a_.extent(2), "A columns", b_.extent(1));
+  require_extent("out", "rows (M)", a_.extent(1), "A rows", out_.extent(1));
+  require_extent("out", "columns (N)", b_.extent(2), "B columns", out_.extent(2));
+  a_ = broadcast_batch({"A", a_}, out_.extent(0));
+  b_ = broadcast_batch({"B", b_}, out_.extent(0));
+
+  check_operand_type({"A", a_});
+  check_operand_type({"B", b_});
+  check_operand_type({"out", out_});
+  check_accumulator(a_.dtype(), b_.dtype(), accumulator_type);
+  check_math(options.math, a_.dtype(), b_.dtype());
+
+  if (beta_ != 0) {
+    if (!options.c) {
+      refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none", "pass C, or beta = 0");
+    }
+    c_ = broadcast_c(*options.c, out_);
+    check_operand_type({"C", *c_});
+  }
+  check_device({"A", a_}, out_.device());
+  check_device({"B", b_}, out_.device());
+  if (c_) check_device({"C", *c_}, out_.device());
+
+  check_memory({"A", a_});
+  check_memory({"B", b_});
+  check_memory({"out", out_});
+  if (c_) check_memory({"C", *c_});
+  if (has_self_overlap(out_)) {
+    refuse("out", "strides under which no two elements share memory", to_string(out));
+  }
+  check_input_overlap({"A", a_}, out_);
+  check_input_overlap({"B", b_}, out_);
+  if (c_) check_c_overlap(*c_, out_);
+  problem_ = describe(a_, b_, out_, c_, accumulator_type, options);
+}
+
+void GemmArguments::set_data(std::string_view operand, const void* data) {
+  Tensor* const view = operand == "A"           ? &a_
+                       : operand == "B"         ? &b_
+                       : operand == "out"       ? &out_
+                       : operand == "C" && c_   ? &*c_
+                                                : nullptr;
+  if (view == nullptr) {
+    refuse("set_data", c_ ? "\"A\", \"B\", \"C\" or \"out\"" : "\"A\", \"B\" or \"out\" (beta is 0, C is not read)",
+           "\"" + std::string(operand) + "\"");
+  }
+  const Tensor moved = view->with_data(data);
+  check_memory({operand, moved});
+  const MatrixType bound = matrix_type(*view);
+  const MatrixType now = matrix_type(moved);
+  if (now.alignment < bound.alignment) {
+    refuse(operand, "memory aligned to " + std::to_string(bound.alignment) + " bytes, as it was bound",
+           "an alignment of " + std::to_string(now.alignment) + " bytes", "make new arguments for this memory");
+  }
+  const bool is_out = operand == "out";
+  const Tensor& out = is_out ? moved : out_;
+  if (is_out || operand == "A") check_input_overlap({"A", operand == "A" ? moved : a_}, out);
+  if (is_out || operand == "B") check_input_overlap({"B", operand == "B" ? moved : b_}, out);
+  if (c_ && (is_out || operand == "C")) check_c_overlap(operand == "C" ? moved : *c_, out);
+  *view = moved;
+}
+
+void GemmArguments::set_scalars(double alpha, double beta) {
+  if ((beta != 0) != (beta_ != 0)) {
+    refuse("beta", beta_ != 0 ? "a value that is not 0, as it was bound" : "0, as it was bound", std::to_string(beta),
+           "make new arguments: whether C is read is part of the problem");
+  }
+  alpha_ = alpha;
+  beta_ = beta;
+}
+
+}  // namespace gemmery

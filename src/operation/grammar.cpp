@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line that spells a problem: reading and printing. The grammar stands in docs/problems.md.
+#include <gemmery/error.hpp>
+#include <gemmery/problem.hpp>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/arithmetic.hpp"
+#include "core/invariant.hpp"
+#include "operation/matrix.hpp"
+
+namespace gemmery {
+namespace {
+
+using operation::alignment_of;
+using operation::MatrixExtents;
+using operation::normalize;
+using operation::packed_matrix;
+
+// --- words --------------------------------------------------------------------------------------------------------------
+
+// A word of the line, with the column (from 1) at which it starts.
+struct Word {
+  std::string text;
+  std::size_t column = 1;
+};
+
+[[noreturn]] void refuse(const Word& word, std::string expected, std::string hint = {},
+                         ErrorKind kind = ErrorKind::invalid_argument) {
+  throw Error({.kind = kind,
+               .operand = fmt::format("problem, column {}", word.column),
+               .expected = std::move(expected),
+               .got = fmt::format("\"{}\"", word.text.substr(0, 100)),
+               .hint = std::move(hint)});
+}
+
+// Larger strides than any memory has; keeps products of strides and extents inside 64 bits.
+constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
+constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
+
+bool is_space(char letter) { return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r'; }
+
+// Splits at white space outside quotes; quotes are taken off, \" and \\ inside them read as " and \.
+std::vector<Word> split_words(std::string_view line) {
+  std::vector<Word> words;
+  std::size_t at = 0;
+  while (true) {
+    while (at < line.size() && is_space(line[at])) ++at;
+    if (at == line.size()) return words;
+    Word word{.text = {}, .column = at + 1};
+    bool is_quoted = false;
+    for (; at < line.size() && (is_quoted || !is_space(line[at])); ++at) {
+      if (line[at] == '"') {
+        is_quoted = !is_quoted;
+      } else if (is_quoted && line[at] == '\\' && at + 1 < line.size()) {
+        word.text += line[++at];
+      } else {
+        word.text += line[at];
+      }
+    }
+    if (is_quoted) refuse(word, "a closing quote");
+    words.push_back(std::move(word));
+  }
+}
+
+std::optional<std::int64_t> read_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || after != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Cuts `text` at `separator`.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// --- shape --------------------------------------------------------------------------------------------------------------
+
+void read_extents(const Word& word, GemmProblem& problem) {
+  const auto parts = split(word.text, 'x');
+  if (parts.size() != 3 && parts.size() != 4) refuse(word, "MxNxK or MxNxKxL", "for example 4096x4096x8192");
+  const std::array targets{&problem.m, &problem.n, &problem.k, &problem.l};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto extent = read_integer(parts[i]);
+    if (!extent || *extent < 0 || *extent > INT32_MAX) refuse(word, "extents from 0 to 2147483647");
+    *targets[i] = *extent;
+  }
+}
+
+// --- operands -----------------------------------------------------------------------------------------------------------
+
+// An operand as it is spelled, before the extents are known.
+struct OperandWords {
+  Word word = {};
+  std::string_view role = {};
+  DType dtype = DType::float32;
+  bool names_tf32 = false;
+  Layout layout = Layout::row;
+  std::optional<std::string> dims = {};
+  std::optional<std::int64_t> leading = {};
+  std::optional<std::int64_t> batch = {};
+  std::optional<std::int64_t> alignment = {};
+  std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
+};
+
+// What a silent operand is: packed and row major.
+OperandWords packed_operand(std::string_view role, DType dtype) { return {.role = role, .dtype = dtype}; }
+
+DType read_dtype(const Word& word, std::string_view text, bool& names_tf32) {
+  names_tf32 = text == "tf32" || text == "tfloat32" || text == "TFloat32";
+  if (names_tf32) return DType::float32;
+  const auto dtype = parse_dtype(text);
+  if (!dtype) refuse(word, "an element type such as f32, bf16, e4m3, s8", fmt::format("\"{}\" names none", text));
+  return *dtype;
+}
+
+void read_modifier(OperandWords& operand, std::string_view modifier) {
+  const std::size_t equals = modifier.find('=');
+  const std::string_view key = modifier.substr(0, equals);
+  const std::string_view value = equals == std::string_view::npos ? std::string_view{} : modifier.substr(equals + 1);
+  if (key == "strides") {
+    const auto parts = split(value, ',');
+    const auto row = read_integer(parts.front());
+    const auto column = parts.size() == 2 ? read_integer(parts.back()) : std::nullopt;
+    if (!row || !column) refuse(operand.word, "strides=ROW,COLUMN in elements");
+    if (magnitude(*row) > largest_stride || magnitude(*column) > largest_stride) {
+      refuse(operand.word, "strides of at most 2^40 elements");
+    }
+    operand.strides = {*row, *column};
+    return;
+  }
+  const auto number = read_integer(value);
+  auto* const target = key == "ld"      ? &operand.leading
+                       : key == "batch" ? &operand.batch
+                       : key == "align" ? &operand.alignment
+                                        : nullptr;
+  if (target == nullptr) refuse(operand.word, "ld=, batch=, align= or strides= after '/'");
+  if (!number || magnitude(*number) > largest_stride) {
+    refuse(operand.word, fmt::format("a whole number of at most 2^40 after {}=", key));
+  }
+  *target = *number;
+}
+
+OperandWords read_operand(const Word& word, std::string_view role, std::string_view value) {
+  OperandWords operand{.word = word, .role = role};
+  const auto parts = split(value, '/');
+  std::string_view head = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) read_modifier(operand, parts[i]);
+  if (const std::size_t bracket = head.find('['); bracket != std::string_view::npos) {
+    if (!head.ends_with(']')) refuse(word, "']' after the dims");
+    operand.dims = std::string(head.substr(bracket + 1, head.size() - bracket - 2));
+    head = head.substr(0, bracket);
+  }
+  if (const std::size_t colon = head.find(':'); colon != std::string_view::npos) {
+    const std::string_view major = head.substr(colon + 1);
+    if (major != "r" && major != "c") refuse(word, "\":r\" (row major) or \":c\" (column major)");
+    operand.layout = major == "c" ? Layout::column : Layout::row;
+    head = head.substr(0, colon);
+  }
+  operand.dtype = read_dtype(word, head, operand.names_tf32);
+  return operand;
+}
+
+bool is_power_of_two_up_to_16(std::int64_t value) {
+  return value == 1 || value == 2 || value == 4 || value == 8 || value == 16;
+}
+
+// Repeats along what `dims` leaves out: only C may be broadcast in this version.
+void apply_dims(const OperandWords& operand, MatrixType& matrix, MatrixExtents& extents) {
+  if (!operand.dims) return;
+  const std::string& dims = *operand.dims;
+  if (operand.role != "c") refuse(operand.word, "dims in brackets on c= only");
+  const bool has_batch = dims.starts_with("l,") || dims == "l";
+  const std::string inner = has_batch ? dims.substr(std::min<std::size_t>(2, dims.size())) : dims;
+  const bool is_known = inner == "m" || inner == "n" || inner == "1" || inner == "m,n";
+  if (!is_known) refuse(operand.word, "[m], [n], [1], [m,n], [l,m], [l,n], [l,1] or [l,m,n]");
+  MatrixExtents kept = extents;
+  if (!has_batch) kept.batch = 1;
+  if (inner == "n" || inner == "1") kept.rows = 1;
+  if (inner == "m" || inner == "1") kept.columns = 1;
+  matrix = packed_matrix(operand.dtype, inner == "m" ? Layout::column : operand.layout, kept);
+}
+
+MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
+  MatrixType matrix = packed_matrix(operand.dtype, operand.layout, extents);
+  apply_dims(operand, matrix, extents);
+  if (operand.leading) {
+    const bool is_row = operand.layout == Layout::row;
+    const std::int64_t least = is_row ? extents.columns : extents.rows;
+    if (operand.strides) refuse(operand.word, "either ld= or strides=");
+    if (*operand.leading < least || *operand.leading > largest_leading) {
+      refuse(operand.word, fmt::format("ld= from {} to 2^32", least));
+    }
+    (is_row ? matrix.row_stride : matrix.column_stride) = *operand.leading;
+    matrix.batch_stride = *operand.leading * (is_row ? extents.rows : extents.columns);
+  }
+  if (operand.strides) std::tie(matrix.row_stride, matrix.column_stride) = *operand.strides;
+  if (operand.batch) matrix.batch_stride = *operand.batch;
+  matrix = normalize(matrix, extents);
+  const std::uint8_t natural = alignment_of(0, matrix);
+  if (operand.alignment) {
+    const auto width = static_cast<std::int64_t>(byte_width(operand.dtype));
+    if (!is_power_of_two_up_to_16(*operand.alignment) || *operand.alignment < width || *operand.alignment > natural) {
+      refuse(operand.word, fmt::format("align= of a power of two from {} (its element) to {} (its strides)", width, natural));
+    }
+  }
+  matrix.alignment = operand.alignment ? static_cast<std::uint8_t>(*operand.alignment) : natural;
+  return matrix;
+}
+
+// --- the line -----------------------------------------------------------------------------------------------------------
+
+// The fields as they are spelled.
+struct Fields {
+  std::optional<OperandWords> a, b, out, c;
+  std::optional<DType> accumulator;
+  std::optional<Math> math;
+  std::optional<EpilogueId> epilogue;
+  std::optional<double> alpha, beta;
+};
+
+double read_number(const Word& word, std::string_view text) {
+  double value = 0;
+  const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || after != text.data() + text.size()) refuse(word, "a number");
+  return value;
+}
+
+template <class Field, class Value>
+void set_once(const Word& word, std::optional<Field>& field, Value&& value) {
+  if (field) refuse(word, "each field once");
+  field = std::forward<Value>(value);
+}
+
+void read_field(const Word& word, Fields& fields) {
+  const std::size_t equals = word.text.find('=');
+  if (equals == std::string::npos) refuse(word, "NAME=value");
+  const std::string_view key = std::string_view(word.text).substr(0, equals);
+  const std::string_view value = std::string_view(word.text).substr(equals + 1);
+  if (key == "a") return set_once(word, fields.a, read_operand(word, "a", value));
+  if (key == "b") return set_once(word, fields.b, read_operand(word, "b", value));
+  if (key == "c") return set_once(word, fields.c, read_operand(word, "c", value));
+  if (key == "out") return set_once(word, fields.out, read_operand(word, "out", value));
+  if (key == "alpha") return set_once(word, fields.alpha, read_number(word, value));
+  if (key == "beta") return set_once(word, fields.beta, read_number(word, value));
+  if (key == "epilogue") return set_once(word, fields.epilogue, parse_epilogue(value));
+  if (key == "acc") {
+    const auto dtype = parse_dtype(value);
+    if (!dtype) refuse(word, "an accumulator type: f32, f64, f16 or s32");
+    return set_once(word, fields.accumulator, *dtype);
+  }
+  if (key == "math") {
+    const auto math = parse_math(value);
+    if (!math) refuse(word, "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
+    return set_once(word, fields.math, *math);
+  }
+  refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
+         "operands of an epilogue's text need an epilogue that names them", ErrorKind::invalid_argument);
+}
+
+ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
+  if (!fields.a) refuse(kind, "a field a= with A's element type");
+  const OperandWords b = fields.b.value_or(packed_operand("b", fields.a->dtype));
+  const OperandWords out = fields.out.value_or(packed_operand("out", fields.a->dtype));
+  problem.a = make_matrix(*fields.a, {problem.l, problem.m, problem.k});
+  problem.b = make_matrix(b, {problem.l, problem.k, problem.n});
+  problem.out = make_matrix(out, {problem.l, problem.m, problem.n});
+  const double beta = fields.beta.value_or(0);
+  if (beta != 0 && !fields.c) refuse(kind, "a field c= where beta is not 0");
+  if (beta != 0) problem.c = make_matrix(*fields.c, {problem.l, problem.m, problem.n});
+  problem.accumulator = fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
+  const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;
+  if (names_tf32 && fields.math && *fields.math != Math::tf32) refuse(fields.a->word, "math=tf32 with operands called tf32");
+  problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
+  problem.epilogue = fields.epilogue.value_or(default_epilogue);
+  return {.problem = problem, .alpha = fields.alpha.value_or(1), .beta = beta};
+}
+
+// --- printing -----------------------------------------------------------------------------------------------------------
+
+std::string spell(const OperandWords& operand) {
+  std::string text{alias(operand.dtype)};
+  if (operand.layout == Layout::column) text += ":c";
+  if (operand.dims) text += "[" + *operand.dims + "]";
+  if (operand.leading) text += fmt::format("/ld={}", *operand.leading);
+  if (operand.strides) text += fmt::format("/strides={},{}", operand.strides->first, operand.strides->second);
+  if (operand.batch) text += fmt::format("/batch={}", *operand.batch);
+  if (operand.alignment) text += fmt::format("/align={}", *operand.alignment);
+  return text;
+}
+
+// Adds the modifiers that make the spelling read back as `matrix`; nothing where none can.
+std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix, const MatrixExtents& extents) {
+  MatrixType read = make_matrix(spelling, extents);
+  if (read.row_stride != matrix.row_stride || read.column_stride != matrix.column_stride) return std::nullopt;
+  if (read.batch_stride != matrix.batch_stride) {
+    spelling.batch = matrix.batch_stride;
+    read = make_matrix(spelling, extents);
+  }
+  if (read.alignment != matrix.alignment) spelling.alignment = matrix.alignment;
+  return spell(spelling);
+}
+
+// Every way to spell the matrix that is shorter than its strides, shortest first; then its strides.
+std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtents& extents, std::string_view role) {
+  const OperandWords plain = packed_operand(role, matrix.dtype);
+  std::vector<OperandWords> list{plain};
+  OperandWords column = plain;
+  column.layout = Layout::column;
+  list.push_back(column);
+  if (role == "c") {
+    for (const char* const dims : {"n", "m", "1", "l,n", "l,m", "l,1"}) {
+      list.push_back(plain);
+      list.back().dims = dims;
+    }
+  }
+  if (matrix.column_stride == 1 && matrix.row_stride >= extents.columns) {
+    list.push_back(plain);
+    list.back().leading = matrix.row_stride;
+  }
+  if (matrix.row_stride == 1 && matrix.column_stride >= extents.rows) {
+    list.push_back(column);
+    list.back().leading = matrix.column_stride;
+  }
+  list.push_back(plain);
+  list.back().strides = {matrix.row_stride, matrix.column_stride};
+  return list;
+}
+
+// The spelling that, read back, gives this matrix again.
+std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents, std::string_view role) {
+  for (const OperandWords& spelling : spellings(matrix, extents, role)) {
+    if (const auto text = complete(spelling, matrix, extents)) return *text;
+  }
+  abort_on_bug("an operand's strides do not spell themselves");
+}
+
+std::string print(const GemmProblem& problem, double alpha, double beta) {
+  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue] = problem;
+  std::string text = fmt::format("gemm {}x{}x{}", m, n, k);
+  if (l != 1) text += fmt::format("x{}", l);
+  const std::string a_text = matrix_text(a, {l, m, k}, "a");
+  const std::string b_text = matrix_text(b, {l, k, n}, "b");
+  const std::string out_text = matrix_text(out, {l, m, n}, "out");
+  const std::string silent{alias(a.dtype)};
+  text += " a=" + a_text;
+  if (b_text != silent) text += " b=" + b_text;
+  if (out_text != silent) text += " out=" + out_text;
+  if (c) text += " c=" + matrix_text(*c, {l, m, n}, "c");
+  if (accumulator != default_accumulator(a.dtype, b.dtype)) text += fmt::format(" acc={}", alias(accumulator));
+  if (math != Math::native) text += fmt::format(" math={}", name(math));
+  if (epilogue != default_epilogue) text += fmt::format(" epilogue=\"{}\"", gemmery::text(epilogue));
+  if (alpha != 1) text += fmt::format(" alpha={}", alpha);
+  if (beta != 0) text += fmt::format(" beta={}", beta);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const ProblemLine& line) { return print(line.problem, line.alpha, line.beta); }
+
+std::string to_string(const GemmProblem& problem) { return print(problem, 1, problem.c ? 1 : 0); }
+
+ProblemLine parse_problem(std::string_view line) {
+  const std::vector<Word> words = split_words(line);
+  if (words.empty()) refuse(Word{}, "a problem such as gemm 4096x4096x4096 a=bf16");
+  const Word& kind = words.front();
+  if (kind.text != "gemm") {
+    const bool is_planned = kind.text == "grouped_gemm" || kind.text == "scaled_gemm" || kind.text == "conv2d";
+    refuse(kind, "gemm", is_planned ? "this version has no other operation" : "",
+           is_planned ? ErrorKind::unsupported : ErrorKind::invalid_argument);
+  }
+  if (words.size() < 2) refuse(kind, "a shape MxNxK after the kind");
+  GemmProblem problem;
+  read_extents(words[1], problem);
+  Fields fields;
+  for (std::size_t i = 2; i < words.size(); ++i) read_field(words[i], fields);
+  return assemble(kind, problem, fields);
+}
+
+}  // namespace gemmery

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes the facts of operands' memory.
+#include "operation/matrix.hpp"
+
+#include <algorithm>
+
+#include "core/arithmetic.hpp"
+
+namespace gemmery::operation {
+namespace {
+
+constexpr std::uint64_t largest_alignment = 16;
+
+std::uint64_t lowest_set_bit(std::uint64_t value) { return value & (~value + 1); }
+
+}  // namespace
+
+MatrixType normalize(MatrixType matrix, const MatrixExtents& extents) noexcept {
+  if (extents.batch <= 1) matrix.batch_stride = 0;
+  if (extents.rows <= 1) matrix.row_stride = 0;
+  if (extents.columns <= 1) matrix.column_stride = 0;
+  return matrix;
+}
+
+MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extents) noexcept {
+  MatrixType matrix{.dtype = dtype};
+  const bool is_row = layout != Layout::column;
+  matrix.row_stride = is_row ? extents.columns : 1;
+  matrix.column_stride = is_row ? 1 : extents.rows;
+  matrix.batch_stride = checked_multiply(extents.rows, extents.columns).value_or(0);
+  matrix = normalize(matrix, extents);
+  matrix.alignment = alignment_of(0, matrix);
+  return matrix;
+}
+
+std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept {
+  const std::uint64_t width = byte_width(matrix.dtype);
+  std::uint64_t bits = largest_alignment | address;
+  for (const std::int64_t stride : {matrix.batch_stride, matrix.row_stride, matrix.column_stride}) {
+    if (stride != 1) bits |= static_cast<std::uint64_t>(stride) * width;
+  }
+  return static_cast<std::uint8_t>(std::min(lowest_set_bit(bits), largest_alignment));
+}
+
+MatrixType matrix_type(const Tensor& view) noexcept {
+  const MatrixType raw{.dtype = view.dtype(),
+                       .batch_stride = view.stride(0),
+                       .row_stride = view.stride(1),
+                       .column_stride = view.stride(2)};
+  MatrixType matrix = normalize(raw, {view.extent(0), view.extent(1), view.extent(2)});
+  const bool is_empty = view.element_count() == 0;
+  matrix.alignment = alignment_of(is_empty ? 0 : reinterpret_cast<std::uintptr_t>(view.data()), matrix);
+  return matrix;
+}
+
+}  // namespace gemmery::operation

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of problems: work, identity, defaults.
+#include <gemmery/problem.hpp>
+
+#include <array>
+#include <cmath>
+
+#include <xxhash.h>
+
+namespace gemmery {
+namespace {
+
+constexpr std::array<std::string_view, 10> math_names{"native", "tf32", "tf32x3", "bf16x3",   "f16x3",
+                                                      "f16",    "bf16", "fp8_fast", "fp8_promoted", "saturate"};
+
+double matrix_bytes(const MatrixType& matrix, double batches, double rows, double columns) {
+  // A broadcast operand is read once.
+  const double count = (matrix.batch_stride == 0 ? 1 : batches) * rows * columns;
+  return count * bit_width(matrix.dtype) / 8;
+}
+
+// Words without padding, so that equal problems hash equally.
+using Words = std::array<std::int64_t, 24>;
+
+void append_matrix(Words& words, std::size_t& at, const MatrixType& matrix) {
+  words[at++] = static_cast<std::int64_t>(matrix.dtype) | (static_cast<std::int64_t>(matrix.alignment) << 8);
+  words[at++] = matrix.batch_stride;
+  words[at++] = matrix.row_stride;
+  words[at++] = matrix.column_stride;
+}
+
+}  // namespace
+
+std::string_view name(Math math) noexcept { return math_names[static_cast<std::size_t>(math)]; }
+
+std::optional<Math> parse_math(std::string_view word) noexcept {
+  for (std::size_t i = 0; i < math_names.size(); ++i) {
+    if (math_names[i] == word) return static_cast<Math>(i);
+  }
+  return std::nullopt;
+}
+
+std::string_view name(Layout layout) noexcept {
+  switch (layout) {
+    case Layout::row: return "row";
+    case Layout::column: return "column";
+    case Layout::strided: return "strided";
+  }
+  return "unknown";
+}
+
+Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) noexcept {
+  if (matrix.column_stride == 1 || columns <= 1) return Layout::row;
+  if (matrix.row_stride == 1 || rows <= 1) return Layout::column;
+  return Layout::strided;
+}
+
+double GemmProblem::flops() const noexcept {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(l);
+}
+
+double GemmProblem::bytes() const noexcept {
+  const auto dm = static_cast<double>(m);
+  const auto dn = static_cast<double>(n);
+  const auto dk = static_cast<double>(k);
+  const auto dl = static_cast<double>(l);
+  double sum = matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn) + matrix_bytes(out, dl, dm, dn);
+  if (c) sum += matrix_bytes(*c, dl, c->row_stride == 0 ? 1 : dm, c->column_stride == 0 ? 1 : dn);
+  return sum;
+}
+
+std::size_t hash_value(const GemmProblem& problem) noexcept {
+  Words words{};
+  std::size_t at = 0;
+  for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.l}) words[at++] = extent;
+  append_matrix(words, at, problem.a);
+  append_matrix(words, at, problem.b);
+  append_matrix(words, at, problem.out);
+  if (problem.c) append_matrix(words, at, *problem.c);
+  words[20] = static_cast<std::int64_t>(problem.accumulator) | (static_cast<std::int64_t>(problem.math) << 8) |
+              (static_cast<std::int64_t>(problem.c.has_value()) << 16);
+  words[21] = static_cast<std::int64_t>(problem.epilogue);
+  return XXH3_64bits(words.data(), sizeof words);
+}
+
+DType default_accumulator(DType a, DType b) noexcept {
+  if (a == DType::float64 || b == DType::float64) return DType::float64;
+  if (is_integer(a) && is_integer(b)) return DType::int32;
+  return DType::float32;
+}
+
+DType epilogue_compute_type(DType accumulator) noexcept {
+  const bool needs_double = accumulator == DType::float64 || accumulator == DType::int32;
+  return needs_double ? DType::float64 : DType::float32;
+}
+
+}  // namespace gemmery

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured times kept for the life of the process.
+#pragma once
+
+#include <gemmery/history.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+namespace gemmery::tune {
+
+// Looked up by problem, device name and kernel; the latest time wins. Bounded: when it is full, new problems are not kept.
+class MeasuredHistory final : public History {
+ public:
+  static constexpr std::size_t largest_size = 100'000;
+
+  std::optional<double> measured_us(const Query& query, const Kernel& kernel) const override;
+  void record(const Query& query, const Kernel& kernel, double microseconds);
+
+ private:
+  struct Key {
+    GemmProblem problem;
+    std::string device;
+    Kernel kernel;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
+
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Key, double, KeyHash> times_;
+  std::atomic<bool> is_empty_{true};  // spares the lock while nothing was measured
+};
+
+}  // namespace gemmery::tune
