@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declares the verbs and their options to CLI11. What they mean is written in docs/cli.md, which is what --help prints.
+#include "cli/command_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <gemmery/error.hpp>
+
+namespace gemmery::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> all_verbs{"list", "explain", "run", "verify", "bench", "doctor"};
+
+// The parser with the values that it fills in.
+struct Parser {
+  CLI::App app{"gemmery"};
+  CommandLine line;
+  bool wants_json = false;
+  bool wants_csv = false;
+};
+
+void add_strings(CLI::App& verb, const std::string& name, std::vector<std::string>& values) {
+  verb.add_option(name, values)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+}
+
+void add_format(CLI::App& verb, Parser& parser) {
+  CLI::Option* const json = verb.add_flag("--json", parser.wants_json);
+  verb.add_flag("--csv", parser.wants_csv)->excludes(json);
+}
+
+void add_selection(CLI::App& verb, Options& options) {
+  verb.add_option("--device", options.device);
+  verb.add_option("--target", options.target);
+  add_strings(verb, "--provider", options.providers);
+  add_strings(verb, "--kernel", options.kernels);
+  verb.add_option("problem", options.words);
+}
+
+void add_seed(CLI::App& verb, Options& options) { verb.add_option("--seed", options.seed); }
+
+void add_top(CLI::App& verb, Options& options) {
+  verb.add_option("--top", options.top)->check(CLI::NonNegativeNumber);
+}
+
+void declare_list(CLI::App& verb, Parser& parser) {
+  add_selection(verb, parser.line.options);
+  verb.add_option("--limit", parser.line.options.limit)->check(CLI::NonNegativeNumber);
+  add_format(verb, parser);
+}
+
+void declare_explain(CLI::App& verb, Parser& parser) {
+  add_selection(verb, parser.line.options);
+  add_format(verb, parser);
+}
+
+void declare_run(CLI::App& verb, Parser& parser) {
+  add_selection(verb, parser.line.options);
+  add_seed(verb, parser.line.options);
+  add_format(verb, parser);
+}
+
+void declare_verify(CLI::App& verb, Parser& parser) {
+  add_selection(verb, parser.line.options);
+  add_seed(verb, parser.line.options);
+  add_top(verb, parser.line.options);
+  verb.add_option("--fill", parser.line.options.fill)->check(CLI::IsMember({"normal", "uniform", "integers"}));
+  add_format(verb, parser);
+}
+
+void declare_bench(CLI::App& verb, Parser& parser) {
+  Options& options = parser.line.options;
+  add_selection(verb, options);
+  add_seed(verb, options);
+  add_top(verb, options);
+  CLI::Option* const file = verb.add_option("--file", options.file);
+  add_strings(verb, "--dtype", options.dtypes);
+  verb.get_option("--dtype")->needs(file);
+  verb.add_option("--samples", options.samples)->check(CLI::Range(1, 1000000));
+  verb.add_option("--sample-ms", options.sample_ms)->check(CLI::PositiveNumber);
+  add_format(verb, parser);
+}
+
+void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
+
+using Declaration = void (*)(CLI::App&, Parser&);
+constexpr std::array<Declaration, all_verbs.size()> declarations{declare_list,   declare_explain, declare_run,
+                                                                  declare_verify, declare_bench,   declare_doctor};
+
+// Our own --help instead of CLI11's.
+void add_help(CLI::App& app, Parser& parser) {
+  app.set_help_flag();
+  app.add_flag("-h,--help", parser.line.wants_help);
+}
+
+std::unique_ptr<Parser> make_parser() {
+  auto parser = std::make_unique<Parser>();
+  add_help(parser->app, *parser);
+  parser->app.add_flag("--version", parser->line.wants_version);
+  parser->app.require_subcommand(0, 1);
+  for (std::size_t index = 0; index < all_verbs.size(); ++index) {
+    CLI::App& verb = *parser->app.add_subcommand(std::string(all_verbs[index]));
+    add_help(verb, *parser);
+    declarations[index](verb, *parser);
+  }
+  return parser;
+}
+
+std::string join(std::span<const std::string_view> words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
+
+bool is_verb(std::string_view word) { return std::ranges::find(all_verbs, word) != all_verbs.end(); }
+
+// CLI11 would only say that the word was not expected.
+void check_verb(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-' || is_verb(argv[1])) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "verb",
+               .expected = "one of " + join(all_verbs),
+               .got = "'" + std::string(argv[1]) + "'",
+               .hint = "see gemmery --help"});
+}
+
+Format format_of(const Parser& parser) {
+  if (parser.wants_json) return Format::json;
+  return parser.wants_csv ? Format::csv : Format::text;
+}
+
+[[noreturn]] void throw_usage_error(const std::string& message, const std::string& verb) {
+  const std::string command = verb.empty() ? "gemmery" : "gemmery " + verb;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "command line",
+               .got = message,
+               .hint = "see " + command + " --help"});
+}
+
+void check_counts(const CommandLine& line) {
+  if (line.verb != "bench" && line.options.kernels.size() > 1) throw_usage_error("--kernel was given twice", line.verb);
+}
+
+}  // namespace
+
+std::span<const std::string_view> verbs() { return all_verbs; }
+
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  check_verb(argc, argv);
+  const std::unique_ptr<Parser> parser = make_parser();
+  CommandLine& line = parser->line;
+  const auto read_verb = [&] {
+    if (!parser->app.get_subcommands().empty()) line.verb = parser->app.get_subcommands().front()->get_name();
+  };
+  try {
+    parser->app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    read_verb();
+    throw_usage_error(error.what(), line.verb);
+  }
+  read_verb();
+  line.options.format = format_of(*parser);
+  check_counts(line);
+  return line;
+}
+
+std::vector<std::string> option_names(std::string_view verb) {
+  const std::unique_ptr<Parser> parser = make_parser();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : parser->app.get_subcommand(std::string(verb))->get_options()) {
+    if (!option->get_positional() && option->get_name() != "--help") names.push_back(option->get_name());
+  }
+  return names;
+}
+
+}  // namespace gemmery::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was asked on the command line: a verb and its options.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gemmery::cli {
+
+enum class Format : std::uint8_t { text, json, csv };
+
+// The options of all verbs; each verb accepts those of its section in docs/cli.md.
+struct Options {
+  std::vector<std::string> words;  // of the problems
+  std::string device;              // empty = not named
+  std::string target;
+  std::vector<std::string> providers;
+  std::vector<std::string> kernels;
+  std::vector<std::string> dtypes;
+  std::string fill = "normal";
+  std::string file;
+  Format format = Format::text;
+  std::uint64_t seed = 0;  // 0 = fresh
+  int limit = 0;           // 0 = all
+  int top = 1;             // 0 = all
+  int samples = 11;
+  double sample_ms = 5;
+};
+
+struct CommandLine {
+  std::string verb;  // empty where none was given
+  Options options;
+  bool wants_help = false;
+  bool wants_version = false;
+};
+
+std::span<const std::string_view> verbs();
+
+// Throws Error (invalid_argument) for what the program does not understand.
+CommandLine parse_command_line(int argc, const char* const* argv);
+
+// The options that a verb accepts ("--device", …), for the test that compares them with the manual.
+std::vector<std::string> option_names(std::string_view verb);
+
+}  // namespace gemmery::cli

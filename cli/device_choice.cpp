@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads --device and --target.
+#include "cli/device_choice.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gemmery/discovery.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/target.hpp>
+
+#include "cli/output.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+ChosenDevice present(Device device) { return {device, device_info(device), to_string(device)}; }
+
+ChosenDevice by_facts(std::string_view table_name, const DeviceInfo& info) {
+  return {std::nullopt, info, std::string(table_name)};
+}
+
+bool is_index(std::string_view word) {
+  return !word.empty() && word.size() <= 4 && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<Device> parse_device(std::string_view word) {
+  if (word == "cpu") return Device::cpu();
+  if (word.starts_with("cuda:")) word.remove_prefix(5);
+  if (!is_index(word)) return std::nullopt;
+  int index = 0;
+  std::from_chars(word.data(), word.data() + word.size(), index);
+  return Device::cuda(index);
+}
+
+std::string known_names() {
+  std::string text;
+  for (const std::string_view name : known_device_names()) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+ChosenDevice by_name(const std::string& word) {
+  if (const std::optional<Device> device = parse_device(word)) return present(*device);
+  if (const std::optional<DeviceInfo> info = find_device_info(word)) return by_facts(word, *info);
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "--device",
+               .expected = "cpu, the index of a GPU, or one of " + known_names(),
+               .got = "'" + word + "'"});
+}
+
+std::optional<Device> first_gpu() {
+  for (const Device device : devices()) {
+    if (device.type == DeviceType::cuda) return device;
+  }
+  return std::nullopt;
+}
+
+ChosenDevice by_target(Target target) {
+  for (const std::string_view name : known_device_names()) {
+    const std::optional<DeviceInfo> info = find_device_info(name);
+    if (info && info->target.architecture == target.architecture) return by_facts(name, *info);
+  }
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "--target",
+               .expected = "with no --device, the target of a known device (" + known_names() + ")",
+               .got = to_string(target),
+               .hint = "name a device with --device"});
+}
+
+bool has_target(const ChosenDevice& choice, Target target) { return choice.info.target.architecture == target.architecture; }
+
+ChosenDevice by_default(const Options& options, bool needs_presence) {
+  const std::optional<Device> gpu = first_gpu();
+  ChosenDevice choice = present(gpu.value_or(Device::cpu()));
+  if (options.target.empty()) return choice;
+  const Target target = parse_target(options.target);
+  if (target.is_cpu()) return present(Device::cpu());
+  if (needs_presence || has_target(choice, target)) return choice;
+  return by_target(target);
+}
+
+void tell_choice(const ChosenDevice& choice) {
+  const char* const note = choice.device ? (choice.device->is_cpu() ? " (no GPU in use)" : "") : ", by its data sheet";
+  tell(fmt::format("device: {}, {}{}", choice.label, choice.info.name, note));
+}
+
+ChosenDevice choose(const Options& options, bool needs_presence) {
+  if (!options.device.empty()) return by_name(options.device);
+  ChosenDevice choice = by_default(options, needs_presence);
+  tell_choice(choice);
+  return choice;
+}
+
+}  // namespace
+
+ChosenDevice choose_device(const Options& options) { return choose(options, false); }
+
+ChosenDevice choose_present_device(const Options& options) {
+  ChosenDevice choice = choose(options, true);
+  if (choice.device) return choice;
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = "--device",
+               .expected = "a device of this machine (cpu, 0, 1, ...)",
+               .got = "the facts of " + choice.label,
+               .hint = "only list and explain answer for a device that is not here"});
+}
+
+}  // namespace gemmery::cli

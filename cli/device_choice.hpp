@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device a command is about: one of this machine, or the facts of one that need not be here.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <gemmery/device.hpp>
+
+#include "cli/command_line.hpp"
+
+namespace gemmery::cli {
+
+struct ChosenDevice {
+  std::optional<Device> device;  // empty: facts only
+  DeviceInfo info;
+
+  // "cpu", "cuda:0", or the name in the table.
+  std::string label;
+};
+
+// By --device; else by --target, from the table of names; else GPU 0 if there is one, else the CPU. A choice that was not the
+// user's is told on standard error. Throws Error: invalid_argument for an unknown name, unavailable for a device that is not here.
+ChosenDevice choose_device(const Options& options);
+
+// The same where kernels are to run: facts alone do not serve. Throws Error (unavailable) for a device by name.
+ChosenDevice choose_present_device(const Options& options);
+
+}  // namespace gemmery::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemmery doctor: what was found on this machine, and what it enables.
+#include <gemmery/doctor.hpp>
+
+#include "cli/verbs.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+Record to_record(const LibraryFinding& library) {
+  return {{"name", library.name},       {"found", library.found},     {"path", library.path},
+          {"version", library.version}, {"enables", library.enables}, {"searched", library.searched}};
+}
+
+Record to_record(const DoctorReport& report) {
+  Record record = {{"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
+  record["libraries"] = Record::array();
+  for (const LibraryFinding& library : report.libraries) record["libraries"].push_back(to_record(library));
+  return record;
+}
+
+}  // namespace
+
+ExitCode report_doctor(const Options&, Output& output) {
+  const DoctorReport report = doctor();
+  if (output.is_text()) {
+    output.write_line(to_string(report));
+  } else {
+    output.write_record(to_record(report));
+  }
+  return ExitCode::success;
+}
+
+}  // namespace gemmery::cli

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemmery explain: why a problem is served, or not, by every family and class of designs.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gemmery/discovery.hpp>
+
+#include "cli/device_choice.hpp"
+#include "cli/problem_words.hpp"
+#include "cli/records.hpp"
+#include "cli/selection.hpp"
+#include "cli/verbs.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+std::string verdict(const Reason& reason) {
+  if (!reason.failed.empty()) return reason.failed;
+  return fmt::format("{} {} it", reason.fitting, reason.fitting == 1 ? "kernel serves" : "kernels serve");
+}
+
+std::vector<Reason> wanted_reasons(const Options& options, const Explanation& explanation) {
+  if (options.providers.empty()) return explanation.reasons;
+  std::vector<Reason> reasons;
+  for (const Reason& reason : explanation.reasons) {
+    if (std::ranges::find(options.providers, reason.provider) != options.providers.end()) reasons.push_back(reason);
+  }
+  return reasons;
+}
+
+void print_reasons(const std::vector<Reason>& reasons, Output& output) {
+  Table table{"provider", "family", "design", "answer"};
+  for (const Reason& reason : reasons) {
+    table.add_row({reason.provider, reason.family, reason.design_class, verdict(reason)});
+    for (const Kernel& kernel : reason.nearest) table.add_row({"", "", "", "  nearest: " + kernel.name()});
+  }
+  table.print(output);
+}
+
+Record nearest_names(const Reason& reason) {
+  Record list = Record::array();
+  for (const Kernel& kernel : reason.nearest) list.push_back(kernel.name());
+  return list;
+}
+
+Record head(const ProblemLine& line, const ChosenDevice& device) {
+  Record record = {{"problem", to_string(line)}};
+  add_device(record, device);
+  return record;
+}
+
+ExitCode explain_families(const Options& options, const ProblemLine& line, const ChosenDevice& device, Output& output) {
+  filter_of(options);  // an unreadable target is refused here, too
+  const std::vector<Reason> reasons = wanted_reasons(options, explain(line.problem, device.info));
+  if (output.is_text()) {
+    output.write_line(fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));
+    print_reasons(reasons, output);
+    return ExitCode::success;
+  }
+  for (const Reason& reason : reasons) {
+    Record record = head(line, device);
+    record["provider"] = reason.provider;
+    record["family"] = reason.family;
+    record["design_class"] = reason.design_class;
+    record["fitting"] = reason.fitting;
+    record["failed"] = reason.failed;
+    record["nearest"] = nearest_names(reason);
+    output.write_record(record);
+  }
+  return ExitCode::success;
+}
+
+ExitCode explain_kernel(const Options& options, const ProblemLine& line, const ChosenDevice& device, Output& output) {
+  const Kernel kernel = kernel_of_name(options.kernels.front());
+  const Status status = kernel.supports(line.problem, device.info);
+  if (output.is_text()) {
+    output.write_line(kernel.name() + (status ? " serves it" : ": " + status.error()));
+    return ExitCode::success;
+  }
+  Record record = head(line, device);
+  record["kernel_name"] = kernel.name();
+  record["supported"] = status.is_success();
+  record["failed"] = status.error();
+  output.write_record(record);
+  return ExitCode::success;
+}
+
+}  // namespace
+
+ExitCode explain_problem(const Options& options, Output& output) {
+  const ProblemLine line = parse_problem(only_problem_line(options.words));
+  const ChosenDevice device = choose_device(options);
+  return options.kernels.empty() ? explain_families(options, line, device, output)
+                                 : explain_kernel(options, line, device, output);
+}
+
+}  // namespace gemmery::cli

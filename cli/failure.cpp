@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors on standard error, and the code that the program exits with.
+#include "cli/failure.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "cli/output.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+std::string in_one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+ExitCode exit_code_of(ErrorKind kind) noexcept {
+  switch (kind) {
+    case ErrorKind::invalid_argument: return ExitCode::bad_input;
+    case ErrorKind::unsupported: return ExitCode::not_served;
+    case ErrorKind::unavailable: return ExitCode::unavailable;
+    case ErrorKind::compile:
+    case ErrorKind::launch:
+    case ErrorKind::out_of_memory:
+    case ErrorKind::io: return ExitCode::failed;
+  }
+  return ExitCode::failed;
+}
+
+void tell_error(const Error& error) {
+  const bool has_log = error.cause().find('\n') != std::string::npos;
+  if (!has_log) return tell("gemmery: " + in_one_line(error.what()));
+  const Error without_log({.kind = error.kind(),
+                           .operand = error.operand(),
+                           .expected = error.expected(),
+                           .got = error.got(),
+                           .hint = error.hint()});
+  tell("gemmery: " + in_one_line(without_log.what()));
+  tell(error.cause());
+}
+
+}  // namespace gemmery::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemmery: the command line. docs/cli.md is its manual.
+#include <csignal>
+#include <exception>
+#include <string>
+
+#include <gemmery/version.hpp>
+
+#include "cli/manual.hpp"
+#include "cli/verbs.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+ExitCode print_help(const std::string& verb, Output& output) {
+  output.write(verb.empty() ? manual_overview() : manual_section(verb));
+  return ExitCode::success;
+}
+
+ExitCode run_verb(const std::string& verb, const Options& options, Output& output) {
+  if (verb == "list") return list(options, output);
+  if (verb == "explain") return explain_problem(options, output);
+  if (verb == "run") return run_problem(options, output);
+  if (verb == "verify") return verify_problem(options, output);
+  if (verb == "bench") return bench(options, output);
+  return report_doctor(options, output);
+}
+
+ExitCode obey(const CommandLine& line, Output& output) {
+  if (line.wants_help) return print_help(line.verb, output);
+  if (line.wants_version) {
+    output.write_line(std::string("gemmery ") + version());
+    return ExitCode::success;
+  }
+  if (line.verb.empty()) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "verb",
+                 .expected = "list, explain, run, verify, bench or doctor",
+                 .got = "none",
+                 .hint = "see gemmery --help"});
+  }
+  return run_verb(line.verb, line.options, output);
+}
+
+ExitCode run_program(int argc, char** argv) {
+  const CommandLine line = parse_command_line(argc, argv);
+  Output output(line.options.format);
+  const ExitCode code = obey(line, output);
+  output.flush();
+  return code;
+}
+
+ExitCode run_guarded(int argc, char** argv) {
+  try {
+    return run_program(argc, argv);
+  } catch (const OutputClosed&) {
+    return ExitCode::success;
+  } catch (const Error& error) {
+    tell_error(error);
+    return exit_code_of(error.kind());
+  } catch (const std::exception& error) {
+    tell(std::string("gemmery: this is a bug in gemmery: ") + error.what());
+    return ExitCode::failed;
+  }
+}
+
+}  // namespace
+}  // namespace gemmery::cli
+
+int main(int argc, char** argv) {
+  // A reader that goes away early shows as a failed write, which ends the program quietly.
+  std::signal(SIGPIPE, SIG_IGN);
+  return static_cast<int>(gemmery::cli::run_guarded(argc, argv));
+}

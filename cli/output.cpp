@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes with write(2), so that a closed pipe is seen where it happens.
+#include "cli/output.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gemmery/error.hpp>
+
+namespace gemmery::cli {
+namespace {
+
+constexpr std::size_t buffer_bytes = 1 << 16;
+
+std::string dump(const Record& value) {
+  // Words of a command line need not be UTF-8.
+  return value.dump(-1, ' ', false, Record::error_handler_t::replace);
+}
+
+// {"tile":"64x64x8","stages":"2"} -> tile=64x64x8;stages=2      ["sm_80","sm_90a"] -> sm_80;sm_90a
+std::string flat(const Record& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_structured()) return dump(value);
+  std::string text;
+  for (const auto& [key, item] : value.items()) {
+    if (!text.empty()) text += ';';
+    if (value.is_object()) text += key + '=';
+    text += flat(item);
+  }
+  return text;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char character : text) quoted += character == '"' ? "\"\"" : std::string(1, character);
+  return quoted + '"';
+}
+
+// Columns on the screen: bytes that are no continuation of a UTF-8 character.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+[[noreturn]] void throw_write_error(int number) {
+  if (number == EPIPE) throw OutputClosed{};
+  throw Error({.kind = ErrorKind::io,
+               .operand = "standard output",
+               .expected = "a file that can be written",
+               .got = std::strerror(number)});
+}
+
+void write_fully(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_write_error(errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+void Output::write(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= buffer_bytes) flush();
+}
+
+void Output::write_line(std::string_view text) {
+  buffer_ += text;
+  write("\n");
+}
+
+void Output::write_record(const Record& record) {
+  if (format_ == Format::csv) {
+    write_csv_row(record);
+  } else {
+    write_line(dump(record));
+  }
+}
+
+void Output::write_csv_row(const Record& record) {
+  std::string header;
+  std::string row;
+  for (const auto& [key, value] : record.items()) {
+    const std::string_view comma = header.empty() ? "" : ",";
+    header += std::string(comma) + csv_field(key);
+    row += std::string(comma) + csv_field(flat(value));
+  }
+  if (!has_header_) write_line(header);
+  has_header_ = true;
+  write_line(row);
+}
+
+void Output::flush() {
+  // Emptied first: after a failure there is nothing that a second attempt could do.
+  const std::string pending = std::exchange(buffer_, {});
+  write_fully(pending);
+}
+
+Table::Table(std::initializer_list<std::string_view> headings) {
+  for (const std::string_view heading : headings) {
+    const bool is_right = heading.starts_with('>');
+    columns_.push_back({std::string(heading.substr(is_right ? 1 : 0)), is_right});
+  }
+}
+
+void Table::add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> result;
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    std::size_t most = width(columns_[column].heading);
+    for (const auto& row : rows_) most = std::max(most, width(row[column]));
+    result.push_back(most);
+  }
+  return result;
+}
+
+void Table::print(Output& output) const {
+  const std::vector<std::size_t> column_widths = widths();
+  const auto print_row = [&](auto&& cell_of) {
+    std::string line;
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      const std::string& cell = cell_of(column);
+      const std::string padding(column_widths[column] - width(cell), ' ');
+      const bool is_last = column + 1 == columns_.size();
+      line += columns_[column].is_right_aligned ? padding + cell : cell + (is_last ? "" : padding);
+      if (!is_last) line += "  ";
+    }
+    output.write_line(line);
+  };
+  print_row([&](std::size_t column) -> const std::string& { return columns_[column].heading; });
+  for (const auto& row : rows_) print_row([&](std::size_t column) -> const std::string& { return row[column]; });
+}
+
+void tell(std::string_view message) { fmt::print(stderr, "{}\n", message); }
+
+}  // namespace gemmery::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes to standard output: text, aligned tables, JSON lines, comma-separated values. Fast enough for a million lines.
+#pragma once
+
+#include <exception>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+
+namespace gemmery::cli {
+
+using Record = nlohmann::ordered_json;
+
+// The reader has gone: nothing more is to be done, and nothing is wrong.
+struct OutputClosed : std::exception {
+  const char* what() const noexcept override { return "standard output was closed"; }
+};
+
+// Buffers standard output. Throws OutputClosed where its reader has gone, Error (io) where it cannot be written.
+class Output {
+ public:
+  explicit Output(Format format) : format_(format) {}
+
+  Format format() const noexcept { return format_; }
+  bool is_text() const noexcept { return format_ == Format::text; }
+
+  void write(std::string_view text);
+  void write_line(std::string_view text);
+
+  // One JSON object or one CSV row, by the format. CSV takes its header from the first record; nested values become one field.
+  void write_record(const Record& record);
+
+  // To be called at the end: what the destructor could not report.
+  void flush();
+
+ private:
+  void write_csv_row(const Record& record);
+
+  Format format_;
+  bool has_header_ = false;
+  std::string buffer_;
+};
+
+// Rows of words, printed with aligned columns. A column whose heading begins with '>' is aligned to the right.
+class Table {
+ public:
+  explicit Table(std::initializer_list<std::string_view> headings);
+  void add_row(std::vector<std::string> cells);
+  void print(Output& output) const;
+
+ private:
+  struct Column {
+    std::string heading;
+    bool is_right_aligned;
+  };
+  std::vector<std::size_t> widths() const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// One line on standard error.
+void tell(std::string_view message);
+
+}  // namespace gemmery::cli

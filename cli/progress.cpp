@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws over its own line.
+#include "cli/progress.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace gemmery::cli {
+namespace {
+
+constexpr std::size_t bar_columns = 24;
+constexpr std::size_t text_columns = 48;
+constexpr std::string_view wipe_line = "\r\033[K";
+
+}  // namespace
+
+Progress::Progress(std::size_t steps) : is_shown_(::isatty(STDERR_FILENO) == 1), steps_(steps) {}
+
+Progress::~Progress() {
+  if (is_shown_ && done_ > 0) std::fputs(wipe_line.data(), stderr);
+}
+
+void Progress::step(std::string_view what) {
+  if (!is_shown_) return;
+  const std::size_t filled = steps_ == 0 ? 0 : bar_columns * done_ / steps_;
+  ++done_;
+  const std::string bar = fmt::format("{}[{:=<{}}{:{}}] {}/{}  {}", wipe_line, "", filled, "", bar_columns - filled, done_, steps_,
+                                      what.substr(0, text_columns));
+  std::fputs(bar.c_str(), stderr);
+}
+
+}  // namespace gemmery::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of the program. Each writes its results to the output and throws what the library throws.
+#pragma once
+
+#include "cli/command_line.hpp"
+#include "cli/failure.hpp"
+#include "cli/output.hpp"
+
+namespace gemmery::cli {
+
+ExitCode list(const Options& options, Output& output);
+ExitCode explain_problem(const Options& options, Output& output);
+ExitCode run_problem(const Options& options, Output& output);
+ExitCode verify_problem(const Options& options, Output& output);
+ExitCode bench(const Options& options, Output& output);
+ExitCode report_doctor(const Options& options, Output& output);
+
+}  // namespace gemmery::cli

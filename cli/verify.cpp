@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemmery verify: holds the results of kernels against their proven bound.
+#include <fmt/format.h>
+#include <gemmery/family.hpp>
+#include <gemmery/verify.hpp>
+
+#include "cli/device_choice.hpp"
+#include "cli/problem_words.hpp"
+#include "cli/progress.hpp"
+#include "cli/quantities.hpp"
+#include "cli/records.hpp"
+#include "cli/selection.hpp"
+#include "cli/verbs.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+Fill fill_of(const std::string& word) {
+  if (word == "uniform") return Fill::uniform;
+  return word == "integers" ? Fill::integers : Fill::normal;
+}
+
+VerifyOptions verify_options(const Options& options, const ChosenDevice& device) {
+  return {.fill = fill_of(options.fill), .seed = options.seed, .device = *device.device};
+}
+
+void print_report(const Kernel& kernel, const VerifyReport& report, Output& output) {
+  output.write_line(fmt::format("{}  {}  {} of the bound, {} of {} elements outside, {} guard bytes changed ({}, seed {})",
+                                report.passed ? "ok    " : "FAILED", kernel.name(), share_text(report.worst_ratio),
+                                report.mismatches, report.elements, report.guard_violations, report.method, report.seed));
+  if (!report.passed) output.write_line("        " + report.first_failure);
+}
+
+void write_report(const ProblemLine& line, const ChosenDevice& device, const Kernel& kernel, const VerifyReport& report,
+                  Output& output) {
+  if (output.is_text()) return print_report(kernel, report, output);
+  Record record = {{"problem", to_string(line)}};
+  add_device(record, device);
+  record["kernel_name"] = kernel.name();
+  record["provider"] = kernel.family().provider();
+  add_verification(record, report);
+  output.write_record(record);
+}
+
+}  // namespace
+
+ExitCode verify_problem(const Options& options, Output& output) {
+  const ProblemLine line = parse_problem(only_problem_line(options.words));
+  const ChosenDevice device = choose_present_device(options);
+  const std::vector<Kernel> kernels = select_kernels(options, line.problem, device, options.top);
+  bool all_passed = true;
+  Progress progress(kernels.size());
+  for (const Kernel& kernel : kernels) {
+    progress.step(kernel.name());
+    const VerifyReport report = verify(line, kernel, verify_options(options, device));
+    write_report(line, device, kernel, report, output);
+    all_passed = all_passed && report.passed;
+  }
+  return all_passed ? ExitCode::success : ExitCode::not_served;
+}
+
+}  // namespace gemmery::cli
