@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads /proc and sysconf. The one place in this room that names x86 features.
+#include "platform/host_info.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace gemmery::platform {
+namespace {
+
+// Used where the system does not tell: a server core under load, and two channels' worth of memory traffic for each.
+constexpr double usual_clock_ghz = 2.5;
+constexpr double usual_bandwidth_per_core = 10e9;
+
+// The value of the first line "KEY : value" of /proc/cpuinfo; empty where there is none.
+std::string cpuinfo_value(std::string_view key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return {};
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
+  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+}
+
+double clock_ghz() {
+  const std::string text = cpuinfo_value("cpu MHz");
+  double megahertz = 0;
+  std::from_chars(text.data(), text.data() + text.size(), megahertz);
+  return megahertz > 0 ? megahertz / 1e3 : usual_clock_ghz;
+}
+
+// Two vector units of this many lanes.
+int fma_f32_per_clock() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 32;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 16;
+#endif
+  return 8;
+}
+
+std::int64_t positive(long value) { return std::max<std::int64_t>(value, 0); }
+
+DeviceInfo read_host() {
+  const int cores = usable_cores();
+  const int fma_f32 = fma_f32_per_clock();
+  const std::string model = cpuinfo_value("model name");
+  return {.name = model.empty() ? "CPU" : model,
+          .target = Target::cpu(),
+          .multiprocessors = cores,
+          .shared_bytes_per_block = 0,
+          .shared_bytes_per_multiprocessor = 0,
+          .l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE)),
+          .memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE)),
+          .clock_ghz = clock_ghz(),
+          .bandwidth_bytes_per_second = usual_bandwidth_per_core * cores,
+          .fma_f32_per_clock = fma_f32,
+          .fma_f64_per_clock = fma_f32 / 2,
+          .fma_int_per_clock = fma_f32};
+}
+
+}  // namespace
+
+const DeviceInfo& host_device_info() {
+  static const auto* const info = new DeviceInfo(read_host());
+  return *info;
+}
+
+const char* host_vector_sets() noexcept {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    return __builtin_cpu_supports("avx512bf16") ? "avx512f avx512_bf16" : "avx512f";
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2 fma";
+  return "sse2";
+#elif defined(__aarch64__)
+  return "neon";
+#else
+  return "none";
+#endif
+}
+
+}  // namespace gemmery::platform

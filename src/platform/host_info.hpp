@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of the machine's own processor, in the form that devices have.
+#pragma once
+
+#include <gemmery/device.hpp>
+
+namespace gemmery::platform {
+
+// Read once: the model's name, the cores that this process may use, last-level cache, memory, vector rates. Clock and bandwidth are
+// estimates where the system does not tell them.
+const DeviceInfo& host_device_info();
+
+// The vector instruction sets that matter to kernels: "avx512f avx512_bf16", "avx2 fma", "neon".
+const char* host_vector_sets() noexcept;
+
+}  // namespace gemmery::platform

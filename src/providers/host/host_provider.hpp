@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's families: oneDNN where it is there, our own loops, the reference.
+#pragma once
+
+#include <gemmery/family.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace gemmery::host {
+
+// Best first; the reference, which accepts everything, last.
+std::vector<std::unique_ptr<Family>> make_families();
+
+}  // namespace gemmery::host

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list is the policy: providers, best first, ending in the reference that accepts everything.
+#include "providers/list.hpp"
+
+#include "kernel/registry.hpp"
+#include "providers/host/host_provider.hpp"
+#include "providers/templates/templates_provider.hpp"
+
+namespace gemmery::providers {
+
+void register_built_in() {
+  static const bool is_registered = [] {
+    for (auto& family : templates::make_families()) kernel::add_family(std::move(family));
+    for (auto& family : host::make_families()) kernel::add_family(std::move(family));
+    return true;
+  }();
+  (void)is_registered;
+}
+
+}  // namespace gemmery::providers
