@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a fast path: D = alpha · sum + beta · C in the epilogue's compute type, rounded once to out's type and stored.
+#pragma once
+
+#include <cstdint>
+
+#include <gemmery/arguments.hpp>
+
+#include "providers/host/blocked.hpp"
+
+namespace gemmery::host {
+
+// One matrix of a batch in memory, strides in elements.
+struct MatrixView {
+  DType dtype;
+  void* data;
+  std::int64_t row_stride;
+  std::int64_t column_stride;
+};
+
+// Matrix `batch` of a view of rank 3.
+MatrixView matrix_of(const Tensor& view, std::int64_t batch);
+
+// Computes in float for sums in float, in double for doubles and integers: there alpha · sum + beta · C is exact for integers whose
+// products and sum stay within 2^53.
+struct EpilogueWriter {
+  MatrixView out;
+  MatrixView c;  // data is nullptr where beta is 0
+  double alpha;
+  double beta;
+
+  EpilogueWriter(const GemmArguments& arguments, std::int64_t batch);
+
+  void operator()(const FinishedTile<float>& tile) const;
+  void operator()(const FinishedTile<double>& tile) const;
+  void operator()(const FinishedTile<std::int32_t>& tile) const;
+};
+
+}  // namespace gemmery::host

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing: an operand of any dtype and strides becomes panels of floats or doubles in the order in which a register tile reads them.
+#pragma once
+
+#include <cstdint>
+
+#include <gemmery/dtype.hpp>
+
+namespace gemmery::host {
+
+// One matrix seen from the tile: lanes (rows of A, columns of B) and depth (k).
+struct PanelSource {
+  DType dtype;
+  const void* data;  // the element of lane 0 and depth 0
+  std::int64_t lanes;
+  std::int64_t depth;
+  std::int64_t lane_stride;  // in elements
+  std::int64_t depth_stride;
+};
+
+enum class PackedValue : std::uint8_t { itself, magnitude };
+
+struct LaneRange {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+// Writes the lanes of the range as panels of `width` lanes, each panel complete in depth: panels[p][k][lane]. Lanes past the last are
+// zero. Floats hold types of at most 24 bits of significand (and int8, uint8) exactly, doubles hold all but integers beyond 2^53.
+template <class T>
+void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed, T* panels);
+
+extern template void pack_panels<float>(const PanelSource&, LaneRange, int, PackedValue, float*);
+extern template void pack_panels<double>(const PanelSource&, LaneRange, int, PackedValue, double*);
+
+}  // namespace gemmery::host

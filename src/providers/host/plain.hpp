@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plain fast path: blocked, packed, register-tiled, threaded; our own code for every CPU.
+#pragma once
+
+#include <gemmery/arguments.hpp>
+
+#include "providers/host/tile_kernels.hpp"
+
+namespace gemmery::host {
+
+// Sums of `native` products: in float64 where an operand is, exactly modulo 2^32 for int8 and uint8, in float32 for everything else.
+// Memory on the CPU. With alpha = 0, A and B are not read.
+void run_plain(const GemmArguments& arguments, const TileKernels& kernels = tile_kernels());
+
+}  // namespace gemmery::host
