@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of a stream beyond the public interface: is it being captured, wait for another.
+#pragma once
+
+#include <gemmery/stream.hpp>
+
+#include "driver/driver.hpp"
+
+namespace gemmery::driver {
+
+// Whether work put on the stream is recorded into a graph instead of run. The legacy default stream also counts as captured while it
+// cannot be used because another stream is. Asking does not end a capture.
+bool is_capturing(const GpuDevice& device, Stream stream);
+
+// A point in a stream's order; with the time at which it was reached where `timing` is asked for.
+class Event {
+ public:
+  enum class Kind { ordering, timing };
+
+  Event(Device device, Kind kind);
+  ~Event();
+  Event(Event&& other) noexcept : device_(other.device_), handle_(other.handle_) { other.handle_ = nullptr; }
+  Event& operator=(Event&& other) noexcept;
+
+  void record(Stream stream) const;
+  void synchronize() const;
+  void make_wait(Stream stream) const;
+
+ private:
+  friend double elapsed_ms(const Event& start, const Event& end);
+
+  const GpuDevice* device_;
+  cuda::Event handle_ = nullptr;
+};
+
+// Milliseconds between two timing events that were both reached.
+double elapsed_ms(const Event& start, const Event& end);
+
+}  // namespace gemmery::driver

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles one source to a cubin with NVRTC, in this process. No cache here: every call compiles.
+#pragma once
+
+#include <gemmery/target.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace gemmery::jit {
+
+struct CompileRequest {
+  std::string source;  // with <…> includes of embedded headers only
+  std::string entry;   // the extern "C" __global__ function
+  Target target;
+  std::vector<std::string> extra_options;
+
+  friend bool operator==(const CompileRequest&, const CompileRequest&) = default;
+};
+
+// What ptxas says of the entry.
+struct CodeUsage {
+  int registers = 0;
+  int static_shared_bytes = 0;
+  int spill_store_bytes = 0;
+  int spill_load_bytes = 0;
+  int stack_bytes = 0;
+
+  friend bool operator==(const CodeUsage&, const CodeUsage&) = default;
+};
+
+// Machine code for one target, with what the compiler said of it.
+struct CompiledCode {
+  std::vector<std::byte> cubin;
+  std::string log;
+  CodeUsage usage;
+  double compile_ms = 0;  // 0 where it came from a cache
+};
+
+// The options that a request is compiled with, in order; part of the key of what is built.
+std::vector<std::string> compile_options(const CompileRequest& request);
+
+// Everything that shapes the bytes, as readable text: compiler, options, digest of the embedded headers, entry, source.
+std::string key_text(const CompileRequest& request);
+
+// Throws Error: compile with the compiler's log for source that it refuses or warns about, unsupported for a target that it does not
+// know, unavailable without a compiler or in a process that was forked in the middle of a compilation. At most
+// GEMMERY_NUM_COMPILE_JOBS run at a time (by default as many as there are cores); one that takes longer than
+// GEMMERY_COMPILE_TIMEOUT seconds (by default 300) is cancelled.
+CompiledCode compile(const CompileRequest& request);
+
+}  // namespace gemmery::jit

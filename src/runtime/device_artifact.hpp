@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled form of a DeviceFamily's kernel: one cubin, loaded on each device when it is first needed there.
+#pragma once
+
+#include <gemmery/kernel.hpp>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "driver/code.hpp"
+#include "driver/driver.hpp"
+#include "jit/compiler.hpp"
+#include "runtime/device_family.hpp"
+#include "runtime/launch_plan.hpp"
+
+namespace gemmery::runtime {
+
+// The kernel ready on one device.
+struct LoadedKernel {
+  const driver::GpuDevice* device;
+  driver::cuda::Function function;
+};
+
+class DeviceArtifact final : public ArtifactState, public std::enable_shared_from_this<DeviceArtifact> {
+ public:
+  DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, std::shared_ptr<const jit::CompiledCode> code);
+  ~DeviceArtifact() override;
+
+  const Kernel& kernel() const noexcept override { return kernel_; }
+  std::vector<Target> targets() const override { return {target_}; }
+  std::string_view source() const noexcept override { return source_.text; }
+  std::string_view log() const noexcept override { return code_->log; }
+  double compile_ms() const noexcept override { return code_->compile_ms; }
+  std::optional<CodeResources> resources() const override;
+  void load(Device device) const override { loaded_on(device); }
+  void run(const GemmArguments& arguments, const RunOptions& options) const override;
+  PreparedLaunch bind(const GemmArguments& arguments, std::size_t workspace_bytes) const override;
+
+  Target target() const noexcept { return target_; }
+  const DeviceFamily& family() const noexcept { return family_; }
+
+  // The kernel on a device, loaded now if need be. Throws Error: unsupported for a device that the code does not run on.
+  const LoadedKernel& loaded_on(Device device) const;
+
+  // Fills in a plan for a device.
+  void pack(const GemmArguments& arguments, const driver::GpuDevice& device, int max_multiprocessors, LaunchPlan& plan) const;
+
+ private:
+  const LoadedKernel* find_loaded(Device device) const noexcept;
+  const LoadedKernel& ready_for(Stream stream) const;
+  const LoadedKernel& load_now(Device device) const;
+
+  Kernel kernel_;
+  const DeviceFamily& family_;
+  Target target_;
+  EmittedSource source_;
+  std::shared_ptr<const jit::CompiledCode> code_;
+
+  // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds it without a lock.
+  struct PerDriver {
+    std::unique_ptr<driver::LoadedCode> code;
+    std::array<std::atomic<const LoadedKernel*>, driver::max_devices> devices{};
+  };
+  mutable std::mutex loading_;
+  mutable std::array<PerDriver, 2> drivers_;
+};
+
+}  // namespace gemmery::runtime

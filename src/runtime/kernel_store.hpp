@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process-wide store of compiled kernels. Reading takes no lock, so a launch may look things up here, and so may a forked child.
+#pragma once
+
+#include <gemmery/kernel.hpp>
+#include <gemmery/target.hpp>
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+namespace gemmery::runtime {
+
+class DeviceArtifact;
+
+// Nothing is ever removed. Safe from any number of threads.
+class KernelStore {
+ public:
+  using Shared = std::shared_ptr<const DeviceArtifact>;
+
+  // nullptr where there is none.
+  const Shared* find(const Kernel& kernel, Target target) const noexcept;
+
+  // The artifact that is stored from now on: the given one, or one that another thread stored first.
+  const Shared& insert(Shared artifact);
+
+  static KernelStore& of_process();
+
+ private:
+  struct Node;
+  static constexpr std::size_t bucket_count = 4096;
+
+  std::array<std::atomic<Node*>, bucket_count> buckets_{};
+};
+
+}  // namespace gemmery::runtime
