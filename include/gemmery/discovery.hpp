@@ -20,9 +20,9 @@ namespace gemmery {
 
 // Narrows what is returned. Empty fields do not.
 struct Filter {
-  std::function<bool(const Metadata&)> metadata;
-  std::optional<Target> target;         // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a
-  std::vector<std::string> providers;   // by name; an unknown one throws Error (invalid_argument) listing the known
+  std::function<bool(const Metadata&)> metadata = {};
+  std::optional<Target> target = {};         // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a
+  std::vector<std::string> providers = {};   // by name; an unknown one throws Error (invalid_argument) listing the known
 };
 
 // Kernels that run these arguments where their memory is, best first; an empty list comes with reasons from `explain`. On a

@@ -24,12 +24,12 @@ struct Query {
 
 // Why a family, or one class of its designs, does not serve a query; or how many kernels of it do.
 struct Reason {
-  std::string provider;
-  std::string family;
-  std::string design_class;  // "128x128x16"; empty where it speaks of the whole family
-  std::string failed;        // the first constraint that failed; empty where it fits
+  std::string provider = {};
+  std::string family = {};
+  std::string design_class = {};  // "128x128x16"; empty where it speaks of the whole family
+  std::string failed = {};        // the first constraint that failed; empty where it fits
   int fitting = 0;           // kernels that serve the query
-  std::vector<Kernel> nearest;  // kernels that nearly fit, at most three
+  std::vector<Kernel> nearest = {};  // kernels that nearly fit, at most three
 };
 
 // Families live as long as the process once they are registered. All functions are safe to call concurrently.
