@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this repository; `make help` lists them. Set-up happens by itself: see tools/setup.sh.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+# The problem that `make run` solves, in the grammar of `gemmery run`.
+PROBLEM ?= gemm 1024x1024x1024 a=f32 out=f32
+# A build folder to take test programs from, for a machine that cannot build: make test-gpu PREBUILT=build/release
+PREBUILT ?=
+# One part of `make soak` alone; `make soak PART=list` names them.
+PART ?=
+
+IN := tools/in_environment.sh
+RELEASE := build/release
+SOURCES = $(shell git ls-files '*.hpp' '*.cpp' '*.cuh' '*.cu' '*.h')
+BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
+GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
+
+.PHONY: help run test soak test-gpu soak-gpu bench format lint sizes clean setup build-tests
+
+help: ## list these commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: setup ## build and run one GEMM: find, compile, run, verify, time
+	@$(IN) tools/build.sh release gemmery_cli
+	@$(IN) $(RELEASE)/gemmery run $(PROBLEM)
+
+test: build-tests ## build and run every test that this machine can run
+	@$(IN) python3 tools/run_tests.py $(RELEASE) --jobs $(JOBS)
+
+soak: setup ## the long tests: full counts, fuzzers, sanitizers; resumable; PART=list names the parts
+	@$(IN) python3 tools/run_soak.py --jobs $(JOBS) $(PART)
+
+test-gpu: $(BUILD_FOR_GPU) ## the tests that need a GPU; PREBUILT=build/release builds nothing
+	@$(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --jobs 1
+
+soak-gpu: $(BUILD_FOR_GPU) ## their long form; PREBUILT as above
+	@GEMMERY_SOAK=1 GEMMERY_TEST_TIME_LIMIT=14400 $(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --jobs 1
+
+bench: setup ## build and run the benchmarks
+	@$(IN) tools/build.sh release bench/all
+	@for program in $(RELEASE)/bench/bin/*; do echo "== $$program"; $(IN) "$$program" || exit 1; done
+
+format: ## format the C++ and CUDA sources
+	@clang-format -i $(SOURCES)
+
+lint: ## layers, formatting, spelling
+	@python3 tools/check_layers.py
+	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror $(SOURCES); else echo "lint: no clang-format here"; fi
+	@if command -v codespell >/dev/null; then codespell $$(git ls-files); else echo "lint: no codespell here"; fi
+
+sizes: ## lines per room and the longest files and functions
+	@python3 tools/report_sizes.py
+
+clean: ## remove what was built (not .deps/ and .venv/)
+	@rm -rf build
+
+setup:
+	@tools/setup.sh
+
+build-tests: setup
+	@$(IN) tools/build.sh release all all_verify_interface_header_sets
