@@ -324,9 +324,10 @@ std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtent
   column.layout = Layout::column;
   list.push_back(column);
   if (role == "c") {
-    for (const char* const dims : {"n", "m", "1", "l,n", "l,m", "l,1"}) {
+    const bool has_batch = matrix.batch_stride != 0;
+    for (const char* const dims : {"n", "m", "1"}) {
       list.push_back(plain);
-      list.back().dims = dims;
+      list.back().dims = has_batch ? std::string("l,") + dims : dims;
     }
   }
   if (matrix.column_stride == 1 && matrix.row_stride >= extents.columns) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gemmery/device.hpp>
+#include <gemmery/error.hpp>
+
+#include <gtest/gtest.h>
+
+namespace gemmery {
+namespace {
+
+TEST(Target, prints_what_it_reads) {
+  for (const char* const text : {"cpu", "sm_80", "sm_89", "sm_90a", "sm_100f", "sm_120a"}) {
+    EXPECT_EQ(to_string(parse_target(text)), text);
+  }
+  EXPECT_EQ(parse_target("90a"), parse_target("sm_90a"));
+}
+
+TEST(Target, refuses_what_is_none_naming_the_rule) {
+  for (const char* const text : {"", "sm_", "sm_x", "sm_90b", "sm_80a", "sm_90f", "sm_90aa", "sm_1", "sm_99999", "gpu", "sm_-90"}) {
+    try {
+      parse_target(text);
+      ADD_FAILURE() << text << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+      EXPECT_EQ(error.operand(), "target");
+      EXPECT_FALSE(error.expected().empty() || error.got().empty() || error.hint().empty());
+    }
+  }
+}
+
+TEST(Target, code_runs_on_later_devices_of_its_major_version_only) {
+  const auto runs = [](const char* code, const char* device) { return runs_on(parse_target(code), parse_target(device)); };
+  EXPECT_TRUE(runs("sm_80", "sm_80"));
+  EXPECT_TRUE(runs("sm_80", "sm_89"));
+  EXPECT_FALSE(runs("sm_89", "sm_80"));
+  EXPECT_FALSE(runs("sm_80", "sm_90"));
+  EXPECT_TRUE(runs("sm_90a", "sm_90"));
+  EXPECT_FALSE(runs("sm_100a", "sm_103"));
+  EXPECT_TRUE(runs("sm_100f", "sm_103"));
+  EXPECT_TRUE(runs("cpu", "cpu"));
+  EXPECT_FALSE(runs("cpu", "sm_90"));
+  EXPECT_FALSE(runs("sm_90", "cpu"));
+}
+
+TEST(DeviceInfo, is_known_for_every_listed_name) {
+  for (const std::string_view name : known_device_names()) {
+    const auto info = find_device_info(name);
+    ASSERT_TRUE(info) << name;
+    EXPECT_GT(info->multiprocessors, 0);
+    EXPECT_GT(info->bandwidth_bytes_per_second, 1e11);
+    EXPECT_GT(info->fma_f32_per_clock, 0);
+    EXPECT_FALSE(info->target.is_cpu());
+  }
+  EXPECT_FALSE(find_device_info("h300"));
+}
+
+TEST(Device, prints_its_type_and_index) {
+  EXPECT_EQ(to_string(Device::cpu()), "cpu");
+  EXPECT_EQ(to_string(Device::cuda(1)), "cuda:1");
+}
+
+}  // namespace
+}  // namespace gemmery

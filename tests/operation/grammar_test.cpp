@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gemmery/error.hpp>
+#include <gemmery/problem.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+// What is silent stays silent, and what is printed is read back.
+TEST(Grammar, canonical_lines_print_as_they_were_read) {
+  for (const char* const line : {
+           "gemm 4096x4096x8192 a=bf16",
+           "gemm 4096x4096x8192 a=bf16 b=bf16:c out=f32",
+           "gemm 16x32x64x8 a=f32:c out=f32:c",
+           "gemm 100x200x300 a=f16/ld=304 b=f16:c/ld=301",
+           "gemm 8x8x8x4 a=f32/batch=0 b=f32/align=4",
+           "gemm 5x7x9 a=f32/strides=-9,1 b=f32/strides=3,200 out=f32/strides=14,2",
+           "gemm 64x64x64 a=s8 b=u8 out=s32",
+           "gemm 64x64x64 a=f32 math=tf32",
+           "gemm 64x64x64 a=f16 acc=f16",
+           "gemm 64x96x64 a=bf16 c=bf16[n] beta=1",
+           "gemm 64x96x64x3 a=bf16 c=f32[l,m] alpha=0.5 beta=-2",
+           "gemm 0x5x0 a=f64",
+           "gemm 1x1x1 a=e4m3 out=bf16",
+       }) {
+    EXPECT_EQ(to_string(parse_problem(line)), line);
+  }
+}
+
+TEST(Grammar, several_spellings_of_one_problem_are_equal) {
+  const auto equal = [](const char* x, const char* y) {
+    EXPECT_EQ(parse_problem(x), parse_problem(y)) << x << " | " << y;
+    EXPECT_EQ(hash_value(parse_problem(x).problem), hash_value(parse_problem(y).problem));
+  };
+  equal("gemm 8x8x8 a=f32", "  gemm\t8x8x8x1   b=float32:r a=torch.float32 acc=f32 math=native alpha=1 beta=0 ");
+  equal("gemm 8x8x8 a=tf32", "gemm 8x8x8 a=f32 b=f32 math=tf32");
+  equal("gemm 8x8x8 a=f32", "gemm 8x8x8 a=f32 \"epilogue=D=alpha*accum+beta*C\"");
+  equal("gemm 1x8x8 a=f32:c", "gemm 1x8x8 a=f32/ld=100");  // a stride of extent 1 does not count
+  equal("gemm 8x8x8 a=f32 c=f32", "gemm 8x8x8 a=f32");     // beta is 0: C is not read
+}
+
+TEST(Grammar, alignment_follows_from_the_strides) {
+  EXPECT_EQ(parse_problem("gemm 8x8x1000 a=bf16").problem.a.alignment, 16);
+  EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16").problem.a.alignment, 2);
+  EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16:c").problem.a.alignment, 16);
+  EXPECT_EQ(parse_problem("gemm 8x8x1000 a=bf16/align=4").problem.a.alignment, 4);
+}
+
+TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
+  std::mt19937_64 random(tests::random_seed());
+  const auto pick = [&](auto... choices) {
+    const std::common_type_t<decltype(choices)...> list[] = {choices...};
+    return list[random() % sizeof...(choices)];
+  };
+  const auto operand = [&](std::string name) {
+    std::string text = name + "=" + pick("f32", "bf16", "f16", "s8", "f64");
+    text += pick("", ":r", ":c");
+    text += pick("", "", "/ld=4096", "/ld=513", "/strides=3,700", "/strides=-513,1");
+    return text + pick("", "", "/batch=0", "/batch=999999");
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::string line = "gemm " + std::to_string(random() % 500) + "x" + std::to_string(random() % 500) + "x" +
+                       std::to_string(random() % 500) + pick("", "x1", "x7");
+    line += " " + operand("a") + " " + operand("b") + " " + operand("out");
+    if (random() % 2 == 0) line += " " + operand("c") + " beta=" + pick("0", "1", "0.25");
+    const ProblemLine parsed = parse_problem(line);
+    EXPECT_EQ(parse_problem(to_string(parsed)), parsed) << line << "\n" << to_string(parsed);
+    const ProblemLine plain{parsed.problem, 1, parsed.problem.c ? 1.0 : 0.0};
+    EXPECT_EQ(parse_problem(to_string(parsed.problem)), plain) << line;
+  }
+}
+
+TEST(Problem, counts_work_and_bytes) {
+  const GemmProblem problem = parse_problem("gemm 4x5x6x2 a=f32 b=f32/batch=0 out=f64").problem;
+  EXPECT_EQ(problem.flops(), 2.0 * 4 * 5 * 6 * 2);
+  EXPECT_EQ(problem.bytes(), 4.0 * 4 * 6 * 2 + 4.0 * 6 * 5 + 8.0 * 4 * 5 * 2);
+}
+
+TEST(Problem, row_major_wins_where_both_majors_fit) {
+  const GemmProblem problem = parse_problem("gemm 1x8x8 a=f32:c").problem;
+  EXPECT_EQ(layout_of(problem.a, 1, 8), Layout::row);
+  EXPECT_EQ(layout_of(parse_problem("gemm 8x1x8 a=f32 b=f32:c").problem.b, 8, 1), Layout::row);
+}
+
+}  // namespace
+}  // namespace gemmery
