@@ -31,6 +31,7 @@ missing_packages() {
   has_command cmake || echo cmake
   has_command ninja || echo ninja-build
   has_command python3 || echo python3
+  has_command pkg-config || echo pkgconf
   has_header gtest/gtest.h || echo libgtest-dev
   has_header benchmark/benchmark.h || echo libbenchmark-dev
   has_header fmt/core.h || echo libfmt-dev
