@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The program `gemmery` as its users meet it: exit codes, what goes where, JSON, CSV, closed pipes.
+
+usage: cli_test.py PROGRAM [unittest options]
+"""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+TIME_LIMIT_S = 300
+SMALL = ["gemm", "48x40x56", "a=f32"]
+# A problem that no kernel serves: the grammar knows it, the library refuses it.
+NOT_SERVED = ["gemm", "16x16x16", "a=e2m1", "b=e2m1"]
+
+SERVED, NOT_SERVED_CODE, BAD_INPUT, UNAVAILABLE, FAILED = 0, 1, 2, 3, 4
+
+
+def run(*words, **options):
+    return subprocess.run([PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False, **options)
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def manual():
+    return (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+class Help(unittest.TestCase):
+    def test_without_a_verb_is_the_manual_up_to_the_first_verb(self):
+        done = run("--help")
+        self.assertEqual(done.returncode, SERVED)
+        self.assertEqual(done.stdout, manual().split("\n## gemmery ")[0])
+
+    def test_of_each_verb_is_its_section(self):
+        for section in manual().split("\n## gemmery ")[1:]:
+            verb = section.split("\n")[0]
+            done = run(verb, "--help")
+            self.assertEqual(done.returncode, SERVED, verb)
+            self.assertEqual(done.stdout, "## gemmery " + section, verb)
+
+    def test_needs_no_problem_beside_it(self):
+        self.assertEqual(run("run", "--help").returncode, SERVED)
+
+    def test_version_is_the_librarys(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, SERVED)
+        self.assertRegex(done.stdout, r"^gemmery \d+\.\d+\.\d+\n$")
+
+
+class BadInput(unittest.TestCase):
+    """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
+
+    ROWS = [
+        ([], BAD_INPUT, "verb"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, doctor, got 'dance'"),
+        (["--loud"], BAD_INPUT, "--loud"),
+        (["run"], BAD_INPUT, "problem: expected one, got none"),
+        (["verify"], BAD_INPUT, "problem: expected one, got none"),
+        (["explain"], BAD_INPUT, "problem: expected one, got none"),
+        (["bench"], BAD_INPUT, "at least one, or --file"),
+        (["run", "--loud", *SMALL], BAD_INPUT, "--loud"),
+        (["run", "8x8x8", "a=f32"], BAD_INPUT, "8x8x8"),
+        (["run", "gem", "8x8x8"], BAD_INPUT, "gem"),
+        (["run", "gemm"], BAD_INPUT, "gemm"),
+        (["run", "gemm", "8x8"], BAD_INPUT, "8x8"),
+        (["run", "gemm", "8x8xq", "a=f32"], BAD_INPUT, "8x8xq"),
+        (["run", "gemm", "8x8x8", "a=f33"], BAD_INPUT, "f33"),
+        (["run", "gemm", "8x8x8", "a=f32", "colour=red"], BAD_INPUT, "colour"),
+        (["run", "gemm", "8x8x8", "a=f32", "beta=1"], BAD_INPUT, "c"),
+        (["run", "gemm", "8x8x8", "a=f32", "a=f32"], BAD_INPUT, "a"),
+        (["run", "gemm", "8x8x8", "a=f32", "alpha=much"], BAD_INPUT, "much"),
+        (["run", *SMALL, "gemm", "4x4x4", "a=f32"], BAD_INPUT, "expected one, got 2"),
+        (["run", "--device", "toaster", *SMALL], BAD_INPUT, "h100, h200"),
+        (["run", "--device", "-1", *SMALL], BAD_INPUT, ""),
+        (["run", "--device", "h200", *SMALL], UNAVAILABLE, "only list and explain"),
+        (["run", "--device", "63", *SMALL], UNAVAILABLE, ""),
+        (["list", "--target", "sm_7", *SMALL], BAD_INPUT, "sm_7"),
+        (["list", "--target", "sm_80a", *SMALL], BAD_INPUT, "sm_80a"),
+        (["list", "--provider", "nobody"], BAD_INPUT, "nobody"),
+        (["run", "--provider", "nobody", "--device", "cpu", *SMALL], BAD_INPUT, "nobody"),
+        (["list", "--kernel", "no_such_kernel"], BAD_INPUT, "no_such_kernel"),
+        (["run", "--kernel", "no_such_kernel", "--device", "cpu", *SMALL], BAD_INPUT, "no_such_kernel"),
+        (["run", "--kernel", "x", "--kernel", "y", *SMALL], BAD_INPUT, "twice"),
+        (["list", "--limit", "-3"], BAD_INPUT, "--limit"),
+        (["list", "--limit", "many"], BAD_INPUT, "--limit"),
+        (["list", "--json", "--csv"], BAD_INPUT, "--"),
+        (["list", "--device"], BAD_INPUT, "--device"),
+        (["verify", "--fill", "zeros", *SMALL], BAD_INPUT, "zeros"),
+        (["verify", "--seed", "soon", *SMALL], BAD_INPUT, "--seed"),
+        (["bench", "--samples", "0", *SMALL], BAD_INPUT, "--samples"),
+        (["bench", "--sample-ms", "-5", *SMALL], BAD_INPUT, "--sample-ms"),
+        (["bench", "--file", "/nowhere/list.csv"], BAD_INPUT, "/nowhere/list.csv"),
+        (["bench", "--file", "docs/cli.md"], BAD_INPUT, "docs/cli.md"),
+        (["bench", "--dtype", "f32", *SMALL], BAD_INPUT, "--dtype"),
+        (["doctor", "--loud"], BAD_INPUT, "--loud"),
+        (["doctor", "gemm"], BAD_INPUT, "gemm"),
+    ]
+
+    def test_is_refused_in_one_line_with_its_exit_code(self):
+        for words, code, said in self.ROWS:
+            with self.subTest(" ".join(words)):
+                done = run(*words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertEqual(done.stdout, "")
+                lines = [line for line in done.stderr.splitlines() if not line.startswith("device: ")]
+                self.assertEqual(len(lines), 1, done.stderr)
+                self.assertTrue(lines[0].startswith("gemmery: "), lines[0])
+                self.assertIn(said, lines[0])
+
+    def test_words_that_are_not_utf8_are_refused_and_not_fatal(self):
+        done = subprocess.run([PROGRAM.encode(), b"run", b"gemm", b"\xff\xfe"], cwd=ROOT, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, BAD_INPUT)
+
+    def test_a_very_long_word_is_refused(self):
+        self.assertEqual(run("run", "gemm", "8x8x8", "a=" + "f" * 100_000).returncode, BAD_INPUT)
+
+
+class List(unittest.TestCase):
+    def test_names_every_kernel_once(self):
+        names = run("list").stdout.splitlines()
+        self.assertGreater(len(names), 0)
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(all(re.fullmatch(r"\S+", name) for name in names))
+
+    def test_has_the_same_kernels_as_json_with_their_metadata(self):
+        names = run("list", "--limit", "50").stdout.splitlines()
+        records = json_lines(run("list", "--limit", "50", "--json").stdout)
+        self.assertEqual([record["kernel_name"] for record in records], names)
+        for record in records:
+            self.assertEqual(
+                {"provider", "supported_targets", "operands", "accumulator_type", "design", "epilogue"} - set(record), set()
+            )
+
+    def test_as_json_satisfies_pythons_own_tool(self):
+        done = run("list", "--limit", "5", "--json")
+        tool = subprocess.run([sys.executable, "-m", "json.tool", "--json-lines"], input=done.stdout, text=True, capture_output=True, check=False)
+        self.assertEqual(tool.returncode, 0, tool.stderr)
+
+    def test_as_csv_has_as_many_fields_in_every_row(self):
+        rows = list(csv.reader(io.StringIO(run("list", "--limit", "50", "--csv").stdout)))
+        self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+        self.assertEqual(rows[0][0], "kernel_name")
+
+    def test_keeps_its_limit(self):
+        self.assertEqual(len(run("list", "--limit", "3").stdout.splitlines()), 3)
+        fitting = json_lines(run("list", "--device", "cpu", "--limit", "1", "--json", *SMALL).stdout)
+        self.assertEqual(len(fitting), 1)
+
+    def test_of_a_problem_is_ranked_best_first(self):
+        records = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)
+        self.assertGreater(len(records), 1)
+        self.assertEqual([record["rank"] for record in records], list(range(1, len(records) + 1)))
+        times = [record["predicted_us"] for record in records]
+        self.assertEqual(times, sorted(times))
+
+    def test_of_one_provider_holds_no_other(self):
+        providers = {record["provider"] for record in json_lines(run("list", "--provider", "host", "--json").stdout)}
+        self.assertEqual(providers, {"host"})
+
+    def test_of_a_kernel_by_name_prints_its_metadata(self):
+        name = run("list", "--limit", "1").stdout.strip()
+        self.assertEqual(json_lines(run("list", "--kernel", name, "--json").stdout)[0]["kernel_name"], name)
+        self.assertIn(name, run("list", "--kernel", name).stdout)
+
+    def test_answers_for_a_device_that_is_not_here(self):
+        done = run("list", "--device", "h200", "--json", *SMALL)
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        records = json_lines(done.stdout)
+        self.assertTrue(all(record["provider"] != "host" for record in records))
+        self.assertTrue(all(record["device"] == "h200" for record in records))
+
+    def test_for_a_target_takes_a_device_of_it(self):
+        done = run("list", "--target", "sm_90", *SMALL)
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        self.assertIn("device: ", done.stderr)
+
+    def test_says_why_nothing_fits(self):
+        done = run("list", "--device", "cpu", *NOT_SERVED)
+        self.assertEqual(done.returncode, NOT_SERVED_CODE)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("unsupported", done.stderr)
+
+
+class Explain(unittest.TestCase):
+    def test_gives_a_reason_for_every_family(self):
+        for device in ("cpu", "h200", "rtx4090", "b200"):
+            records = json_lines(run("explain", "--device", device, "--json", *SMALL).stdout)
+            self.assertGreater(len(records), 1, device)
+            self.assertTrue(all(record["failed"] or record["fitting"] > 0 for record in records), device)
+
+    def test_says_whether_a_kernel_serves(self):
+        name = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)[0]["kernel_name"]
+        self.assertTrue(json_lines(run("explain", "--device", "cpu", "--json", "--kernel", name, *SMALL).stdout)[0]["supported"])
+        refusal = json_lines(run("explain", "--device", "h200", "--json", "--kernel", name, *SMALL).stdout)[0]
+        self.assertFalse(refusal["supported"])
+        self.assertTrue(refusal["failed"])
+
+    def test_prints_a_table(self):
+        self.assertIn("provider", run("explain", "--device", "cpu", *SMALL).stdout)
+
+
+class Verify(unittest.TestCase):
+    def test_exits_with_0_within_the_bound(self):
+        for problem in (SMALL, ["gemm 33x17x65 a=f64"], ["gemm", "32x16x64x3", "a=int8"], ["gemm", "20x30x40", "a=bf16", "c=bf16", "beta=1"]):
+            done = run("verify", "--device", "cpu", *problem)
+            self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+
+    def test_holds_every_kernel_that_fits_when_asked(self):
+        fitting = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)
+        reports = json_lines(run("verify", "--device", "cpu", "--top", "0", "--json", *SMALL).stdout)
+        self.assertEqual(len(reports), len(fitting))
+        self.assertTrue(all(report["passed"] and report["worst_ratio"] <= 1 for report in reports))
+
+    def test_repeats_with_its_seed(self):
+        first, second = (json_lines(run("verify", "--device", "cpu", "--seed", "42", "--json", *SMALL).stdout)[0] for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertEqual(first["seed"], 42)
+
+    def test_of_whole_numbers_is_exact(self):
+        report = json_lines(run("verify", "--device", "cpu", "--fill", "integers", "--json", *SMALL).stdout)[0]
+        self.assertEqual((report["passed"], report["worst_error"]), (True, 0))
+
+
+class Run(unittest.TestCase):
+    def test_prints_everything_that_is_promised(self):
+        done = run("run", "--device", "cpu", *SMALL)
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        for word in ("device", "kernel", "compile", "time", "rate", "roofline", "error", "verified  yes"):
+            self.assertRegex(done.stdout, rf"(?m)^{word}")
+
+    def test_as_json_is_one_object(self):
+        records = json_lines(run("run", "--device", "cpu", "--json", *SMALL).stdout)
+        self.assertEqual(len(records), 1)
+        self.assertTrue(records[0]["passed"])
+        self.assertGreater(records[0]["median_us"], 0)
+        self.assertGreater(records[0]["roofline_share"], 0)
+
+    def test_says_which_device_it_chose(self):
+        self.assertRegex(run("run", *SMALL).stderr, r"(?m)^device: \S+, ")
+
+    def test_takes_the_kernel_that_was_named(self):
+        name = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)[-1]["kernel_name"]
+        self.assertEqual(json_lines(run("run", "--device", "cpu", "--kernel", name, "--json", *SMALL).stdout)[0]["kernel_name"], name)
+
+    def test_refuses_a_kernel_that_does_not_fit(self):
+        name = json_lines(run("list", "--device", "h200", "--json", *SMALL).stdout)[0]["kernel_name"]
+        done = run("run", "--device", "cpu", "--kernel", name, *SMALL)
+        self.assertEqual(done.returncode, NOT_SERVED_CODE)
+        self.assertIn("unsupported", done.stderr)
+
+
+class Bench(unittest.TestCase):
+    QUICK = ["--device", "cpu", "--samples", "3", "--sample-ms", "0.1"]
+
+    def test_times_several_problems_and_kernels(self):
+        records = json_lines(run("bench", *self.QUICK, "--top", "2", "--json", *SMALL, "gemm", "64x64x64", "a=f32").stdout)
+        self.assertEqual(len(records), 4)
+        self.assertTrue(all(record["median_us"] > 0 and record["samples"] == 3 for record in records))
+        self.assertEqual(len({record["problem"] for record in records}), 2)
+
+    def test_reads_a_file_of_problems(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "list.csv"
+            path.write_text("id,m,n,k,a_layout,b_layout,source\nT1,32,32,32,r,c,test\nT2,40,24,16,c,r,test\n")
+            done = run("bench", *self.QUICK, "--file", str(path), "--dtype", "f32", "--dtype", "f64", "--csv")
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual([row["id"] for row in rows], ["T1", "T1", "T2", "T2"])
+        self.assertTrue(all(float(row["median_us"]) > 0 for row in rows))
+
+    def test_shows_no_progress_bar_where_standard_error_is_no_terminal(self):
+        self.assertNotIn("\r", run("bench", *self.QUICK, *SMALL).stderr)
+
+
+class Doctor(unittest.TestCase):
+    def test_names_every_library_with_what_it_enables(self):
+        done = run("doctor", "--json")
+        self.assertEqual(done.returncode, SERVED)
+        report = json_lines(done.stdout)[0]
+        for library in report["libraries"]:
+            self.assertTrue(library["enables"], library)
+            self.assertTrue(os.path.isabs(library["path"]) if library["found"] else library["searched"], library)
+        self.assertTrue({"CUDA driver", "NVRTC", "oneDNN"} <= {library["name"] for library in report["libraries"]})
+
+    def test_prints_the_version(self):
+        self.assertRegex(run("doctor").stdout, r"^gemmery \d+\.\d+\.\d+\n")
+
+
+class StandardOutput(unittest.TestCase):
+    def test_that_is_closed_early_ends_the_program_quietly(self):
+        program = subprocess.Popen([PROGRAM, "list"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        program.stdout.close()
+        self.assertEqual(program.stderr.read(), b"")
+        program.stderr.close()
+        self.assertEqual(program.wait(TIME_LIMIT_S), SERVED)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
+    def test_that_is_full_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, "list"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("standard output", done.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
