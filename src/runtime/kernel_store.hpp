@@ -30,7 +30,7 @@ class KernelStore {
   struct Node;
   static constexpr std::size_t bucket_count = 4096;
 
-  std::array<std::atomic<Node*>, bucket_count> buckets_{};
+  std::array<std::atomic<const Node*>, bucket_count> buckets_{};
 };
 
 }  // namespace gemmery::runtime

@@ -25,7 +25,7 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
 
  private:
   void reserve_workspace(std::size_t bytes);
-  void pack_again();
+  void adopt(const GemmArguments& arguments);
   void order_workspace_use(Stream stream);
   void note_workspace_use(Stream stream);
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// One compilation: options, program, time-out, log, machine code.
+#include "jit/compiler.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "jit/compile_log.hpp"
+#include "jit/embedded.hpp"
+#include "jit/fork_guard.hpp"
+#include "jit/nvrtc.hpp"
+#include "platform/environment.hpp"
+#include "platform/log.hpp"
+#include "platform/parallel.hpp"
+
+namespace gemmery::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What the compiler calls the source in its messages; the same for all, since it may show in the machine code.
+constexpr const char* program_name = "kernel.cu";
+
+// --- how many at a time ----------------------------------------------------------------------------------------------
+
+int job_limit() {
+  const auto asked = platform::read_environment_integer("GEMMERY_NUM_COMPILE_JOBS", 1, 1024);
+  return asked ? static_cast<int>(*asked) : platform::thread_count();
+}
+
+// A compilation needs tens of megabytes, so a storm of requests must not become a storm of compilations.
+class JobSlot {
+ public:
+  JobSlot() {
+    Jobs& all = jobs();
+    std::unique_lock lock(all.mutex);
+    all.one_ended.wait(lock, [&all] { return all.running < all.limit; });
+    ++all.running;
+  }
+  ~JobSlot() {
+    Jobs& all = jobs();
+    {
+      const std::lock_guard lock(all.mutex);
+      --all.running;
+    }
+    all.one_ended.notify_one();
+  }
+  JobSlot(const JobSlot&) = delete;
+  JobSlot& operator=(const JobSlot&) = delete;
+
+ private:
+  struct Jobs {
+    std::mutex mutex;
+    std::condition_variable one_ended;
+    int limit = job_limit();
+    int running = 0;
+  };
+  static Jobs& jobs() {
+    static Jobs* const instance = new Jobs;
+    return *instance;
+  }
+};
+
+// --- a program of NVRTC ----------------------------------------------------------------------------------------------
+
+struct HeaderList {
+  std::vector<const char*> names;
+  std::vector<const char*> texts;
+};
+
+const HeaderList& header_list() {
+  static const HeaderList* const instance = [] {
+    auto* const list = new HeaderList;
+    for (const EmbeddedHeader& header : embedded_headers()) {
+      list->names.push_back(header.name);
+      list->texts.push_back(header.text);
+    }
+    return list;
+  }();
+  return *instance;
+}
+
+class Program {
+ public:
+  Program(const NvrtcApi& api, const std::string& source) : api_(api) {
+    const HeaderList& headers = header_list();
+    check(api_.nvrtcCreateProgram(&handle_, source.c_str(), program_name, static_cast<int>(headers.names.size()),
+                                  headers.texts.data(), headers.names.data()),
+          "nvrtcCreateProgram");
+  }
+  ~Program() { api_.nvrtcDestroyProgram(&handle_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtc::Result compile(const std::vector<std::string>& options) {
+    std::vector<const char*> words;
+    for (const std::string& option : options) words.push_back(option.c_str());
+    return api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
+  }
+
+  // The deadline must outlive the compilation. Libraries without the call cannot be interrupted.
+  void cancel_at(const Clock::time_point& deadline) {
+    if (api_.nvrtcSetFlowCallback == nullptr) return;
+    const auto is_late = [](void* payload, void*) -> int {
+      return Clock::now() > *static_cast<const Clock::time_point*>(payload) ? 1 : 0;
+    };
+    api_.nvrtcSetFlowCallback(handle_, is_late, const_cast<Clock::time_point*>(&deadline));
+  }
+
+  std::string log() const {
+    std::size_t bytes = 0;
+    check(api_.nvrtcGetProgramLogSize(handle_, &bytes), "nvrtcGetProgramLogSize");
+    std::string text(bytes, '\0');
+    if (bytes > 0) check(api_.nvrtcGetProgramLog(handle_, text.data()), "nvrtcGetProgramLog");
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    return text;
+  }
+
+  std::vector<std::byte> cubin() const {
+    std::size_t bytes = 0;
+    check(api_.nvrtcGetCUBINSize(handle_, &bytes), "nvrtcGetCUBINSize");
+    std::vector<std::byte> code(bytes);
+    check(api_.nvrtcGetCUBIN(handle_, reinterpret_cast<char*>(code.data())), "nvrtcGetCUBIN");
+    return code;
+  }
+
+ private:
+  void check(nvrtc::Result result, const char* call) const {
+    if (result == nvrtc::Result::success) return;
+    throw Error({.kind = result == nvrtc::Result::out_of_memory ? ErrorKind::out_of_memory : ErrorKind::compile,
+                 .operand = call,
+                 .expected = {},
+                 .got = api_.nvrtcGetErrorString(result)});
+  }
+
+  const NvrtcApi& api_;
+  nvrtc::Program handle_ = nullptr;
+};
+
+// --- what may go wrong -----------------------------------------------------------------------------------------------
+
+void check_target(const Nvrtc& compiler, Target target) {
+  if (!target.is_cpu() && compiler.knows(target)) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "target",
+               .expected = "one that NVRTC " + to_string(compiler.version) + " at " + compiler.path + " compiles for",
+               .got = to_string(target),
+               .hint = "a later NVRTC may know it"});
+}
+
+[[noreturn]] void throw_compile_error(const CompileRequest& request, std::string expected, std::string_view problem,
+                                      const std::string& log) {
+  throw Error({.kind = ErrorKind::compile,
+               .operand = request.entry + " for " + to_string(request.target),
+               .expected = std::move(expected),
+               .got = std::string(problem),
+               .hint = {},
+               .cause = log});
+}
+
+void check_outcome(const NvrtcApi& api, const CompileRequest& request, nvrtc::Result result, const std::string& log) {
+  if (result == nvrtc::Result::cancelled) {
+    throw_compile_error(request, "compilation within the time that GEMMERY_COMPILE_TIMEOUT allows", "no end", log);
+  }
+  if (result != nvrtc::Result::success) {
+    const std::string_view problem = log.empty() ? std::string_view(api.nvrtcGetErrorString(result)) : find_problem_line(log);
+    throw_compile_error(request, "source that compiles", problem, log);
+  }
+  if (const auto warning = find_warning(log)) throw_compile_error(request, "source without warnings", *warning, log);
+}
+
+std::chrono::seconds time_limit() {
+  return std::chrono::seconds(platform::read_environment_integer("GEMMERY_COMPILE_TIMEOUT", 1, 86400).value_or(300));
+}
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) {
+  const Clock::time_point start = Clock::now();
+  const Clock::time_point deadline = start + time_limit();
+  Program program(compiler.api, request.source);
+  program.cancel_at(deadline);
+  const nvrtc::Result result = program.compile(compile_options(request));
+  CompiledCode code;
+  code.log = program.log();
+  check_outcome(compiler.api, request, result, code.log);
+  code.cubin = program.cubin();
+  code.compile_ms = milliseconds_since(start);
+  const std::optional<CodeUsage> usage = parse_usage(code.log, request.entry);
+  if (!usage) throw_compile_error(request, "an entry of this name", "none in the compiler's report", code.log);
+  code.usage = *usage;
+  return code;
+}
+
+}  // namespace
+
+std::vector<std::string> compile_options(const CompileRequest& request) {
+  std::vector<std::string> options{
+      "--gpu-architecture=" + to_string(request.target),
+      "--std=c++20",
+      "--no-source-include",    // never the working directory
+      "--ptxas-options=-v",     // resources of the entry, in the log
+  };
+  // From this version on the library keeps a cache of its own, which would blur what compiling costs.
+  constexpr CompilerVersion first_with_cache{12, 9};
+  if (find_nvrtc().version >= first_with_cache) options.emplace_back("--no-cache");
+  options.insert(options.end(), request.extra_options.begin(), request.extra_options.end());
+  return options;
+}
+
+std::string key_text(const CompileRequest& request) {
+  std::string text = "nvrtc " + to_string(find_nvrtc().version) + "\noptions";
+  for (const std::string& option : compile_options(request)) text += " " + option;
+  text += "\nheaders " + std::string(embedded_digest()) + "\nentry " + request.entry + "\n" + request.source;
+  return text;
+}
+
+CompiledCode compile(const CompileRequest& request) {
+  const CompilationInFlight in_flight;
+  const Nvrtc& compiler = find_nvrtc();
+  check_target(compiler, request.target);
+  const JobSlot slot;
+  CompiledCode code = compile_with(compiler, request);
+  if (platform::is_logged(LogLevel::debug)) {
+    platform::log(LogLevel::debug, "compiled " + request.entry + " for " + to_string(request.target) + " in " +
+                                       std::to_string(code.compile_ms) + " ms");
+  }
+  return code;
+}
+
+}  // namespace gemmery::jit

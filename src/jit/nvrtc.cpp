@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search for NVRTC.
+#include "jit/nvrtc.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "platform/environment.hpp"
+#include "platform/library.hpp"
+
+namespace gemmery::jit {
+namespace {
+
+constexpr const char* library_variable = "GEMMERY_NVRTC_LIBRARY";
+constexpr std::array<const char*, 2> sonames{"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH", "CUDA_INSTALL_PATH"};
+
+// --- one candidate ---------------------------------------------------------------------------------------------------
+
+std::optional<NvrtcApi> resolve_all(const platform::SharedLibrary& library) {
+  NvrtcApi api;
+  bool is_complete = true;
+#define GEMMERY_RESOLVE(name, result, parameters)                             \
+  api.name = reinterpret_cast<decltype(api.name)>(library.find(#name));       \
+  is_complete = is_complete && api.name != nullptr;
+  GEMMERY_NVRTC_FUNCTIONS(GEMMERY_RESOLVE)
+#undef GEMMERY_RESOLVE
+  api.nvrtcSetFlowCallback = reinterpret_cast<decltype(api.nvrtcSetFlowCallback)>(library.find("nvrtcSetFlowCallback"));
+  if (!is_complete) return std::nullopt;
+  return api;
+}
+
+CompilerVersion read_version(const NvrtcApi& api) {
+  CompilerVersion version;
+  const nvrtc::Result result = api.nvrtcVersion(&version.major, &version.minor);
+  return result == nvrtc::Result::success ? version : CompilerVersion{};
+}
+
+std::vector<int> read_architectures(const NvrtcApi& api) {
+  int count = 0;
+  if (api.nvrtcGetNumSupportedArchs(&count) != nvrtc::Result::success || count <= 0) return {};
+  std::vector<int> architectures(static_cast<std::size_t>(count));
+  if (api.nvrtcGetSupportedArchs(architectures.data()) != nvrtc::Result::success) return {};
+  return architectures;
+}
+
+// --- the search ------------------------------------------------------------------------------------------------------
+
+class Search {
+ public:
+  // Takes what a search of the loader found if it is new enough; remembers what was tried otherwise.
+  void consider(const platform::LibrarySearch& search) {
+    if (!search.library) {
+      note(search.report());
+      return;
+    }
+    const std::string& path = search.library->path();
+    const std::optional<NvrtcApi> api = resolve_all(*search.library);
+    const CompilerVersion version = api ? read_version(*api) : CompilerVersion{};
+    if (version < oldest_nvrtc) {
+      note(path + " (version " + to_string(version) + ", " + to_string(oldest_nvrtc) + " or later is needed)");
+      return;
+    }
+    found_ = std::make_unique<Nvrtc>(Nvrtc{*api, path, version, read_architectures(*api)});
+  }
+
+  void consider_path(const std::string& path) {
+    const std::array<std::string, 1> candidates{path};
+    if (!found_) consider(platform::LibrarySearch::open_first(candidates));
+  }
+
+  void consider_loaded(const std::string& soname) {
+    const std::array<std::string, 1> candidates{soname};
+    if (found_) return;
+    const platform::LibrarySearch search = platform::LibrarySearch::find_loaded(candidates);
+    if (search.library) consider(search);
+  }
+
+  std::unique_ptr<Nvrtc> take() { return std::move(found_); }
+  const std::string& tried() const { return tried_; }
+
+ private:
+  void note(const std::string& place) { tried_ += (tried_.empty() ? "" : ", ") + place; }
+
+  std::unique_ptr<Nvrtc> found_;
+  std::string tried_;
+};
+
+// Folders of toolkits; what a variable names relatively is passed over.
+std::vector<std::string> toolkit_folders() {
+  std::vector<std::string> folders;
+  for (const char* const variable : toolkit_variables) {
+    const std::optional<std::string> root = platform::read_environment(variable);
+    if (root && root->starts_with('/')) folders.push_back(*root + "/lib64");
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  return folders;
+}
+
+void search_everywhere(Search& search) {
+  for (const char* const soname : sonames) search.consider_loaded(soname);
+  for (const std::string& folder : toolkit_folders()) {
+    for (const char* const soname : sonames) search.consider_path(folder + "/" + soname);
+  }
+  for (const char* const soname : sonames) search.consider_path(soname);
+}
+
+[[noreturn]] void throw_not_found(const std::string& tried) {
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = "NVRTC",
+               .expected = "libnvrtc of version " + to_string(oldest_nvrtc) + " or later",
+               .got = tried.empty() ? "nothing to look at: GEMMERY_HIDE_CUDA is set" : "looked for " + tried,
+               .hint = std::string("install it (pip install nvidia-cuda-nvrtc) and set ") + library_variable +
+                       " to its absolute path"});
+}
+
+std::unique_ptr<Nvrtc> search_nvrtc() {
+  Search search;
+  if (const std::optional<std::string> path = platform::read_environment_path(library_variable)) {
+    search.consider_path(*path);
+  } else if (!platform::read_environment_flag("GEMMERY_HIDE_CUDA")) {
+    search_everywhere(search);
+  }
+  std::unique_ptr<Nvrtc> found = search.take();
+  if (!found) throw_not_found(search.tried());
+  return found;
+}
+
+}  // namespace
+
+std::string to_string(CompilerVersion version) { return std::to_string(version.major) + "." + std::to_string(version.minor); }
+
+bool Nvrtc::knows(Target target) const noexcept {
+  return std::ranges::find(architectures, static_cast<int>(target.architecture)) != architectures.end();
+}
+
+const Nvrtc& find_nvrtc() {
+  // A search that fails is made again by the next call: the user may have set the variable meanwhile. Never destroyed.
+  static std::mutex& searching = *new std::mutex;
+  static const Nvrtc* found = nullptr;
+  const std::lock_guard lock(searching);
+  if (found == nullptr) found = search_nvrtc().release();
+  return *found;
+}
+
+CompilerStatus compiler_status() noexcept {
+  try {
+    const Nvrtc& compiler = find_nvrtc();
+    return {.found = true, .path = compiler.path, .version = to_string(compiler.version), .searched = {}};
+  } catch (const std::exception& error) {
+    return {.found = false, .path = {}, .version = {}, .searched = error.what()};
+  }
+}
+
+}  // namespace gemmery::jit

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading and running of one compiled kernel.
+#include "runtime/device_artifact.hpp"
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/error.hpp>
+
+#include <utility>
+
+#include "driver/launch.hpp"
+#include "driver/stream.hpp"
+#include "runtime/launch_steps.hpp"
+#include "runtime/prepared_launch.hpp"
+
+namespace gemmery::runtime {
+namespace {
+
+std::size_t driver_index(DeviceType type) noexcept { return type == DeviceType::cuda ? 0 : 1; }
+
+bool is_index_possible(Device device) noexcept {
+  return !device.is_cpu() && device.index >= 0 && device.index < driver::max_devices;
+}
+
+void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& device, std::size_t bytes, Stream stream) {
+  if (!driver::is_capturing(device, stream)) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = kernel.name(),
+               .expected = "a workspace of " + std::to_string(bytes) + " bytes, while the stream is being captured",
+               .got = "none",
+               .hint = "pass a workspace, or reserve one by artifact.bind(args) before the capture begins"});
+}
+
+void check_workspace(const Workspace& workspace, std::size_t bytes) {
+  if (workspace.bytes < bytes) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "workspace",
+                 .expected = "at least " + std::to_string(bytes) + " bytes",
+                 .got = std::to_string(workspace.bytes),
+                 .hint = "get_workspace_size(args) tells"});
+  }
+  if (reinterpret_cast<std::uintptr_t>(workspace.data) % workspace_alignment != 0) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "workspace",
+                 .expected = "an address that is a multiple of " + std::to_string(workspace_alignment),
+                 .got = std::to_string(reinterpret_cast<std::uintptr_t>(workspace.data))});
+  }
+}
+
+}  // namespace
+
+DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
+                               std::shared_ptr<const jit::CompiledCode> code)
+    : kernel_(kernel),
+      family_(static_cast<const DeviceFamily&>(kernel.family())),
+      target_(target),
+      source_(std::move(source)),
+      code_(std::move(code)) {}
+
+// What is loaded stays loaded: a launch or a graph may still need it. In practice artifacts of the store are never destroyed.
+DeviceArtifact::~DeviceArtifact() {
+  for (PerDriver& of_driver : drivers_) {
+    for (const std::atomic<const LoadedKernel*>& loaded : of_driver.devices) delete loaded.load(std::memory_order_acquire);
+  }
+}
+
+std::optional<CodeResources> DeviceArtifact::resources() const {
+  const jit::CodeUsage& usage = code_->usage;
+  return CodeResources{.registers = usage.registers,
+                       .static_shared_bytes = usage.static_shared_bytes,
+                       .spill_store_bytes = usage.spill_store_bytes,
+                       .spill_load_bytes = usage.spill_load_bytes,
+                       .stack_bytes = usage.stack_bytes};
+}
+
+// --- loading ---------------------------------------------------------------------------------------------------------
+
+const LoadedKernel* DeviceArtifact::find_loaded(Device device) const noexcept {
+  if (!is_index_possible(device)) return nullptr;
+  const PerDriver& of_driver = drivers_[driver_index(device.type)];
+  return of_driver.devices[static_cast<std::size_t>(device.index)].load(std::memory_order_acquire);
+}
+
+const LoadedKernel& DeviceArtifact::loaded_on(Device device) const {
+  driver::refuse_after_fork();
+  if (const LoadedKernel* const loaded = find_loaded(device)) return *loaded;
+  return load_now(device);
+}
+
+// The capture status is asked for only where something is to be loaded, so that a usual launch does not pay for it.
+const LoadedKernel& DeviceArtifact::ready_for(Stream stream) const {
+  driver::refuse_after_fork();
+  if (const LoadedKernel* const loaded = find_loaded(stream.device())) [[likely]] return *loaded;
+  const driver::GpuDevice& device = driver::open_device(stream.device());
+  if (driver::is_capturing(device, stream)) {
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = kernel_.name(),
+                 .expected = "code that is loaded on " + to_string(stream.device()) + ", while the stream is being captured",
+                 .got = "code that is not",
+                 .hint = "call artifact.load(device) or compile(args) before the capture begins"});
+  }
+  return load_now(stream.device());
+}
+
+const LoadedKernel& DeviceArtifact::load_now(Device device) const {
+  const driver::GpuDevice& gpu = driver::open_device(device);
+  if (!runs_on(target_, gpu.info().target)) {
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = kernel_.name(),
+                 .expected = "a device that code for " + to_string(target_) + " runs on",
+                 .got = to_string(gpu.info().target) + " (" + to_string(device) + ")",
+                 .hint = "compile it for that device"});
+  }
+  const std::lock_guard lock(loading_);
+  if (const LoadedKernel* const loaded = find_loaded(device)) return *loaded;
+  PerDriver& of_driver = drivers_[driver_index(device.type)];
+  if (!of_driver.code) of_driver.code = std::make_unique<driver::LoadedCode>(gpu.driver(), code_->cubin, source_.entry);
+  const driver::cuda::Function function = of_driver.code->prepare(gpu, source_.max_dynamic_shared_bytes);
+  const LoadedKernel* const loaded = new LoadedKernel{&gpu, function};
+  of_driver.devices[static_cast<std::size_t>(device.index)].store(loaded, std::memory_order_release);
+  return *loaded;
+}
+
+// --- running ---------------------------------------------------------------------------------------------------------
+
+void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevice& device, int max_multiprocessors,
+                          LaunchPlan& plan) const {
+  family_.pack({.kernel = kernel_,
+                .arguments = arguments,
+                .device = device.info(),
+                .max_multiprocessors = max_multiprocessors,
+                .driver = device.api()},
+               plan);
+}
+
+void DeviceArtifact::run(const GemmArguments& arguments, const RunOptions& options) const {
+  check_stream(options.stream, arguments.device());
+  if (is_empty_output(arguments.problem())) return;
+  const LoadedKernel& loaded = ready_for(options.stream);
+  LaunchPlan plan;
+  pack(arguments, *loaded.device, options.max_multiprocessors, plan);
+  if (plan.workspace_bytes == 0) [[likely]] {
+    put_launch(kernel_, loaded, plan, options.stream);
+  } else if (options.workspace.data != nullptr || options.workspace.bytes != 0) {
+    check_workspace(options.workspace, plan.workspace_bytes);
+    plan.place_workspace(options.workspace.data);
+    clear_and_launch(kernel_, loaded, plan, options.workspace.data, options.stream);
+  } else {
+    refuse_pool_in_capture(kernel_, *loaded.device, plan.workspace_bytes, options.stream);
+    const Buffer workspace(plan.workspace_bytes, options.stream);
+    plan.place_workspace(workspace.data());
+    clear_and_launch(kernel_, loaded, plan, workspace.data(), options.stream);
+  }
+}
+
+PreparedLaunch DeviceArtifact::bind(const GemmArguments& arguments, std::size_t workspace_bytes) const {
+  return PreparedLaunch(std::make_unique<DevicePreparedLaunch>(shared_from_this(), arguments, workspace_bytes));
+}
+
+}  // namespace gemmery::runtime

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling, finding and running, the same for all families of GPU kernels.
+#include "runtime/device_family.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "driver/driver.hpp"
+#include "driver/stream.hpp"
+#include "jit/build.hpp"
+#include "runtime/device_artifact.hpp"
+#include "runtime/kernel_store.hpp"
+
+namespace gemmery::runtime {
+namespace {
+
+// Larger is closer to the device: later architectures first, then 'a', 'f', portable.
+int closeness(Target target) noexcept {
+  const int by_suffix = target.suffix == 'a' ? 2 : target.suffix == 'f' ? 1 : 0;
+  return 4 * target.architecture + by_suffix;
+}
+
+[[noreturn]] void throw_no_target(const Kernel& kernel, const DeviceInfo& device) {
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = kernel.name(),
+               .expected = "a device that one of its targets runs on",
+               .got = to_string(device.target)});
+}
+
+const driver::GpuDevice& gpu_of(const Kernel& kernel, Device device) {
+  if (!device.is_cpu()) return driver::open_device(device);
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = kernel.name(),
+               .expected = "operands on a GPU",
+               .got = "operands on the CPU",
+               .hint = "copy them to the device first"});
+}
+
+void refuse_to_compile_in_capture(const Kernel& kernel, Stream stream) {
+  const driver::GpuDevice& device = driver::open_device(stream.device());
+  if (!driver::is_capturing(device, stream)) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = kernel.name(),
+               .expected = "a kernel that is compiled, while the stream is being captured",
+               .got = "one that is not",
+               .hint = "call compile(args) before the capture begins"});
+}
+
+}  // namespace
+
+const DeviceInfo* DeviceFamily::device_info(Device device) const {
+  return device.is_cpu() ? nullptr : &driver::open_device(device).info();
+}
+
+Target DeviceFamily::target_for(const Kernel& kernel, const DeviceInfo& device) const {
+  std::optional<Target> best;
+  for (const Target target : targets(kernel)) {
+    if (!runs_on(target, device.target)) continue;
+    if (!best || closeness(target) > closeness(*best)) best = target;
+  }
+  if (!best) throw_no_target(kernel, device);
+  return *best;
+}
+
+std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel, const GemmArguments& arguments) const {
+  if (is_empty_output(arguments.problem())) return 0;
+  const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
+  LaunchPlan plan;
+  pack({.kernel = kernel, .arguments = arguments, .device = device.info(), .driver = device.api()}, plan);
+  return plan.workspace_bytes;
+}
+
+Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const { return Artifact(find_or_compile(kernel, target)); }
+
+void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const {
+  if (is_empty_output(arguments.problem())) return;
+  const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
+  const Target target = target_for(kernel, device.info());
+  const KernelStore::Shared* artifact = KernelStore::of_process().find(kernel, target);
+  if (artifact != nullptr) {
+    (*artifact)->run(arguments, options);
+    return;
+  }
+  if (options.stream.device() == arguments.device()) refuse_to_compile_in_capture(kernel, options.stream);
+  find_or_compile(kernel, target)->run(arguments, options);
+}
+
+std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel& kernel, Target target) const {
+  KernelStore& store = KernelStore::of_process();
+  if (const KernelStore::Shared* const known = store.find(kernel, target)) return *known;
+  EmittedSource source = emit(kernel, target);
+  // Two threads may both come here; the builder compiles once for both, and one of the artifacts is dropped.
+  std::shared_ptr<const jit::CompiledCode> code = jit::build(
+      {.source = source.text, .entry = source.entry, .target = target, .extra_options = source.options});
+  return store.insert(std::make_shared<const DeviceArtifact>(kernel, target, std::move(source), std::move(code)));
+}
+
+}  // namespace gemmery::runtime

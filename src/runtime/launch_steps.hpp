@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that a run and a prepared launch share.
+#pragma once
+
+#include <gemmery/stream.hpp>
+
+#include <cstddef>
+
+#include "runtime/device_artifact.hpp"
+#include "runtime/launch_plan.hpp"
+
+namespace gemmery::runtime {
+
+// Of every workspace, in bytes.
+inline constexpr std::size_t workspace_alignment = 256;
+
+// Throws Error (invalid_argument) for a stream of another device than the operands'.
+void check_stream(Stream stream, Device operands);
+
+// Throws Error (launch) naming the kernel and its shape.
+void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, Stream stream);
+
+// Sets to zero what the kernel wants zeroed of its workspace, then launches.
+void clear_and_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, void* workspace, Stream stream);
+
+}  // namespace gemmery::runtime
