@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lets one header serve the host compiler and the device compiler: the function marker and integers of known width.
+#pragma once
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define GEMMERY_HOST_DEVICE __host__ __device__
+#else
+#define GEMMERY_HOST_DEVICE
+#endif
+
+namespace gemmery::abi {
+
+using Int64 = long long;
+using UInt64 = unsigned long long;
+static_assert(sizeof(int) == 4 && sizeof(Int64) == 8);
+
+}  // namespace gemmery::abi

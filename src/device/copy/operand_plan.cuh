@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the threads of a block share the work of bringing one operand's tile from global to shared memory.
+//
+// The staged tile is [k word][extent], where extent runs along m for A and n for B, so that the multiplication reads vectors along
+// extent. The copy is cut into units, each a short piece that one thread moves; consecutive threads take k first, so far that 32
+// bytes of a k-contiguous row are covered, then extent. With the pitch of abi::staged_pitch that is conflict-free for transposing stores.
+#pragma once
+
+#include <device/abi/dtype.hpp>
+#include <device/abi/host_device.hpp>
+
+namespace gemmery::device {
+
+struct OperandPlan {
+    abi::DType dtype;
+    bool is_along_k;       // elements of consecutive k are adjacent in memory
+    bool is_along_extent;  // elements of consecutive m (or n) are
+    int vector_elements;   // adjacent elements that one access may take
+    int extent;            // elements of the tile along m or n
+    int k_elements;
+    int k_per_word;
+    int word_bytes;
+    int pitch;  // words
+    int threads;
+
+    /// Whether the bytes in memory are the bytes of the staged words, so that cp.async can move them.
+    GEMMERY_HOST_DEVICE constexpr bool is_async() const {
+        return k_per_word == 1 ? abi::bytes_of(dtype) == word_bytes : is_along_k && vector_elements >= k_per_word;
+    }
+    GEMMERY_HOST_DEVICE constexpr int unit_extent() const {
+        if (!is_along_extent) return 1;
+        return k_per_word > 1 && vector_elements > 4 ? 4 : vector_elements;
+    }
+    GEMMERY_HOST_DEVICE constexpr int unit_k() const {
+        if (k_per_word > 1) return k_per_word;
+        return is_along_k && !is_async() ? limited_k_vector() : 1;
+    }
+    /// Adjacent elements of one access through registers.
+    GEMMERY_HOST_DEVICE constexpr int load_elements() const { return k_per_word > 1 || is_along_extent ? unit_extent() : unit_k(); }
+    GEMMERY_HOST_DEVICE constexpr int loads_per_unit() const { return k_per_word; }
+    GEMMERY_HOST_DEVICE constexpr int units() const { return (extent / unit_extent()) * (k_elements / unit_k()); }
+    GEMMERY_HOST_DEVICE constexpr int passes() const { return units() > threads ? units() / threads : 1; }
+    GEMMERY_HOST_DEVICE constexpr int k_lanes() const {
+        const int unit_words = unit_k() / k_per_word;
+        if (is_along_extent || unit_words >= 8) return 1;
+        const int words = k_elements / k_per_word;
+        return words < 8 ? words / unit_words : 8 / unit_words;
+    }
+    /// Units of all extents and one group of k lanes.
+    GEMMERY_HOST_DEVICE constexpr int period() const { return k_lanes() * (extent / unit_extent()); }
+
+    GEMMERY_HOST_DEVICE constexpr int first_extent(int thread) const { return thread % period() / k_lanes() * unit_extent(); }
+    GEMMERY_HOST_DEVICE constexpr int first_k(int thread) const { return (thread / period() * k_lanes() + thread % k_lanes()) * unit_k(); }
+    GEMMERY_HOST_DEVICE constexpr int pass_extent(int pass) const {
+        return period() <= threads ? 0 : pass % (period() / threads) * (threads / k_lanes()) * unit_extent();
+    }
+    GEMMERY_HOST_DEVICE constexpr int pass_k(int pass) const {
+        const int groups = period() <= threads ? pass * (threads / period()) : pass / (period() / threads);
+        return groups * k_lanes() * unit_k();
+    }
+
+private:
+    GEMMERY_HOST_DEVICE constexpr int limited_k_vector() const { return vector_elements < k_elements ? vector_elements : k_elements; }
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the tiles of one operand from global to shared memory, block of k after block of k, by an OperandPlan.
+//
+//   global --cp.async--> shared                         where the staged words are the bytes in memory (f32, f64, packed bytes)
+//   global --ld--> registers --decode, st--> shared     for narrower floats, and bytes that must be transposed into words
+//
+// What lies beyond the matrix is never read and becomes zero.
+#pragma once
+
+#include <device/copy/operand_plan.cuh>
+#include <device/ptx/async_copy.cuh>
+#include <device/ptx/integer.cuh>
+#include <device/ptx/memory.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+/// The part of an operand that one tile of out needs: a panel of at most plan.extent rows (columns) and all k.
+struct OperandPanel {
+    const char* data;
+    abi::Int64 extent_stride;  // elements
+    abi::Int64 k_stride;
+    unsigned extent_left;  // from the panel's start to the end of the matrix, at least 1
+};
+
+template <OperandPlan plan, class Word>
+class OperandStager {
+public:
+    __device__ OperandStager(const OperandPanel& panel, Word* tile, unsigned tile_words, int thread)
+        : extent_(plan.first_extent(thread)),
+          k_(plan.first_k(thread)),
+          is_busy_(thread < plan.units()),
+          extent_left_(static_cast<int>(min(panel.extent_left, 0x7fffffffU))),
+          extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
+          k_stride_(plan.is_along_k ? 1 : panel.k_stride),
+          source_(panel.data + element_bytes * (extent_ * extent_stride_ + k_ * k_stride_)),
+          target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
+          tile_words_(tile_words) {}
+
+    __device__ bool is_full() const { return extent_left_ >= plan.extent; }
+
+    /// Begins to bring the next block of k into a slot; k_left counts from the block's start to the end of k.
+    __device__ void fetch(unsigned slot, unsigned k_left) {
+        if (is_full() && k_left >= plan.k_elements) {
+            fetch_whole(slot);
+        } else {
+            fetch_edge(slot, static_cast<int>(min(k_left, 0x7fffffffU)));
+        }
+        source_ += element_bytes * plan.k_elements * k_stride_;
+    }
+
+    /// Stores what fetch left in registers; nothing when cp.async does it.
+    __device__ void store(unsigned slot) const {
+        if constexpr (!plan.is_async()) {
+            if (!is_busy_) return;
+#pragma unroll
+            for (int pass = 0; pass < plan.passes(); ++pass) store_unit(slot_target(slot, pass), fetched_[pass]);
+        }
+    }
+
+private:
+    static constexpr int element_bytes = abi::bytes_of(plan.dtype);
+    static constexpr int load_bytes = plan.load_elements() * element_bytes;
+    static constexpr bool is_k_vector = !plan.is_along_extent && plan.k_per_word == 1;
+    struct Unit {
+        ptx::Registers<load_bytes> loads[plan.loads_per_unit()];
+    };
+
+    __device__ const char* pass_source(int pass) const {
+        return source_ + element_bytes * (plan.pass_extent(pass) * extent_stride_ + plan.pass_k(pass) * k_stride_);
+    }
+
+    __device__ Word* slot_target(unsigned slot, int pass) const {
+        return target_ + slot * tile_words_ + plan.pass_k(pass) / plan.k_per_word * plan.pitch + plan.pass_extent(pass);
+    }
+
+    __device__ void fetch_whole(unsigned slot) {
+        if (!is_busy_) return;
+#pragma unroll
+        for (int pass = 0; pass < plan.passes(); ++pass) {
+            if constexpr (plan.is_async()) {
+                constexpr int bytes = plan.unit_extent() * plan.word_bytes;
+                const unsigned target = ptx::cvta_shared(slot_target(slot, pass));
+                if constexpr (bytes == 16) ptx::cp_async_cg(target, pass_source(pass));
+                else ptx::cp_async_ca<bytes>(target, pass_source(pass));
+            } else {
+#pragma unroll
+                for (int load = 0; load < plan.loads_per_unit(); ++load) {
+                    fetched_[pass].loads[load] =
+                        ptx::ld_global_nc<load_bytes>(pass_source(pass) + element_bytes * load * k_stride_);
+                }
+            }
+        }
+    }
+
+    __device__ void fetch_edge(unsigned slot, int k_left) {
+        if (!is_busy_) return;
+#pragma unroll
+        for (int pass = 0; pass < plan.passes(); ++pass) {
+            const int valid_extent = clamp(extent_left_ - extent_ - plan.pass_extent(pass), 0, plan.unit_extent());
+            const int valid_k = clamp(k_left - k_ - plan.pass_k(pass), 0, plan.unit_k());
+            if constexpr (plan.is_async()) {
+                constexpr int bytes = plan.unit_extent() * plan.word_bytes;
+                const int valid_bytes = valid_extent * valid_k * element_bytes;
+                const unsigned target = ptx::cvta_shared(slot_target(slot, pass));
+                if constexpr (bytes == 16) ptx::cp_async_cg(target, pass_source(pass), valid_bytes);
+                else ptx::cp_async_ca<bytes>(target, pass_source(pass), valid_bytes);
+            } else {
+#pragma unroll
+                for (int load = 0; load < plan.loads_per_unit(); ++load) {
+                    const int adjacent = is_k_vector ? (valid_extent > 0 ? valid_k : 0) : (load < valid_k ? valid_extent : 0);
+                    fetched_[pass].loads[load] = load_adjacent(pass_source(pass) + element_bytes * load * k_stride_, adjacent);
+                }
+            }
+        }
+    }
+
+    /// The first `valid` elements at an address, zeros for the rest.
+    __device__ static ptx::Registers<load_bytes> load_adjacent(const char* source, int valid) {
+        if (valid == plan.load_elements()) return ptx::ld_global_nc<load_bytes>(source);
+        ptx::Registers<load_bytes> value{};
+        if constexpr (plan.load_elements() > 1) {
+#pragma unroll
+            for (int position = 0; position < plan.load_elements() - 1; ++position) {
+                if (position < valid) {
+                    constexpr int per_word = 4 / element_bytes;
+                    const unsigned bits = ptx::ld_global_nc<element_bytes>(source + position * element_bytes).words[0];
+                    value.words[position / per_word] |= bits << (8 * element_bytes * (position % per_word));
+                }
+            }
+        }
+        return value;
+    }
+
+    __device__ static void store_unit(Word* target, const Unit& unit) {
+        Word words[plan.k_per_word > 1 ? plan.unit_extent() : plan.load_elements()];
+#pragma unroll
+        for (int position = 0; position < static_cast<int>(sizeof(words) / sizeof(Word)); ++position) {
+            words[position] = word_of(unit, position);
+        }
+        constexpr int count = static_cast<int>(sizeof(words) / sizeof(Word));
+        if constexpr (is_k_vector) {
+#pragma unroll
+            for (int position = 0; position < count; ++position) target[position * plan.pitch] = words[position];
+        } else if constexpr (count >= 4) {
+#pragma unroll
+            for (int position = 0; position < count; position += 4) {
+                *reinterpret_cast<ptx::Registers<16>*>(target + position) = {
+                    {bits_of_word(words[position]), bits_of_word(words[position + 1]), bits_of_word(words[position + 2]),
+                     bits_of_word(words[position + 3])}};
+            }
+        } else {
+#pragma unroll
+            for (int position = 0; position < count; ++position) target[position] = words[position];
+        }
+    }
+
+    __device__ static unsigned bits_of_word(float word) { return __float_as_uint(word); }
+    __device__ static unsigned bits_of_word(unsigned word) { return word; }
+
+    __device__ static Word word_of(const Unit& unit, int position) {
+        if constexpr (plan.k_per_word == 1) {
+            return decode<plan.dtype, Word>(unit.loads[0], position);
+        } else {
+            const unsigned selector = static_cast<unsigned>(position) * 0x11U + 0x40U;
+            const unsigned low = ptx::prmt(unit.loads[0].words[0], unit.loads[1].words[0], selector);
+            const unsigned high = ptx::prmt(unit.loads[2].words[0], unit.loads[3].words[0], selector);
+            return ptx::prmt(low, high, 0x5410U);
+        }
+    }
+
+    int extent_;
+    int k_;
+    bool is_busy_;
+    int extent_left_;
+    abi::Int64 extent_stride_;
+    abi::Int64 k_stride_;
+    const char* source_;
+    Word* target_;
+    unsigned tile_words_;
+    Unit fetched_[plan.is_async() ? 1 : plan.passes()];
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM on CUDA cores for any types, strides and sizes: out = alpha * a b + beta * c.
+//
+//   A, B in global memory
+//     | copy/stage_operand: `stages` blocks of k under way, decoded to words of the accumulator's type, zeros beyond the edges
+//   [k][m], [k][n] in shared memory, a ring of `stages` slots
+//     | mma/simt: 16-byte reads, the next k's operands while the present k multiplies
+//   thread_m x thread_n accumulators in each thread
+//     | reduce_slices: where groups of threads split k, their sums meet in shared memory in a fixed order
+//     | epilogue/linear_combination: alpha, beta * c, rounding, vector stores
+//   out in global memory
+#pragma once
+
+#include <device/abi/simt_design.hpp>
+#include <device/abi/simt_params.hpp>
+#include <device/copy/stage_operand.cuh>
+#include <device/epilogue/linear_combination.cuh>
+#include <device/mma/simt.cuh>
+#include <device/ptx/async_copy.cuh>
+#include <device/schedule/grouped_raster.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+GEMMERY_HOST_DEVICE constexpr OperandPlan a_plan(const abi::SimtDesign& design) {
+    return {.dtype = design.a,
+            .is_along_k = design.a_contiguity == abi::Contiguity::row_major,
+            .is_along_extent = design.a_contiguity == abi::Contiguity::column_major,
+            .vector_elements = design.a_vector_bytes / abi::bytes_of(design.a),
+            .extent = design.tile_m,
+            .k_elements = design.tile_k,
+            .k_per_word = abi::k_per_word(design),
+            .word_bytes = abi::word_bytes(design),
+            .pitch = abi::staged_pitch(design, design.tile_m),
+            .threads = abi::thread_count(design)};
+}
+
+GEMMERY_HOST_DEVICE constexpr OperandPlan b_plan(const abi::SimtDesign& design) {
+    return {.dtype = design.b,
+            .is_along_k = design.b_contiguity == abi::Contiguity::column_major,
+            .is_along_extent = design.b_contiguity == abi::Contiguity::row_major,
+            .vector_elements = design.b_vector_bytes / abi::bytes_of(design.b),
+            .extent = design.tile_n,
+            .k_elements = design.tile_k,
+            .k_per_word = abi::k_per_word(design),
+            .word_bytes = abi::word_bytes(design),
+            .pitch = abi::staged_pitch(design, design.tile_n),
+            .threads = abi::thread_count(design)};
+}
+
+template <abi::SimtDesign design>
+struct SimtShared {
+    using Word = typename ArithmeticOf<design.accumulator>::Word;
+    static constexpr int k_words = design.tile_k / abi::k_per_word(design);
+    struct Slot {
+        alignas(16) Word a[k_words][abi::staged_pitch(design, design.tile_m)];
+        alignas(16) Word b[k_words][abi::staged_pitch(design, design.tile_n)];
+    };
+    Slot slots[design.stages];
+};
+
+template <abi::SimtDesign design>
+class SimtGemm {
+public:
+    __device__ SimtGemm(const abi::SimtParams& params, char* shared)
+        : params_(params), shared_(*reinterpret_cast<Shared*>(shared)), place_(place_of_thread<design>(thread())) {}
+
+    __device__ void compute_tile(const TilePosition& tile) {
+        accumulators_.clear();
+        accumulate(tile);
+        if constexpr (design.k_slices > 1) reduce_slices();
+        if (place_.slice == 0) finish(tile);
+    }
+
+private:
+    using Shared = SimtShared<design>;
+    using Word = typename Shared::Word;
+    using Arithmetic = ArithmeticOf<design.accumulator>;
+    using FragmentA = SimtFragment<Word, row_spread(design)>;
+    using FragmentB = SimtFragment<Word, column_spread(design)>;
+    static constexpr int k_words_per_slice = Shared::k_words / design.k_slices;
+
+    __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+
+    __device__ OperandPanel panel_of_a(const TilePosition& tile) const {
+        const abi::SimtMatrix& a = params_.a;
+        const unsigned row = tile.row * static_cast<unsigned>(design.tile_m);
+        const abi::Int64 offset = static_cast<abi::Int64>(tile.batch) * a.batch_stride + row * a.row_stride;
+        return {.data = static_cast<const char*>(a.data) + offset * abi::bytes_of(design.a),
+                .extent_stride = a.row_stride,
+                .k_stride = a.column_stride,
+                .extent_left = params_.m - row};
+    }
+
+    __device__ OperandPanel panel_of_b(const TilePosition& tile) const {
+        const abi::SimtMatrix& b = params_.b;
+        const unsigned column = tile.column * static_cast<unsigned>(design.tile_n);
+        const abi::Int64 offset = static_cast<abi::Int64>(tile.batch) * b.batch_stride + column * b.column_stride;
+        return {.data = static_cast<const char*>(b.data) + offset * abi::bytes_of(design.b),
+                .extent_stride = b.column_stride,
+                .k_stride = b.row_stride,
+                .extent_left = params_.n - column};
+    }
+
+    /// The main loop: while one block of k multiplies, the blocks `stages - 1` ahead are on their way.
+    __device__ void accumulate(const TilePosition& tile) {
+        constexpr unsigned ahead = design.stages - 1;
+        constexpr unsigned slot_words = sizeof(typename Shared::Slot) / sizeof(Word);
+        OperandStager<a_plan(design), Word> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0], slot_words, thread());
+        OperandStager<b_plan(design), Word> stage_b(panel_of_b(tile), &shared_.slots[0].b[0][0], slot_words, thread());
+        const unsigned blocks = abi::tiles_along(params_.k, design.tile_k);
+        unsigned k_left = params_.k;
+        unsigned blocks_to_fetch = blocks;
+        unsigned fetch_slot = 0;
+
+        const auto fetch = [&] {
+            if (blocks_to_fetch > 0) {
+                stage_a.fetch(fetch_slot, k_left);
+                stage_b.fetch(fetch_slot, k_left);
+                k_left -= design.tile_k;  // wraps after the last block, when it is no longer looked at
+            }
+            ptx::cp_async_commit_group();
+        };
+        const auto store = [&] {
+            if (blocks_to_fetch > 0) {
+                stage_a.store(fetch_slot);
+                stage_b.store(fetch_slot);
+                --blocks_to_fetch;
+            }
+            fetch_slot = next_slot(fetch_slot);
+        };
+
+#pragma unroll 1
+        for (unsigned block = 0; block < ahead; ++block) {
+            fetch();
+            store();
+        }
+        wait_for_block();
+        if (blocks == 0) return;
+
+        unsigned slot = 0;
+        FragmentA a[2];
+        FragmentB b[2];
+        load_fragments(a[0], b[0], slot, 0);
+#pragma unroll 1
+        for (unsigned block = 0; block < blocks; ++block) {
+            fetch();
+#pragma unroll
+            for (int k = 0; k < k_words_per_slice; ++k) {
+                if (k == k_words_per_slice - 1) {
+                    store();
+                    wait_for_block();
+                    slot = next_slot(slot);
+                }
+                load_fragments(a[(k + 1) % 2], b[(k + 1) % 2], slot, (k + 1) % k_words_per_slice);
+                multiply(accumulators_, a[k % 2], b[k % 2]);
+            }
+        }
+        ptx::cp_async_wait_group<0>();
+        __syncthreads();  // waits until every thread has read its last operands, before the slots serve something else
+    }
+
+    __device__ static unsigned next_slot(unsigned slot) { return slot + 1 == design.stages ? 0 : slot + 1; }
+
+    /// Waits until the oldest block of k that is still under way lies in shared memory, of all threads, and its predecessor was read by all.
+    __device__ static void wait_for_block() {
+        ptx::cp_async_wait_group<design.stages - 2>();
+        __syncthreads();
+    }
+
+    __device__ void load_fragments(FragmentA& a, FragmentB& b, unsigned slot, int k) const {
+        const int k_word = place_.slice * k_words_per_slice + k;
+        a.load(&shared_.slots[slot].a[k_word][place_.row]);
+        b.load(&shared_.slots[slot].b[k_word][place_.column]);
+    }
+
+    /// Adds the sums of slices 1, 2, … to those of slice 0, in this order.
+    __device__ void reduce_slices() {
+        using Number = typename Arithmetic::Accumulator;
+        constexpr int per_slice = abi::threads_per_slice(design);
+        Number* sums = reinterpret_cast<Number*>(&shared_) + thread() % per_slice;
+#pragma unroll 1
+        for (int slice = 1; slice < design.k_slices; ++slice) {
+            if (place_.slice == slice) for_each_sum([&](int index, Number& value) { sums[index * per_slice] = value; });
+            __syncthreads();  // waits for the slice's sums
+            if (place_.slice == 0) for_each_sum([&](int index, Number& value) { value += sums[index * per_slice]; });
+            __syncthreads();  // waits until they were read
+        }
+    }
+
+    template <class Visit>
+    __device__ void for_each_sum(Visit&& visit) {
+#pragma unroll
+        for (int row = 0; row < design.thread_m; ++row) {
+#pragma unroll
+            for (int column = 0; column < design.thread_n; ++column) {
+                visit(row * design.thread_n + column, accumulators_.values[row][column]);
+            }
+        }
+    }
+
+    /// The epilogue, piece by piece: each a chunk of rows by a chunk of columns.
+    __device__ void finish(const TilePosition& tile) const {
+        constexpr Spread rows = row_spread(design);
+        constexpr Spread columns = column_spread(design);
+#pragma unroll
+        for (int row_chunk = 0; row_chunk < rows.chunks; ++row_chunk) {
+#pragma unroll
+            for (int column_chunk = 0; column_chunk < columns.chunks; ++column_chunk) finish_piece(tile, row_chunk, column_chunk);
+        }
+    }
+
+    __device__ void finish_piece(const TilePosition& tile, int row_chunk, int column_chunk) const {
+        using Compute = typename Arithmetic::Compute;
+        constexpr Spread rows = row_spread(design);
+        constexpr Spread columns = column_spread(design);
+        const unsigned row = tile.row * static_cast<unsigned>(design.tile_m) + place_.row + row_chunk * rows.step;
+        const unsigned column = tile.column * static_cast<unsigned>(design.tile_n) + place_.column + column_chunk * columns.step;
+        if (row >= params_.m || column >= params_.n) return;
+        const PieceLimit limit{.rows = static_cast<int>(min(params_.m - row, static_cast<unsigned>(rows.chunk))),
+                               .columns = static_cast<int>(min(params_.n - column, static_cast<unsigned>(columns.chunk)))};
+
+        const Compute alpha = static_cast<Compute>(params_.alpha);
+        Compute values[rows.chunk][columns.chunk];
+#pragma unroll
+        for (int piece_row = 0; piece_row < rows.chunk; ++piece_row) {
+#pragma unroll
+            for (int piece_column = 0; piece_column < columns.chunk; ++piece_column) {
+                values[piece_row][piece_column] =
+                    alpha * static_cast<Compute>(accumulators_.values[row_chunk * rows.chunk + piece_row]
+                                                                     [column_chunk * columns.chunk + piece_column]);
+            }
+        }
+        if constexpr (design.has_c) {
+            if (params_.beta != 0.0) {
+                const MatrixPiece<design.c, design.c_contiguity> c(params_.c, tile.batch, row, column);
+                add_scaled<design.c, design.c_contiguity, design.c_vector_bytes>(values, static_cast<Compute>(params_.beta), c, limit);
+            }
+        }
+        const MatrixPiece<design.out, design.out_contiguity> out(params_.out, tile.batch, row, column);
+        store_piece<design.out, design.out_contiguity, design.out_vector_bytes>(values, out, limit);
+    }
+
+    const abi::SimtParams& params_;
+    Shared& shared_;
+    const SimtPlace place_;
+    SimtAccumulators<design> accumulators_;
+};
+
+/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes per block, any number of blocks.
+template <abi::SimtDesign design>
+__device__ inline void simt_gemm(const abi::SimtParams& params) {
+    static_assert(abi::find_fault(design) == abi::SimtFault::none, "find_fault names the field of the design to change");
+    static_assert(sizeof(SimtShared<design>) == abi::stage_bytes(design) * design.stages);
+    extern __shared__ __align__(16) char shared[];
+    SimtGemm<design> gemm(params, shared);
+#pragma unroll 1
+    for (abi::UInt64 tile = blockIdx.x; tile < params.tile_count; tile += gridDim.x) {
+        gemm.compute_tile(grouped_tile(tile, params.tile_rows, params.tile_columns));
+    }
+}
+
+}  // namespace gemmery::device
