@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report on this machine: what was found, or where it was looked for. Reporting never fails.
+#include <gemmery/discovery.hpp>
+#include <gemmery/doctor.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/family.hpp>
+#include <gemmery/version.hpp>
+
+#include <exception>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "driver/driver.hpp"
+#include "jit/nvrtc.hpp"
+#include "kernel/registry.hpp"
+#include "platform/host_info.hpp"
+
+namespace gemmery {
+namespace {
+
+// "13.0" from 13000
+std::string driver_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+LibraryFinding driver_finding() {
+  LibraryFinding finding{.name = "CUDA driver", .enables = "running kernels on GPUs"};
+  const driver::DriverFinding found = driver::find_driver(DeviceType::cuda);
+  finding.found = found.driver != nullptr;
+  if (!finding.found) {
+    finding.searched = found.reason;
+    return finding;
+  }
+  finding.path = found.driver->path();
+  finding.version = driver_version_text(found.driver->version());
+  return finding;
+}
+
+LibraryFinding compiler_finding() {
+  const jit::CompilerStatus status = jit::compiler_status();
+  return {.name = "NVRTC",
+          .found = status.found,
+          .path = status.path,
+          .version = status.version,
+          .enables = "compiling GPU kernels from source, with or without a GPU",
+          .searched = status.searched};
+}
+
+// A GPU's line, or why it cannot be used: one that fails must not hide the others.
+std::string gpu_line(Device device) {
+  try {
+    const DeviceInfo& info = device_info(device);
+    return fmt::format("{}: {}, {}, {} SMs, {:.1f} GiB, {:.2f} TB/s", to_string(device), info.name, to_string(info.target),
+                       info.multiprocessors, static_cast<double>(info.memory_bytes) / (1024.0 * 1024 * 1024),
+                       info.bandwidth_bytes_per_second / 1e12);
+  } catch (const std::exception& error) {
+    return fmt::format("{}: {}", to_string(device), error.what());
+  }
+}
+
+std::vector<std::string> gpu_lines() {
+  std::vector<std::string> lines;
+  for (const Device device : devices()) {
+    if (!device.is_cpu()) lines.push_back(gpu_line(device));
+  }
+  return lines;
+}
+
+std::string cpu_line() {
+  const DeviceInfo& info = platform::host_device_info();
+  return fmt::format("{}, {} cores, {}", info.name, info.multiprocessors, platform::host_vector_sets());
+}
+
+std::string library_line(const LibraryFinding& library) {
+  if (!library.found) {
+    return fmt::format("  {:<12} not found: {}\n  {:<12} needed for {}\n", library.name, library.searched, "", library.enables);
+  }
+  return fmt::format("  {:<12} {} at {}\n  {:<12} for {}\n", library.name, library.version, library.path, "", library.enables);
+}
+
+}  // namespace
+
+DoctorReport doctor() {
+  return {.gemmery_version = version(),
+          .cpu = cpu_line(),
+          .libraries = {driver_finding(), compiler_finding()},
+          .gpus = gpu_lines()};
+}
+
+std::string to_string(const DoctorReport& report) {
+  std::string text = fmt::format("gemmery {}\ncpu      {}\n", report.gemmery_version, report.cpu);
+  if (report.gpus.empty()) text += "gpu      none\n";
+  for (const std::string& gpu : report.gpus) text += "gpu      " + gpu + "\n";
+  text += "libraries\n";
+  for (const LibraryFinding& library : report.libraries) text += library_line(library);
+  text.pop_back();
+  return text;
+}
+
+}  // namespace gemmery
