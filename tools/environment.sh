@@ -6,7 +6,7 @@ deps=$root/.deps
 unpacked=$deps/root
 multiarch=$(uname -m)-linux-gnu
 
-if [ -d "$unpacked" ]; then
+if [ -d "$unpacked" ] && [[ :$PATH: != *:$deps/bin:* ]]; then
   PATH=$deps/bin:$PATH:$unpacked/usr/bin
   LD_LIBRARY_PATH=$unpacked/usr/lib/$multiarch:$unpacked/lib/$multiarch${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export PATH LD_LIBRARY_PATH

@@ -159,4 +159,5 @@ ensure_nvrtc() {
 }
 
 ensure_packages
+. tools/environment.sh  # once more: .deps/ may be new
 ensure_nvrtc
