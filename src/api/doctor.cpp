@@ -15,6 +15,7 @@
 #include "jit/nvrtc.hpp"
 #include "kernel/registry.hpp"
 #include "platform/host_info.hpp"
+#include "providers/host/onednn.hpp"
 
 namespace gemmery {
 namespace {
@@ -43,6 +44,20 @@ LibraryFinding compiler_finding() {
           .version = status.version,
           .enables = "compiling GPU kernels from source, with or without a GPU",
           .searched = status.searched};
+}
+
+// "2.6.3 at /usr/lib/libdnnl.so.2" taken apart.
+LibraryFinding onednn_finding() {
+  LibraryFinding finding{.name = "oneDNN", .enables = "the fast path on the CPU"};
+  const Status status = host::onednn::availability();
+  finding.found = status.is_success();
+  finding.searched = status.error();
+  if (!finding.found) return finding;
+  const std::string text = host::onednn::version_text();
+  const std::size_t separator = text.find(" at ");
+  finding.version = text.substr(0, separator);
+  if (separator != std::string::npos) finding.path = text.substr(separator + 4);
+  return finding;
 }
 
 // A GPU's line, or why it cannot be used: one that fails must not hide the others.
@@ -82,7 +97,7 @@ std::string library_line(const LibraryFinding& library) {
 DoctorReport doctor() {
   return {.gemmery_version = version(),
           .cpu = cpu_line(),
-          .libraries = {driver_finding(), compiler_finding()},
+          .libraries = {driver_finding(), compiler_finding(), onednn_finding()},
           .gpus = gpu_lines()};
 }
 
