@@ -27,8 +27,12 @@ Dimensions moving_dimensions(const Tensor& view) {
   for (int d = 0; d < view.rank(); ++d) {
     if (view.extent(d) > 1) dimensions.items[dimensions.count++] = {view.extent(d), magnitude(view.stride(d))};
   }
-  std::sort(dimensions.items.begin(), dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count),
-            [](const Dimension& x, const Dimension& y) { return x.stride < y.stride; });
+  // By insertion: they are a handful, and g++ 12 takes std::sort's branch for long ranges for an access outside the array.
+  for (auto end = dimensions.items.begin(); end != dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count); ++end) {
+    const auto at = std::upper_bound(dimensions.items.begin(), end, *end,
+                                     [](const Dimension& x, const Dimension& y) { return x.stride < y.stride; });
+    std::rotate(at, end, end + 1);
+  }
   return dimensions;
 }
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "runtime/device_artifact.hpp"
