@@ -30,14 +30,14 @@ struct FinishedTile {
 // Not owned. Called once for every tile, from any thread.
 template <class Sum>
 struct TileFinish {
-  void (*call)(void* context, const FinishedTile<Sum>& tile);
-  void* context;
+  void (*call)(const void* context, const FinishedTile<Sum>& tile);
+  const void* context;
 };
 
 template <class Sum, class Callable>
-TileFinish<Sum> finish_with(Callable& callable) {
-  return {[](void* context, const FinishedTile<Sum>& tile) { (*static_cast<Callable*>(context))(tile); },
-          static_cast<void*>(std::addressof(callable))};
+TileFinish<Sum> finish_with(const Callable& callable) {
+  return {[](const void* context, const FinishedTile<Sum>& tile) { (*static_cast<const Callable*>(context))(tile); },
+          static_cast<const void*>(std::addressof(callable))};
 }
 
 template <class T>

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN as one function: multiply two batches of plain matrices. Loading, versions, the cache of primitives and fork are behind it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <gemmery/status.hpp>
+
+#include "providers/host/onednn_api.hpp"
+
+namespace gemmery::host::onednn {
+
+// One operand: (batch, rows, columns), row or column major. A batch extent of 1 is broadcast.
+struct OperandShape {
+  DataType type = DataType::undefined;
+  std::array<std::int64_t, 3> extents{};
+  std::array<std::int64_t, 3> strides{};
+
+  friend bool operator==(const OperandShape&, const OperandShape&) = default;
+};
+
+struct MatmulShape {
+  OperandShape source;       // L × M × K
+  OperandShape weights;      // L × K × N
+  OperandShape destination;  // L × M × N
+
+  friend bool operator==(const MatmulShape&, const MatmulShape&) = default;
+};
+
+// Whether oneDNN may be used now. Not in a forked child of a process that used it (its threads did not come along, and it would wait for
+// them) and not in sanitizer builds (its OpenMP trips them). GEMMERY_ONEDNN_LIBRARY, an absolute path, replaces the search.
+gemmery::Status availability();
+
+// "2.6.3 at /usr/lib/…/libdnnl.so.2"; empty where it is not available.
+std::string version_text();
+
+// Whether this library on this CPU multiplies such types: asked of it once for each combination. int8 counts only where its sums are
+// exact (older instructions saturate pairs of products at 16 bits).
+bool multiplies(DataType source, DataType weights, DataType destination);
+
+// destination = source · weights. Throws Error: unavailable as `availability` says, unsupported with oneDNN's status where it
+// refuses the shape. The primitive is kept for the next call.
+void multiply(const MatmulShape& shape, const void* source, const void* weights, void* destination);
+
+// The name that oneDNN gives the implementation which serves a shape ("brg:avx512_core"); throws as `multiply` does.
+std::string implementation_name(const MatmulShape& shape);
+
+}  // namespace gemmery::host::onednn

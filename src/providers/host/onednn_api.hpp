@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of oneDNN's C API that is used here, written from its reference manual; opened at run time, major versions 2 and 3.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gemmery::host::onednn {
+
+using Status = int;
+inline constexpr Status success = 0;
+
+enum class DataType : int { undefined = 0, f16 = 1, bf16 = 2, f32 = 3, s32 = 4, s8 = 5, u8 = 6 };
+
+inline constexpr int engine_cpu = 1;
+inline constexpr unsigned stream_in_order = 1;
+inline constexpr int scratchpad_of_user = 1;
+inline constexpr int query_implementation = 8;     // impl_info_str
+inline constexpr int query_scratchpad_md = 136;
+inline constexpr int argument_source = 1;
+inline constexpr int argument_destination = 17;
+inline constexpr int argument_weights = 33;
+inline constexpr int argument_scratchpad = 80;
+
+inline constexpr int most_dimensions = 12;
+using Dimensions = std::int64_t[most_dimensions];
+
+// Handles; never dereferenced by us.
+using Engine = struct EngineObject*;
+using Stream = struct StreamObject*;
+using Memory = struct MemoryObject*;
+using Primitive = struct PrimitiveObject*;
+using PrimitiveDescriptor = struct PrimitiveDescriptorObject*;
+using Attributes = struct AttributesObject*;
+
+struct ExecutionArgument {
+  int argument;
+  Memory memory;
+};
+
+struct Version {
+  int major;
+  int minor;
+  int patch;
+  const char* hash;
+  unsigned cpu_runtime;
+  unsigned gpu_runtime;
+};
+
+// A memory descriptor is a handle in version 3 and a struct in version 2; functions of both take its address.
+using MemoryDescriptor = const void*;
+
+// --- version 2: descriptors are structs of the caller ---
+
+struct BlockingV2 {
+  Dimensions strides;
+  int inner_block_count;
+  Dimensions inner_blocks;
+  Dimensions inner_indices;
+};
+
+struct ExtraV2 {
+  std::uint64_t flags;
+  int compensation_mask;
+  float scale_adjust;
+  int asymmetric_compensation_mask;
+  char reserved[60];
+};
+
+struct MemoryDescriptorV2 {
+  int dimension_count;
+  Dimensions dimensions;
+  DataType data_type;
+  Dimensions padded_dimensions;
+  Dimensions padded_offsets;
+  std::int64_t offset;
+  int format_kind;
+  BlockingV2 blocking;  // the largest member of the manual's union
+  ExtraV2 extra;
+};
+
+struct MatmulDescriptorV2 {
+  int primitive_kind;
+  MemoryDescriptorV2 source;
+  MemoryDescriptorV2 weights;
+  MemoryDescriptorV2 bias;
+  MemoryDescriptorV2 destination;
+  DataType accumulator;
+};
+
+// --- functions; each name is the manual's without dnnl_ ---
+
+// Those of equal form in both versions.
+struct ApiCommon {
+  const Version* (*version)();
+  Status (*engine_create)(Engine*, int kind, std::size_t index);
+  Status (*stream_create)(Stream*, Engine, unsigned flags);
+  Status (*stream_wait)(Stream);
+  Status (*memory_create)(Memory*, MemoryDescriptor, Engine, void* data);
+  Status (*memory_destroy)(Memory);
+  std::size_t (*memory_desc_get_size)(MemoryDescriptor);
+  Status (*primitive_attr_create)(Attributes*);
+  Status (*primitive_attr_set_scratchpad_mode)(Attributes, int mode);
+  Status (*primitive_attr_destroy)(Attributes);
+  MemoryDescriptor (*primitive_desc_query_md)(PrimitiveDescriptor, int what, int index);
+  Status (*primitive_desc_query)(PrimitiveDescriptor, int what, int index, void* result);
+  Status (*primitive_desc_destroy)(PrimitiveDescriptor);
+  Status (*primitive_create)(Primitive*, PrimitiveDescriptor);
+  Status (*primitive_execute)(Primitive, Stream, int count, const ExecutionArgument*);
+  Status (*primitive_destroy)(Primitive);
+};
+
+struct ApiV2 : ApiCommon {
+  Status (*memory_desc_init_by_strides)(MemoryDescriptorV2*, int count, const std::int64_t* dimensions, DataType,
+                                        const std::int64_t* strides);
+  Status (*matmul_desc_init)(MatmulDescriptorV2*, const MemoryDescriptorV2* source, const MemoryDescriptorV2* weights,
+                             const MemoryDescriptorV2* bias, const MemoryDescriptorV2* destination);
+  Status (*primitive_desc_create)(PrimitiveDescriptor*, const void* operation, Attributes, Engine, PrimitiveDescriptor hint);
+};
+
+struct ApiV3 : ApiCommon {
+  Status (*memory_desc_create_with_strides)(MemoryDescriptor*, int count, const std::int64_t* dimensions, DataType,
+                                            const std::int64_t* strides);
+  Status (*memory_desc_destroy)(MemoryDescriptor);
+  Status (*matmul_primitive_desc_create)(PrimitiveDescriptor*, Engine, MemoryDescriptor source, MemoryDescriptor weights,
+                                         MemoryDescriptor bias, MemoryDescriptor destination, Attributes);
+};
+
+}  // namespace gemmery::host::onednn

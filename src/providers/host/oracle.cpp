@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values, bounds and verdicts, element by element.
+#include "providers/host/oracle.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <tuple>
+
+#include "platform/parallel.hpp"
+#include "providers/host/epilogue_writer.hpp"
+#include "providers/host/reference.hpp"
+
+namespace gemmery::host {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// Relative error that the reference's own arithmetic adds, of magnitude (see exact_sums).
+double own_factor(const GemmProblem& problem) {
+  if (problem.accumulator == DType::int32) return 0;
+  const auto terms = static_cast<double>(problem.k) + 2;
+  const bool is_compensated = problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
+  return is_compensated ? 2 * (terms * 0x1p-53) * (terms * 0x1p-53) + 0x1p-100 : 2 * terms * 0x1p-53;
+}
+
+// Everything about a problem that the bound of an element needs.
+struct BoundTerms {
+  ErrorModel model;
+  double alpha, beta;      // magnitudes
+  double product_factor;   // of alpha · magnitude
+  double own;              // of all magnitudes, the oracle's own error
+  double underflow;        // of an element
+  bool is_integer;
+  bool is_float64;
+};
+
+BoundTerms bound_terms(const GemmArguments& arguments, const DeclaredMath& declared) {
+  const GemmProblem& problem = arguments.problem();
+  const EpilogueScalars scalars = epilogue_scalars(arguments);
+  const ErrorModel model = error_model(declared);
+  const double alpha = std::fabs(scalars.alpha);
+  return {.model = model,
+          .alpha = alpha,
+          .beta = std::fabs(scalars.beta),
+          .product_factor = model.product_factor(problem.k),
+          .own = own_factor(problem),
+          .underflow = (static_cast<double>(problem.k) * alpha + 2) * model.underflow,
+          .is_integer = declared.accumulator == DType::int32,
+          .is_float64 = declared.accumulator == DType::float64};
+}
+
+// No statement where a sum or the epilogue may overflow though its operands are finite.
+bool may_overflow(const BoundTerms& terms, double magnitude, double c) {
+  if (!std::isfinite(magnitude) || !std::isfinite(c)) return false;
+  if (!terms.is_integer && magnitude * 1.001 >= terms.model.accumulator_max) return true;
+  return (terms.alpha * magnitude + terms.beta * c) * 1.001 >= terms.model.compute_max;
+}
+
+// `magnitude` is that of the sum, `c` is |C|.
+double bound_of_floats(const BoundTerms& terms, double magnitude, double c) {
+  if (may_overflow(terms, magnitude, c)) return infinity;
+  const double products = terms.alpha * magnitude;
+  const double addend = terms.beta * c;
+  return terms.product_factor * products + 2 * terms.model.accumulator_unit * addend + terms.own * products +
+         0x1p-100 * (products + addend) + terms.underflow;
+}
+
+// Integer sums are exact; the epilogue in float64 may round its two products and their sum.
+double bound_of_integers(DoubleDouble product, DoubleDouble addend, DoubleDouble value) {
+  const bool is_exact = product.low == 0 && addend.low == 0 && value.low == 0;
+  return is_exact ? 0 : 0x1p-52 * (std::fabs(product.high) + std::fabs(addend.high)) + 0x1p-1073;
+}
+
+// Values and bounds of one matrix.
+class Evaluation {
+ public:
+  Evaluation(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch)
+      : terms_(bound_terms(arguments, declared)),
+        scalars_(epilogue_scalars(arguments)),
+        view_(arguments, batch),
+        columns_(arguments.problem().n),
+        sums_(exact_sums(arguments, batch, terms_.is_integer ? WithMagnitude::no : WithMagnitude::yes)) {}
+
+  struct Element {
+    DoubleDouble value;
+    double bound;
+  };
+  Element at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t index = row * columns_ + column;
+    const DoubleDouble product = multiply(sums_.at(index), scalars_.alpha);
+    const bool has_c = view_.c.data != nullptr;
+    const double c = has_c ? load(view_.c.dtype, view_.c.data, row * view_.c.row_stride + column * view_.c.column_stride) : 0;
+    const DoubleDouble addend = has_c ? multiply({c, 0}, scalars_.beta) : DoubleDouble{};
+    const DoubleDouble value = has_c ? add(product, addend) : product;
+    const double bound = terms_.is_integer ? bound_of_integers(product, addend, value)
+                                           : bound_of_floats(terms_, sums_.magnitude[static_cast<std::size_t>(index)], std::fabs(c));
+    return {value, bound};
+  }
+  std::int64_t columns() const { return columns_; }
+
+ private:
+  BoundTerms terms_;
+  EpilogueScalars scalars_;
+  EpilogueWriter view_;
+  std::int64_t columns_;
+  ExactSums sums_;
+};
+
+// Half a unit beyond the largest number: from here on nearest is infinity.
+double overflow_threshold(DType dtype, const Rounding& rounding) {
+  if (dtype == DType::float64) return infinity;
+  const int exponent = std::ilogb(rounding.largest);
+  return rounding.largest + std::ldexp(rounding.unit, exponent);
+}
+
+ElementVerdict wrong(double allowed) { return {false, infinity, allowed}; }
+ElementVerdict right() { return {true, 0, 0}; }
+
+bool is_same(double got, double expected) { return got == expected || (std::isnan(got) && std::isnan(expected)); }
+
+ElementVerdict judge_exact(DType out, DoubleDouble exact, double got) {
+  return is_same(got, rounded_to(out, exact)) ? right() : wrong(0);
+}
+
+ElementVerdict judge_nonfinite(DType out, const Rounding& rounding, double exact, double bound, double got) {
+  // e4m3fn has NaN where the others have infinity.
+  const bool has_no_infinity = out == DType::float8_e4m3fn;
+  const bool may_be_infinite = std::fabs(exact) + bound >= overflow_threshold(out, rounding);
+  const bool is_right_kind = std::isnan(got) ? has_no_infinity : std::signbit(got) == std::signbit(exact);
+  return may_be_infinite && is_right_kind ? right() : wrong(bound);
+}
+
+double clamp_to(const Rounding& rounding, double value) { return std::clamp(value, rounding.lowest, rounding.largest); }
+
+ElementVerdict judge_distance(double error, double allowed) {
+  return {error <= allowed, allowed > 0 ? error / allowed : error > 0 ? infinity : 0, allowed};
+}
+
+}  // namespace
+
+ElementVerdict judge_element(DType out, DoubleDouble exact, double bound, double got) {
+  if (!std::isfinite(exact.high) || bound == 0) return judge_exact(out, exact, got);
+  if (bound == infinity) return right();
+  const Rounding rounding = rounding_of(out);
+  if (is_integer(out)) return judge_distance(std::fabs(got - clamp_to(rounding, exact.high)), bound + 0.5);
+  if (!std::isfinite(got)) return judge_nonfinite(out, rounding, exact.high, bound, got);
+  const double error = std::fabs((got - exact.high) - exact.low);
+  return judge_distance(error, bound + rounding.unit * (std::fabs(exact.high) + bound) + rounding.smallest / 2);
+}
+
+void Comparison::merge(const Comparison& other) {
+  const auto key = [](const Mismatch& m) { return std::tuple(m.batch, m.row, m.column); };
+  elements += other.elements;
+  mismatches += other.mismatches;
+  worst_ratio = std::max(worst_ratio, other.worst_ratio);
+  worst_error = std::max(worst_error, other.worst_error);
+  if (other.first && (!first || key(*other.first) < key(*first))) first = other.first;
+}
+
+OracleResult compute_oracle(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch) {
+  const GemmProblem& problem = arguments.problem();
+  const Evaluation evaluation(arguments, declared, batch);
+  OracleResult result;
+  const auto count = static_cast<std::size_t>(problem.m * problem.n);
+  result.value.reserve(count);
+  result.low.reserve(count);
+  result.bound.reserve(count);
+  for (std::int64_t row = 0; row < problem.m; ++row)
+    for (std::int64_t column = 0; column < problem.n; ++column) {
+      const Evaluation::Element element = evaluation.at(row, column);
+      result.value.push_back(element.value.high);
+      result.low.push_back(element.value.low);
+      result.bound.push_back(element.bound);
+    }
+  return result;
+}
+
+namespace {
+
+void count_element(Comparison& comparison, const Mismatch& at, const ElementVerdict& verdict) {
+  ++comparison.elements;
+  comparison.worst_ratio = std::max(comparison.worst_ratio, verdict.ratio);
+  const double error = std::fabs(at.got - at.exact);
+  if (std::isfinite(error)) comparison.worst_error = std::max(comparison.worst_error, error);
+  if (verdict.is_right) return;
+  ++comparison.mismatches;
+  if (!comparison.first) comparison.first = at;
+}
+
+Comparison compare_rows(const Evaluation& evaluation, const MatrixView& out, std::int64_t batch, LaneRange rows, Criterion criterion) {
+  Comparison comparison;
+  for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row)
+    for (std::int64_t column = 0; column < evaluation.columns(); ++column) {
+      const Evaluation::Element element = evaluation.at(row, column);
+      const double got = load(out.dtype, out.data, row * out.row_stride + column * out.column_stride);
+      const ElementVerdict verdict = criterion == Criterion::exact ? judge_exact(out.dtype, element.value, got)
+                                                                   : judge_element(out.dtype, element.value, element.bound, got);
+      count_element(comparison, {batch, row, column, got, element.value.high, verdict.allowed}, verdict);
+    }
+  return comparison;
+}
+
+Comparison compare_matrix(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch, Criterion criterion) {
+  const Evaluation evaluation(arguments, declared, batch);
+  const MatrixView out = matrix_of(arguments.out(), batch);
+  Comparison all;
+  std::mutex mutex;
+  platform::parallel_for(arguments.problem().m, 16, [&](std::int64_t begin, std::int64_t end) {
+    const Comparison some = compare_rows(evaluation, out, batch, {begin, end - begin}, criterion);
+    const std::scoped_lock lock(mutex);
+    all.merge(some);
+  });
+  return all;
+}
+
+}  // namespace
+
+Comparison compare_with_oracle(const GemmArguments& arguments, const DeclaredMath& declared, Criterion criterion) {
+  Comparison all;
+  for (std::int64_t batch = 0; batch < arguments.problem().l; ++batch) all.merge(compare_matrix(arguments, declared, batch, criterion));
+  return all;
+}
+
+bool is_within_reach_of_oracle(const GemmProblem& problem) {
+  // 2·10^11 flops are 2 seconds or so on two cores, five for float64; and 2^26 elements take 1.5 GiB.
+  return problem.flops() <= 2e11 && static_cast<double>(problem.m) * static_cast<double>(problem.n) <= 0x1p26;
+}
+
+}  // namespace gemmery::host

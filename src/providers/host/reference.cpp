@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact sums by the blocked product in float64, and the epilogue in double-double.
+#include "providers/host/reference.hpp"
+
+#include <algorithm>
+
+#include "platform/parallel.hpp"
+#include "providers/host/blocked.hpp"
+#include "providers/host/panel_sources.hpp"
+
+namespace gemmery::host {
+namespace {
+
+std::size_t element_count(const GemmProblem& problem) { return static_cast<std::size_t>(problem.m) * static_cast<std::size_t>(problem.n); }
+
+// Copies finished tiles into a packed matrix.
+struct Collect {
+  double* high;
+  double* low;  // nullptr unless compensated
+  std::int64_t columns;
+
+  void operator()(const FinishedTile<double>& tile) const {
+    for (int i = 0; i < tile.rows; ++i) {
+      const double* sums = tile.sums + i * tile.row_stride;
+      const std::int64_t first = (tile.row + i) * columns + tile.column;
+      std::copy_n(sums, tile.columns, high + first);
+      if (low != nullptr) std::copy_n(sums + tile.plane_stride, tile.columns, low + first);
+    }
+  }
+};
+
+void collect(const BlockedProduct<double>& product, const Collect& into) { multiply_blocked(product, finish_with<double>(into)); }
+
+// high + low of a compensated sum is normalised; where the sum overflowed or met NaN, the correction is dropped.
+void normalize_pairs(ExactSums& sums) {
+  for (std::size_t i = 0; i < sums.high.size(); ++i) {
+    const DoubleDouble pair = std::isfinite(sums.high[i]) && std::isfinite(sums.low[i])
+                                  ? add_exactly(sums.high[i], sums.low[i])
+                                  : DoubleDouble{sums.high[i], 0};
+    sums.high[i] = pair.high;
+    sums.low[i] = pair.low;
+  }
+}
+
+double wrapped_to_int32(double sum) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(sum)));
+}
+
+void limit_to_int32(ExactSums& sums, Math math) {
+  for (double& sum : sums.high) sum = math == Math::saturate ? saturate<std::int32_t>(sum) : wrapped_to_int32(sum);
+}
+
+}  // namespace
+
+ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, WithMagnitude with_magnitude) {
+  const GemmProblem& problem = arguments.problem();
+  const bool is_compensated = problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
+  const PanelPair panels = panel_sources(arguments, batch);
+  ExactSums sums;
+  sums.high.resize(element_count(problem));
+  if (is_compensated) sums.low.resize(sums.high.size());
+  BlockedProduct<double> product{.a = panels.a,
+                                 .b = panels.b,
+                                 .kernel = is_compensated ? tile_kernels().compensated : tile_kernels().float64,
+                                 .is_compensated = is_compensated};
+  collect(product, {sums.high.data(), is_compensated ? sums.low.data() : nullptr, problem.n});
+  if (is_compensated) normalize_pairs(sums);
+  if (problem.accumulator == DType::int32) limit_to_int32(sums, problem.math);
+  if (with_magnitude == WithMagnitude::no) return sums;
+  sums.magnitude.resize(sums.high.size());
+  product.kernel = tile_kernels().float64;
+  product.is_compensated = false;
+  product.packed = PackedValue::magnitude;
+  collect(product, {sums.magnitude.data(), nullptr, problem.n});
+  return sums;
+}
+
+EpilogueScalars epilogue_scalars(const GemmArguments& arguments) {
+  if (epilogue_compute_type(arguments.problem().accumulator) == DType::float64) return {arguments.alpha(), arguments.beta()};
+  return {static_cast<float>(arguments.alpha()), static_cast<float>(arguments.beta())};
+}
+
+void run_reference(const GemmArguments& arguments) {
+  const GemmProblem& problem = arguments.problem();
+  const EpilogueScalars scalars = epilogue_scalars(arguments);
+  for (std::int64_t batch = 0; batch < problem.l; ++batch) {
+    const ExactSums sums = exact_sums(arguments, batch);
+    const EpilogueWriter view(arguments, batch);
+    const auto write_row = [&](std::int64_t row) {
+      for (std::int64_t column = 0; column < problem.n; ++column) {
+        DoubleDouble value = multiply(sums.at(row * problem.n + column), scalars.alpha);
+        if (view.c.data != nullptr) {
+          const double c = load(view.c.dtype, view.c.data, row * view.c.row_stride + column * view.c.column_stride);
+          value = add(value, multiply({c, 0}, scalars.beta));
+        }
+        store(view.out.dtype, view.out.data, row * view.out.row_stride + column * view.out.column_stride, value);
+      }
+    };
+    platform::parallel_for(problem.m, 8, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) write_row(row);
+    });
+  }
+}
+
+}  // namespace gemmery::host
