@@ -13,7 +13,7 @@ namespace gemmery {
 
 // What a GEMM may have beside A, B, out and the accumulator.
 struct GemmOptions {
-  std::optional<Tensor> c;  // read only where beta is not 0; its shape broadcasts to out's by NumPy's rule
+  std::optional<Tensor> c = std::nullopt;  // read only where beta is not 0; its shape broadcasts to out's by NumPy's rule
   double alpha = 1;         // with alpha = 0, A and B are not read (BLAS rule)
   double beta = 0;
   Math math = Math::native;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placing, filling and checking of guarded operands.
+#include "api/guarded_operand.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "platform/parallel.hpp"
+#include "providers/host/number.hpp"
+
+namespace gemmery::api {
+namespace {
+
+constexpr std::size_t image_alignment = 256;
+constexpr std::size_t smallest_guard_bytes = 1024;
+constexpr std::size_t largest_guard_bytes = std::size_t{1} << 20;
+
+// All ones are NaN in every floating type of dtype.def; integers have no such value.
+constexpr std::byte float_poison{0xff};
+constexpr std::byte integer_poison{0x55};
+
+std::byte poison_of(DType dtype) { return is_floating(dtype) ? float_poison : integer_poison; }
+
+// Differs from byte to byte, so that a copied neighbour is noticed as well.
+std::byte canary_at(std::size_t position) {
+  return static_cast<std::byte>(0xc1 ^ (position * 37 + (position >> 8)));
+}
+
+// Elements that the matrix reaches below and above the one of index 0.
+struct Reach {
+  std::int64_t below = 0;
+  std::int64_t above = 0;
+};
+
+Reach reach_of(const MatrixType& type, const Extents3& extents) {
+  Reach reach;
+  const auto add = [&](std::int64_t extent, std::int64_t stride) {
+    const std::int64_t step = (extent - 1) * stride;
+    (step < 0 ? reach.below : reach.above) += step < 0 ? -step : step;
+  };
+  add(extents.batch, type.batch_stride);
+  add(extents.rows, type.row_stride);
+  add(extents.columns, type.column_stride);
+  return reach;
+}
+
+// Room for a few rows or columns too many, which is what a wrong edge writes.
+std::size_t guard_bytes_of(const MatrixType& type, std::size_t width) {
+  const auto stride = std::max(std::abs(type.row_stride), std::abs(type.column_stride));
+  const std::size_t wanted = 4 * static_cast<std::size_t>(stride) * width;
+  const std::size_t bounded = std::clamp(wanted, smallest_guard_bytes, largest_guard_bytes);
+  return (bounded + image_alignment - 1) / image_alignment * image_alignment;
+}
+
+// The first position from `least` on that is a multiple of `alignment` and of no larger power of two.
+std::size_t place_exactly(std::size_t least, std::size_t alignment) {
+  const std::size_t period = 2 * alignment;
+  return (least + alignment - 1) / period * period + alignment;
+}
+
+std::byte* allocate(std::size_t bytes) {
+  return static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{image_alignment}));
+}
+
+}  // namespace
+
+void GuardedOperand::Free::operator()(std::byte* bytes) const noexcept {
+  ::operator delete[](bytes, std::align_val_t{image_alignment});
+}
+
+GuardedOperand::GuardedOperand(const GuardedOperand& other)
+    : type_(other.type_),
+      extents_(other.extents_),
+      size_(other.size_),
+      origin_(other.origin_),
+      bytes_(allocate(other.size_)) {
+  std::memcpy(bytes_.get(), other.bytes_.get(), size_);
+}
+
+GuardedOperand::GuardedOperand(const Place& place) : type_(place.type), extents_(place.extents) {
+  const std::size_t width = byte_width(type_.dtype);
+  const std::size_t guard = place.guard_bands ? guard_bytes_of(type_, width) : 0;
+  const Reach reach = extents_.is_empty() ? Reach{0, -1} : reach_of(type_, extents_);
+  origin_ = place_exactly(guard + static_cast<std::size_t>(reach.below) * width,
+                          std::max<std::size_t>(type_.alignment, 1));
+  size_ = origin_ + static_cast<std::size_t>(reach.above + 1) * width + guard;
+  bytes_.reset(allocate(size_));
+  if (place.surroundings == Surroundings::poison) {
+    std::memset(bytes_.get(), std::to_integer<int>(poison_of(type_.dtype)), size_);
+  } else {
+    for (std::size_t position = 0; position < size_; ++position) bytes_[position] = canary_at(position);
+  }
+}
+
+Tensor GuardedOperand::here() const { return at(bytes_.get(), Device::cpu()); }
+
+Tensor GuardedOperand::at(const void* base, Device device) const {
+  return Tensor(static_cast<const std::byte*>(base) + origin_, type_.dtype,
+                {extents_.batch, extents_.rows, extents_.columns},
+                {type_.batch_stride, type_.row_stride, type_.column_stride}, device);
+}
+
+std::int64_t GuardedOperand::offset_of(std::int64_t batch, std::int64_t row) const noexcept {
+  return batch * type_.batch_stride + row * type_.row_stride;
+}
+
+// Whether no address belongs to two rows, by the sufficient condition that one stride spans the other directions.
+bool GuardedOperand::has_separate_rows() const noexcept {
+  const std::int64_t row = std::abs(type_.row_stride);
+  const std::int64_t column = std::abs(type_.column_stride);
+  const std::int64_t row_reach = (extents_.rows - 1) * row;
+  const std::int64_t column_reach = (extents_.columns - 1) * column;
+  const bool in_matrix = row > column_reach || column > row_reach || extents_.rows == 1;
+  const bool across = extents_.batch == 1 || std::abs(type_.batch_stride) > row_reach + column_reach;
+  return in_matrix && across;
+}
+
+// Calls visit(batch, row) for all rows, on several threads where there is much to do and rows share no address.
+template <class Visit>
+void GuardedOperand::for_each_row(const Visit& visit) const {
+  if (extents_.is_empty()) return;
+  const auto visit_range = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t index = begin; index < end; ++index)
+      visit(index / extents_.rows, index % extents_.rows);
+  };
+  constexpr std::int64_t chunk_elements = 1 << 15;
+  const std::int64_t rows = extents_.batch * extents_.rows;
+  if (extents_.count() <= chunk_elements || !has_separate_rows()) return visit_range(0, rows);
+  platform::parallel_for(rows, std::max<std::int64_t>(chunk_elements / extents_.columns, 1), visit_range);
+}
+
+void GuardedOperand::fill(const Numbers& numbers) {
+  std::byte* const origin = bytes_.get() + origin_;
+  for_each_row([&](std::int64_t batch, std::int64_t row) {
+    const auto first = static_cast<std::uint64_t>((batch * extents_.rows + row) * extents_.columns);
+    for (std::int64_t column = 0; column < extents_.columns; ++column) {
+      const double value = numbers(first + static_cast<std::uint64_t>(column));
+      host::store(type_.dtype, origin, offset_of(batch, row) + column * type_.column_stride, {value, 0});
+    }
+  });
+}
+
+void GuardedOperand::poison_elements() {
+  const auto width = static_cast<std::int64_t>(byte_width(type_.dtype));
+  const int poison = std::to_integer<int>(poison_of(type_.dtype));
+  for_each_row([&](std::int64_t batch, std::int64_t row) {
+    std::byte* const first = bytes_.get() + origin_ + offset_of(batch, row) * width;
+    for (std::int64_t column = 0; column < extents_.columns; ++column)
+      std::memset(first + column * type_.column_stride * width, poison, static_cast<std::size_t>(width));
+  });
+}
+
+std::int64_t GuardedOperand::count_changes(std::span<const std::byte> before) const {
+  if (std::memcmp(before.data(), bytes_.get(), size_) == 0) return 0;
+  std::int64_t changes = 0;
+  for (std::size_t position = 0; position < size_; ++position)
+    changes += before[position] != bytes_[position] ? 1 : 0;
+  return changes;
+}
+
+std::int64_t GuardedOperand::count_changes_outside(std::span<const std::byte> before) const {
+  std::vector<std::byte> expected(before.begin(), before.end());
+  const auto width = static_cast<std::int64_t>(byte_width(type_.dtype));
+  for_each_row([&](std::int64_t batch, std::int64_t row) {
+    const std::int64_t first = static_cast<std::int64_t>(origin_) + offset_of(batch, row) * width;
+    for (std::int64_t column = 0; column < extents_.columns; ++column) {
+      const auto position = static_cast<std::size_t>(first + column * type_.column_stride * width);
+      std::memcpy(&expected[position], &bytes_[position], static_cast<std::size_t>(width));
+    }
+  });
+  return count_changes(expected);
+}
+
+}  // namespace gemmery::api

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operand in host memory of exactly the size, strides and alignment that its problem states, with guard bands around it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <gemmery/problem.hpp>
+#include <gemmery/tensor.hpp>
+
+#include "api/random_numbers.hpp"
+
+namespace gemmery::api {
+
+// A batch of matrices.
+struct Extents3 {
+  std::int64_t batch = 1;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+
+  bool is_empty() const noexcept { return batch == 0 || rows == 0 || columns == 0; }
+  std::int64_t count() const noexcept { return batch * rows * columns; }
+};
+
+// What the bytes that are no element hold: something that shows when it is read, or something that shows when it is written.
+enum class Surroundings : std::uint8_t { poison, canary };
+
+// The image is [guard][elements and the gaps between them][guard]. The element of index 0 lies at an address that is a multiple of
+// the stated alignment and of no larger power of two up to 32, here and wherever the image is copied to an address that is a
+// multiple of 256.
+class GuardedOperand {
+ public:
+  struct Place {
+    MatrixType type;
+    Extents3 extents;
+    Surroundings surroundings = Surroundings::poison;
+    bool guard_bands = true;  // without them the allocation ends where the operand does
+  };
+  explicit GuardedOperand(const Place& place);
+  GuardedOperand(const GuardedOperand& other);  // the same image in other memory
+  GuardedOperand(GuardedOperand&&) noexcept = default;
+
+  const MatrixType& type() const noexcept { return type_; }
+  const Extents3& extents() const noexcept { return extents_; }
+  std::span<std::byte> bytes() noexcept { return {bytes_.get(), size_}; }
+  std::span<const std::byte> bytes() const noexcept { return {bytes_.get(), size_}; }
+
+  // The operand in this image, or in a copy of it at `base` on a device.
+  Tensor here() const;
+  Tensor at(const void* base, Device device) const;
+
+  // Overwrites the elements; those that share an address get the number of the last of them.
+  void fill(const Numbers& numbers);
+  // Sets every byte of the elements to what is no number, or to a number that no fill draws.
+  void poison_elements();
+
+  // Bytes outside the elements that differ from `before`, an earlier image of the same operand.
+  std::int64_t count_changes_outside(std::span<const std::byte> before) const;
+  // Bytes that differ, elements included.
+  std::int64_t count_changes(std::span<const std::byte> before) const;
+  std::vector<std::byte> snapshot() const { return {bytes().begin(), bytes().end()}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const noexcept;
+  };
+
+  bool has_separate_rows() const noexcept;
+  std::int64_t offset_of(std::int64_t batch, std::int64_t row) const noexcept;
+  template <class Visit>
+  void for_each_row(const Visit& visit) const;
+
+  MatrixType type_;
+  Extents3 extents_;
+  std::size_t size_ = 0;
+  std::size_t origin_ = 0;  // where the element of index 0 lies
+  std::unique_ptr<std::byte[], Free> bytes_;
+};
+
+}  // namespace gemmery::api

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing: rotating operand sets that do not fit the cache, batches timed by the device's own clock, medians and quartiles.
+#include <gemmery/measure.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/family.hpp>
+
+#include "api/guarded_operand.hpp"
+#include "driver/graph.hpp"
+#include "driver/stream.hpp"
+
+namespace gemmery {
+namespace {
+
+constexpr int smallest_set_count = 2;
+constexpr int largest_set_count = 256;
+constexpr int longest_batch = 1000;               // runs in one timed batch: a graph of that many nodes is made in milliseconds
+constexpr std::size_t pattern_bytes = 8u << 20;   // random numbers that are made once; operands hold shifted copies of them
+constexpr double memory_share = 0.5;              // of the device's memory, at most, for operand sets
+
+// --- operands ---
+
+// Random numbers of one type in host memory, and their copy on the device.
+class NumberPattern {
+ public:
+  NumberPattern(DType dtype, std::uint64_t seed, std::size_t bytes, Stream stream) : dtype_(dtype) {
+    const auto elements = static_cast<std::int64_t>(bytes / byte_width(dtype));
+    api::GuardedOperand numbers({.type = {.dtype = dtype, .row_stride = 0, .column_stride = 1},
+                                 .extents = {1, 1, elements},
+                                 .guard_bands = false});
+    numbers.fill({.fill = Fill::normal, .seed = seed, .least = is_signed(dtype) ? -127 : 0, .most = 127, .is_integer = is_integer(dtype)});
+    bytes_ = static_cast<std::size_t>(elements) * byte_width(dtype);
+    buffer_ = Buffer(std::max<std::size_t>(bytes_, 1), stream);
+    copy(buffer_.data(), stream.device(), numbers.here().data(), Device::cpu(), bytes_, stream);
+    synchronize(stream);
+  }
+
+  DType dtype() const { return dtype_; }
+
+  // Covers `bytes` at `destination`, beginning `shift` bytes into the pattern.
+  void spread(void* destination, std::size_t bytes, std::size_t shift, Stream stream) const {
+    const Device device = stream.device();
+    shift = bytes_ == 0 ? 0 : shift % bytes_ / 16 * 16;
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t piece = std::min(bytes - done, bytes_ - shift);
+      copy(static_cast<std::byte*>(destination) + done, device, static_cast<const std::byte*>(buffer_.data()) + shift, device,
+           piece, stream);
+      done += piece;
+      shift = 0;
+    }
+  }
+
+ private:
+  static bool is_signed(DType dtype) { return facts(dtype).kind != DTypeKind::unsigned_integer; }
+
+  DType dtype_;
+  std::size_t bytes_ = 0;
+  Buffer buffer_;
+};
+
+// Where an operand lies in memory of its own: how many bytes, and where in them its element of index 0.
+struct Placement {
+  MatrixType type;
+  api::Extents3 extents;
+  std::size_t bytes = 0;
+  std::size_t origin = 0;
+
+  Placement(const MatrixType& matrix, const api::Extents3& sizes) : type(matrix), extents(sizes) {
+    const auto width = static_cast<std::int64_t>(byte_width(type.dtype));
+    std::int64_t below = 0;
+    std::int64_t above = 0;
+    const auto reach = [&](std::int64_t extent, std::int64_t stride) {
+      const std::int64_t step = std::max<std::int64_t>(extent - 1, 0) * stride;
+      (step < 0 ? below : above) += std::abs(step);
+    };
+    reach(extents.batch, type.batch_stride);
+    reach(extents.rows, type.row_stride);
+    reach(extents.columns, type.column_stride);
+    // An address of the stated alignment, and of no better one.
+    const std::size_t alignment = type.alignment;
+    const auto least = static_cast<std::size_t>(below * width);
+    origin = (least + 255) / 256 * 256 + (alignment < 16 ? alignment : 0);
+    bytes = origin + static_cast<std::size_t>((above + 1) * width);
+  }
+
+  Tensor view(const void* base, Device device) const {
+    return Tensor(static_cast<const std::byte*>(base) + origin, type.dtype, {extents.batch, extents.rows, extents.columns},
+                  {type.batch_stride, type.row_stride, type.column_stride}, device);
+  }
+};
+
+struct Placements {
+  Placement a, b, out;
+  std::optional<Placement> c;
+
+  explicit Placements(const GemmProblem& p)
+      : a(p.a, {p.l, p.m, p.k}), b(p.b, {p.l, p.k, p.n}), out(p.out, {p.l, p.m, p.n}) {
+    if (p.c) c.emplace(*p.c, api::Extents3{p.l, p.m, p.n});
+  }
+  std::size_t bytes() const { return a.bytes + b.bytes + out.bytes + (c ? c->bytes : 0); }
+};
+
+// One set of operands.
+struct OperandSet {
+  Buffer a, b, out, c;
+
+  OperandSet(const Placements& places, Stream stream)
+      : a(places.a.bytes, stream), b(places.b.bytes, stream), out(places.out.bytes, stream),
+        c(places.c ? Buffer(places.c->bytes, stream) : Buffer()) {}
+};
+
+class OperandSets {
+ public:
+  OperandSets(const ProblemLine& line, int count, std::uint64_t seed, Stream stream)
+      : line_(line), places_(line.problem), stream_(stream) {
+    const GemmProblem& p = line.problem;
+    const NumberPattern& a = pattern(p.a.dtype, seed);
+    const NumberPattern& b = pattern(p.b.dtype, seed);
+    const NumberPattern* const c = p.c ? &pattern(p.c->dtype, seed) : nullptr;
+    std::uint64_t next = 0;
+    for (int index = 0; index < count; ++index) {
+      OperandSet& set = sets_.emplace_back(places_, stream);
+      a.spread(set.a.data(), places_.a.bytes, api::random_bits(seed, next++), stream);
+      b.spread(set.b.data(), places_.b.bytes, api::random_bits(seed, next++), stream);
+      if (c != nullptr) c->spread(set.c.data(), places_.c->bytes, api::random_bits(seed, next++), stream);
+    }
+    synchronize(stream);
+    for (const OperandSet& set : sets_) arguments_.push_back(make_arguments(set));
+  }
+
+  const std::vector<GemmArguments>& arguments() const { return arguments_; }
+
+ private:
+  const NumberPattern& pattern(DType dtype, std::uint64_t seed) {
+    for (const auto& known : patterns_)
+      if (known->dtype() == dtype) return *known;
+    const std::size_t bytes = std::min(pattern_bytes, std::max(places_.bytes(), std::size_t{4096}));
+    patterns_.push_back(std::make_unique<NumberPattern>(dtype, seed + patterns_.size(), bytes, stream_));
+    return *patterns_.back();
+  }
+
+  GemmArguments make_arguments(const OperandSet& set) const {
+    const Device device = stream_.device();
+    std::optional<Tensor> c;
+    if (places_.c) c = places_.c->view(set.c.data(), device);
+    return GemmArguments(places_.a.view(set.a.data(), device), places_.b.view(set.b.data(), device),
+                         places_.out.view(set.out.data(), device), line_.problem.accumulator,
+                         {.c = c,
+                          .alpha = line_.alpha,
+                          .beta = line_.beta,
+                          .math = line_.problem.math,
+                          .epilogue = line_.problem.epilogue});
+  }
+
+  const ProblemLine& line_;
+  Placements places_;
+  Stream stream_;
+  std::vector<std::unique_ptr<NumberPattern>> patterns_;
+  std::vector<OperandSet> sets_;
+  std::vector<GemmArguments> arguments_;
+};
+
+// Twice the cache, so that a set has left it before it is used again.
+int set_count(const ProblemLine& line, const DeviceInfo& device) {
+  const auto bytes = static_cast<double>(std::max<std::size_t>(Placements(line.problem).bytes(), 1));
+  const double wanted = std::floor(2.0 * static_cast<double>(device.l2_bytes) / bytes) + 1;
+  const double room = device.memory_bytes > 0 ? memory_share * static_cast<double>(device.memory_bytes) / bytes : wanted;
+  const double count = std::min(std::max<double>(wanted, smallest_set_count), std::max(room, 1.0));
+  return static_cast<int>(std::min<double>(count, largest_set_count));
+}
+
+// --- batches ---
+
+// Runs a kernel some number of times over the sets in turn, and says how long that took.
+class Batch {
+ public:
+  virtual ~Batch() = default;
+  virtual double elapsed_us() = 0;
+};
+
+struct BatchPlan {
+  const Kernel& kernel;
+  const std::vector<GemmArguments>& arguments;
+  Stream stream;
+  int runs;
+  std::vector<PreparedLaunch>* prepared = nullptr;  // one per set; on a GPU
+};
+
+class CpuBatch final : public Batch {
+ public:
+  explicit CpuBatch(const BatchPlan& plan) : plan_(plan) {}
+
+  double elapsed_us() override {
+    const auto start = std::chrono::steady_clock::now();
+    for (int run = 0; run < plan_.runs; ++run) {
+      const GemmArguments& arguments = plan_.arguments[static_cast<std::size_t>(next_++) % plan_.arguments.size()];
+      plan_.kernel.run(arguments, {.stream = plan_.stream, .assume_supported = true});
+    }
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+    return elapsed.count();
+  }
+
+ private:
+  BatchPlan plan_;
+  std::int64_t next_ = 0;
+};
+
+// The runs are recorded into a graph where that works, so that the gaps between launches are the device's and not the host's.
+class GpuBatch final : public Batch {
+ public:
+  explicit GpuBatch(const BatchPlan& plan)
+      : plan_(plan),
+        start_(plan.stream.device(), driver::Event::Kind::timing),
+        end_(plan.stream.device(), driver::Event::Kind::timing) {
+    try {
+      driver::GraphCapture capture(plan_.stream);
+      launch_all();
+      graph_ = capture.end();
+    } catch (const Error&) {
+      graph_.reset();
+    }
+  }
+
+  double elapsed_us() override {
+    start_.record(plan_.stream);
+    if (graph_) {
+      graph_->launch(plan_.stream);
+    } else {
+      launch_all();
+    }
+    end_.record(plan_.stream);
+    end_.synchronize();
+    return 1000 * driver::elapsed_ms(start_, end_);
+  }
+
+ private:
+  void launch_all() {
+    for (int run = 0; run < plan_.runs; ++run)
+      (*plan_.prepared)[static_cast<std::size_t>(run) % plan_.prepared->size()].launch(plan_.stream);
+  }
+
+  BatchPlan plan_;
+  driver::Event start_, end_;
+  std::optional<driver::Graph> graph_;
+};
+
+std::unique_ptr<Batch> make_batch(const BatchPlan& plan) {
+  if (plan.stream.device().is_cpu()) return std::make_unique<CpuBatch>(plan);
+  return std::make_unique<GpuBatch>(plan);
+}
+
+// A kernel that is being measured.
+class Subject {
+ public:
+  Subject(const Kernel& kernel, const OperandSets& sets, Stream stream)
+      : kernel_(kernel), arguments_(sets.arguments()), stream_(stream) {
+    if (stream.device().is_cpu()) {
+      kernel_.run(arguments_.front(), {.stream = stream});
+      return;
+    }
+    const Artifact artifact = kernel_.compile(arguments_.front());
+    for (const GemmArguments& arguments : arguments_) prepared_.push_back(artifact.bind(arguments));
+  }
+
+  // Settles on a batch that lasts at least `sample_ms`, while the device warms up.
+  void warm_up(const MeasureOptions& options) {
+    runs_ = 1;
+    double spent_us = 0;
+    while (true) {
+      batch_ = make_batch({kernel_, arguments_, stream_, runs_, &prepared_});
+      const double elapsed = std::min(batch_->elapsed_us(), batch_->elapsed_us());
+      spent_us += 2 * elapsed;
+      const int wanted = runs_for(options.sample_ms * 1000, elapsed / runs_);
+      if (wanted <= runs_ + runs_ / 4) break;
+      runs_ = std::min(wanted, 16 * runs_);
+    }
+    while (spent_us < options.warmup_ms * 1000) spent_us += std::max(batch_->elapsed_us(), 1.0);
+  }
+
+  void sample() { times_us_.push_back(batch_->elapsed_us() / runs_); }
+  int runs() const { return runs_; }
+  std::vector<double>& times_us() { return times_us_; }
+
+ private:
+  static int runs_for(double batch_us, double run_us) {
+    const double runs = std::ceil(batch_us / std::max(run_us, 0.01));
+    return static_cast<int>(std::clamp<double>(runs, 1, longest_batch));
+  }
+
+  Kernel kernel_;
+  const std::vector<GemmArguments>& arguments_;
+  Stream stream_;
+  std::vector<PreparedLaunch> prepared_;
+  std::unique_ptr<Batch> batch_;
+  int runs_ = 1;
+  std::vector<double> times_us_;
+};
+
+// --- figures ---
+
+// The value below which `share` of the sorted samples lie, interpolated.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double position = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(position);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (position - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+// The least time by what the CUDA cores (or vector units) can do and what must move through memory.
+double roofline_us(const GemmProblem& problem, const DeviceInfo& device) {
+  const int fma_per_clock = problem.accumulator == DType::float64 ? device.fma_f64_per_clock
+                            : is_integer(problem.accumulator)     ? device.fma_int_per_clock
+                                                                  : device.fma_f32_per_clock;
+  const double flops_per_us = 2e3 * fma_per_clock * device.multiprocessors * device.clock_ghz;
+  const double bytes_per_us = device.bandwidth_bytes_per_second / 1e6;
+  const double arithmetic = flops_per_us > 0 ? problem.flops() / flops_per_us : 0;
+  const double memory = bytes_per_us > 0 ? problem.bytes() / bytes_per_us : 0;
+  return std::max(arithmetic, memory);
+}
+
+Measurement summarize(const ProblemLine& line, const DeviceInfo& device, Subject& subject) {
+  std::vector<double>& times = subject.times_us();
+  std::ranges::sort(times);
+  Measurement measurement{.median_us = quantile(times, 0.5),
+                          .minimum_us = times.front(),
+                          .maximum_us = times.back(),
+                          .quartile_low_us = quantile(times, 0.25),
+                          .quartile_high_us = quantile(times, 0.75),
+                          .samples = static_cast<int>(times.size()),
+                          .runs_per_sample = subject.runs(),
+                          .roofline_us = roofline_us(line.problem, device)};
+  if (measurement.median_us > 0) {
+    measurement.flops_per_second = line.problem.flops() / measurement.median_us * 1e6;
+    measurement.roofline_share = measurement.roofline_us / measurement.median_us;
+  }
+  return measurement;
+}
+
+const DeviceInfo& facts_of(const Kernel& kernel, Device device) {
+  const DeviceInfo* const info = kernel.family().device_info(device);
+  if (info != nullptr) return *info;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "device",
+               .expected = "a device that " + kernel.name() + " runs on",
+               .got = to_string(device)});
+}
+
+void check_options(const MeasureOptions& options) {
+  if (options.samples >= 1) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "samples",
+               .expected = "1 or more",
+               .got = std::to_string(options.samples)});
+}
+
+}  // namespace
+
+std::vector<Measurement> measure_interleaved(const ProblemLine& line, const std::vector<Kernel>& kernels,
+                                             const MeasureOptions& options) {
+  check_options(options);
+  if (kernels.empty()) return {};
+  const DeviceInfo& device = facts_of(kernels.front(), options.device);
+  std::optional<OwnedStream> own;
+  if (!options.device.is_cpu()) own.emplace(options.device);
+  const Stream stream = own ? own->get() : Stream::cpu();
+  const std::uint64_t seed = options.seed != 0 ? options.seed : api::fresh_seed();
+  const int count = set_count(line, device);
+  const OperandSets sets(line, count, seed, stream);
+
+  std::vector<Subject> subjects;
+  subjects.reserve(kernels.size());
+  for (const Kernel& kernel : kernels) subjects.emplace_back(kernel, sets, stream);
+  for (Subject& subject : subjects) subject.warm_up(options);
+  for (int sample = 0; sample < options.samples; ++sample)
+    for (Subject& subject : subjects) subject.sample();
+
+  std::vector<Measurement> measurements;
+  for (Subject& subject : subjects) {
+    measurements.push_back(summarize(line, device, subject));
+    measurements.back().buffer_sets = count;
+  }
+  return measurements;
+}
+
+Measurement measure(const ProblemLine& line, const Kernel& kernel, const MeasureOptions& options) {
+  return measure_interleaved(line, {kernel}, options).front();
+}
+
+}  // namespace gemmery

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers for operands. Counter based: number i of a seed depends on nothing else, so any thread can make any part.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <random>
+
+#include <gemmery/verify.hpp>
+
+namespace gemmery::api {
+
+// 64 random bits: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) applied twice, to the seed and to the index.
+constexpr std::uint64_t mix_bits(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) noexcept {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
+  return mix_bits(mix_bits(seed + golden) + golden * (index + 1));
+}
+
+// A seed that no run before had; never 0, which asks for a fresh one.
+inline std::uint64_t fresh_seed() {
+  std::random_device device;
+  const std::uint64_t seed = (std::uint64_t{device()} << 32) | device();
+  return seed == 0 ? 1 : seed;
+}
+
+// In [0, 1) and in (0, 1].
+constexpr double unit_of(std::uint32_t bits) noexcept { return bits * 0x1p-32; }
+constexpr double positive_unit_of(std::uint32_t bits) noexcept { return (bits + 1.0) * 0x1p-32; }
+
+// Box and Muller, 1958.
+inline double standard_normal(std::uint64_t bits) noexcept {
+  const double radius = std::sqrt(-2 * std::log(positive_unit_of(static_cast<std::uint32_t>(bits))));
+  return radius * std::cos(2 * std::numbers::pi * unit_of(static_cast<std::uint32_t>(bits >> 32)));
+}
+
+// The numbers of one operand: element i is `numbers(i)`, before it is rounded to the operand's type.
+struct Numbers {
+  Fill fill = Fill::normal;
+  std::uint64_t seed = 1;
+  // Integer fills, and operands of integer types, draw from least … most.
+  std::int64_t least = -2;
+  std::int64_t most = 2;
+  bool is_integer = false;
+  double scale = 1;
+
+  double operator()(std::uint64_t index) const noexcept {
+    const std::uint64_t bits = random_bits(seed, index);
+    if (is_integer || fill == Fill::integers) {
+      const auto span = static_cast<std::uint64_t>(most - least + 1);
+      return static_cast<double>(least + static_cast<std::int64_t>(bits % span));
+    }
+    if (fill == Fill::uniform) return scale * (2 * unit_of(static_cast<std::uint32_t>(bits)) - 1);
+    return scale * standard_normal(bits);
+  }
+};
+
+}  // namespace gemmery::api

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a kernel on guarded operands: fill, upload, run, download, compare with the oracle, look for changed bytes.
+#include "api/trial.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <gemmery/family.hpp>
+
+namespace gemmery::api {
+namespace {
+
+// --- which numbers ---
+
+// Bits of the significand in which sums of products are kept.
+int exact_accumulator_bits(const OperandRules& rules) {
+  if (rules.math == Math::fp8_fast) return 12;
+  if (rules.math == Math::f16 || rules.accumulator == DType::float16) return 11;
+  if (rules.accumulator == DType::float64) return 53;
+  return is_integer(rules.accumulator) ? 31 : 24;
+}
+
+// The largest number of an integer fill such that k products of two stay exact, at most 2 for floats.
+std::int64_t largest_factor(const ProblemLine& line, const OperandRules& rules) {
+  const double sum_limit = std::ldexp(1.0, exact_accumulator_bits(rules)) - 1;
+  const double square = sum_limit / static_cast<double>(std::max<std::int64_t>(line.problem.k, 1));
+  const auto factor = static_cast<std::int64_t>(std::sqrt(square));
+  return std::clamp<std::int64_t>(factor, 1, is_integer(rules.accumulator) ? 255 : 2);
+}
+
+Numbers integers_of(DType dtype, std::int64_t limit) {
+  Numbers numbers{.least = -limit, .most = limit, .is_integer = is_integer(dtype)};
+  if (dtype == DType::int8) {
+    numbers.least = std::max<std::int64_t>(-limit, -128);
+    numbers.most = std::min<std::int64_t>(limit, 127);
+  }
+  if (facts(dtype).kind == DTypeKind::unsigned_integer) numbers.least = 0;
+  return numbers;
+}
+
+// Of C: wide enough that integer outputs saturate now and then.
+std::int64_t largest_addend(DType dtype) { return is_integer(dtype) ? 255 : 4; }
+
+enum class Role : std::uint8_t { a = 1, b, c, out };
+
+Numbers numbers_of(const Trial& trial, const OperandRules& rules, Role role, DType dtype) {
+  const std::int64_t limit =
+      role == Role::c ? largest_addend(dtype) : largest_factor(trial.line, rules);
+  Numbers numbers = integers_of(dtype, limit);
+  numbers.fill = trial.options.fill;
+  numbers.scale = trial.scale;
+  return numbers;
+}
+
+bool is_quarter(double x) { return std::nearbyint(4 * x) == 4 * x; }
+
+// --- where it lies ---
+
+Extents3 extents_a(const GemmProblem& p) { return {p.l, p.m, p.k}; }
+Extents3 extents_b(const GemmProblem& p) { return {p.l, p.k, p.n}; }
+Extents3 extents_out(const GemmProblem& p) { return {p.l, p.m, p.n}; }
+
+GuardedOperand::Place place(const Trial& trial, const MatrixType& type, Extents3 extents,
+                            Surroundings surroundings) {
+  return {.type = type,
+          .extents = extents,
+          .surroundings = surroundings,
+          .guard_bands = trial.options.guard_bands};
+}
+
+// An image in the memory of the device: a copy of it, or itself on the CPU.
+class PlacedOperand {
+ public:
+  PlacedOperand(GuardedOperand& operand, Stream stream)
+      : operand_(&operand), stream_(stream), before_(operand.snapshot()) {
+    if (!stream.device().is_cpu()) copy_ = Buffer(operand.bytes().size(), stream);
+    put();
+  }
+
+  Tensor view() const {
+    if (stream_.device().is_cpu()) return operand_->here();
+    return operand_->at(copy_.data(), stream_.device());
+  }
+  // Brings the image to the device as it was at the beginning.
+  void put() {
+    if (stream_.device().is_cpu()) {
+      std::memcpy(operand_->bytes().data(), before_.data(), before_.size());
+    } else {
+      copy(copy_.data(), stream_.device(), before_.data(), Device::cpu(), before_.size(), stream_);
+    }
+  }
+  void fetch() {
+    if (stream_.device().is_cpu()) return;
+    copy(operand_->bytes().data(), Device::cpu(), copy_.data(), stream_.device(), before_.size(), stream_);
+  }
+  std::int64_t changes() const { return operand_->count_changes(before_); }
+  std::int64_t changes_outside() const { return operand_->count_changes_outside(before_); }
+
+ private:
+  GuardedOperand* operand_;
+  Stream stream_;
+  std::vector<std::byte> before_;
+  Buffer copy_;
+};
+
+// Scratch memory filled with NaN, and canaries behind it.
+class GuardedWorkspace {
+ public:
+  GuardedWorkspace(std::size_t bytes, Stream stream) : bytes_(bytes), stream_(stream) {
+    if (bytes == 0) return;
+    buffer_ = Buffer(bytes + guard_bytes, stream);
+    gemmery::fill(buffer_.data(), 0xff, bytes, stream);
+    gemmery::fill(static_cast<std::byte*>(buffer_.data()) + bytes, canary, guard_bytes, stream);
+  }
+  Workspace lend() const { return {buffer_.data(), bytes_}; }
+  std::int64_t changes() const {
+    if (bytes_ == 0) return 0;
+    std::vector<std::uint8_t> guard(guard_bytes);
+    copy(guard.data(), Device::cpu(), static_cast<const std::byte*>(buffer_.data()) + bytes_,
+         stream_.device(), guard_bytes, stream_);
+    synchronize(stream_);
+    return static_cast<std::int64_t>(guard_bytes) - std::ranges::count(guard, canary);
+  }
+
+ private:
+  static constexpr std::size_t guard_bytes = 4096;
+  static constexpr std::uint8_t canary = 0xc3;
+  std::size_t bytes_;
+  Stream stream_;
+  Buffer buffer_;
+};
+
+GemmArguments make_arguments(const ProblemLine& line, const Tensor& a, const Tensor& b, const Tensor& out,
+                             const std::optional<Tensor>& c) {
+  return GemmArguments(a, b, out, line.problem.accumulator,
+                       {.c = c,
+                        .alpha = line.alpha,
+                        .beta = line.beta,
+                        .math = line.problem.math,
+                        .epilogue = line.problem.epilogue});
+}
+
+// The operands where the kernel meets them.
+struct PlacedOperands {
+  PlacedOperand a, b, out;
+  std::optional<PlacedOperand> c;
+
+  PlacedOperands(TrialOperands& operands, Stream stream)
+      : a(operands.a, stream), b(operands.b, stream), out(operands.out, stream) {
+    if (operands.c) c.emplace(*operands.c, stream);
+  }
+  GemmArguments arguments(const ProblemLine& line) const {
+    std::optional<Tensor> addend;
+    if (line.problem.c) addend = c ? c->view() : out.view();
+    return make_arguments(line, a.view(), b.view(), out.view(), addend);
+  }
+  void fetch() {
+    a.fetch();
+    b.fetch();
+    out.fetch();
+    if (c) c->fetch();
+  }
+  std::int64_t violations() const {
+    return a.changes() + b.changes() + out.changes_outside() + (c ? c->changes() : 0);
+  }
+};
+
+// The steps of a trial, in order.
+class TrialRun {
+ public:
+  TrialRun(const Trial& trial, const Kernel& kernel, Stream stream)
+      : trial_(trial), kernel_(kernel), stream_(stream), operands_(trial, kernel.operands()),
+        placed_(operands_, stream) {}
+
+  VerifyReport run() {
+    const std::optional<GuardedOperand> addend = addend_before();
+    const GemmArguments arguments = placed_.arguments(trial_.line);
+    const GuardedWorkspace workspace(kernel_.get_workspace_size(arguments), stream_);
+    const RunOptions options{.stream = stream_, .workspace = workspace.lend()};
+    kernel_.run(arguments, options);
+    placed_.fetch();
+    synchronize(stream_);
+    VerifyReport report = judge_result(addend);
+    report.guard_violations = placed_.violations() + workspace.changes();
+    repeat(arguments, options, report);
+    report.passed = report.passed && report.guard_violations == 0;
+    if (!report.passed && report.first_failure.empty())
+      report.first_failure = std::to_string(report.guard_violations) + " bytes outside out changed";
+    return report;
+  }
+
+ private:
+  // C as the oracle reads it.
+  std::optional<GuardedOperand> addend_before() const {
+    if (!trial_.line.problem.c) return std::nullopt;
+    return trial_.in_place ? operands_.out : *operands_.c;
+  }
+
+  VerifyReport judge_result(const std::optional<GuardedOperand>& addend) const {
+    const std::optional<Tensor> c = addend ? std::optional(addend->here()) : std::nullopt;
+    const GemmArguments arguments = make_arguments(trial_.line, operands_.a.here(), operands_.b.here(),
+                                                   operands_.out.here(), c);
+    const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
+                       is_exact_with_integers(trial_.line, kernel_.operands());
+    if (trial_.inspect) trial_.inspect(arguments);
+    return judge(arguments, kernel_.operands(), exact);
+  }
+
+  // Runs again from the same beginning and expects the same bits.
+  void repeat(const GemmArguments& arguments, const RunOptions& options, VerifyReport& report) {
+    const std::vector<std::byte> first = operands_.out.snapshot();
+    for (int count = 1; count < trial_.repeats; ++count) {
+      placed_.out.put();
+      kernel_.run(arguments, options);
+      placed_.out.fetch();
+      synchronize(stream_);
+      if (operands_.out.count_changes(first) == 0) continue;
+      report.passed = false;
+      report.first_failure = "run " + std::to_string(count + 1) + " gave other bits than the first";
+      return;
+    }
+  }
+
+  const Trial& trial_;
+  const Kernel& kernel_;
+  Stream stream_;
+  TrialOperands operands_;
+  PlacedOperands placed_;
+};
+
+std::optional<GuardedOperand> make_addend(const Trial& trial) {
+  const GemmProblem& problem = trial.line.problem;
+  if (!problem.c || trial.in_place) return std::nullopt;
+  return GuardedOperand(place(trial, *problem.c, extents_out(problem), Surroundings::poison));
+}
+
+}  // namespace
+
+TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
+    : a(place(trial, trial.line.problem.a, extents_a(trial.line.problem), Surroundings::poison)),
+      b(place(trial, trial.line.problem.b, extents_b(trial.line.problem), Surroundings::poison)),
+      out(place(trial, trial.line.problem.out, extents_out(trial.line.problem), Surroundings::canary)),
+      c(make_addend(trial)) {
+  const auto fill = [&](GuardedOperand& operand, Role role) {
+    Numbers numbers = numbers_of(trial, rules, role, operand.type().dtype);
+    numbers.seed = random_bits(trial.options.seed, static_cast<std::uint64_t>(role));
+    operand.fill(numbers);
+  };
+  if (trial.nan_inputs) {
+    a.poison_elements();
+    b.poison_elements();
+  } else {
+    fill(a, Role::a);
+    fill(b, Role::b);
+  }
+  if (c) fill(*c, Role::c);
+  if (trial.in_place && trial.line.problem.c) {
+    fill(out, Role::c);
+  } else {
+    out.poison_elements();
+  }
+}
+
+VerifyReport run_trial(const Trial& trial, const Kernel& kernel) {
+  Trial seeded = trial;
+  if (seeded.options.seed == 0) seeded.options.seed = fresh_seed();
+  std::optional<OwnedStream> own;
+  if (!seeded.stream && !seeded.options.device.is_cpu()) own.emplace(seeded.options.device);
+  const Stream stream = seeded.stream ? *seeded.stream : own ? own->get() : Stream::cpu();
+  VerifyReport report = TrialRun(seeded, kernel, stream).run();
+  report.seed = seeded.options.seed;
+  return report;
+}
+
+bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules) {
+  if (!is_quarter(line.alpha) || !is_quarter(line.beta)) return false;
+  const auto factor = static_cast<double>(largest_factor(line, rules));
+  const double sum = static_cast<double>(line.problem.k) * factor * factor;
+  if (sum >= std::ldexp(1.0, exact_accumulator_bits(rules))) return false;
+  const double addend = line.problem.c ? static_cast<double>(largest_addend(line.problem.c->dtype)) : 0;
+  const double total = std::abs(line.alpha) * sum + std::abs(line.beta) * addend;
+  const int compute_bits = epilogue_compute_type(rules.accumulator) == DType::float64 ? 53 : 24;
+  return 4 * total < std::ldexp(1.0, compute_bits);
+}
+
+}  // namespace gemmery::api

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public oracle: `verify` and `check_result`, over trials and the host's oracle.
+#include <gemmery/verify.hpp>
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "api/random_numbers.hpp"
+#include "api/trial.hpp"
+#include "providers/host/oracle.hpp"
+
+namespace gemmery {
+namespace {
+
+std::string describe(const host::Mismatch& mismatch) {
+  return fmt::format("out[{}, {}, {}] is {:.17g}, exactly {:.17g}, allowed error {:.3g}", mismatch.batch, mismatch.row,
+                     mismatch.column, mismatch.got, mismatch.exact, mismatch.allowed);
+}
+
+VerifyReport make_report(const host::Comparison& comparison, std::string method) {
+  return {.passed = comparison.mismatches == 0,
+          .elements = comparison.elements,
+          .mismatches = comparison.mismatches,
+          .worst_ratio = comparison.worst_ratio,
+          .worst_error = comparison.worst_error,
+          .method = std::move(method),
+          .first_failure = comparison.first ? describe(*comparison.first) : ""};
+}
+
+}  // namespace
+
+namespace api {
+
+VerifyReport judge(const GemmArguments& arguments, const OperandRules& rules, bool exact) {
+  const host::DeclaredMath declared = host::declared_math(rules);
+  if (!host::is_within_reach_of_oracle(arguments.problem())) {
+    const host::FreivaldsOptions options{.seed = fresh_seed()};
+    return make_report(host::check_by_freivalds(arguments, declared, options),
+                       fmt::format("Freivalds ({} vectors)", options.vectors));
+  }
+  if (exact) return make_report(host::compare_with_oracle(arguments, declared, host::Criterion::exact), "exact integers");
+  return make_report(host::compare_with_oracle(arguments, declared), "componentwise bound");
+}
+
+}  // namespace api
+
+VerifyReport verify(const ProblemLine& line, const Kernel& kernel, const VerifyOptions& options) {
+  return api::run_trial({.line = line, .options = options}, kernel);
+}
+
+VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared) {
+  return api::judge(arguments, declared, false);
+}
+
+}  // namespace gemmery

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel that discovery knows for the CPU, through the suite. GEMMERY_SOAK=1 asks for 100,000 cases.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include <gemmery/gemmery.hpp>
+
+#include "platform/parallel.hpp"
+#include "tests/conformance/suite.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+std::vector<Kernel> available_kernels() {
+  std::vector<Kernel> kernels;
+  for_each_kernel(
+      [&](const Kernel& kernel) {
+        if (kernel.family().availability() && kernel.family().device_info(Device::cpu()) != nullptr) kernels.push_back(kernel);
+      },
+      {.target = Target::cpu()});
+  return kernels;
+}
+
+TEST(HostConformance, every_kernel_is_right_on_random_problems) {
+  const SuiteReport report = run_suite({.kernels = available_kernels(),
+                                        .cases = is_soak() ? 100000 : 5000,
+                                        .seed = test_seed(),
+                                        .threads = platform::thread_count(),
+                                        .limits = {.products = 1 << 17, .device = Device::cpu()}});
+  std::cout << to_string(report);
+  EXPECT_EQ(report.mismatches(), 0);
+  EXPECT_FALSE(report.of_family.empty());
+}
+
+// The same, where blocking and threads come into play.
+TEST(HostConformance, every_kernel_is_right_on_larger_problems) {
+  const SuiteReport report = run_suite({.kernels = available_kernels(),
+                                        .cases = is_soak() ? 2000 : 40,
+                                        .seed = test_seed(),
+                                        .threads = 1,
+                                        .limits = {.products = 1 << 24, .device = Device::cpu()}});
+  std::cout << to_string(report);
+  EXPECT_EQ(report.mismatches(), 0);
+}
+
+}  // namespace
+}  // namespace gemmery::conformance

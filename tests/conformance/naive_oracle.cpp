@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The definition of a gemm, element by element.
+#include "tests/conformance/naive_oracle.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace gemmery::conformance {
+namespace {
+
+// --- numbers, read by the arithmetic of their format ---
+
+long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits, bool has_infinity) {
+  const std::uint64_t mantissa = code & ((std::uint64_t{1} << mantissa_bits) - 1);
+  const auto exponent = static_cast<int>((code >> mantissa_bits) & ((std::uint64_t{1} << exponent_bits) - 1));
+  const bool is_negative = ((code >> (mantissa_bits + exponent_bits)) & 1) != 0;
+  const int all_ones = (1 << exponent_bits) - 1;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  long double value = 0;
+  if (exponent == all_ones && has_infinity) {
+    value = mantissa == 0 ? std::numeric_limits<long double>::infinity() : std::numeric_limits<long double>::quiet_NaN();
+  } else if (exponent == all_ones && mantissa == (std::uint64_t{1} << mantissa_bits) - 1) {
+    value = std::numeric_limits<long double>::quiet_NaN();
+  } else if (exponent == 0) {
+    value = std::ldexp(static_cast<long double>(mantissa), 1 - bias - mantissa_bits);
+  } else {
+    const auto significand = static_cast<long double>(mantissa + (std::uint64_t{1} << mantissa_bits));
+    value = std::ldexp(significand, exponent - bias - mantissa_bits);
+  }
+  return is_negative ? -value : value;
+}
+
+long double read(const Tensor& tensor, std::int64_t l, std::int64_t r, std::int64_t c) {
+  const DTypeFacts& known = facts(tensor.dtype());
+  const std::int64_t index = l * tensor.stride(0) + r * tensor.stride(1) + c * tensor.stride(2);
+  const auto width = static_cast<std::int64_t>(byte_width(tensor.dtype()));
+  std::uint64_t code = 0;
+  std::memcpy(&code, static_cast<const std::byte*>(tensor.data()) + index * width, static_cast<std::size_t>(width));
+  if (known.kind == DTypeKind::floating) {
+    return read_float(code, known.exponent_bits, known.mantissa_bits, tensor.dtype() != DType::float8_e4m3fn);
+  }
+  if (known.kind == DTypeKind::unsigned_integer) return static_cast<long double>(code);
+  const std::uint64_t sign = std::uint64_t{1} << (known.bits - 1);
+  return static_cast<long double>(static_cast<std::int64_t>((code ^ sign) - sign));
+}
+
+// --- the bound ---
+
+// Relative error of one operation in the accumulator's type.
+long double unit_of(DType accumulator) {
+  if (accumulator == DType::float64 || accumulator == DType::int32) return 0x1p-53L;
+  return accumulator == DType::float16 ? 0x1p-11L : 0x1p-24L;
+}
+
+// Bounds of what a value in [x - e, x + e] may be once it is stored.
+struct Interval {
+  long double low;
+  long double high;
+};
+
+Interval stored(DType out, long double x, long double e) {
+  const DTypeFacts& known = facts(out);
+  const auto bound = [&](long double value, int direction) -> long double {
+    if (known.kind != DTypeKind::floating) {
+      const int bits = known.bits - (known.kind == DTypeKind::signed_integer ? 1 : 0);
+      const long double most = std::ldexp(1.0L, bits) - 1;
+      const long double least = known.kind == DTypeKind::signed_integer ? -most - 1 : 0;
+      return std::fmin(std::fmax(value + 0.5L * direction, least), most);
+    }
+    const int bias = (1 << (known.exponent_bits - 1)) - 1;
+    const long double unit = std::ldexp(1.0L, -known.mantissa_bits - 1);
+    const long double smallest = std::ldexp(1.0L, 1 - bias - known.mantissa_bits);
+    return value + direction * (unit * std::fabs(value) + smallest / 2);
+  };
+  return {bound(x - e, -1), bound(x + e, 1)};
+}
+
+long double largest_finite(DType out) {
+  const DTypeFacts& known = facts(out);
+  if (known.kind != DTypeKind::floating) return std::numeric_limits<long double>::infinity();
+  const int bias = (1 << (known.exponent_bits - 1)) - 1;
+  if (out == DType::float8_e4m3fn) return 448;
+  return std::ldexp(2 - std::ldexp(1.0L, -known.mantissa_bits), bias);
+}
+
+bool is_acceptable(DType out, long double got, long double x, long double e) {
+  const Interval interval = stored(out, x, e);
+  const long double largest = largest_finite(out);
+  const bool may_overflow = std::fmax(std::fabs(interval.low), std::fabs(interval.high)) > largest;
+  if (std::isnan(x)) return std::isnan(got);
+  if (std::isnan(got)) return out == DType::float8_e4m3fn && may_overflow;
+  if (std::isinf(got)) return (may_overflow || std::isinf(x)) && std::signbit(got) == std::signbit(x);
+  return got >= interval.low && got <= interval.high;
+}
+
+struct Element {
+  long double value = 0;
+  long double error = 0;
+};
+
+Element compute(const GemmArguments& arguments, const OperandRules& rules, std::int64_t l, std::int64_t m, std::int64_t n) {
+  const std::int64_t k_extent = arguments.problem().k;
+  // The epilogue sees them in its compute type.
+  const bool is_double = epilogue_compute_type(rules.accumulator) == DType::float64;
+  const long double alpha = is_double ? arguments.alpha() : static_cast<float>(arguments.alpha());
+  const long double beta = is_double ? arguments.beta() : static_cast<float>(arguments.beta());
+  const long double unit = unit_of(rules.accumulator);
+  long double sum = 0;
+  long double magnitude = 0;
+  for (std::int64_t k = 0; alpha != 0 && k < k_extent; ++k) {
+    const long double product = read(arguments.a(), l, m, k) * read(arguments.b(), l, k, n);
+    sum += product;
+    magnitude += std::fabs(product);
+  }
+  Element element{.value = alpha * sum, .error = 0};
+  long double addend = 0;
+  if (arguments.c()) addend = beta * read(*arguments.c(), l, m, n);
+  element.value += addend;
+  const auto steps = static_cast<long double>(k_extent + 2);
+  element.error = steps * (unit + 0x1p-63L) * std::fabs(alpha) * magnitude + 2 * (unit + 0x1p-63L) * std::fabs(addend);
+  return element;
+}
+
+}  // namespace
+
+NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules) {
+  NaiveVerdict verdict;
+  const GemmProblem& problem = arguments.problem();
+  for (std::int64_t l = 0; l < problem.l; ++l) {
+    for (std::int64_t m = 0; m < problem.m; ++m) {
+      for (std::int64_t n = 0; n < problem.n; ++n) {
+        const Element element = compute(arguments, rules, l, m, n);
+        const long double got = read(arguments.out(), l, m, n);
+        if (is_acceptable(problem.out.dtype, got, element.value, element.error)) continue;
+        if (verdict.mismatches++ == 0) {
+          verdict.first_failure = fmt::format("[{}, {}, {}]: got {}, exact {} with error {}", l, m, n,
+                                              static_cast<double>(got), static_cast<double>(element.value),
+                                              static_cast<double>(element.error));
+        }
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace gemmery::conformance

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second oracle that shares no arithmetic with the library's: the definition, in long double, for small problems. It holds the
+// first one to account.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/kernel.hpp>
+
+namespace gemmery::conformance {
+
+struct NaiveVerdict {
+  std::int64_t mismatches = 0;
+  std::string first_failure;
+};
+
+// Operands on the CPU; math native only.
+NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules);
+
+}  // namespace gemmery::conformance

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws trials for a kernel.
+#include "tests/conformance/random_trials.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "operation/matrix.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+using operation::MatrixExtents;
+
+// --- extents ---
+
+// Around the vectors, fragments and tiles that kernels are made of.
+constexpr std::array<std::int64_t, 28> edges{1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 15, 16,  17,  24,
+                                             31, 32, 33, 40, 47, 63, 64, 65, 96, 127, 128, 129, 255, 257};
+
+// The numbers of a design field such as "128x64x16".
+std::vector<std::int64_t> tile_numbers(const Metadata& metadata) {
+  std::vector<std::int64_t> numbers;
+  const std::string_view text = metadata.design_value("tile");
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::int64_t number = 0;
+    const auto [end, failure] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+    if (failure != std::errc{}) continue;
+    numbers.push_back(std::clamp<std::int64_t>(number, 1, 512));
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return numbers;
+}
+
+std::int64_t draw_extent(Choices& choices, std::int64_t tile) {
+  if (choices.percent(2)) return 0;
+  if (tile > 0 && choices.percent(30)) return std::max<std::int64_t>(tile + choices.between(-1, 1), 1);
+  if (tile > 0 && choices.percent(10)) return 2 * tile + choices.between(-1, 1);
+  if (choices.percent(30)) return choices.between(1, 40);
+  return choices.one_of(edges);
+}
+
+std::int64_t draw_depth(Choices& choices, std::int64_t tile) {
+  if (choices.percent(4)) return 0;
+  if (choices.percent(2)) return choices.between(1000, 4200);
+  return draw_extent(choices, tile);
+}
+
+std::int64_t draw_batches(Choices& choices) {
+  if (choices.percent(1)) return 0;
+  return choices.percent(65) ? 1 : choices.one_of({2, 3, 5});
+}
+
+void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits& limits, GemmProblem& problem) {
+  std::vector<std::int64_t> tile = tile_numbers(metadata);
+  tile.resize(3);
+  problem.m = draw_extent(choices, tile[0]);
+  problem.n = draw_extent(choices, tile[1]);
+  problem.k = draw_depth(choices, tile[2]);
+  problem.l = draw_batches(choices);
+  const std::array extents{&problem.m, &problem.n, &problem.k, &problem.l};
+  while (problem.flops() > 2.0 * static_cast<double>(limits.products))
+    **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /= 2;
+}
+
+// --- memory ---
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+enum class Role : std::uint8_t { input, output };
+
+// Draws strides in elements for one operand that keep to its rule.
+class MatrixDraw {
+ public:
+  MatrixDraw(const OperandRule& rule, MatrixExtents extents, Role role, Choices& choices)
+      : rule_(rule), extents_(extents), role_(role), choices_(choices) {
+    const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
+    unit_ = std::max<std::int64_t>(rule.alignment / width, 1);
+  }
+
+  MatrixType draw() {
+    MatrixType matrix{.dtype = rule_.dtype};
+    draw_matrix_strides(matrix);
+    draw_batch_stride(matrix);
+    flip_signs(matrix);
+    matrix = operation::normalize(matrix, extents_);
+    matrix.alignment = draw_alignment(matrix);
+    return matrix;
+  }
+
+ private:
+  std::int64_t padding() { return choices_.percent(50) ? 0 : choices_.between(1, 9); }
+  bool is_input() const { return role_ == Role::input; }
+
+  Layout draw_layout() {
+    if (rule_.layout == LayoutRule::row) return Layout::row;
+    if (rule_.layout == LayoutRule::column) return Layout::column;
+    return choices_.one_of({Layout::row, Layout::row, Layout::column, Layout::column, Layout::strided});
+  }
+
+  void draw_matrix_strides(MatrixType& matrix) {
+    const Layout layout = draw_layout();
+    const bool is_row = layout == Layout::row || (layout == Layout::strided && choices_.percent(50));
+    std::int64_t& minor = is_row ? matrix.column_stride : matrix.row_stride;
+    std::int64_t& major = is_row ? matrix.row_stride : matrix.column_stride;
+    minor = layout == Layout::strided ? round_up(choices_.between(2, 4), unit_) : 1;
+    const std::int64_t length = std::max<std::int64_t>(is_row ? extents_.columns : extents_.rows, 1);
+    major = round_up(length * minor + padding(), unit_);
+    if (is_input() && choices_.percent(3)) major = 0;
+    if (is_input() && layout == Layout::strided && choices_.percent(10)) minor = 0;
+  }
+
+  void draw_batch_stride(MatrixType& matrix) {
+    const std::int64_t span = std::max<std::int64_t>(extents_.rows, 1) * matrix.row_stride +
+                              std::max<std::int64_t>(extents_.columns, 1) * matrix.column_stride;
+    matrix.batch_stride = round_up(span + padding(), unit_);
+    if (is_input() && choices_.percent(25)) matrix.batch_stride = 0;
+  }
+
+  // Only strides that are not the 1 of a fixed layout.
+  void flip_signs(MatrixType& matrix) {
+    for (std::int64_t* const stride : {&matrix.batch_stride, &matrix.row_stride, &matrix.column_stride}) {
+      if (*stride != 1 && choices_.percent(10)) *stride = -*stride;
+    }
+    if (rule_.layout == LayoutRule::any && choices_.percent(4)) {
+      for (std::int64_t* const stride : {&matrix.row_stride, &matrix.column_stride})
+        if (*stride == 1 && unit_ == 1) *stride = -1;
+    }
+  }
+
+  std::uint8_t draw_alignment(const MatrixType& matrix) {
+    const std::uint8_t natural = operation::alignment_of(0, matrix);
+    if (extents_.batch == 0 || extents_.rows == 0 || extents_.columns == 0) return natural;
+    auto alignment = static_cast<std::uint8_t>(std::max<std::size_t>(rule_.alignment, byte_width(rule_.dtype)));
+    while (alignment < natural && choices_.percent(50)) alignment = static_cast<std::uint8_t>(alignment * 2);
+    return std::min(alignment, natural);
+  }
+
+  const OperandRule& rule_;
+  MatrixExtents extents_;
+  Role role_;
+  Choices& choices_;
+  std::int64_t unit_ = 1;
+};
+
+// C as a row, a column or a single number, repeated; in the types that its rule takes.
+MatrixType broadcast_some(MatrixType matrix, const MatrixExtents& extents, const OperandRule& rule, Choices& choices) {
+  const auto drop = [&](std::int64_t& stride) { stride = 0; };
+  if (rule.layout == LayoutRule::any || rule.layout == LayoutRule::row) {
+    if (choices.percent(20)) drop(matrix.row_stride);
+  }
+  if (rule.layout == LayoutRule::any || rule.layout == LayoutRule::column) {
+    if (choices.percent(20)) drop(matrix.column_stride);
+  }
+  matrix = operation::normalize(matrix, extents);
+  matrix.alignment = std::min(matrix.alignment, operation::alignment_of(0, matrix));
+  return matrix;
+}
+
+bool can_be_in_place(const OperandRules& rules, const MatrixType& out) {
+  const bool same_layout = rules.c.layout == rules.out.layout || rules.c.layout == LayoutRule::any;
+  return rules.c.dtype == rules.out.dtype && same_layout && out.alignment >= rules.c.alignment;
+}
+
+// --- numbers ---
+
+double draw_alpha(Choices& choices) {
+  if (choices.percent(50)) return 1;
+  if (choices.percent(15)) return 0;
+  return choices.percent(25) ? choices.normal() : choices.one_of({-1.0, 0.5, 2.0, -0.25, 3.0});
+}
+
+double draw_beta(Choices& choices) {
+  if (choices.percent(20)) return choices.normal() + 3;
+  return choices.one_of({1.0, 1.0, -1.0, 0.5, 2.0, 0.25});
+}
+
+Fill draw_fill(Choices& choices) {
+  return choices.one_of({Fill::integers, Fill::integers, Fill::normal, Fill::normal, Fill::uniform});
+}
+
+}  // namespace
+
+api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits) {
+  const OperandRules& rules = kernel.operands();
+  api::Trial trial;
+  GemmProblem& problem = trial.line.problem;
+  draw_extents(kernel.metadata(), choices, limits, problem);
+  const auto& [m, n, k, l] = std::array{problem.m, problem.n, problem.k, problem.l};
+  problem.a = MatrixDraw(rules.a, {l, m, k}, Role::input, choices).draw();
+  problem.b = MatrixDraw(rules.b, {l, k, n}, Role::input, choices).draw();
+  problem.out = MatrixDraw(rules.out, {l, m, n}, Role::output, choices).draw();
+  problem.accumulator = rules.accumulator;
+  problem.math = rules.math;
+  problem.epilogue = kernel.epilogue();
+  trial.line.alpha = draw_alpha(choices);
+  if (rules.has_c) {
+    trial.line.beta = draw_beta(choices);
+    trial.in_place = can_be_in_place(rules, problem.out) && choices.percent(25);
+    const MatrixType full = MatrixDraw(rules.c, {l, m, n}, Role::input, choices).draw();
+    problem.c = trial.in_place ? problem.out : broadcast_some(full, {l, m, n}, rules.c, choices);
+  }
+  trial.nan_inputs = trial.line.alpha == 0 && choices.percent(60);
+  trial.options = {.fill = draw_fill(choices), .seed = choices.bits() | 1, .device = limits.device};
+  const bool has_range = bit_width(rules.a.dtype) >= 16 && bit_width(rules.b.dtype) >= 16;
+  if (rules.out.dtype == DType::float16 && has_range && choices.percent(10)) trial.scale = 200;  // sums pass 65504
+  if (choices.percent(5)) trial.repeats = 2;
+  return trial;
+}
+
+std::string replay_words(const api::Trial& trial, const Kernel& kernel) {
+  constexpr std::array<std::string_view, 3> fills{"normal", "uniform", "integers"};
+  std::string words = fmt::format("--replay '{}' --kernel '{}' --seed {} --fill {}", to_string(trial.line), kernel.name(),
+                                  trial.options.seed, fills[static_cast<std::size_t>(trial.options.fill)]);
+  if (trial.in_place) words += " --in-place";
+  if (trial.nan_inputs) words += " --nan-inputs";
+  if (trial.scale != 1) words += fmt::format(" --scale {}", trial.scale);
+  if (trial.repeats != 1) words += fmt::format(" --repeats {}", trial.repeats);
+  if (!trial.options.device.is_cpu()) words += fmt::format(" --device {}", trial.options.device.index);
+  return words;
+}
+
+}  // namespace gemmery::conformance

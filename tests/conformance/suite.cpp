@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws cases, runs them over threads, gathers what went wrong.
+#include "tests/conformance/suite.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <gemmery/discovery.hpp>
+#include <gemmery/error.hpp>
+
+#include "tests/conformance/naive_oracle.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+constexpr std::size_t most_failures_kept = 20;
+constexpr double most_naive_products = 20000;
+
+std::string family_text(const Kernel& kernel) {
+  return std::string(kernel.family().provider()) + "/" + std::string(kernel.family().name());
+}
+
+using FamilyGroups = std::vector<std::vector<Kernel>>;
+
+FamilyGroups group_by_family(const std::vector<Kernel>& kernels) {
+  std::map<const Family*, std::size_t> index;
+  FamilyGroups groups;
+  for (const Kernel& kernel : kernels) {
+    const auto [at, is_new] = index.try_emplace(&kernel.family(), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(kernel);
+  }
+  return groups;
+}
+
+// What one case gave.
+struct Outcome {
+  bool is_refusal = false;
+  VerifyReport report;
+  std::string fault;  // empty when all is well
+};
+
+// One case: a trial drawn for one kernel, asked of the same or of another one.
+class Case {
+ public:
+  Case(const SuiteOptions& options, const FamilyGroups& groups, std::int64_t index)
+      : options_(options),
+        choices_(api::random_bits(options.seed, static_cast<std::uint64_t>(index))),
+        drawn_for_(choices_.one_of(choices_.one_of(groups))),
+        kernel_(choices_.percent(15) ? choices_.one_of(choices_.one_of(groups)) : drawn_for_),
+        trial_(random_trial(drawn_for_, choices_, options.limits)) {}
+
+  const Kernel& kernel() const { return kernel_; }
+  std::string replay() const { return replay_words(trial_, kernel_); }
+
+  Outcome run(std::optional<Stream> stream) {
+    trial_.stream = stream;
+    Outcome outcome;
+    try {
+      const Status status = kernel_.supports(trial_.line.problem, device_info());
+      outcome.is_refusal = !status;
+      outcome.fault = check_discovery(status.is_success());
+      if (!outcome.fault.empty()) return outcome;
+      if (!status) {
+        outcome.fault = check_refusal(status);
+      } else {
+        run_supported(outcome);
+      }
+    } catch (const std::exception& error) {
+      outcome.fault = fmt::format("threw: {}", error.what());
+    }
+    return outcome;
+  }
+
+ private:
+  const DeviceInfo& device_info() const { return *kernel_.family().device_info(options_.limits.device); }
+
+  // Discovery lists a kernel where it says that it supports the problem, and only there.
+  std::string check_discovery(bool is_supported) {
+    if (!options_.are_registered || !choices_.percent(20)) return {};
+    const auto listed = get_kernels(trial_.line.problem, device_info());
+    const bool is_listed =
+        std::ranges::any_of(listed, [&](const RankedKernel& kernel) { return static_cast<const Kernel&>(kernel) == kernel_; });
+    if (is_listed == is_supported) return {};
+    return is_listed ? "listed by get_kernels, but supports() says no" : "supports() says yes, but get_kernels does not list it";
+  }
+
+  std::string check_refusal(const Status& status) const {
+    if (status.error().empty()) return "refused without a reason";
+    try {
+      api::Trial trial = trial_;
+      (void)api::run_trial(trial, kernel_);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported) return fmt::format("run refused with another kind: {}", error.what());
+      const bool tells_why = std::string_view(error.what()).find(status.error()) != std::string_view::npos;
+      return tells_why ? "" : fmt::format("run refused with \"{}\", supports() with \"{}\"", error.what(), status.error());
+    }
+    return "ran although supports() says: " + status.error();
+  }
+
+  void run_supported(Outcome& outcome) {
+    std::string fault;
+    const bool is_small = trial_.line.problem.flops() <= 2 * most_naive_products;
+    const bool asks_naive = is_small && kernel_.operands().math == Math::native && choices_.percent(25);
+    trial_.inspect = [&](const GemmArguments& arguments) {
+      fault = check_line(arguments);
+      if (!fault.empty() || !asks_naive) return;
+      const NaiveVerdict verdict = judge_naively(arguments, kernel_.operands());
+      if (verdict.mismatches != 0) fault = "naive oracle: " + verdict.first_failure;
+    };
+    outcome.report = api::run_trial(trial_, kernel_);
+    if (!outcome.report.passed) {
+      outcome.fault = fmt::format("{} mismatches, {} bytes changed outside out: {}", outcome.report.mismatches,
+                                  outcome.report.guard_violations, outcome.report.first_failure);
+    } else {
+      outcome.fault = fault;
+    }
+  }
+
+  // The arguments describe the problem that was meant, and its line reads back.
+  std::string check_line(const GemmArguments& arguments) const {
+    const ProblemLine line{arguments.problem(), arguments.alpha(), arguments.beta()};
+    if (!(line == trial_.line)) return "the arguments' problem is another one: " + to_string(line);
+    const std::string text = to_string(line);
+    return parse_problem(text) == line ? "" : "the line does not read back: " + text;
+  }
+
+  const SuiteOptions& options_;
+  Choices choices_;
+  Kernel drawn_for_;
+  Kernel kernel_;
+  api::Trial trial_;
+};
+
+class Collector {
+ public:
+  explicit Collector(std::uint64_t seed) { report_.seed = seed; }
+
+  void add(const Case& one, const Outcome& outcome) {
+    const std::scoped_lock lock(mutex_);
+    Tally& tally = report_.of_family[family_text(one.kernel())];
+    ++tally.cases;
+    tally.refusals += outcome.is_refusal ? 1 : 0;
+    tally.exact += outcome.report.method == "exact integers" ? 1 : 0;
+    tally.elements += outcome.report.elements;
+    tally.worst_ratio = std::max(tally.worst_ratio, outcome.report.worst_ratio);
+    if (outcome.fault.empty()) return;
+    ++tally.mismatches;
+    if (report_.failures.size() < most_failures_kept) report_.failures.push_back(one.replay() + "\n    " + outcome.fault);
+  }
+  SuiteReport take() { return std::move(report_); }
+
+ private:
+  std::mutex mutex_;
+  SuiteReport report_;
+};
+
+void run_worker(const SuiteOptions& options, const FamilyGroups& groups, std::atomic<std::int64_t>& next, Collector& collector) {
+  const bool is_cpu = options.limits.device.is_cpu();
+  std::optional<OwnedStream> own;
+  if (!is_cpu) own.emplace(options.limits.device);
+  const std::optional<Stream> stream = own ? std::optional(own->get()) : std::nullopt;
+  for (std::int64_t index = next++; index < options.cases; index = next++) {
+    Case one(options, groups, index);
+    collector.add(one, one.run(stream));
+  }
+}
+
+}  // namespace
+
+std::int64_t SuiteReport::mismatches() const {
+  std::int64_t sum = 0;
+  for (const auto& [family, tally] : of_family) sum += tally.mismatches;
+  return sum;
+}
+
+SuiteReport run_suite(const SuiteOptions& options) {
+  Collector collector(options.seed);
+  if (options.kernels.empty()) return collector.take();
+  const FamilyGroups groups = group_by_family(options.kernels);
+  std::atomic<std::int64_t> next = 0;
+  {
+    std::vector<std::jthread> workers;
+    for (int worker = 0; worker < options.threads; ++worker)
+      workers.emplace_back([&] { run_worker(options, groups, next, collector); });
+  }
+  return collector.take();
+}
+
+std::string to_string(const SuiteReport& report) {
+  std::string text = fmt::format("seed {}\n", report.seed);
+  for (const auto& [family, tally] : report.of_family) {
+    text += fmt::format("{:24} {} cases, {} of them refusals, {} exact, {} elements, {} mismatches, worst ratio {:.3f}\n", family,
+                        tally.cases, tally.refusals, tally.exact, tally.elements, tally.mismatches, tally.worst_ratio);
+  }
+  for (const std::string& failure : report.failures) text += "  " + failure + "\n";
+  return text;
+}
+
+std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count, Choices& choices) {
+  if (kernels.size() <= count) return kernels;
+  for (std::size_t at = 0; at < count; ++at) {
+    const auto other = static_cast<std::size_t>(
+        choices.between(static_cast<std::int64_t>(at), static_cast<std::int64_t>(kernels.size()) - 1));
+    std::swap(kernels[at], kernels[other]);
+  }
+  kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(count), kernels.end());
+  return kernels;
+}
+
+}  // namespace gemmery::conformance

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suite that every kernel of every provider goes through: random trials, refusals, discovery, problem lines.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gemmery/kernel.hpp>
+
+#include "tests/conformance/random_trials.hpp"
+
+namespace gemmery::conformance {
+
+struct SuiteOptions {
+  std::vector<Kernel> kernels;  // of one device; families get equal shares of the cases
+  std::int64_t cases = 0;
+  std::uint64_t seed = 1;
+  int threads = 1;
+  TrialLimits limits;
+  bool are_registered = true;  // discovery knows these kernels
+};
+
+struct Tally {
+  std::int64_t cases = 0;
+  std::int64_t refusals = 0;   // among the cases; each checked as such
+  std::int64_t exact = 0;      // compared bit for bit
+  std::int64_t elements = 0;
+  std::int64_t mismatches = 0;  // cases with any fault
+  double worst_ratio = 0;       // of error to bound
+};
+
+struct SuiteReport {
+  std::uint64_t seed = 0;
+  std::map<std::string, Tally> of_family;  // "host/reference"
+  std::vector<std::string> failures;       // the first of them, each with the words that replay it
+
+  std::int64_t mismatches() const;
+};
+
+SuiteReport run_suite(const SuiteOptions& options);
+std::string to_string(const SuiteReport& report);
+
+// At most `count` of the kernels, chosen at random.
+std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count, Choices& choices);
+
+}  // namespace gemmery::conformance
