@@ -7,7 +7,7 @@
 #include <gemmery/version.hpp>
 
 #include <exception>
-#include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -51,8 +51,11 @@ LibraryFinding onednn_finding() {
   LibraryFinding finding{.name = "oneDNN", .enables = "the fast path on the CPU"};
   const Status status = host::onednn::availability();
   finding.found = status.is_success();
-  finding.searched = status.error();
-  if (!finding.found) return finding;
+  if (!finding.found) {
+    constexpr std::string_view prefix = "unavailable: ";
+    finding.searched = status.error().starts_with(prefix) ? status.error().substr(prefix.size()) : status.error();
+    return finding;
+  }
   const std::string text = host::onednn::version_text();
   const std::size_t separator = text.find(" at ");
   finding.version = text.substr(0, separator);
