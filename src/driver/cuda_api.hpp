@@ -96,7 +96,7 @@ struct MemPoolProps {
 enum class LaunchAttributeId : int { cluster_dimension = 4, programmatic_stream_serialization = 6 };
 
 union LaunchAttributeValue {
-  char pad[64];
+  alignas(8) char pad[64];
   struct {
     unsigned x, y, z;
   } cluster_dimension;

@@ -4,8 +4,6 @@
 
 #include <gemmery/error.hpp>
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "driver/driver.hpp"
@@ -23,11 +21,13 @@ int closeness(Target target) noexcept {
   return 4 * target.architecture + by_suffix;
 }
 
-[[noreturn]] void throw_no_target(const Kernel& kernel, const DeviceInfo& device) {
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = kernel.name(),
-               .expected = "a device that one of its targets runs on",
-               .got = to_string(device.target)});
+Target closest(std::span<const Target> targets, Target device) noexcept {
+  const Target* best = nullptr;
+  for (const Target& target : targets) {
+    if (runs_on(target, device) && (best == nullptr || closeness(target) > closeness(*best))) best = &target;
+  }
+  if (best != nullptr) return *best;
+  return targets.empty() ? Target{} : targets.front();
 }
 
 const driver::GpuDevice& gpu_of(const Kernel& kernel, Device device) {
@@ -56,13 +56,8 @@ const DeviceInfo* DeviceFamily::device_info(Device device) const {
 }
 
 Target DeviceFamily::target_for(const Kernel& kernel, const DeviceInfo& device) const {
-  std::optional<Target> best;
-  for (const Target target : targets(kernel)) {
-    if (!runs_on(target, device.target)) continue;
-    if (!best || closeness(target) > closeness(*best)) best = target;
-  }
-  if (!best) throw_no_target(kernel, device);
-  return *best;
+  const std::span<const Target> table = target_table(kernel);
+  return table.empty() ? closest(targets(kernel), device.target) : closest(table, device.target);
 }
 
 std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel, const GemmArguments& arguments) const {

@@ -7,6 +7,7 @@
 #include <gemmery/kernel.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,11 +49,16 @@ class DeviceFamily : public Family {
   // Error (unsupported) for what no grid can cover.
   virtual void pack(const PackRequest& request, LaunchPlan& plan) const = 0;
 
+  // `targets(kernel)` from a table that lives as long as the process; empty: there is none, `targets` is asked, which allocates on
+  // the path of every run.
+  virtual std::span<const Target> target_table(const Kernel&) const noexcept { return {}; }
+
   // --- what is the same for all -------------------------------------------------------------------------------------------
 
   const DeviceInfo* device_info(Device device) const override;
 
-  // Of `targets(kernel)` the one made for exactly this architecture ('a', then 'f', then portable), else the latest that runs on it.
+  // Of the targets that run on the device the one closest to it: the latest, and of those 'a' before 'f' before portable. Where none
+  // does, one that does not run there.
   Target target_for(const Kernel& kernel, const DeviceInfo& device) const override;
   std::size_t workspace_bytes(const Kernel& kernel, const GemmArguments& arguments) const final;
   Artifact compile(const Kernel& kernel, Target target) const final;
