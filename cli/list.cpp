@@ -39,7 +39,8 @@ ExitCode list_all(const Options& options, Output& output) {
 
 // A field per line.
 void print_metadata(const Metadata& metadata, Output& output) {
-  for (const auto& [field, value] : to_record(metadata).items()) {
+  const Record record = to_record(metadata);  // outlives the loop: items() only refers to it
+  for (const auto& [field, value] : record.items()) {
     output.write_line(fmt::format("{:<22} {}", field, value.is_string() ? value.get<std::string>() : value.dump()));
   }
 }
