@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation shows must be what is compiled and what is there: code blocks are parts of examples, links lead somewhere,
+every environment variable is in its table, and every room has its page."""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+VARIABLE = re.compile(r'"(GEMMERY_[A-Z_]+)"')
+# Between a test and itself.
+PRIVATE = {"GEMMERY_TEST_VARIABLE", "GEMMERY_TEST_TELL"}
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+class Pages(unittest.TestCase):
+    def test_cpp_snippets_are_parts_of_examples(self):
+        examples = [text_of(path) for path in (ROOT / "examples").glob("*.cpp")]
+        count = 0
+        for page in PAGES:
+            for snippet in re.findall(r"^```cpp\n(.*?)^```", text_of(page), re.MULTILINE | re.DOTALL):
+                count += 1
+                self.assertTrue(any(snippet in example for example in examples), f"{page.relative_to(ROOT)}:\n{snippet}")
+        self.assertGreater(count, 0)
+
+    def test_links_lead_to_files(self):
+        for page in PAGES:
+            for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text_of(page)):
+                if "://" not in link:
+                    self.assertTrue((page.parent / link).exists(), f"{page.relative_to(ROOT)}: {link}")
+
+    def test_every_room_has_a_page(self):
+        rooms = re.findall(r"^([a-z]+)[a-z/]*:", text_of(ROOT / "layers.txt"), re.MULTILINE)
+        for room in set(rooms) - {"examples", "bench", "tests"}:
+            self.assertTrue((ROOT / "docs" / "rooms" / f"{room}.md").is_file(), room)
+
+    def test_the_table_of_environment_variables_is_that_of_the_tree(self):
+        table = set(re.findall(r"^\| `(GEMMERY_[A-Z_]+)`", text_of(ROOT / "docs" / "environment.md"), re.MULTILINE))
+        sources = [path for folder in ("src", "cli", "tests", "tools") for path in (ROOT / folder).rglob("*") if path.suffix in {".cpp", ".hpp", ".py"}]
+        read = {name for path in sources for name in VARIABLE.findall(text_of(path))} - PRIVATE
+        self.assertEqual(read, table)
+
+    def test_decisions_are_numbered_without_gaps(self):
+        numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+        self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+
+if __name__ == "__main__":
+    unittest.main()
