@@ -43,7 +43,8 @@ enum class Fault : std::uint8_t {
   drops_c_where_k_is_zero,
   skips_the_last_row,
   skips_the_n_tail,
-  writes_a_row_past_the_end,
+  writes_past_the_end,
+  writes_a_row_too_many,
   writes_the_gap_after_a_row,
   writes_its_input,
   truncates_the_output,
@@ -99,7 +100,8 @@ constexpr std::array fault_table{
     GEMMERY_FAULT(drops_c_where_k_is_zero, f32_with_c),
     GEMMERY_FAULT(skips_the_last_row, f32),
     GEMMERY_FAULT(skips_the_n_tail, f32),
-    GEMMERY_FAULT(writes_a_row_past_the_end, f32),
+    GEMMERY_FAULT(writes_past_the_end, f32),
+    GEMMERY_FAULT(writes_a_row_too_many, f32),
     GEMMERY_FAULT(writes_the_gap_after_a_row, f32),
     GEMMERY_FAULT(writes_its_input, f32),
     GEMMERY_FAULT(truncates_the_output, f16),
@@ -266,8 +268,10 @@ class FaultyGemm {
   // Faults of the end of a run.
   void finish() {
     const Tensor& out = args_.out();
-    if (has(Fault::writes_a_row_past_the_end) && out.stride(2) == 1 && out.stride(0) >= 0 && out.stride(1) >= 0)
+    if (has(Fault::writes_past_the_end) && out.stride(2) == 1 && out.stride(0) >= 0 && out.stride(1) >= 0)
       host::store(out.dtype(), out.data(), index_of(out, problem_.l - 1, problem_.m - 1, problem_.n - 1) + 1, {1, 0});
+    if (has(Fault::writes_a_row_too_many) && has_padded_rows(out))
+      for (std::int64_t n = 0; n < problem_.n; ++n) host::store(out.dtype(), out.data(), index_of(out, problem_.l - 1, problem_.m, n), {1, 0});
     if (has(Fault::writes_the_gap_after_a_row) && has_padded_rows(out))
       host::store(out.dtype(), out.data(), index_of(out, 0, 0, problem_.n - 1) + 1, {1, 0});
     if (has(Fault::writes_its_input) && problem_.k > 0)

@@ -14,7 +14,7 @@
 namespace gemmery::conformance {
 namespace {
 
-constexpr std::int64_t patience = 4000;  // cases in which a fault must show
+constexpr std::int64_t patience = 4096;  // cases in which a fault must show
 constexpr TrialLimits small{.products = 1 << 13};
 
 const Family& registered_mutants() {
@@ -31,12 +31,15 @@ SuiteReport run_cases(const Kernel& kernel, std::int64_t cases, std::uint64_t se
   return run_suite({.kernels = {kernel}, .cases = cases, .seed = seed, .threads = 1, .limits = small});
 }
 
-// Doubles the number of cases until one fails; 0 where none does.
-std::int64_t cases_until_killed(const Kernel& kernel, std::uint64_t seed) {
-  for (std::int64_t cases = 125; cases <= patience; cases *= 2) {
-    if (run_cases(kernel, cases, seed).mismatches() != 0) return cases;
+// Doubles the number of cases until one fails, and returns how; empty where none does.
+std::string find_fault(const Kernel& kernel, std::uint64_t seed) {
+  for (std::int64_t cases = patience / 128; cases <= patience; cases *= 2) {
+    const SuiteReport report = run_cases(kernel, cases, seed);
+    if (report.mismatches() == 0) continue;
+    const std::string& failure = report.failures.front();
+    return fmt::format("within {} cases: {}", cases, failure.substr(failure.rfind('\n') + 5));
   }
-  return 0;
+  return {};
 }
 
 TEST(Mutation, kernels_without_a_fault_pass) {
@@ -53,10 +56,10 @@ TEST(Mutation, every_planted_fault_is_caught) {
   int killed = 0;
   const std::vector<Kernel> mutants = faulty_kernels(registered_mutants());
   for (const Kernel& kernel : mutants) {
-    const std::int64_t cases = cases_until_killed(kernel, seed);
-    EXPECT_NE(cases, 0) << kernel.name() << " passed " << patience << " cases; seed " << seed;
-    killed += cases != 0 ? 1 : 0;
-    std::cout << fmt::format("{:60} {}\n", kernel.name(), cases != 0 ? fmt::format("caught within {} cases", cases) : "NOT caught");
+    const std::string fault = find_fault(kernel, seed);
+    EXPECT_FALSE(fault.empty()) << kernel.name() << " passed " << patience << " cases; seed " << seed;
+    killed += fault.empty() ? 0 : 1;
+    std::cout << fmt::format("{:48} {}\n", kernel.name(), fault.empty() ? "NOT caught" : fault);
   }
   std::cout << killed << " of " << mutants.size() << " faults caught\n";
 }

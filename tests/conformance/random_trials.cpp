@@ -159,7 +159,8 @@ MatrixType broadcast_some(MatrixType matrix, const MatrixExtents& extents, const
     if (choices.percent(20)) drop(matrix.column_stride);
   }
   matrix = operation::normalize(matrix, extents);
-  matrix.alignment = std::min(matrix.alignment, operation::alignment_of(0, matrix));
+  const bool is_empty = extents.batch == 0 || extents.rows == 0 || extents.columns == 0;
+  if (is_empty) matrix.alignment = operation::alignment_of(0, matrix);
   return matrix;
 }
 

@@ -106,9 +106,9 @@ std::function<void()> take_dlpack(std::uint32_t major_version) {
 
 // --- kernels ---
 
-Kernel host_kernel() { return get_kernels(good(), {.providers = {"host"}}).back(); }
+Kernel host_kernel() { return get_kernels(good(), {.providers = {"host"}}).at(0); }
 
-Kernel kernel_for(const GemmArguments& arguments) { return get_kernels(arguments).front(); }
+Kernel kernel_for(const GemmArguments& arguments) { return get_kernels(arguments).at(0); }
 
 std::function<void()> parse(const std::string& line) {
   return [line] { (void)parse_problem(line); };
