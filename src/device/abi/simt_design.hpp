@@ -10,7 +10,8 @@ namespace gemmery::abi {
 /// Which neighbours of a matrix are known to be adjacent in memory when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
 
-/// Vector bytes are the widest access that base and strides allow: one element, or 2, 4, 8, 16 along the contiguous index.
+/// Vector bytes are the widest access that base and strides allow: one element, or 2, 4, 8, 16 along the contiguous index;
+/// those of c and out also divide the extent of that index, in elements.
 struct SimtDesign {
     DType a;
     DType b;

@@ -49,18 +49,32 @@ struct OperandPlan {
     /// Units of all extents and one group of k lanes.
     GEMMERY_HOST_DEVICE constexpr int period() const { return k_lanes() * (extent / unit_extent()); }
 
-    GEMMERY_HOST_DEVICE constexpr int first_extent(int thread) const { return thread % period() / k_lanes() * unit_extent(); }
-    GEMMERY_HOST_DEVICE constexpr int first_k(int thread) const { return (thread / period() * k_lanes() + thread % k_lanes()) * unit_k(); }
-    GEMMERY_HOST_DEVICE constexpr int pass_extent(int pass) const {
-        return period() <= threads ? 0 : pass % (period() / threads) * (threads / k_lanes()) * unit_extent();
-    }
-    GEMMERY_HOST_DEVICE constexpr int pass_k(int pass) const {
-        const int groups = period() <= threads ? pass * (threads / period()) : pass / (period() / threads);
-        return groups * k_lanes() * unit_k();
-    }
-
 private:
     GEMMERY_HOST_DEVICE constexpr int limited_k_vector() const { return vector_elements < k_elements ? vector_elements : k_elements; }
+};
+
+/// The plan's arithmetic, done once by the front end: left to the optimiser it is most of a kernel's compile time.
+template <OperandPlan plan>
+struct OperandUnits {
+    static constexpr int element_bytes = abi::bytes_of(plan.dtype);
+    static constexpr bool is_async = plan.is_async();
+    static constexpr int extent = plan.unit_extent();  // of a unit
+    static constexpr int k = plan.unit_k();            // of a unit
+    static constexpr int loads = plan.loads_per_unit();
+    static constexpr int load_elements = plan.load_elements();
+    static constexpr int count = plan.units();
+    static constexpr int passes = plan.passes();
+    static constexpr int k_lanes = plan.k_lanes();
+    static constexpr int period = plan.period();
+    static constexpr int passes_per_period = period <= plan.threads ? 1 : period / plan.threads;
+    static constexpr int pass_extent_step = period <= plan.threads ? 0 : plan.threads / k_lanes * extent;
+    static constexpr int pass_k_step = (period <= plan.threads ? plan.threads / period : 1) * k_lanes * k;
+
+    // Where in the tile a thread's first unit begins, and how far from there its unit of a later pass is.
+    __device__ static int first_extent(int thread) { return thread % period / k_lanes * extent; }
+    __device__ static int first_k(int thread) { return (thread / period * k_lanes + thread % k_lanes) * k; }
+    __device__ static constexpr int pass_extent(int pass) { return pass % passes_per_period * pass_extent_step; }
+    __device__ static constexpr int pass_k(int pass) { return pass / passes_per_period * pass_k_step; }
 };
 
 }  // namespace gemmery::device

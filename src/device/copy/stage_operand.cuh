@@ -25,11 +25,13 @@ struct OperandPanel {
 
 template <OperandPlan plan, class Word>
 class OperandStager {
+    using Units = OperandUnits<plan>;
+
 public:
     __device__ OperandStager(const OperandPanel& panel, Word* tile, unsigned tile_words, int thread)
-        : extent_(plan.first_extent(thread)),
-          k_(plan.first_k(thread)),
-          is_busy_(thread < plan.units()),
+        : extent_(Units::first_extent(thread)),
+          k_(Units::first_k(thread)),
+          is_busy_(thread < Units::count),
           extent_left_(static_cast<int>(min(panel.extent_left, 0x7fffffffU))),
           extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
           k_stride_(plan.is_along_k ? 1 : panel.k_stride),
@@ -51,41 +53,41 @@ public:
 
     /// Stores what fetch left in registers; nothing when cp.async does it.
     __device__ void store(unsigned slot) const {
-        if constexpr (!plan.is_async()) {
+        if constexpr (!Units::is_async) {
             if (!is_busy_) return;
 #pragma unroll
-            for (int pass = 0; pass < plan.passes(); ++pass) store_unit(slot_target(slot, pass), fetched_[pass]);
+            for (int pass = 0; pass < Units::passes; ++pass) store_unit(slot_target(slot, pass), fetched_[pass]);
         }
     }
 
 private:
-    static constexpr int element_bytes = abi::bytes_of(plan.dtype);
-    static constexpr int load_bytes = plan.load_elements() * element_bytes;
+    static constexpr int element_bytes = Units::element_bytes;
+    static constexpr int load_bytes = Units::load_elements * element_bytes;
     static constexpr bool is_k_vector = !plan.is_along_extent && plan.k_per_word == 1;
     struct Unit {
-        ptx::Registers<load_bytes> loads[plan.loads_per_unit()];
+        ptx::Registers<load_bytes> loads[Units::loads];
     };
 
     __device__ const char* pass_source(int pass) const {
-        return source_ + element_bytes * (plan.pass_extent(pass) * extent_stride_ + plan.pass_k(pass) * k_stride_);
+        return source_ + element_bytes * (Units::pass_extent(pass) * extent_stride_ + Units::pass_k(pass) * k_stride_);
     }
 
     __device__ Word* slot_target(unsigned slot, int pass) const {
-        return target_ + slot * tile_words_ + plan.pass_k(pass) / plan.k_per_word * plan.pitch + plan.pass_extent(pass);
+        return target_ + slot * tile_words_ + Units::pass_k(pass) / plan.k_per_word * plan.pitch + Units::pass_extent(pass);
     }
 
     __device__ void fetch_whole(unsigned slot) {
         if (!is_busy_) return;
 #pragma unroll
-        for (int pass = 0; pass < plan.passes(); ++pass) {
-            if constexpr (plan.is_async()) {
-                constexpr int bytes = plan.unit_extent() * plan.word_bytes;
+        for (int pass = 0; pass < Units::passes; ++pass) {
+            if constexpr (Units::is_async) {
+                constexpr int bytes = Units::extent * plan.word_bytes;
                 const unsigned target = ptx::cvta_shared(slot_target(slot, pass));
                 if constexpr (bytes == 16) ptx::cp_async_cg(target, pass_source(pass));
                 else ptx::cp_async_ca<bytes>(target, pass_source(pass));
             } else {
 #pragma unroll
-                for (int load = 0; load < plan.loads_per_unit(); ++load) {
+                for (int load = 0; load < Units::loads; ++load) {
                     fetched_[pass].loads[load] =
                         ptx::ld_global_nc<load_bytes>(pass_source(pass) + element_bytes * load * k_stride_);
                 }
@@ -95,33 +97,42 @@ private:
 
     __device__ void fetch_edge(unsigned slot, int k_left) {
         if (!is_busy_) return;
-#pragma unroll
-        for (int pass = 0; pass < plan.passes(); ++pass) {
-            const int valid_extent = clamp(extent_left_ - extent_ - plan.pass_extent(pass), 0, plan.unit_extent());
-            const int valid_k = clamp(k_left - k_ - plan.pass_k(pass), 0, plan.unit_k());
-            if constexpr (plan.is_async()) {
-                constexpr int bytes = plan.unit_extent() * plan.word_bytes;
-                const int valid_bytes = valid_extent * valid_k * element_bytes;
+        if constexpr (Units::is_async) {
+            constexpr int bytes = Units::extent * plan.word_bytes;
+#pragma unroll 1
+            for (int pass = 0; pass < Units::passes; ++pass) {
+                const int valid_bytes = valid_extent(pass) * valid_k(pass, k_left) * element_bytes;
                 const unsigned target = ptx::cvta_shared(slot_target(slot, pass));
                 if constexpr (bytes == 16) ptx::cp_async_cg(target, pass_source(pass), valid_bytes);
                 else ptx::cp_async_ca<bytes>(target, pass_source(pass), valid_bytes);
-            } else {
+            }
+        } else {
 #pragma unroll
-                for (int load = 0; load < plan.loads_per_unit(); ++load) {
-                    const int adjacent = is_k_vector ? (valid_extent > 0 ? valid_k : 0) : (load < valid_k ? valid_extent : 0);
+            for (int pass = 0; pass < Units::passes; ++pass) {
+                const int extents = valid_extent(pass);
+                const int ks = valid_k(pass, k_left);
+#pragma unroll
+                for (int load = 0; load < Units::loads; ++load) {
+                    const int adjacent = is_k_vector ? (extents > 0 ? ks : 0) : (load < ks ? extents : 0);
                     fetched_[pass].loads[load] = load_adjacent(pass_source(pass) + element_bytes * load * k_stride_, adjacent);
                 }
             }
         }
     }
 
+    __device__ int valid_extent(int pass) const {
+        return clamp(extent_left_ - extent_ - Units::pass_extent(pass), 0, Units::extent);
+    }
+
+    __device__ int valid_k(int pass, int k_left) const { return clamp(k_left - k_ - Units::pass_k(pass), 0, Units::k); }
+
     /// The first `valid` elements at an address, zeros for the rest.
     __device__ static ptx::Registers<load_bytes> load_adjacent(const char* source, int valid) {
-        if (valid == plan.load_elements()) return ptx::ld_global_nc<load_bytes>(source);
+        if (valid == Units::load_elements) return ptx::ld_global_nc<load_bytes>(source);
         ptx::Registers<load_bytes> value{};
-        if constexpr (plan.load_elements() > 1) {
+        if constexpr (Units::load_elements > 1) {
 #pragma unroll
-            for (int position = 0; position < plan.load_elements() - 1; ++position) {
+            for (int position = 0; position < Units::load_elements - 1; ++position) {
                 if (position < valid) {
                     constexpr int per_word = 4 / element_bytes;
                     const unsigned bits = ptx::ld_global_nc<element_bytes>(source + position * element_bytes).words[0];
@@ -133,7 +144,7 @@ private:
     }
 
     __device__ static void store_unit(Word* target, const Unit& unit) {
-        Word words[plan.k_per_word > 1 ? plan.unit_extent() : plan.load_elements()];
+        Word words[plan.k_per_word > 1 ? Units::extent : Units::load_elements];
 #pragma unroll
         for (int position = 0; position < static_cast<int>(sizeof(words) / sizeof(Word)); ++position) {
             words[position] = word_of(unit, position);
@@ -178,7 +189,7 @@ private:
     const char* source_;
     Word* target_;
     unsigned tile_words_;
-    Unit fetched_[plan.is_async() ? 1 : plan.passes()];
+    Unit fetched_[Units::is_async ? 1 : Units::passes];
 };
 
 }  // namespace gemmery::device

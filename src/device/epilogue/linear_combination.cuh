@@ -35,75 +35,63 @@ struct PieceLimit {
     int columns;
 };
 
-/// Calls visit(row, column, count) for runs of adjacent elements that cover the piece: full vectors where they fit, else one by one.
-template <int rows, int columns, bool is_along_row, int vector, class Visit>
-__device__ inline void for_each_run(const PieceLimit& limit, Visit&& visit) {
-    constexpr int length = is_along_row ? columns : rows;
-    constexpr int run = vector < length ? vector : length;
+/// How a piece is cut into runs of adjacent elements, each one access. The matrix holds a run wholly or not at all: abi::SimtDesign asks
+/// for vectors only where they divide the extent.
+template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns>
+struct Runs {
+    static constexpr bool is_along_row = contiguity != abi::Contiguity::column_major;
+    static constexpr int length = is_along_row ? columns : rows;
+    static constexpr int vector = vector_bytes / abi::bytes_of(dtype);
+    static constexpr int run = vector < length ? vector : length;
+    static constexpr int run_rows = is_along_row ? 1 : run;
+    static constexpr int run_columns = is_along_row ? run : 1;
+    static constexpr int per_row = columns / run_columns;
+    static constexpr int count = rows / run_rows * per_row;
+
+    GEMMERY_HOST_DEVICE static constexpr int row(int index, int position) {
+        return index / per_row * run_rows + (is_along_row ? 0 : position);
+    }
+    GEMMERY_HOST_DEVICE static constexpr int column(int index, int position) {
+        return index % per_row * run_columns + (is_along_row ? position : 0);
+    }
+    __device__ static bool is_within(const PieceLimit& limit, int index) {
+        return row(index, 0) < limit.rows && column(index, 0) < limit.columns;
+    }
+};
+
+/// values += scale * piece, within the limit.
+template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns, class Compute>
+__device__ inline void add_scaled(Compute (&values)[rows][columns], Compute scale, const MatrixPiece<dtype, contiguity>& piece,
+                                  const PieceLimit& limit) {
+    using R = Runs<dtype, contiguity, vector_bytes, rows, columns>;
 #pragma unroll
-    for (int row = 0; row < rows; row += is_along_row ? 1 : run) {
+    for (int index = 0; index < R::count; ++index) {
+        if (R::is_within(limit, index)) {
+            const auto loaded = ptx::ld_global<R::run * abi::bytes_of(dtype)>(piece.at(R::row(index, 0), R::column(index, 0)));
 #pragma unroll
-        for (int column = 0; column < columns; column += is_along_row ? run : 1) {
-            const bool is_whole = row + (is_along_row ? 1 : run) <= limit.rows && column + (is_along_row ? run : 1) <= limit.columns;
-            visit.template operator()<run>(row, column, is_whole);
+            for (int position = 0; position < R::run; ++position) {
+                values[R::row(index, position)][R::column(index, position)] += scale * decode<dtype, Compute>(loaded, position);
+            }
         }
     }
 }
 
-template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns, class Compute>
-__device__ inline void add_scaled(Compute (&values)[rows][columns], Compute scale, const MatrixPiece<dtype, contiguity>& piece,
-                                  const PieceLimit& limit) {
-    constexpr bool is_along_row = contiguity != abi::Contiguity::column_major;
-    constexpr int vector = vector_bytes / abi::bytes_of(dtype);
-    for_each_run<rows, columns, is_along_row, vector>(limit, [&]<int run>(int row, int column, bool is_whole) {
-        if (is_whole) {
-            const auto loaded = ptx::ld_global<run * abi::bytes_of(dtype)>(piece.at(row, column));
-#pragma unroll
-            for (int position = 0; position < run; ++position) {
-                Compute& value = values[row + (is_along_row ? 0 : position)][column + (is_along_row ? position : 0)];
-                value += scale * decode<dtype, Compute>(loaded, position);
-            }
-        } else if constexpr (run > 1) {
-#pragma unroll
-            for (int position = 0; position < run; ++position) {
-                const int at_row = row + (is_along_row ? 0 : position);
-                const int at_column = column + (is_along_row ? position : 0);
-                if (at_row < limit.rows && at_column < limit.columns) {
-                    const auto loaded = ptx::ld_global<abi::bytes_of(dtype)>(piece.at(at_row, at_column));
-                    values[at_row][at_column] += scale * decode<dtype, Compute>(loaded, 0);
-                }
-            }
-        }
-    });
-}
-
+/// Rounds values to the piece's type and stores them, within the limit.
 template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns, class Compute>
 __device__ inline void store_piece(const Compute (&values)[rows][columns], const MatrixPiece<dtype, contiguity>& piece,
                                    const PieceLimit& limit) {
-    constexpr bool is_along_row = contiguity != abi::Contiguity::column_major;
-    constexpr int vector = vector_bytes / abi::bytes_of(dtype);
-    for_each_run<rows, columns, is_along_row, vector>(limit, [&]<int run>(int row, int column, bool is_whole) {
-        if (is_whole) {
-            ptx::Registers<run * abi::bytes_of(dtype)> stored{};
+    using R = Runs<dtype, contiguity, vector_bytes, rows, columns>;
 #pragma unroll
-            for (int position = 0; position < run; ++position) {
-                place<dtype>(stored, position,
-                             values[row + (is_along_row ? 0 : position)][column + (is_along_row ? position : 0)]);
-            }
-            ptx::st_global(piece.at(row, column), stored);
-        } else if constexpr (run > 1) {
+    for (int index = 0; index < R::count; ++index) {
+        if (R::is_within(limit, index)) {
+            ptx::Registers<R::run * abi::bytes_of(dtype)> stored{};
 #pragma unroll
-            for (int position = 0; position < run; ++position) {
-                const int at_row = row + (is_along_row ? 0 : position);
-                const int at_column = column + (is_along_row ? position : 0);
-                if (at_row < limit.rows && at_column < limit.columns) {
-                    ptx::Registers<abi::bytes_of(dtype)> stored{};
-                    place<dtype>(stored, 0, values[at_row][at_column]);
-                    ptx::st_global(piece.at(at_row, at_column), stored);
-                }
+            for (int position = 0; position < R::run; ++position) {
+                place<dtype>(stored, position, values[R::row(index, position)][R::column(index, position)]);
             }
+            ptx::st_global(piece.at(R::row(index, 0), R::column(index, 0)), stored);
         }
-    });
+    }
 }
 
 }  // namespace gemmery::device

@@ -66,7 +66,7 @@ public:
         : params_(params), shared_(*reinterpret_cast<Shared*>(shared)), place_(place_of_thread<design>(thread())) {}
 
     __device__ void compute_tile(const TilePosition& tile) {
-        accumulators_.clear();
+        for_each_sum([](int, Number& sum) { sum = Number{0}; });
         accumulate(tile);
         if constexpr (design.k_slices > 1) reduce_slices();
         if (place_.slice == 0) finish(tile);
@@ -76,9 +76,12 @@ private:
     using Shared = SimtShared<design>;
     using Word = typename Shared::Word;
     using Arithmetic = ArithmeticOf<design.accumulator>;
-    using FragmentA = SimtFragment<Word, row_spread(design)>;
-    using FragmentB = SimtFragment<Word, column_spread(design)>;
+    using Number = typename Arithmetic::Accumulator;
     static constexpr int k_words_per_slice = Shared::k_words / design.k_slices;
+#ifndef KU
+#define KU 4
+#endif
+    static constexpr int k_pairs_unrolled = KU;
 
     __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 
@@ -139,21 +142,25 @@ private:
         if (blocks == 0) return;
 
         unsigned slot = 0;
-        FragmentA a[2];
-        FragmentB b[2];
+        Word a[2][design.thread_m];
+        Word b[2][design.thread_n];
         load_fragments(a[0], b[0], slot, 0);
 #pragma unroll 1
         for (unsigned block = 0; block < blocks; ++block) {
             fetch();
-#pragma unroll
-            for (int k = 0; k < k_words_per_slice; ++k) {
-                if (k == k_words_per_slice - 1) {
+#pragma unroll k_pairs_unrolled
+            for (int k = 0; k < k_words_per_slice; k += 2) {
+                load_fragments(a[1], b[1], slot, k + 1);
+                multiply<design>(sums_, a[0], b[0]);
+                int next_k = k + 2;
+                if (next_k == k_words_per_slice) {
                     store();
                     wait_for_block();
                     slot = next_slot(slot);
+                    next_k = 0;
                 }
-                load_fragments(a[(k + 1) % 2], b[(k + 1) % 2], slot, (k + 1) % k_words_per_slice);
-                multiply(accumulators_, a[k % 2], b[k % 2]);
+                load_fragments(a[0], b[0], slot, next_k);
+                multiply<design>(sums_, a[1], b[1]);
             }
         }
         ptx::cp_async_wait_group<0>();
@@ -168,15 +175,14 @@ private:
         __syncthreads();
     }
 
-    __device__ void load_fragments(FragmentA& a, FragmentB& b, unsigned slot, int k) const {
+    __device__ void load_fragments(Word (&a)[design.thread_m], Word (&b)[design.thread_n], unsigned slot, int k) const {
         const int k_word = place_.slice * k_words_per_slice + k;
-        a.load(&shared_.slots[slot].a[k_word][place_.row]);
-        b.load(&shared_.slots[slot].b[k_word][place_.column]);
+        load_fragment<row_spread(design)>(a, &shared_.slots[slot].a[k_word][place_.row]);
+        load_fragment<column_spread(design)>(b, &shared_.slots[slot].b[k_word][place_.column]);
     }
 
     /// Adds the sums of slices 1, 2, … to those of slice 0, in this order.
     __device__ void reduce_slices() {
-        using Number = typename Arithmetic::Accumulator;
         constexpr int per_slice = abi::threads_per_slice(design);
         Number* sums = reinterpret_cast<Number*>(&shared_) + thread() % per_slice;
 #pragma unroll 1
@@ -194,7 +200,7 @@ private:
         for (int row = 0; row < design.thread_m; ++row) {
 #pragma unroll
             for (int column = 0; column < design.thread_n; ++column) {
-                visit(row * design.thread_n + column, accumulators_.values[row][column]);
+                visit(row * design.thread_n + column, sums_[row][column]);
             }
         }
     }
@@ -227,7 +233,7 @@ private:
 #pragma unroll
             for (int piece_column = 0; piece_column < columns.chunk; ++piece_column) {
                 values[piece_row][piece_column] =
-                    alpha * static_cast<Compute>(accumulators_.values[row_chunk * rows.chunk + piece_row]
+                    alpha * static_cast<Compute>(sums_[row_chunk * rows.chunk + piece_row]
                                                                      [column_chunk * columns.chunk + piece_column]);
             }
         }
@@ -244,7 +250,7 @@ private:
     const abi::SimtParams& params_;
     Shared& shared_;
     const SimtPlace place_;
-    SimtAccumulators<design> accumulators_;
+    Number sums_[design.thread_m][design.thread_n];
 };
 
 /// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes per block, any number of blocks.

@@ -65,36 +65,21 @@ __device__ inline SimtPlace place_of_thread(int thread) {
             .slice = thread / abi::threads_per_slice(design)};
 }
 
-/// The words of one operand that a thread multiplies at one k.
-template <class Word, Spread spread>
-struct SimtFragment {
+/// Reads the words of one operand that a thread multiplies at one k.
+template <Spread spread, class Word>
+__device__ __forceinline__ void load_fragment(Word (&words)[spread.count()], const Word* first) {
     struct alignas(sizeof(Word) * spread.chunk) Chunk {
         Word words[spread.chunk];
     };
-    Chunk chunks[spread.chunks];
-
-    __device__ void load(const Word* first) {
 #pragma unroll
-        for (int chunk = 0; chunk < spread.chunks; ++chunk) {
-            chunks[chunk] = *reinterpret_cast<const Chunk*>(first + chunk * spread.step);
+    for (int chunk = 0; chunk < spread.chunks; ++chunk) {
+        const Chunk loaded = *reinterpret_cast<const Chunk*>(first + chunk * spread.step);
+#pragma unroll
+        for (int position = 0; position < spread.chunk; ++position) {
+            words[chunk * spread.chunk + position] = loaded.words[position];
         }
     }
-    __device__ Word operator[](int element) const { return chunks[element / spread.chunk].words[element % spread.chunk]; }
-};
-
-template <abi::SimtDesign design>
-struct SimtAccumulators {
-    using Number = typename ArithmeticOf<design.accumulator>::Accumulator;
-    Number values[design.thread_m][design.thread_n];
-
-    __device__ void clear() {
-#pragma unroll
-        for (int row = 0; row < design.thread_m; ++row) {
-#pragma unroll
-            for (int column = 0; column < design.thread_n; ++column) values[row][column] = Number{0};
-        }
-    }
-};
+}
 
 template <abi::SimtDesign design>
 __device__ inline float multiply_add(float a, float b, float sum) {
@@ -109,16 +94,15 @@ __device__ inline int multiply_add(unsigned a, unsigned b, int sum) {
     return ptx::dp4a<design.a == DType::int8, design.b == DType::int8>(a, b, sum);
 }
 
-/// accumulators += a (column) * b (row).
-template <abi::SimtDesign design, class FragmentA, class FragmentB>
-__device__ inline void multiply(SimtAccumulators<design>& accumulators, const FragmentA& a, const FragmentB& b) {
+/// sums += a (column) * b (row).
+template <abi::SimtDesign design, class Word, class Number>
+__device__ __forceinline__ void multiply(Number (&sums)[design.thread_m][design.thread_n], const Word (&a)[design.thread_m],
+                                         const Word (&b)[design.thread_n]) {
 #pragma unroll
     for (int row = 0; row < design.thread_m; ++row) {
 #pragma unroll
-        for (int turn = 0; turn < design.thread_n; ++turn) {
-            // Back and forth, so that consecutive instructions share an operand in the register reuse cache.
-            const int column = row % 2 == 0 ? turn : design.thread_n - 1 - turn;
-            accumulators.values[row][column] = multiply_add<design>(a[row], b[column], accumulators.values[row][column]);
+        for (int column = 0; column < design.thread_n; ++column) {
+            sums[row][column] = multiply_add<design>(a[row], b[column], sums[row][column]);
         }
     }
 }
