@@ -65,6 +65,7 @@ void DevicePreparedLaunch::reserve_workspace(std::size_t bytes) {
   workspace_ = Buffer(bytes, stream);
   last_use_.emplace(arguments_.device(), driver::Event::Kind::ordering);
   // Any stream may launch from now on, without waiting for the one that the memory was taken on.
+  const driver::ScopedRelaxedCapture relaxed(loaded_.device->api());
   synchronize(stream);
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of tensor maps, each refused by its name before the driver is asked.
+#include "driver/tensor_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/driver/fake_driver.hpp"
+#include "tests/driver/thrown_error.hpp"
+
+namespace gemmery::tests {
+namespace {
+
+alignas(128) char memory[256];
+
+driver::TiledTensorMap good_view() {
+  return {.address = memory,
+          .dtype = DType::bfloat16,
+          .rank = 2,
+          .extents = {4096, 8192},
+          .byte_strides = {8192},
+          .box = {64, 128},
+          .swizzle = driver::cuda::TensorMapSwizzle::bytes128};
+}
+
+TEST(TensorMap, a_view_that_keeps_the_rules_is_encoded) {
+  EXPECT_NO_THROW(driver::encode(install_fake_driver().api(), good_view()));
+}
+
+TEST(TensorMap, each_broken_rule_is_named) {
+  using View = driver::TiledTensorMap;
+  struct Row {
+    const char* field;
+    std::function<void(View&)> spoil;
+  };
+  const Row rows[] = {
+      {"rank", [](View& view) { view.rank = 0; }},
+      {"rank", [](View& view) { view.rank = 6; }},
+      {"address", [](View& view) { view.address = nullptr; }},
+      {"address", [](View& view) { view.address = memory + 8; }},
+      {"extent 1", [](View& view) { view.extents[1] = 0; }},
+      {"extent 0", [](View& view) { view.extents[0] = (std::uint64_t{1} << 32) + 1; }},
+      {"byte stride 1", [](View& view) { view.byte_strides[0] = 8; }},
+      {"byte stride 1", [](View& view) { view.byte_strides[0] = std::uint64_t{1} << 40; }},
+      {"box 1", [](View& view) { view.box[1] = 257; }},
+      {"box 1", [](View& view) { view.box[1] = 0; }},
+      {"box 0 in bytes", [](View& view) { view.box[0] = 7; }},
+      {"box 0 in bytes", [](View& view) { view.box[0] = 128; }},
+      {"element stride 0", [](View& view) { view.element_strides[0] = 9; }},
+  };
+  for (const Row& row : rows) {
+    View view = good_view();
+    row.spoil(view);
+    const Error error = thrown_error([&] { driver::encode(install_fake_driver().api(), view); });
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    EXPECT_EQ(error.operand(), std::string("tensor map: ") + row.field) << error.what();
+    EXPECT_FALSE(error.expected().empty());
+    EXPECT_FALSE(error.got().empty());
+  }
+}
+
+TEST(TensorMap, a_type_that_the_hardware_does_not_know_is_unsupported) {
+  driver::TiledTensorMap view = good_view();
+  view.dtype = DType::float4_e2m1fn;
+  EXPECT_EQ(thrown_error([&] { driver::encode(install_fake_driver().api(), view); }).kind(), ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace gemmery::tests
