@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "cli/output.hpp"
 
@@ -39,7 +40,9 @@ void tell_error(const Error& error) {
                            .got = error.got(),
                            .hint = error.hint()});
   tell("gemmery: " + in_one_line(without_log.what()));
-  tell(error.cause());
+  std::string_view log = error.cause();
+  log.remove_prefix(std::min(log.find_first_not_of('\n'), log.size()));
+  tell(log);
 }
 
 }  // namespace gemmery::cli

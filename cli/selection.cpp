@@ -39,7 +39,7 @@ Error none_fits(const Options& options, const GemmProblem& problem, const Chosen
                 .expected = is_narrowed ? "a kernel of that provider and target" : "a kernel that fits",
                 .got = "none on " + device.label,
                 .hint = "the reasons follow",
-                .cause = "\n" + reasons_text(explain(problem, device.info))});
+                .cause = "\n" + reasons_text(explain(problem, device.info))});  // a list: told below the line
 }
 
 }  // namespace

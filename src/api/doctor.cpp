@@ -20,6 +20,12 @@
 namespace gemmery {
 namespace {
 
+// The words of a refusal that is listed as one: "unavailable: libdnnl.so not found, looked in ..."
+std::string without_kind(const std::string& reason) {
+  constexpr std::string_view kind = "unavailable: ";
+  return reason.starts_with(kind) ? reason.substr(kind.size()) : reason;
+}
+
 // "13.0" from 13000
 std::string driver_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -28,7 +34,7 @@ LibraryFinding driver_finding() {
   const driver::DriverFinding found = driver::find_driver(DeviceType::cuda);
   finding.found = found.driver != nullptr;
   if (!finding.found) {
-    finding.searched = found.reason;
+    finding.searched = without_kind(found.reason);
     return finding;
   }
   finding.path = found.driver->path();
@@ -52,8 +58,7 @@ LibraryFinding onednn_finding() {
   const Status status = host::onednn::availability();
   finding.found = status.is_success();
   if (!finding.found) {
-    constexpr std::string_view prefix = "unavailable: ";
-    finding.searched = status.error().starts_with(prefix) ? status.error().substr(prefix.size()) : status.error();
+    finding.searched = without_kind(status.error());
     return finding;
   }
   const std::string text = host::onednn::version_text();
