@@ -18,13 +18,15 @@ namespace gemmery::cli {
 namespace {
 
 struct BenchProblem {
-  std::string id;
+  std::string id;  // of its row in the file, else its place on the command line
   ProblemLine line;
 };
 
 std::vector<BenchProblem> read_problems(const Options& options) {
   std::vector<BenchProblem> problems;
-  for (const std::string& line : problem_lines(options.words)) problems.push_back({"", parse_problem(line)});
+  for (const std::string& line : problem_lines(options.words)) {
+    problems.push_back({std::to_string(problems.size() + 1), parse_problem(line)});
+  }
   if (!options.file.empty()) {
     for (const NamedProblem& row : read_problem_table(options.file, options.dtypes)) {
       problems.push_back({row.id, parse_problem(row.line)});

@@ -9,7 +9,7 @@
 namespace gemmery::cli {
 
 struct NamedProblem {
-  std::string id;    // of the file's row; empty for problems of the command line
+  std::string id;    // of the file's row
   std::string line;  // in the problem grammar
 };
 

@@ -60,6 +60,21 @@ class Help(unittest.TestCase):
         self.assertRegex(done.stdout, r"^gemmery \d+\.\d+\.\d+\n$")
 
 
+class Documentation(unittest.TestCase):
+    def test_problems_that_it_shows_are_read(self):
+        lines = [
+            line.strip()
+            for page in ("docs/problems.md", "docs/cli.md", "README.md")
+            for line in re.findall(r"^    (?:gemmery \w+ )?(gemm \d[^\n]*)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+        ]
+        self.assertGreater(len(lines), 4)
+        for line in lines:
+            problem = re.split(r"\s{2,}| --", line)[0]
+            with self.subTest(problem):
+                done = run("explain", "--device", "cpu", problem)
+                self.assertEqual(done.returncode, SERVED, done.stderr)
+
+
 class BadInput(unittest.TestCase):
     """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
 
