@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our kernels beside cuBLASLt's first choice, in interleaved pairs of timed batches in one process: JSON lines, then a table.
+//
+//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--kernel NAME | --class simt | --top N] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
+//
+// Without --kernel and --class, the first N (1) kernels that discovery returns are compared; with --class, all of that class. A ratio is
+// cuBLASLt's time over ours: above 1 we are faster.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <gemmery/gemmery.hpp>
+
+#include "cublaslt_peer.hpp"
+#include "device_clock.hpp"
+
+namespace gemmery::peers {
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
+constexpr std::size_t pattern_elements = std::size_t{4} << 20;
+constexpr int longest_batch = 1000;
+
+struct Options {
+  int device = 0;
+  int pairs = 7;
+  double sample_ms = 20;
+  std::string kernel;
+  std::string kernel_class;
+  int top = 1;
+  std::string json;
+  std::vector<std::string> problems;
+};
+
+Options read_options(int count, char** words) {
+  Options options;
+  for (int at = 1; at < count; ++at) {
+    const std::string word = words[at];
+    const auto value = [&] {
+      if (at + 1 >= count) throw std::runtime_error(word + " needs a value");
+      return std::string(words[++at]);
+    };
+    if (word == "--device") options.device = std::stoi(value());
+    else if (word == "--pairs") options.pairs = std::max(std::stoi(value()), 1);
+    else if (word == "--sample-ms") options.sample_ms = std::stod(value());
+    else if (word == "--kernel") options.kernel = value();
+    else if (word == "--class") options.kernel_class = value();
+    else if (word == "--top") options.top = std::stoi(value());
+    else if (word == "--json") options.json = value();
+    else if (word.starts_with("--")) throw std::runtime_error("unknown option " + word);
+    else options.problems.push_back(word);
+  }
+  if (options.problems.empty()) throw std::runtime_error("name at least one problem, such as 'gemm 4096x4096x4096 a=f32'");
+  return options;
+}
+
+// --- numbers ---
+
+// The 16-bit code nearest to `value`, by rounding half up in the bits that are dropped: good enough for data.
+std::uint16_t narrow(float value, DType dtype) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (dtype == DType::bfloat16) return static_cast<std::uint16_t>((bits + 0x8000u) >> 16);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+  const float magnitude = std::abs(value);
+  if (magnitude < 0x1p-14f) return sign;
+  std::memcpy(&bits, &magnitude, sizeof bits);
+  return static_cast<std::uint16_t>(sign | (((bits + 0x1000u) >> 13) - (112u << 10)));
+}
+
+double widen(const std::byte* data, DType dtype) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, data, sizeof value);
+    return value;
+  };
+  switch (dtype) {
+    case DType::float64: return as(double{});
+    case DType::float32: return static_cast<double>(as(float{}));
+    case DType::int32: return as(std::int32_t{});
+    case DType::int8: return as(std::int8_t{});
+    case DType::bfloat16: {
+      const std::uint32_t bits = static_cast<std::uint32_t>(as(std::uint16_t{})) << 16;
+      float value = 0;
+      std::memcpy(&value, &bits, sizeof value);
+      return static_cast<double>(value);
+    }
+    case DType::float16: {
+      const std::uint16_t code = as(std::uint16_t{});
+      const int exponent = (code >> 10) & 31;
+      const double mantissa = (code & 1023) / 1024.0;
+      const double size = exponent == 0 ? std::ldexp(mantissa, -14) : std::ldexp(1 + mantissa, exponent - 15);
+      return (code & 0x8000) != 0 ? -size : size;
+    }
+    default: return 0;
+  }
+}
+
+void append(std::vector<std::byte>& bytes, const void* value, std::size_t size) {
+  const auto* const first = static_cast<const std::byte*>(value);
+  bytes.insert(bytes.end(), first, first + size);
+}
+
+std::vector<std::byte> random_normal(DType dtype, std::mt19937_64& source) {
+  std::normal_distribution<float> normal;
+  std::vector<std::byte> bytes;
+  bytes.reserve(pattern_elements * byte_width(dtype));
+  for (std::size_t i = 0; i < pattern_elements; ++i) {
+    const float value = normal(source);
+    const double wide = static_cast<double>(value);
+    if (dtype == DType::float64) append(bytes, &wide, 8);
+    else if (dtype == DType::float32) append(bytes, &value, 4);
+    else if (bit_width(dtype) == 16) {
+      const std::uint16_t code = narrow(value, dtype);
+      append(bytes, &code, 2);
+    } else if (is_integer(dtype)) {
+      const auto code = static_cast<std::int8_t>(std::clamp(std::lround(32 * value), -127L, 127L));
+      append(bytes, &code, 1);
+    } else {
+      // fp8: sign, a spread of exponents around 1, random mantissa.
+      const std::uint64_t bits = source();
+      const int mantissa_bits = facts(dtype).mantissa_bits;
+      const int bias = (1 << (facts(dtype).exponent_bits - 1)) - 1;
+      const auto code = static_cast<std::uint8_t>(((bits & 1) << 7) | (static_cast<std::uint64_t>(bias - 2 + static_cast<int>((bits >> 8) % 4)) << mantissa_bits) |
+                                                  ((bits >> 16) & ((1u << mantissa_bits) - 1)));
+      append(bytes, &code, 1);
+    }
+  }
+  return bytes;
+}
+
+// --- operands ---
+
+struct Placement {
+  MatrixType type;
+  std::array<std::int64_t, 3> extents;
+  std::size_t origin = 0;
+  std::size_t bytes = 0;
+
+  Placement(const MatrixType& matrix, std::array<std::int64_t, 3> sizes) : type(matrix), extents(sizes) {
+    const std::array strides{type.batch_stride, type.row_stride, type.column_stride};
+    std::int64_t below = 0;
+    std::int64_t above = 0;
+    for (std::size_t d = 0; d < 3; ++d) {
+      const std::int64_t step = std::max<std::int64_t>(extents[d] - 1, 0) * strides[d];
+      (step < 0 ? below : above) += std::abs(step);
+    }
+    const std::size_t width = byte_width(type.dtype);
+    origin = (static_cast<std::size_t>(below) * width + 255) / 256 * 256 + (type.alignment < 16 ? type.alignment : 0);
+    bytes = origin + static_cast<std::size_t>(above + 1) * width;
+  }
+  Tensor view(const Buffer& buffer) const {
+    return Tensor(static_cast<const std::byte*>(buffer.data()) + origin, type.dtype, extents,
+                  std::array{type.batch_stride, type.row_stride, type.column_stride}, buffer.device());
+  }
+};
+
+// Operand sets that together exceed twice the cache.
+class Operands {
+ public:
+  Operands(const ProblemLine& line, std::int64_t l2_bytes, Stream stream, std::uint64_t seed)
+      : a_(line.problem.a, {line.problem.l, line.problem.m, line.problem.k}),
+        b_(line.problem.b, {line.problem.l, line.problem.k, line.problem.n}),
+        out_(line.problem.out, {line.problem.l, line.problem.m, line.problem.n}) {
+    std::mt19937_64 source(seed);
+    if (line.problem.c) c_.emplace(*line.problem.c, out_.extents);
+    const std::size_t bytes = a_.bytes + b_.bytes + out_.bytes + (c_ ? c_->bytes : 0);
+    const std::size_t sets = std::clamp<std::size_t>(2 * static_cast<std::size_t>(l2_bytes) / bytes + 1, 2, 256);
+    for (std::size_t set = 0; set < sets; ++set) {
+      const Tensor a = a_.view(fill(a_, stream, source));
+      const Tensor b = b_.view(fill(b_, stream, source));
+      std::optional<Tensor> c;
+      if (c_) c = c_->view(fill(*c_, stream, source));
+      const Tensor out = out_.view(buffers_.emplace_back(out_.bytes, stream));
+      arguments_.emplace_back(a, b, out, line.problem.accumulator,
+                              GemmOptions{.c = c, .alpha = line.alpha, .beta = line.beta, .math = line.problem.math});
+    }
+    synchronize(stream);
+  }
+
+  const std::vector<GemmArguments>& arguments() const { return arguments_; }
+
+  // The elements of the first set's out, a few thousand of them spread over it.
+  std::vector<double> sample_out(Stream stream) const {
+    std::vector<double> values;
+    const Tensor& out = arguments_.front().out();
+    const std::int64_t count = out.element_count();
+    const std::size_t width = byte_width(out.dtype());
+    std::vector<std::byte> host(out_.bytes - out_.origin);
+    copy(host.data(), Device::cpu(), out.data(), out.device(), host.size(), stream);
+    synchronize(stream);
+    const std::int64_t step = std::max<std::int64_t>(count / 65536, 1) | 1;
+    for (std::int64_t i = 0; i < count; i += step) {
+      const std::int64_t n = out.extent(2);
+      const std::int64_t m = out.extent(1);
+      const std::int64_t index = i / (m * n) * out.stride(0) + i / n % m * out.stride(1) + i % n * out.stride(2);
+      values.push_back(widen(host.data() + static_cast<std::size_t>(index) * width, out.dtype()));
+    }
+    return values;
+  }
+  void poison_out(Stream stream) const {
+    gemmery::fill(arguments_.front().out().data(), 0xff, out_.bytes - out_.origin, stream);
+  }
+
+ private:
+  // One pattern per type is made on the host; operands hold copies of it, each begun elsewhere.
+  const Buffer& fill(const Placement& place, Stream stream, std::mt19937_64& source) {
+    const Buffer& pattern = pattern_of(place.type.dtype, stream, source);
+    Buffer& buffer = buffers_.emplace_back(place.bytes, stream);
+    std::size_t shift = source() % pattern.bytes() / 16 * 16;
+    for (std::size_t done = 0; done < place.bytes;) {
+      const std::size_t piece = std::min(place.bytes - done, pattern.bytes() - shift);
+      copy(static_cast<std::byte*>(buffer.data()) + done, buffer.device(), static_cast<const std::byte*>(pattern.data()) + shift,
+           buffer.device(), piece, stream);
+      done += piece;
+      shift = 0;
+    }
+    return buffer;
+  }
+  const Buffer& pattern_of(DType dtype, Stream stream, std::mt19937_64& source) {
+    for (const auto& [known, buffer] : patterns_)
+      if (known == dtype) return buffer;
+    const std::vector<std::byte> bytes = random_normal(dtype, source);
+    Buffer buffer(bytes.size(), stream);
+    copy(buffer.data(), buffer.device(), bytes.data(), Device::cpu(), bytes.size(), stream);
+    synchronize(stream);
+    return patterns_.emplace_back(dtype, std::move(buffer)).second;
+  }
+
+  Placement a_, b_, out_;
+  std::optional<Placement> c_;
+  std::vector<std::pair<DType, Buffer>> patterns_;
+  std::vector<Buffer> buffers_;
+  std::vector<GemmArguments> arguments_;
+};
+
+// --- pairs ---
+
+struct Quantiles {
+  double low, median, high, least, most;
+
+  explicit Quantiles(std::vector<double> values) {
+    std::ranges::sort(values);
+    const auto at = [&](double share) {
+      const double position = share * static_cast<double>(values.size() - 1);
+      const auto index = static_cast<std::size_t>(position);
+      const double next = values[std::min(index + 1, values.size() - 1)];
+      return values[index] + (position - std::floor(position)) * (next - values[index]);
+    };
+    low = at(0.25);
+    median = at(0.5);
+    high = at(0.75);
+    least = values.front();
+    most = values.back();
+  }
+};
+
+// A batch of launches over the sets in turn, long enough to be timed.
+struct Contender {
+  explicit Contender(std::function<void(std::size_t)> launch_on_set) : launch(std::move(launch_on_set)) {}
+
+  std::function<void(std::size_t)> launch;  // on set i
+  std::optional<DeviceClock::Recording> recording;
+  int runs = 1;
+  std::vector<double> times_us;
+  std::vector<BoardState> states;
+
+  void record(const DeviceClock& clock, Stream stream, std::size_t sets, double sample_us) {
+    const auto batch = [this, sets](int count) {
+      return [this, sets, count] {
+        for (int run = 0; run < count; ++run) launch(static_cast<std::size_t>(run) % sets);
+      };
+    };
+    recording.emplace(clock, stream.handle(), batch(4));
+    recording->elapsed_us();
+    const double once = std::max(recording->elapsed_us() / 4, 0.1);
+    runs = static_cast<int>(std::clamp(std::ceil(sample_us / once), 1.0, static_cast<double>(longest_batch)));
+    recording.emplace(clock, stream.handle(), batch(runs));
+    recording->elapsed_us();
+  }
+  void sample(int device) {
+    const double elapsed = recording->elapsed_us([&] { states.push_back(read_board(device)); });
+    times_us.push_back(elapsed / runs);
+  }
+};
+
+double relative_difference(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  double difference = 0;
+  double size = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    difference += (ours[i] - theirs[i]) * (ours[i] - theirs[i]);
+    size += theirs[i] * theirs[i];
+  }
+  return size == 0 ? std::sqrt(difference) : std::sqrt(difference / size);
+}
+
+double median_of(const std::vector<BoardState>& states, double (*read)(const BoardState&)) {
+  std::vector<double> values;
+  for (const BoardState& state : states) values.push_back(read(state));
+  return Quantiles(values).median;
+}
+
+std::vector<Kernel> choose_kernels(const Options& options, const GemmArguments& arguments) {
+  if (!options.kernel.empty()) {
+    const auto kernel = find_kernel(options.kernel);
+    if (!kernel) throw std::runtime_error("no kernel is called " + options.kernel);
+    return {*kernel};
+  }
+  std::vector<Kernel> kernels;
+  for (const RankedKernel& kernel : get_kernels(arguments)) {
+    const bool is_wanted = options.kernel_class.empty() || kernel.family().name() == options.kernel_class;
+    if (is_wanted) kernels.push_back(kernel);
+  }
+  const bool takes_all = !options.kernel_class.empty() && options.top == 1;
+  if (!takes_all && kernels.size() > static_cast<std::size_t>(options.top)) kernels.erase(kernels.begin() + options.top, kernels.end());
+  return kernels;
+}
+
+struct Row {
+  nlohmann::json record;
+  std::string text;
+};
+
+// One kernel against the peer on one problem.
+class Comparison {
+ public:
+  Comparison(const Options& options, const ProblemLine& line, const Operands& operands, Stream stream)
+      : options_(options), line_(line), operands_(operands), stream_(stream), clock_(options.device), workspace_(workspace_bytes, stream),
+        peer_(operands.arguments().front(), workspace_bytes) {}
+
+  Row run(const Kernel& kernel) {
+    const auto& arguments = operands_.arguments();
+    const Artifact artifact = kernel.compile(arguments.front());
+    std::vector<PreparedLaunch> prepared;
+    for (const GemmArguments& set : arguments) prepared.push_back(artifact.bind(set));
+    const double difference = compare_results(prepared.front());
+
+    Contender ours([&](std::size_t set) { prepared[set].launch(stream_); });
+    Contender theirs([&](std::size_t set) { peer_.run(arguments[set], workspace_.data(), stream_.handle()); });
+    for (Contender* const contender : {&ours, &theirs}) contender->record(clock_, stream_, arguments.size(), 1000 * options_.sample_ms);
+    std::vector<double> ratios;
+    for (int pair = 0; pair < options_.pairs; ++pair) {
+      // Who goes first alternates.
+      for (Contender* const contender : pair % 2 == 0 ? std::array{&ours, &theirs} : std::array{&theirs, &ours}) contender->sample(options_.device);
+      ratios.push_back(theirs.times_us.back() / ours.times_us.back());
+    }
+    return report(kernel, ours, theirs, Quantiles(ratios), difference);
+  }
+
+ private:
+  double compare_results(PreparedLaunch& prepared) {
+    operands_.poison_out(stream_);
+    prepared.launch(stream_);
+    const std::vector<double> ours = operands_.sample_out(stream_);
+    operands_.poison_out(stream_);
+    peer_.run(operands_.arguments().front(), workspace_.data(), stream_.handle());
+    return relative_difference(ours, operands_.sample_out(stream_));
+  }
+
+  Row report(const Kernel& kernel, const Contender& ours, const Contender& theirs, const Quantiles& ratio, double difference) const {
+    const Quantiles our_us(ours.times_us);
+    const Quantiles their_us(theirs.times_us);
+    const double flops = line_.problem.flops();
+    const auto clock = [](const BoardState& state) { return static_cast<double>(state.sm_clock_mhz); };
+    const auto power = [](const BoardState& state) { return state.power_w; };
+    Row row;
+    row.record = {{"problem", to_string(line_)},
+                  {"device", device_info(Device::cuda(options_.device)).name},
+                  {"kernel", kernel.name()},
+                  {"peer", "cublaslt"},
+                  {"peer_version", CublasLtPeer::version()},
+                  {"peer_compute", peer_.compute()},
+                  {"peer_algorithm", peer_.algorithm()},
+                  {"pairs", options_.pairs},
+                  {"runs_per_batch", {ours.runs, theirs.runs}},
+                  {"operand_sets", operands_.arguments().size()},
+                  {"ours_us", our_us.median},
+                  {"theirs_us", their_us.median},
+                  {"ours_tflops", flops / our_us.median / 1e6},
+                  {"theirs_tflops", flops / their_us.median / 1e6},
+                  {"ratio_median", ratio.median},
+                  {"ratio_quartiles", {ratio.low, ratio.high}},
+                  {"ratio_range", {ratio.least, ratio.most}},
+                  {"relative_difference", difference},
+                  {"ours_sm_clock_mhz", median_of(ours.states, clock)},
+                  {"theirs_sm_clock_mhz", median_of(theirs.states, clock)},
+                  {"ours_power_w", median_of(ours.states, power)},
+                  {"theirs_power_w", median_of(theirs.states, power)},
+                  {"gemmery", version()}};
+    row.text = fmt::format("{:52} {:10.2f} {:10.2f} {:7.2f} {:7.2f} {:7.3f} [{:.3f}, {:.3f}] {:9.1e}  {}", to_string(line_), our_us.median,
+                           their_us.median, flops / our_us.median / 1e6, flops / their_us.median / 1e6, ratio.median, ratio.least,
+                           ratio.most, difference, kernel.name());
+    return row;
+  }
+
+  const Options& options_;
+  const ProblemLine& line_;
+  const Operands& operands_;
+  Stream stream_;
+  DeviceClock clock_;
+  Buffer workspace_;
+  CublasLtPeer peer_;
+};
+
+void compare(const Options& options, const std::string& text, std::ostream& json, std::vector<std::string>& table) {
+  const ProblemLine line = parse_problem(text);
+  const Device device = Device::cuda(options.device);
+  const OwnedStream stream(device);
+  const Operands operands(line, device_info(device).l2_bytes, stream, std::random_device{}());
+  Comparison comparison(options, line, operands, stream);
+  for (const Kernel& kernel : choose_kernels(options, operands.arguments().front())) {
+    const Row row = comparison.run(kernel);
+    json << row.record.dump() << std::endl;
+    table.push_back(row.text);
+  }
+}
+
+int run(int count, char** words) {
+  const Options options = read_options(count, words);
+  std::ofstream file;
+  if (!options.json.empty()) file.open(options.json);
+  std::ostream& json = options.json.empty() ? std::cout : file;
+  std::vector<std::string> table;
+  int failures = 0;
+  for (const std::string& problem : options.problems) {
+    try {
+      compare(options, problem, json, table);
+    } catch (const std::exception& error) {
+      table.push_back(problem + ": " + error.what());
+      ++failures;
+    }
+  }
+  std::cout << fmt::format("{:52} {:>10} {:>10} {:>7} {:>7} {:>7} {:>14} {:>11}\n", "problem", "ours us", "theirs us", "TF", "TF", "ratio",
+                           "range", "difference");
+  for (const std::string& row : table) std::cout << row << "\n";
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace gemmery::peers
+
+int main(int count, char** words) {
+  try {
+    return gemmery::peers::run(count, words);
+  } catch (const std::exception& error) {
+    std::cerr << "gemm_peers: " << error.what() << "\n";
+    return 2;
+  }
+}
