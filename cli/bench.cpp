@@ -47,11 +47,15 @@ struct BenchRows {
   std::vector<Measurement> measurements;
 };
 
-BenchRows time_kernels(const Options& options, const BenchProblem& problem, const ChosenDevice& device) {
+BenchRows time_kernels(const Options& options, const BenchProblem& problem,
+                       const ChosenDevice& device) {
   std::vector<Kernel> kernels = select_kernels(options, problem.line.problem, device, options.top);
-  for (const Kernel& kernel : kernels) kernel.compile(kernel.family().target_for(kernel, device.info));
-  const MeasureOptions how{
-      .device = *device.device, .samples = options.samples, .sample_ms = options.sample_ms, .seed = options.seed};
+  for (const Kernel& kernel : kernels)
+    kernel.compile(kernel.family().target_for(kernel, device.info));
+  const MeasureOptions how{.device = *device.device,
+                           .samples = options.samples,
+                           .sample_ms = options.sample_ms,
+                           .seed = options.seed};
   std::vector<Measurement> measurements = measure_interleaved(problem.line, kernels, how);
   return {problem, std::move(kernels), std::move(measurements)};
 }
@@ -71,15 +75,17 @@ void write_rows(const BenchRows& rows, const ChosenDevice& device, Output& outpu
 }
 
 std::string quartiles(const Measurement& measurement) {
-  return fmt::format("{} .. {}", time_text(measurement.quartile_low_us), time_text(measurement.quartile_high_us));
+  return fmt::format("{} .. {}", time_text(measurement.quartile_low_us),
+                     time_text(measurement.quartile_high_us));
 }
 
 void add_rows(const BenchRows& rows, Table& table) {
   for (std::size_t index = 0; index < rows.kernels.size(); ++index) {
     const Measurement& measurement = rows.measurements[index];
-    table.add_row({rows.problem.id, to_string(rows.problem.line), time_text(measurement.median_us), quartiles(measurement),
-                   fmt::format("{}", measurement.samples), rate_text(measurement.flops_per_second),
-                   share_text(measurement.roofline_share), rows.kernels[index].name()});
+    table.add_row({rows.problem.id, to_string(rows.problem.line), time_text(measurement.median_us),
+                   quartiles(measurement), fmt::format("{}", measurement.samples),
+                   rate_text(measurement.flops_per_second), share_text(measurement.roofline_share),
+                   rows.kernels[index].name()});
   }
 }
 

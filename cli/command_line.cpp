@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the verbs and their options to CLI11. What they mean is written in docs/cli.md, which is what --help prints.
+// Declares the verbs and their options to CLI11. What they mean is written in docs/cli.md, which is
+// what --help prints.
 #include "cli/command_line.hpp"
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> all_verbs{"list", "explain", "run", "verify", "bench", "doctor"};
+constexpr std::array<std::string_view, 6> all_verbs{"list",   "explain", "run",
+                                                    "verify", "bench",   "doctor"};
 
 // The parser with the values that it fills in.
 struct Parser {
@@ -24,7 +26,10 @@ struct Parser {
 };
 
 void add_strings(CLI::App& verb, const std::string& name, std::vector<std::string>& values) {
-  verb.add_option(name, values)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+  verb.add_option(name, values)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
 }
 
 void add_format(CLI::App& verb, Parser& parser) {
@@ -67,7 +72,8 @@ void declare_verify(CLI::App& verb, Parser& parser) {
   add_selection(verb, parser.line.options);
   add_seed(verb, parser.line.options);
   add_top(verb, parser.line.options);
-  verb.add_option("--fill", parser.line.options.fill)->check(CLI::IsMember({"normal", "uniform", "integers"}));
+  verb.add_option("--fill", parser.line.options.fill)
+      ->check(CLI::IsMember({"normal", "uniform", "integers"}));
   add_format(verb, parser);
 }
 
@@ -87,8 +93,8 @@ void declare_bench(CLI::App& verb, Parser& parser) {
 void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
 
 using Declaration = void (*)(CLI::App&, Parser&);
-constexpr std::array<Declaration, all_verbs.size()> declarations{declare_list,   declare_explain, declare_run,
-                                                                  declare_verify, declare_bench,   declare_doctor};
+constexpr std::array<Declaration, all_verbs.size()> declarations{
+    declare_list, declare_explain, declare_run, declare_verify, declare_bench, declare_doctor};
 
 // Our own --help instead of CLI11's.
 void add_help(CLI::App& app, Parser& parser) {
@@ -115,7 +121,9 @@ std::string join(std::span<const std::string_view> words) {
   return text;
 }
 
-bool is_verb(std::string_view word) { return std::ranges::find(all_verbs, word) != all_verbs.end(); }
+bool is_verb(std::string_view word) {
+  return std::ranges::find(all_verbs, word) != all_verbs.end();
+}
 
 // CLI11 would only say that the word was not expected.
 void check_verb(int argc, const char* const* argv) {
@@ -141,7 +149,8 @@ Format format_of(const Parser& parser) {
 }
 
 void check_counts(const CommandLine& line) {
-  if (line.verb != "bench" && line.options.kernels.size() > 1) throw_usage_error("--kernel was given twice", line.verb);
+  if (line.verb != "bench" && line.options.kernels.size() > 1)
+    throw_usage_error("--kernel was given twice", line.verb);
 }
 
 }  // namespace
@@ -153,7 +162,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   const std::unique_ptr<Parser> parser = make_parser();
   CommandLine& line = parser->line;
   const auto read_verb = [&] {
-    if (!parser->app.get_subcommands().empty()) line.verb = parser->app.get_subcommands().front()->get_name();
+    if (!parser->app.get_subcommands().empty())
+      line.verb = parser->app.get_subcommands().front()->get_name();
   };
   try {
     parser->app.parse(argc, argv);
@@ -171,7 +181,8 @@ std::vector<std::string> option_names(std::string_view verb) {
   const std::unique_ptr<Parser> parser = make_parser();
   std::vector<std::string> names;
   for (const CLI::Option* option : parser->app.get_subcommand(std::string(verb))->get_options()) {
-    if (!option->get_positional() && option->get_name() != "--help") names.push_back(option->get_name());
+    if (!option->get_positional() && option->get_name() != "--help")
+      names.push_back(option->get_name());
   }
   return names;
 }

@@ -23,7 +23,8 @@ ChosenDevice by_facts(std::string_view table_name, const DeviceInfo& info) {
 }
 
 bool is_index(std::string_view word) {
-  return !word.empty() && word.size() <= 4 && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+  return !word.empty() && word.size() <= 4 &&
+         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::optional<Device> parse_device(std::string_view word) {
@@ -37,7 +38,8 @@ std::optional<Device> parse_device(std::string_view word) {
 
 std::string known_names() {
   std::string text;
-  for (const std::string_view name : known_device_names()) text += (text.empty() ? "" : ", ") + std::string(name);
+  for (const std::string_view name : known_device_names())
+    text += (text.empty() ? "" : ", ") + std::string(name);
   return text;
 }
 
@@ -69,7 +71,9 @@ ChosenDevice by_target(Target target) {
                .hint = "name a device with --device"});
 }
 
-bool has_target(const ChosenDevice& choice, Target target) { return choice.info.target.architecture == target.architecture; }
+bool has_target(const ChosenDevice& choice, Target target) {
+  return choice.info.target.architecture == target.architecture;
+}
 
 ChosenDevice by_default(const Options& options, bool needs_presence) {
   const std::optional<Device> gpu = first_gpu();
@@ -82,7 +86,8 @@ ChosenDevice by_default(const Options& options, bool needs_presence) {
 }
 
 void tell_choice(const ChosenDevice& choice) {
-  const char* const note = choice.device ? (choice.device->is_cpu() ? " (no GPU in use)" : "") : ", by its data sheet";
+  const char* const note =
+      choice.device ? (choice.device->is_cpu() ? " (no GPU in use)" : "") : ", by its data sheet";
   tell(fmt::format("device: {}, {}{}", choice.label, choice.info.name, note));
 }
 

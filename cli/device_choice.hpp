@@ -19,11 +19,13 @@ struct ChosenDevice {
   std::string label;
 };
 
-// By --device; else by --target, from the table of names; else GPU 0 if there is one, else the CPU. A choice that was not the
-// user's is told on standard error. Throws Error: invalid_argument for an unknown name, unavailable for a device that is not here.
+// By --device; else by --target, from the table of names; else GPU 0 if there is one, else the CPU.
+// A choice that was not the user's is told on standard error. Throws Error: invalid_argument for an
+// unknown name, unavailable for a device that is not here.
 ChosenDevice choose_device(const Options& options);
 
-// The same where kernels are to run: facts alone do not serve. Throws Error (unavailable) for a device by name.
+// The same where kernels are to run: facts alone do not serve. Throws Error (unavailable) for a
+// device by name.
 ChosenDevice choose_present_device(const Options& options);
 
 }  // namespace gemmery::cli

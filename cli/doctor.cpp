@@ -8,14 +8,17 @@ namespace gemmery::cli {
 namespace {
 
 Record to_record(const LibraryFinding& library) {
-  return {{"name", library.name},       {"found", library.found},     {"path", library.path},
-          {"version", library.version}, {"enables", library.enables}, {"searched", library.searched}};
+  return {{"name", library.name},       {"found", library.found},
+          {"path", library.path},       {"version", library.version},
+          {"enables", library.enables}, {"searched", library.searched}};
 }
 
 Record to_record(const DoctorReport& report) {
-  Record record = {{"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
+  Record record = {
+      {"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
   record["libraries"] = Record::array();
-  for (const LibraryFinding& library : report.libraries) record["libraries"].push_back(to_record(library));
+  for (const LibraryFinding& library : report.libraries)
+    record["libraries"].push_back(to_record(library));
   return record;
 }
 

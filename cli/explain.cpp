@@ -16,14 +16,16 @@ namespace {
 
 std::string verdict(const Reason& reason) {
   if (!reason.failed.empty()) return reason.failed;
-  return fmt::format("{} {} it", reason.fitting, reason.fitting == 1 ? "kernel serves" : "kernels serve");
+  return fmt::format("{} {} it", reason.fitting,
+                     reason.fitting == 1 ? "kernel serves" : "kernels serve");
 }
 
 std::vector<Reason> wanted_reasons(const Options& options, const Explanation& explanation) {
   if (options.providers.empty()) return explanation.reasons;
   std::vector<Reason> reasons;
   for (const Reason& reason : explanation.reasons) {
-    if (std::ranges::find(options.providers, reason.provider) != options.providers.end()) reasons.push_back(reason);
+    if (std::ranges::find(options.providers, reason.provider) != options.providers.end())
+      reasons.push_back(reason);
   }
   return reasons;
 }
@@ -32,7 +34,8 @@ void print_reasons(const std::vector<Reason>& reasons, Output& output) {
   Table table{"provider", "family", "design", "answer"};
   for (const Reason& reason : reasons) {
     table.add_row({reason.provider, reason.family, reason.design_class, verdict(reason)});
-    for (const Kernel& kernel : reason.nearest) table.add_row({"", "", "", "  nearest: " + kernel.name()});
+    for (const Kernel& kernel : reason.nearest)
+      table.add_row({"", "", "", "  nearest: " + kernel.name()});
   }
   table.print(output);
 }
@@ -49,11 +52,13 @@ Record head(const ProblemLine& line, const ChosenDevice& device) {
   return record;
 }
 
-ExitCode explain_families(const Options& options, const ProblemLine& line, const ChosenDevice& device, Output& output) {
+ExitCode explain_families(const Options& options, const ProblemLine& line,
+                          const ChosenDevice& device, Output& output) {
   filter_of(options);  // an unreadable target is refused here, too
   const std::vector<Reason> reasons = wanted_reasons(options, explain(line.problem, device.info));
   if (output.is_text()) {
-    output.write_line(fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));
+    output.write_line(
+        fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));
     print_reasons(reasons, output);
     return ExitCode::success;
   }
@@ -70,7 +75,8 @@ ExitCode explain_families(const Options& options, const ProblemLine& line, const
   return ExitCode::success;
 }
 
-ExitCode explain_kernel(const Options& options, const ProblemLine& line, const ChosenDevice& device, Output& output) {
+ExitCode explain_kernel(const Options& options, const ProblemLine& line, const ChosenDevice& device,
+                        Output& output) {
   const Kernel kernel = kernel_of_name(options.kernels.front());
   const Status status = kernel.supports(line.problem, device.info);
   if (output.is_text()) {

@@ -20,13 +20,17 @@ std::string in_one_line(std::string text) {
 
 ExitCode exit_code_of(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::invalid_argument: return ExitCode::bad_input;
-    case ErrorKind::unsupported: return ExitCode::not_served;
-    case ErrorKind::unavailable: return ExitCode::unavailable;
+    case ErrorKind::invalid_argument:
+      return ExitCode::bad_input;
+    case ErrorKind::unsupported:
+      return ExitCode::not_served;
+    case ErrorKind::unavailable:
+      return ExitCode::unavailable;
     case ErrorKind::compile:
     case ErrorKind::launch:
     case ErrorKind::out_of_memory:
-    case ErrorKind::io: return ExitCode::failed;
+    case ErrorKind::io:
+      return ExitCode::failed;
   }
   return ExitCode::failed;
 }

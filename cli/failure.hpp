@@ -8,7 +8,13 @@
 
 namespace gemmery::cli {
 
-enum class ExitCode : std::uint8_t { success = 0, not_served = 1, bad_input = 2, unavailable = 3, failed = 4 };
+enum class ExitCode : std::uint8_t {
+  success = 0,
+  not_served = 1,
+  bad_input = 2,
+  unavailable = 3,
+  failed = 4
+};
 
 ExitCode exit_code_of(ErrorKind kind) noexcept;
 

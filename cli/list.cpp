@@ -41,7 +41,8 @@ ExitCode list_all(const Options& options, Output& output) {
 void print_metadata(const Metadata& metadata, Output& output) {
   const Record record = to_record(metadata);  // outlives the loop: items() only refers to it
   for (const auto& [field, value] : record.items()) {
-    output.write_line(fmt::format("{:<22} {}", field, value.is_string() ? value.get<std::string>() : value.dump()));
+    output.write_line(fmt::format("{:<22} {}", field,
+                                  value.is_string() ? value.get<std::string>() : value.dump()));
   }
 }
 
@@ -55,11 +56,14 @@ ExitCode list_named(const Options& options, Output& output) {
   return ExitCode::success;
 }
 
-std::vector<RankedKernel> ranked_kernels(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
+std::vector<RankedKernel> ranked_kernels(const Options& options, const GemmProblem& problem,
+                                         const ChosenDevice& device) {
   std::vector<RankedKernel> kernels = get_kernels(problem, device.info, filter_of(options));
   if (!options.kernels.empty()) {
     const Kernel wanted = kernel_of_name(options.kernels.front());
-    std::erase_if(kernels, [&](const RankedKernel& kernel) { return static_cast<const Kernel&>(kernel) != wanted; });
+    std::erase_if(kernels, [&](const RankedKernel& kernel) {
+      return static_cast<const Kernel&>(kernel) != wanted;
+    });
   }
   // Nothing left: throws with the reasons.
   if (kernels.empty()) select_kernels(options, problem, device, 0);
@@ -73,17 +77,21 @@ double predicted_rate(const GemmProblem& problem, const RankedKernel& kernel) {
   return problem.flops() / (kernel.predicted_us * 1e-6);
 }
 
-void print_ranked(const std::vector<RankedKernel>& kernels, const GemmProblem& problem, Output& output) {
+void print_ranked(const std::vector<RankedKernel>& kernels, const GemmProblem& problem,
+                  Output& output) {
   Table table{">rank", ">time", ">rate", "from", "provider", "kernel"};
   int rank = 0;
   for (const RankedKernel& kernel : kernels) {
-    table.add_row({fmt::format("{}", ++rank), time_text(kernel.predicted_us), rate_text(predicted_rate(problem, kernel)),
-                   kernel.is_measured ? "measured" : "predicted", std::string(kernel.family().provider()), kernel.name()});
+    table.add_row({fmt::format("{}", ++rank), time_text(kernel.predicted_us),
+                   rate_text(predicted_rate(problem, kernel)),
+                   kernel.is_measured ? "measured" : "predicted",
+                   std::string(kernel.family().provider()), kernel.name()});
   }
   table.print(output);
 }
 
-void write_ranked(const std::vector<RankedKernel>& kernels, const ProblemLine& line, const ChosenDevice& device, Output& output) {
+void write_ranked(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
+                  const ChosenDevice& device, Output& output) {
   int rank = 0;
   for (const RankedKernel& kernel : kernels) {
     Record record = {{"problem", to_string(line)}};

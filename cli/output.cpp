@@ -46,7 +46,8 @@ std::string csv_field(const std::string& text) {
 
 // Columns on the screen: bytes that are no continuation of a UTF-8 character.
 std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 [[noreturn]] void throw_write_error(int number) {
@@ -138,7 +139,8 @@ void Table::print(Output& output) const {
     output.write_line(line);
   };
   print_row([&](std::size_t column) -> const std::string& { return columns_[column].heading; });
-  for (const auto& row : rows_) print_row([&](std::size_t column) -> const std::string& { return row[column]; });
+  for (const auto& row : rows_)
+    print_row([&](std::size_t column) -> const std::string& { return row[column]; });
 }
 
 void tell(std::string_view message) { fmt::print(stderr, "{}\n", message); }

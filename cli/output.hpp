@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes to standard output: text, aligned tables, JSON lines, comma-separated values. Fast enough for a million lines.
+// What goes to standard output: text, aligned tables, JSON lines, comma-separated values. Fast
+// enough for a million lines.
 #pragma once
 
 #include <exception>
@@ -21,7 +22,8 @@ struct OutputClosed : std::exception {
   const char* what() const noexcept override { return "standard output was closed"; }
 };
 
-// Buffers standard output. Throws OutputClosed where its reader has gone, Error (io) where it cannot be written.
+// Buffers standard output. Throws OutputClosed where its reader has gone, Error (io) where it
+// cannot be written.
 class Output {
  public:
   explicit Output(Format format) : format_(format) {}
@@ -32,7 +34,8 @@ class Output {
   void write(std::string_view text);
   void write_line(std::string_view text);
 
-  // One JSON object or one CSV row, by the format. CSV takes its header from the first record; nested values become one field.
+  // One JSON object or one CSV row, by the format. CSV takes its header from the first record;
+  // nested values become one field.
   void write_record(const Record& record);
 
   // To be called at the end: what the destructor could not report.
@@ -46,7 +49,8 @@ class Output {
   std::string buffer_;
 };
 
-// Rows of words, printed with aligned columns. A column whose heading begins with '>' is aligned to the right.
+// Rows of words, printed with aligned columns. A column whose heading begins with '>' is aligned to
+// the right.
 class Table {
  public:
   explicit Table(std::initializer_list<std::string_view> headings);

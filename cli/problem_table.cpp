@@ -44,14 +44,18 @@ std::vector<std::string> split(std::string_view line) {
 
 std::string field_of(const Row& row, std::string_view column, const std::string& where) {
   const auto found = row.find(column);
-  if (found == row.end()) throw bad_table(where, fmt::format("a column {}", column), "none of that name");
+  if (found == row.end())
+    throw bad_table(where, fmt::format("a column {}", column), "none of that name");
   return found->second;
 }
 
 std::string extent_of(const Row& row, std::string_view column, const std::string& where) {
   const std::string field = field_of(row, column, where);
-  const bool is_number = !field.empty() && std::ranges::all_of(field, [](char c) { return c >= '0' && c <= '9'; });
-  if (!is_number) throw bad_table(fmt::format("{}, column {}", where, column), "a whole number", "'" + field + "'");
+  const bool is_number =
+      !field.empty() && std::ranges::all_of(field, [](char c) { return c >= '0' && c <= '9'; });
+  if (!is_number)
+    throw bad_table(fmt::format("{}, column {}", where, column), "a whole number",
+                    "'" + field + "'");
   return field;
 }
 
@@ -64,14 +68,17 @@ std::string layout_suffix(const Row& row, std::string_view column, const std::st
 
 std::string problem_line(const Row& row, const std::string& dtype, const std::string& where) {
   const std::string batch = row.contains("l") ? "x" + extent_of(row, "l", where) : "";
-  return fmt::format("gemm {}x{}x{}{} a={}{} b={}{}", extent_of(row, "m", where), extent_of(row, "n", where),
-                     extent_of(row, "k", where), batch, dtype, layout_suffix(row, "a_layout", where), dtype,
+  return fmt::format("gemm {}x{}x{}{} a={}{} b={}{}", extent_of(row, "m", where),
+                     extent_of(row, "n", where), extent_of(row, "k", where), batch, dtype,
+                     layout_suffix(row, "a_layout", where), dtype,
                      layout_suffix(row, "b_layout", where));
 }
 
-Row zip(const std::vector<std::string>& columns, const std::vector<std::string>& fields, const std::string& where) {
+Row zip(const std::vector<std::string>& columns, const std::vector<std::string>& fields,
+        const std::string& where) {
   if (fields.size() != columns.size())
-    throw bad_table(where, fmt::format("{} fields, as in the header", columns.size()), fmt::format("{}", fields.size()));
+    throw bad_table(where, fmt::format("{} fields, as in the header", columns.size()),
+                    fmt::format("{}", fields.size()));
   Row row;
   for (std::size_t index = 0; index < columns.size(); ++index) row[columns[index]] = fields[index];
   return row;
@@ -80,25 +87,29 @@ Row zip(const std::vector<std::string>& columns, const std::vector<std::string>&
 std::vector<std::string> checked_dtypes(std::span<const std::string> words) {
   if (words.empty()) return {"f32"};
   for (const std::string& word : words) {
-    if (!parse_dtype(word)) throw bad_table("--dtype", "the name of an element type", "'" + word + "'");
+    if (!parse_dtype(word))
+      throw bad_table("--dtype", "the name of an element type", "'" + word + "'");
   }
   return {words.begin(), words.end()};
 }
 
 }  // namespace
 
-std::vector<NamedProblem> read_problem_table(const std::string& path, std::span<const std::string> dtypes) {
+std::vector<NamedProblem> read_problem_table(const std::string& path,
+                                             std::span<const std::string> dtypes) {
   const std::vector<std::string> types = checked_dtypes(dtypes);
   std::ifstream file(path);
   std::string line;
-  if (!file || !std::getline(file, line)) throw bad_table("--file " + path, "a readable file with a header line", std::strerror(errno));
+  if (!file || !std::getline(file, line))
+    throw bad_table("--file " + path, "a readable file with a header line", std::strerror(errno));
   const std::vector<std::string> columns = split(line);
   std::vector<NamedProblem> problems;
   for (int number = 2; std::getline(file, line); ++number) {
     if (trimmed(line).empty()) continue;
     const std::string where = fmt::format("{}, line {}", path, number);
     const Row row = zip(columns, split(line), where);
-    for (const std::string& dtype : types) problems.push_back({field_of(row, "id", where), problem_line(row, dtype, where)});
+    for (const std::string& dtype : types)
+      problems.push_back({field_of(row, "id", where), problem_line(row, dtype, where)});
   }
   if (problems.empty()) throw bad_table("--file " + path, "at least one row", "none");
   return problems;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem lists as files: comma-separated values with the columns id, m, n, k, a_layout, b_layout and, where wanted, l.
+// Problem lists as files: comma-separated values with the columns id, m, n, k, a_layout, b_layout
+// and, where wanted, l.
 #pragma once
 
 #include <span>
@@ -13,7 +14,9 @@ struct NamedProblem {
   std::string line;  // in the problem grammar
 };
 
-// Every row with every type. Throws Error (invalid_argument) naming the file, and the row and column where there is one.
-std::vector<NamedProblem> read_problem_table(const std::string& path, std::span<const std::string> dtypes);
+// Every row with every type. Throws Error (invalid_argument) naming the file, and the row and
+// column where there is one.
+std::vector<NamedProblem> read_problem_table(const std::string& path,
+                                             std::span<const std::string> dtypes);
 
 }  // namespace gemmery::cli

@@ -11,7 +11,8 @@
 namespace gemmery::cli {
 namespace {
 
-// The operations of the grammar, those included that this version refuses: the refusal should be the parser's.
+// The operations of the grammar, those included that this version refuses: the refusal should be
+// the parser's.
 constexpr std::array<std::string_view, 4> kinds{"gemm", "grouped_gemm", "scaled_gemm", "conv2d"};
 
 bool begins_problem(std::string_view word) {
@@ -54,7 +55,8 @@ std::vector<std::string> problem_lines(std::span<const std::string> words) {
     if (begins_problem(word)) {
       lines.push_back(word);
     } else if (lines.empty() && words.size() == 1) {
-      lines.push_back(word);  // one word that is no operation: the parser of the grammar says what is wrong with it
+      lines.push_back(word);  // one word that is no operation: the parser of the grammar says what
+                              // is wrong with it
     } else if (lines.empty()) {
       throw no_problem("'" + word + "'", "a word that names an operation (gemm)");
     } else {

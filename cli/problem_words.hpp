@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the words of a command line to problem lines: the shell has done the quoting, each word is one field.
+// From the words of a command line to problem lines: the shell has done the quoting, each word is
+// one field.
 #pragma once
 
 #include <span>
@@ -8,8 +9,9 @@
 
 namespace gemmery::cli {
 
-// One line of the problem grammar per problem. A problem begins with a word that names an operation ("gemm"), or is one word
-// that holds the whole line. Throws Error (invalid_argument) for words before the first problem.
+// One line of the problem grammar per problem. A problem begins with a word that names an operation
+// ("gemm"), or is one word that holds the whole line. Throws Error (invalid_argument) for words
+// before the first problem.
 std::vector<std::string> problem_lines(std::span<const std::string> words);
 
 // The same where there must be exactly one problem.

@@ -27,8 +27,9 @@ void Progress::step(std::string_view what) {
   if (!is_shown_) return;
   const std::size_t filled = steps_ == 0 ? 0 : bar_columns * done_ / steps_;
   ++done_;
-  const std::string bar = fmt::format("{}[{:=<{}}{:{}}] {}/{}  {}", wipe_line, "", filled, "", bar_columns - filled, done_, steps_,
-                                      what.substr(0, text_columns));
+  const std::string bar =
+      fmt::format("{}[{:=<{}}{:{}}] {}/{}  {}", wipe_line, "", filled, "", bar_columns - filled,
+                  done_, steps_, what.substr(0, text_columns));
   std::fputs(bar.c_str(), stderr);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bar on standard error that shows how far a long command is; nothing where standard error is no terminal.
+// A bar on standard error that shows how far a long command is; nothing where standard error is no
+// terminal.
 #pragma once
 
 #include <cstddef>

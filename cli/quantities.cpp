@@ -36,7 +36,8 @@ std::string time_text(double microseconds) {
 }
 
 std::string rate_text(double flops_per_second) {
-  return scaled(flops_per_second / 1e6, std::array<std::string_view, 4>{"MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"});
+  return scaled(flops_per_second / 1e6,
+                std::array<std::string_view, 4>{"MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"});
 }
 
 std::string share_text(double share) { return three_digits(share * 100) + " %"; }

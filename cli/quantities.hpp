@@ -6,8 +6,8 @@
 
 namespace gemmery::cli {
 
-std::string time_text(double microseconds);       // "8.43 ms"
-std::string rate_text(double flops_per_second);   // "254 GFLOP/s"
-std::string share_text(double share);             // "63.1 %"
+std::string time_text(double microseconds);      // "8.43 ms"
+std::string rate_text(double flops_per_second);  // "254 GFLOP/s"
+std::string share_text(double share);            // "63.1 %"
 
 }  // namespace gemmery::cli

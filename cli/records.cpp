@@ -6,7 +6,9 @@ namespace gemmery::cli {
 namespace {
 
 Record to_record(const OperandRule& rule) {
-  return {{"dtype", name(rule.dtype)}, {"layout", name(rule.layout)}, {"alignment_bytes", rule.alignment}};
+  return {{"dtype", name(rule.dtype)},
+          {"layout", name(rule.layout)},
+          {"alignment_bytes", rule.alignment}};
 }
 
 Record to_record(const OperandRules& rules) {

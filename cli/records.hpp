@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's values as records for JSON and CSV. Field names are part of the command line's promise.
+// The library's values as records for JSON and CSV. Field names are part of the command line's
+// promise.
 #pragma once
 
 #include <gemmery/kernel.hpp>

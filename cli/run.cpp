@@ -39,25 +39,31 @@ RunResult run_once(const Options& options, const ProblemLine& line, const Chosen
 }
 
 void print_time(const Measurement& measurement, Output& output) {
-  output.write_line(fmt::format("time      {} (median of {}, quartiles {} to {})", time_text(measurement.median_us),
-                                measurement.samples, time_text(measurement.quartile_low_us),
+  output.write_line(fmt::format("time      {} (median of {}, quartiles {} to {})",
+                                time_text(measurement.median_us), measurement.samples,
+                                time_text(measurement.quartile_low_us),
                                 time_text(measurement.quartile_high_us)));
   output.write_line(fmt::format("rate      {}", rate_text(measurement.flops_per_second)));
   output.write_line(fmt::format("roofline  {} (least time by peak arithmetic and bandwidth {})",
-                                share_text(measurement.roofline_share), time_text(measurement.roofline_us)));
+                                share_text(measurement.roofline_share),
+                                time_text(measurement.roofline_us)));
 }
 
 void print_error(const VerifyReport& report, Output& output) {
-  output.write_line(fmt::format("error     {} of its bound at most, |error| <= {:.3g} ({} elements, {}, seed {})",
-                                share_text(report.worst_ratio), report.worst_error, report.elements, report.method, report.seed));
+  output.write_line(
+      fmt::format("error     {} of its bound at most, |error| <= {:.3g} ({} elements, {}, seed {})",
+                  share_text(report.worst_ratio), report.worst_error, report.elements,
+                  report.method, report.seed));
   output.write_line(report.passed ? "verified  yes" : "verified  NO: " + report.first_failure);
 }
 
 void print_result(const RunResult& result, Output& output) {
   output.write_line("problem   " + to_string(result.line));
   output.write_line(fmt::format("device    {}, {}", result.device.label, result.device.info.name));
-  output.write_line(fmt::format("kernel    {} ({})", result.kernel.name(), result.kernel.family().provider()));
-  output.write_line(fmt::format("compile   {:.1f} ms for {}", result.compile_ms, to_string(result.target)));
+  output.write_line(
+      fmt::format("kernel    {} ({})", result.kernel.name(), result.kernel.family().provider()));
+  output.write_line(
+      fmt::format("compile   {:.1f} ms for {}", result.compile_ms, to_string(result.target)));
   print_time(result.measurement, output);
   print_error(result.verification, output);
 }

@@ -11,12 +11,15 @@ namespace gemmery::cli {
 namespace {
 
 std::string reason_text(const Reason& reason) {
-  const std::string subject = reason.design_class.empty() ? reason.family : reason.family + " " + reason.design_class;
-  if (reason.failed.empty()) return fmt::format("{}/{}: {} kernels fit", reason.provider, subject, reason.fitting);
+  const std::string subject =
+      reason.design_class.empty() ? reason.family : reason.family + " " + reason.design_class;
+  if (reason.failed.empty())
+    return fmt::format("{}/{}: {} kernels fit", reason.provider, subject, reason.fitting);
   return fmt::format("{}/{}: {}", reason.provider, subject, reason.failed);
 }
 
-std::vector<Kernel> named_kernels(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
+std::vector<Kernel> named_kernels(const Options& options, const GemmProblem& problem,
+                                  const ChosenDevice& device) {
   std::vector<Kernel> kernels;
   for (const std::string& name : options.kernels) {
     const Kernel kernel = kernel_of_name(name);
@@ -34,12 +37,14 @@ std::vector<Kernel> named_kernels(const Options& options, const GemmProblem& pro
 
 Error none_fits(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
   const bool is_narrowed = !options.providers.empty() || !options.target.empty();
-  return Error({.kind = ErrorKind::unsupported,
-                .operand = to_string(problem),
-                .expected = is_narrowed ? "a kernel of that provider and target" : "a kernel that fits",
-                .got = "none on " + device.label,
-                .hint = "the reasons follow",
-                .cause = "\n" + reasons_text(explain(problem, device.info))});  // a list: told below the line
+  return Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = to_string(problem),
+       .expected = is_narrowed ? "a kernel of that provider and target" : "a kernel that fits",
+       .got = "none on " + device.label,
+       .hint = "the reasons follow",
+       .cause =
+           "\n" + reasons_text(explain(problem, device.info))});  // a list: told below the line
 }
 
 }  // namespace
@@ -60,17 +65,20 @@ Kernel kernel_of_name(const std::string& name) {
                .hint = "gemmery list prints all names"});
 }
 
-std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem, const ChosenDevice& device, int most) {
+std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem,
+                                   const ChosenDevice& device, int most) {
   if (!options.kernels.empty()) return named_kernels(options, problem, device);
   const std::vector<RankedKernel> ranked = get_kernels(problem, device.info, filter_of(options));
   if (ranked.empty()) throw none_fits(options, problem, device);
-  const std::size_t count = most == 0 ? ranked.size() : std::min(ranked.size(), static_cast<std::size_t>(most));
+  const std::size_t count =
+      most == 0 ? ranked.size() : std::min(ranked.size(), static_cast<std::size_t>(most));
   return {ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 std::string reasons_text(const Explanation& explanation) {
   std::string text;
-  for (const Reason& reason : explanation.reasons) text += (text.empty() ? "  " : "\n  ") + reason_text(reason);
+  for (const Reason& reason : explanation.reasons)
+    text += (text.empty() ? "  " : "\n  ") + reason_text(reason);
   return text;
 }
 

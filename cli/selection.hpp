@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels a command is about: those that serve a problem, narrowed by --kernel, --provider and --target.
+// Which kernels a command is about: those that serve a problem, narrowed by --kernel, --provider
+// and --target.
 #pragma once
 
 #include <string>
@@ -19,9 +20,11 @@ Filter filter_of(const Options& options);
 // The kernel of a name; throws Error (invalid_argument) where there is none.
 Kernel kernel_of_name(const std::string& name);
 
-// The kernels of --kernel if there are any, else those that discovery returns, best first. `most` of them, 0 for all. Throws
-// Error (unsupported): with the reasons where none fits, with the reason of a named kernel that does not.
-std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem, const ChosenDevice& device, int most);
+// The kernels of --kernel if there are any, else those that discovery returns, best first. `most`
+// of them, 0 for all. Throws Error (unsupported): with the reasons where none fits, with the reason
+// of a named kernel that does not.
+std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem,
+                                   const ChosenDevice& device, int most);
 
 // Why nothing serves a problem, in one line per reason.
 std::string reasons_text(const Explanation& explanation);

@@ -25,14 +25,15 @@ VerifyOptions verify_options(const Options& options, const ChosenDevice& device)
 }
 
 void print_report(const Kernel& kernel, const VerifyReport& report, Output& output) {
-  output.write_line(fmt::format("{}  {}  {} of the bound, {} of {} elements outside, {} guard bytes changed ({}, seed {})",
-                                report.passed ? "ok    " : "FAILED", kernel.name(), share_text(report.worst_ratio),
-                                report.mismatches, report.elements, report.guard_violations, report.method, report.seed));
+  output.write_line(fmt::format(
+      "{}  {}  {} of the bound, {} of {} elements outside, {} guard bytes changed ({}, seed {})",
+      report.passed ? "ok    " : "FAILED", kernel.name(), share_text(report.worst_ratio),
+      report.mismatches, report.elements, report.guard_violations, report.method, report.seed));
   if (!report.passed) output.write_line("        " + report.first_failure);
 }
 
-void write_report(const ProblemLine& line, const ChosenDevice& device, const Kernel& kernel, const VerifyReport& report,
-                  Output& output) {
+void write_report(const ProblemLine& line, const ChosenDevice& device, const Kernel& kernel,
+                  const VerifyReport& report, Output& output) {
   if (output.is_text()) return print_report(kernel, report, output);
   Record record = {{"problem", to_string(line)}};
   add_device(record, device);

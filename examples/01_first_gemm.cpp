@@ -13,6 +13,7 @@ int main() {
                                          {out.data(), DType::float32, {256, 192}});
   const auto kernels = gemmery::get_kernels(arguments);  // best first
   kernels.front().run(arguments, {.stream = gemmery::Stream::cpu()});
-  std::printf("%s: out[0] = %g, expected 128\n", kernels.front().name().c_str(), static_cast<double>(out[0]));
+  std::printf("%s: out[0] = %g, expected 128\n", kernels.front().name().c_str(),
+              static_cast<double>(out[0]));
   return out[0] == 128.0F ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches, strides and C: out[l] = 2 * A[l] * B + 0.5 * C, where A has padded rows, B is column major and the same for every
-// batch, and C is one row that is repeated.
+// Batches, strides and C: out[l] = 2 * A[l] * B + 0.5 * C, where A has padded rows, B is column
+// major and the same for every batch, and C is one row that is repeated.
 #include <cstdio>
 #include <vector>
 
@@ -19,7 +19,8 @@ struct Memory {
 };
 
 void fill(std::vector<float>& values) {
-  for (std::size_t index = 0; index < values.size(); ++index) values[index] = static_cast<float>(index % 13) - 6;
+  for (std::size_t index = 0; index < values.size(); ++index)
+    values[index] = static_cast<float>(index % 13) - 6;
 }
 
 // The same in three loops. Small whole numbers: every sum is exact.
@@ -56,8 +57,9 @@ int main() {
   fill(memory.c);
 
   const Tensor a(memory.a.data(), DType::float32, {l, m, k}, {m * padded_k, padded_k, 1});
-  const Tensor b(memory.b.data(), DType::float32, {k, n}, {1, k});  // column major; no batch dimension: the same for all
-  const Tensor c(memory.c.data(), DType::float32, {n});             // broadcast to out's shape by NumPy's rule
+  const Tensor b(memory.b.data(), DType::float32, {k, n},
+                 {1, k});  // column major; no batch dimension: the same for all
+  const Tensor c(memory.c.data(), DType::float32, {n});  // broadcast to out's shape by NumPy's rule
   const Tensor out(memory.out.data(), DType::float32, {l, m, n});
 
   const gemmery::GemmArguments arguments(a, b, out, {.c = c, .alpha = 2, .beta = 0.5});
@@ -65,7 +67,7 @@ int main() {
   kernel.run(arguments, {.stream = gemmery::Stream::cpu()});
 
   const int differences = count_differences(memory);
-  std::printf("%s\n%s: %d of %zu elements differ\n", to_string(arguments.problem()).c_str(), kernel.name().c_str(), differences,
-              memory.out.size());
+  std::printf("%s\n%s: %d of %zu elements differ\n", to_string(arguments.problem()).c_str(),
+              kernel.name().c_str(), differences, memory.out.size());
   return differences == 0 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation for a named target, on a machine that needs no GPU: only the compiler library NVRTC. Exits with 77 without it.
+// Compilation for a named target, on a machine that needs no GPU: only the compiler library NVRTC.
+// Exits with 77 without it.
 #include <cstdio>
 #include <string>
 
@@ -18,10 +19,11 @@ int compile_best(const gemmery::GemmProblem& problem, const gemmery::DeviceInfo&
   const gemmery::Kernel& kernel = kernels.front();
   const gemmery::Artifact artifact = kernel.compile(kernel.family().target_for(kernel, device));
   std::printf("%s\ncompiled for %s in %.0f ms from this source:\n\n%s\n", kernel.name().c_str(),
-              to_string(artifact.targets().front()).c_str(), artifact.compile_ms(), std::string(artifact.source()).c_str());
+              to_string(artifact.targets().front()).c_str(), artifact.compile_ms(),
+              std::string(artifact.source()).c_str());
   if (const auto resources = artifact.resources()) {
-    std::printf("registers %d, static shared memory %d bytes, spilled %d bytes\n", resources->registers,
-                resources->static_shared_bytes, resources->spill_store_bytes);
+    std::printf("registers %d, static shared memory %d bytes, spilled %d bytes\n",
+                resources->registers, resources->static_shared_bytes, resources->spill_store_bytes);
   }
   return 0;
 }

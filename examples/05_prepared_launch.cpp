@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prepared launch: compile once, pack once, then launch again and again with other memory. On GPU 0 where there is one, else
-// on the CPU.
+// A prepared launch: compile once, pack once, then launch again and again with other memory. On GPU
+// 0 where there is one, else on the CPU.
 #include <cstdio>
 #include <vector>
 
@@ -39,7 +39,9 @@ float first_element(const Buffer& buffer, Stream stream) {
   return value;
 }
 
-Tensor matrix(const Buffer& buffer) { return {buffer.data(), DType::float32, {size, size}, buffer.device()}; }
+Tensor matrix(const Buffer& buffer) {
+  return {buffer.data(), DType::float32, {size, size}, buffer.device()};
+}
 
 }  // namespace
 
@@ -62,6 +64,7 @@ int main() {
   const float second = first_element(out, stream);
 
   std::printf("%s on %s: %g, expected 128; then %g, expected 192\n", kernel.name().c_str(),
-              to_string(arguments.device()).c_str(), static_cast<double>(first), static_cast<double>(second));
+              to_string(arguments.device()).c_str(), static_cast<double>(first),
+              static_cast<double>(second));
   return first == 128 && second == 192 ? 0 : 1;
 }

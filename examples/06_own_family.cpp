@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bring your own kernel: a family with one kernel for the CPU, registered and then discovered like every other. It computes
-// float32 products of two rows times columns in plain loops, and refuses what it cannot do with a reason.
+// Bring your own kernel: a family with one kernel for the CPU, registered and then discovered like
+// every other. It computes float32 products of two rows times columns in plain loops, and refuses
+// what it cannot do with a reason.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -15,11 +16,13 @@ using namespace gemmery;
 constexpr std::string_view own_name = "user_two_rows_f32_v1";
 
 float load(const Tensor& tensor, std::int64_t l, std::int64_t row, std::int64_t column) {
-  return static_cast<const float*>(tensor.data())[l * tensor.stride(0) + row * tensor.stride(1) + column * tensor.stride(2)];
+  return static_cast<const float*>(
+      tensor.data())[l * tensor.stride(0) + row * tensor.stride(1) + column * tensor.stride(2)];
 }
 
 float& element(const Tensor& tensor, std::int64_t l, std::int64_t row, std::int64_t column) {
-  return static_cast<float*>(tensor.data())[l * tensor.stride(0) + row * tensor.stride(1) + column * tensor.stride(2)];
+  return static_cast<float*>(
+      tensor.data())[l * tensor.stride(0) + row * tensor.stride(1) + column * tensor.stride(2)];
 }
 
 // What the kernel is: any strides, so the views of rank 3 are all that is read.
@@ -29,7 +32,8 @@ void multiply(const GemmArguments& arguments) {
     for (std::int64_t row = 0; row < problem.m; ++row) {
       for (std::int64_t column = 0; column < problem.n; ++column) {
         float sum = 0;
-        for (std::int64_t k = 0; k < problem.k; ++k) sum += load(arguments.a(), l, row, k) * load(arguments.b(), l, k, column);
+        for (std::int64_t k = 0; k < problem.k; ++k)
+          sum += load(arguments.a(), l, row, k) * load(arguments.b(), l, k, column);
         element(arguments.out(), l, row, column) = static_cast<float>(arguments.alpha()) * sum;
       }
     }
@@ -40,7 +44,9 @@ void multiply(const GemmArguments& arguments) {
 class OwnLaunch : public PreparedLaunchState {
  public:
   explicit OwnLaunch(const GemmArguments& arguments) : arguments_(arguments) {}
-  void set_data(std::string_view operand, const void* data) override { arguments_.set_data(operand, data); }
+  void set_data(std::string_view operand, const void* data) override {
+    arguments_.set_data(operand, data);
+  }
   void set_scalars(double alpha, double beta) override { arguments_.set_scalars(alpha, beta); }
   void launch(Stream) override { multiply(arguments_); }
 
@@ -58,7 +64,9 @@ class OwnArtifact : public ArtifactState {
   double compile_ms() const noexcept override { return 0; }
   std::optional<CodeResources> resources() const override { return std::nullopt; }
   void load(Device) const override {}
-  void run(const GemmArguments& arguments, const RunOptions&) const override { multiply(arguments); }
+  void run(const GemmArguments& arguments, const RunOptions&) const override {
+    multiply(arguments);
+  }
   PreparedLaunch bind(const GemmArguments& arguments, std::size_t) const override {
     return PreparedLaunch(std::make_unique<OwnLaunch>(arguments));
   }
@@ -83,7 +91,9 @@ class TwoRowsFamily : public Family {
     reasons.push_back(reason);
   }
 
-  void enumerate(const std::function<void(const Kernel&)>& visit) const override { visit(only_kernel()); }
+  void enumerate(const std::function<void(const Kernel&)>& visit) const override {
+    visit(only_kernel());
+  }
 
   std::string kernel_name(const Kernel&) const override { return std::string(own_name); }
   std::optional<Kernel> parse_name(std::string_view text) const override {
@@ -97,21 +107,28 @@ class TwoRowsFamily : public Family {
   }
   Target target_for(const Kernel&, const DeviceInfo&) const override { return Target::cpu(); }
 
-  // The operand rules, the target and the epilogue were checked before; what they cannot say is said here.
+  // The operand rules, the target and the epilogue were checked before; what they cannot say is
+  // said here.
   Status supports(const Kernel&, const Query& query) const override {
     const std::string reason = refusal(query);
     return reason.empty() ? Status::success() : Status::fail(reason);
   }
 
   std::size_t workspace_bytes(const Kernel&, const GemmArguments&) const override { return 0; }
-  Artifact compile(const Kernel& kernel, Target) const override { return Artifact(std::make_shared<OwnArtifact>(kernel)); }
-  void run(const Kernel&, const GemmArguments& arguments, const RunOptions&) const override { multiply(arguments); }
+  Artifact compile(const Kernel& kernel, Target) const override {
+    return Artifact(std::make_shared<OwnArtifact>(kernel));
+  }
+  void run(const Kernel&, const GemmArguments& arguments, const RunOptions&) const override {
+    multiply(arguments);
+  }
 
  private:
   // float32 everywhere, any layout, alignment of one element, no C.
   Kernel only_kernel() const {
-    constexpr OperandRule any_float{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
-    return {*this, OperandRules{.a = any_float, .b = any_float, .c = {}, .out = any_float}, DesignBytes{}};
+    constexpr OperandRule any_float{
+        .dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
+    return {*this, OperandRules{.a = any_float, .b = any_float, .c = {}, .out = any_float},
+            DesignBytes{}};
   }
 
   static std::string refusal(const Query& query) {
@@ -120,8 +137,10 @@ class TwoRowsFamily : public Family {
     if (problem.m > 2) return "M: expected at most 2, got " + std::to_string(problem.m);
     if (problem.c) return "C: expected none, got one";
     for (const MatrixType& matrix : {problem.a, problem.b, problem.out}) {
-      if (matrix.dtype != DType::float32) return "dtype: expected float32, got " + std::string(gemmery::name(matrix.dtype));
-      if (matrix.alignment < 4) return "alignment: expected 4 bytes, got " + std::to_string(matrix.alignment);
+      if (matrix.dtype != DType::float32)
+        return "dtype: expected float32, got " + std::string(gemmery::name(matrix.dtype));
+      if (matrix.alignment < 4)
+        return "alignment: expected 4 bytes, got " + std::to_string(matrix.alignment);
     }
     const bool is_plain = problem.accumulator == DType::float32 && problem.math == Math::native;
     return is_plain ? "" : "accumulator and math: expected float32 and native";
@@ -137,7 +156,8 @@ int main() {
   register_family(std::make_unique<TwoRowsFamily>());
 
   std::vector<float> a(2 * 64, 1), b(64 * 32, 3), out(2 * 32);
-  const GemmArguments arguments({a.data(), DType::float32, {2, 64}}, {b.data(), DType::float32, {64, 32}},
+  const GemmArguments arguments({a.data(), DType::float32, {2, 64}},
+                                {b.data(), DType::float32, {64, 32}},
                                 {out.data(), DType::float32, {2, 32}});
   const auto kernels = get_kernels(arguments, {.providers = {"user"}});
   kernels.at(0).run(arguments, {.stream = Stream::cpu()});
@@ -145,6 +165,7 @@ int main() {
 
   // The library's own verification holds it to its bound, as it does every kernel.
   const VerifyReport report = verify(parse_problem("gemm 2x100x300 a=f32"), kernels[0], {});
-  std::printf("verified: %s, worst error %.0f %% of its bound\n", report.passed ? "yes" : "no", report.worst_ratio * 100);
+  std::printf("verified: %s, worst error %.0f %% of its bound\n", report.passed ? "yes" : "no",
+              report.worst_ratio * 100);
   return out[0] == 192 && report.passed ? 0 : 1;
 }

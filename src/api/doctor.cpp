@@ -27,7 +27,9 @@ std::string without_kind(const std::string& reason) {
 }
 
 // "13.0" from 13000
-std::string driver_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string driver_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 LibraryFinding driver_finding() {
   LibraryFinding finding{.name = "CUDA driver", .enables = "running kernels on GPUs"};
@@ -72,8 +74,9 @@ LibraryFinding onednn_finding() {
 std::string gpu_line(Device device) {
   try {
     const DeviceInfo& info = device_info(device);
-    return fmt::format("{}: {}, {}, {} SMs, {:.1f} GiB, {:.2f} TB/s", to_string(device), info.name, to_string(info.target),
-                       info.multiprocessors, static_cast<double>(info.memory_bytes) / (1024.0 * 1024 * 1024),
+    return fmt::format("{}: {}, {}, {} SMs, {:.1f} GiB, {:.2f} TB/s", to_string(device), info.name,
+                       to_string(info.target), info.multiprocessors,
+                       static_cast<double>(info.memory_bytes) / (1024.0 * 1024 * 1024),
                        info.bandwidth_bytes_per_second / 1e12);
   } catch (const std::exception& error) {
     return fmt::format("{}: {}", to_string(device), error.what());
@@ -90,14 +93,17 @@ std::vector<std::string> gpu_lines() {
 
 std::string cpu_line() {
   const DeviceInfo& info = platform::host_device_info();
-  return fmt::format("{}, {} cores, {}", info.name, info.multiprocessors, platform::host_vector_sets());
+  return fmt::format("{}, {} cores, {}", info.name, info.multiprocessors,
+                     platform::host_vector_sets());
 }
 
 std::string library_line(const LibraryFinding& library) {
   if (!library.found) {
-    return fmt::format("  {:<12} not found: {}\n  {:<12} needed for {}\n", library.name, library.searched, "", library.enables);
+    return fmt::format("  {:<12} not found: {}\n  {:<12} needed for {}\n", library.name,
+                       library.searched, "", library.enables);
   }
-  return fmt::format("  {:<12} {} at {}\n  {:<12} for {}\n", library.name, library.version, library.path, "", library.enables);
+  return fmt::format("  {:<12} {} at {}\n  {:<12} for {}\n", library.name, library.version,
+                     library.path, "", library.enables);
 }
 
 }  // namespace

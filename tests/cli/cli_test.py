@@ -27,7 +27,9 @@ SERVED, NOT_SERVED_CODE, BAD_INPUT, UNAVAILABLE, FAILED = 0, 1, 2, 3, 4
 
 
 def run(*words, **options):
-    return subprocess.run([PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False, **options)
+    return subprocess.run(
+        [PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False, **options
+    )
 
 
 def json_lines(text):
@@ -161,7 +163,8 @@ class List(unittest.TestCase):
 
     def test_as_json_satisfies_pythons_own_tool(self):
         done = run("list", "--limit", "5", "--json")
-        tool = subprocess.run([sys.executable, "-m", "json.tool", "--json-lines"], input=done.stdout, text=True, capture_output=True, check=False)
+        command = [sys.executable, "-m", "json.tool", "--json-lines"]
+        tool = subprocess.run(command, input=done.stdout, text=True, capture_output=True, check=False)
         self.assertEqual(tool.returncode, 0, tool.stderr)
 
     def test_as_csv_has_as_many_fields_in_every_row(self):
@@ -229,8 +232,15 @@ class Explain(unittest.TestCase):
 
 class Verify(unittest.TestCase):
     def test_exits_with_0_within_the_bound(self):
-        for problem in (SMALL, ["gemm 33x17x65 a=f64"], ["gemm", "32x16x64x3", "a=int8"], ["gemm", "20x30x40", "a=bf16", "c=bf16", "beta=1"]):
-            done = run("verify", "--device", "cpu", *problem)
+        for problem in (
+            "gemm 48x40x56 a=f32",
+            "gemm 33x17x65 a=f64",
+            "gemm 32x16x64x3 a=int8 out=int32",
+            "gemm 20x30x40 a=bf16 c=bf16 beta=1",
+            "gemm 9x7x5 a=f16:c/align=2 b=f16/strides=-20,2",
+            "gemm 5x4x0 a=f32 c=f32[n] beta=0.5",
+        ):
+            done = run("verify", "--device", "cpu", problem)
             self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
 
     def test_holds_every_kernel_that_fits_when_asked(self):

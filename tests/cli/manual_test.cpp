@@ -19,7 +19,8 @@ std::set<std::string> options_in(std::string_view text) {
   static const std::regex option("--[a-z][a-z-]*");
   const std::string owned(text);
   std::set<std::string> found;
-  for (std::sregex_iterator match(owned.begin(), owned.end(), option); match != std::sregex_iterator(); ++match) {
+  for (std::sregex_iterator match(owned.begin(), owned.end(), option);
+       match != std::sregex_iterator(); ++match) {
     found.insert(match->str());
   }
   found.erase("--help");
@@ -56,7 +57,8 @@ TEST(Manual, has_no_section_for_what_is_no_verb) { EXPECT_TRUE(manual_section("d
 TEST(Manual, shows_every_option_of_every_verb_and_no_other) {
   for (const std::string_view verb : verbs()) {
     const std::vector<std::string> names = option_names(verb);
-    EXPECT_EQ(options_in(usage_of(verb)), std::set<std::string>(names.begin(), names.end())) << verb;
+    EXPECT_EQ(options_in(usage_of(verb)), std::set<std::string>(names.begin(), names.end()))
+        << verb;
   }
 }
 

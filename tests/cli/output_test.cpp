@@ -35,7 +35,8 @@ TEST(Output, has_a_csv_header_and_quotes_what_needs_it) {
 }
 
 TEST(Output, flattens_nested_values_in_csv) {
-  const Record record = {{"design", {{"tile", "64x64x8"}, {"stages", "2"}}}, {"targets", Record::array({"sm_80", "sm_90a"})}};
+  const Record record = {{"design", {{"tile", "64x64x8"}, {"stages", "2"}}},
+                         {"targets", Record::array({"sm_80", "sm_90a"})}};
   EXPECT_EQ(written(Format::csv, {record}), "design,targets\ntile=64x64x8;stages=2,sm_80;sm_90a\n");
 }
 
@@ -47,7 +48,8 @@ TEST(Table, aligns_its_columns) {
   table.add_row({"10", "é", "y"});
   table.print(output);
   output.flush();
-  EXPECT_EQ(::testing::internal::GetCapturedStdout(), " n  name       note\n 1  long name  x\n10  é          y\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(),
+            " n  name       note\n 1  long name  x\n10  é          y\n");
 }
 
 }  // namespace

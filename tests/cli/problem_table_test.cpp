@@ -21,12 +21,15 @@ class ProblemTable : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
  private:
-  std::filesystem::path path_ = std::filesystem::path(::testing::TempDir()) / "gemmery_problem_table_test.csv";
+  std::filesystem::path path_ =
+      std::filesystem::path(::testing::TempDir()) / "gemmery_problem_table_test.csv";
 };
 
 TEST_F(ProblemTable, gives_a_problem_line_for_every_row_and_type) {
-  const std::string path = write("id,m,n,k,a_layout,b_layout,source\nP01,256,128,64,r,c,square\r\n\nP02,1,2,3,c,r,thin\n");
-  const std::vector<NamedProblem> problems = read_problem_table(path, std::vector<std::string>{"f32", "bf16"});
+  const std::string path = write(
+      "id,m,n,k,a_layout,b_layout,source\nP01,256,128,64,r,c,square\r\n\nP02,1,2,3,c,r,thin\n");
+  const std::vector<NamedProblem> problems =
+      read_problem_table(path, std::vector<std::string>{"f32", "bf16"});
   ASSERT_EQ(problems.size(), 4U);
   EXPECT_EQ(problems[0].id, "P01");
   EXPECT_EQ(problems[0].line, "gemm 256x128x64 a=f32 b=f32:c");
@@ -61,7 +64,8 @@ TEST_F(ProblemTable, refuses_what_it_cannot_read_by_line_and_column) {
       ADD_FAILURE() << "accepted: " << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what() << "\nexpected: " << words;
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
+          << error.what() << "\nexpected: " << words;
     }
   }
 }

@@ -13,7 +13,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 TEST(ProblemWords, join_to_one_line) {
-  EXPECT_EQ(problem_lines(Words{"gemm", "8x8x8", "a=f32", "b=f32:c"}), Words{"gemm 8x8x8 a=f32 b=f32:c"});
+  EXPECT_EQ(problem_lines(Words{"gemm", "8x8x8", "a=f32", "b=f32:c"}),
+            Words{"gemm 8x8x8 a=f32 b=f32:c"});
 }
 
 TEST(ProblemWords, may_hold_the_whole_line_in_one_word) {
@@ -33,13 +34,15 @@ TEST(ProblemWords, get_back_the_quotes_that_the_shell_took) {
 }
 
 TEST(ProblemWords, keep_quotes_that_the_shell_left) {
-  EXPECT_EQ(problem_lines(Words{"gemm", "1x2x3", "epilogue=\"D = accum\""}), Words{"gemm 1x2x3 epilogue=\"D = accum\""});
+  EXPECT_EQ(problem_lines(Words{"gemm", "1x2x3", "epilogue=\"D = accum\""}),
+            Words{"gemm 1x2x3 epilogue=\"D = accum\""});
 }
 
 TEST(ProblemWords, give_the_parser_what_a_quoted_line_gives_it) {
   const std::string epilogue = "D = alpha * accum + beta * C";
   const Words words{"gemm", "16x16x16", "a=f32", "epilogue=" + epilogue};
-  EXPECT_EQ(parse_problem(only_problem_line(words)), parse_problem("gemm 16x16x16 a=f32 epilogue=\"" + epilogue + "\""));
+  EXPECT_EQ(parse_problem(only_problem_line(words)),
+            parse_problem("gemm 16x16x16 a=f32 epilogue=\"" + epilogue + "\""));
 }
 
 TEST(ProblemWords, before_the_first_problem_are_refused) {
