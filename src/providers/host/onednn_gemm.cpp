@@ -132,19 +132,37 @@ struct Presented {
   const void* data;
 };
 
-Presented present(const Tensor& view, const MatrixType& matrix, DataType compute, Scratch& scratch) {
-  const bool is_broadcast = view.stride(0) == 0;
-  const Extents extents{view.extent(0), view.extent(1), view.extent(2)};
-  if (!is_converted(matrix, compute)) return {in_place_shape(matrix, extents).value(), view.data()};
-  const Extents stored{is_broadcast ? 1 : extents.batches, extents.rows, extents.columns};
-  const auto row_bytes = static_cast<std::size_t>(stored.columns) * width_of(compute);
+// Zero rows and columns added to a copy.
+struct Padding {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+
+  bool is_none() const { return rows == 0 && columns == 0; }
+};
+
+// Packed, row by row, of the compute type.
+Presented present_copy(const Tensor& view, DataType compute, const Padding& padding, Scratch& scratch) {
+  const Extents stored{view.stride(0) == 0 ? 1 : view.extent(0), view.extent(1) + padding.rows, view.extent(2) + padding.columns};
+  const std::size_t width = width_of(compute);
+  const auto row_bytes = static_cast<std::size_t>(stored.columns) * width;
   const std::int64_t rows = stored.batches * stored.rows;
   auto* packed = scratch.reserve<std::byte>(static_cast<std::size_t>(rows) * row_bytes);
+  const auto copy_row = [&](std::int64_t row) {
+    std::byte* target = packed + static_cast<std::size_t>(row) * row_bytes;
+    const std::int64_t source_row = row % stored.rows;
+    const std::int64_t columns = source_row < view.extent(1) ? view.extent(2) : 0;
+    if (columns > 0) convert_any_row(matrix_of(view, row / stored.rows), source_row, columns, compute, target);
+    std::memset(target + static_cast<std::size_t>(columns) * width, 0, static_cast<std::size_t>(stored.columns - columns) * width);
+  };
   platform::parallel_for(rows, 1 + 65536 / (stored.columns + 1), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      convert_any_row(matrix_of(view, row / stored.rows), row % stored.rows, stored.columns, compute, packed + static_cast<std::size_t>(row) * row_bytes);
+    for (std::int64_t row = begin; row < end; ++row) copy_row(row);
   });
   return {packed_shape(compute, stored), packed};
+}
+
+Presented present(const Tensor& view, const MatrixType& matrix, DataType compute, const Padding& padding, Scratch& scratch) {
+  if (is_converted(matrix, compute) || !padding.is_none()) return present_copy(view, compute, padding, scratch);
+  return {in_place_shape(matrix, {view.extent(0), view.extent(1), view.extent(2)}).value(), view.data()};
 }
 
 // --- the result ---
@@ -155,13 +173,21 @@ OperandShape transposed(OperandShape shape) {
   return shape;
 }
 
+// oneDNN (2.6.3, brg:avx512_core_vnni) turns the sums of int8 times int8 into floats on their way to int32: measured, odd sums beyond
+// 2^24 come back even. 1024 products of -128 by -128 are 2^24, so longer sums are made of pieces that long. uint8 times int8 is exact.
+constexpr std::int64_t exact_int8_depth = 1024;
+
+bool is_summed_in_pieces(const GemmArguments& arguments, const ComputeTypes& types) {
+  return types.a == DataType::s8 && arguments.problem().k > exact_int8_depth;
+}
+
 bool is_plain_epilogue(const GemmArguments& arguments) { return arguments.alpha() == 1 && !arguments.c(); }
 
 // Where oneDNN itself writes `out`: without an epilogue, in a type that it rounds sums to, row major (or column major, as the
 // product of the transposed operands).
 std::optional<OperandShape> direct_destination(const GemmArguments& arguments, const ComputeTypes& types) {
   const GemmProblem& problem = arguments.problem();
-  if (!is_plain_epilogue(arguments)) return std::nullopt;
+  if (!is_plain_epilogue(arguments) || is_summed_in_pieces(arguments, types)) return std::nullopt;
   const bool is_sum = storage_type(problem.out.dtype) == types.sum;
   const bool is_rounded = problem.out.dtype == DType::bfloat16 && types.a == DataType::bf16;
   if (!is_sum && !is_rounded) return std::nullopt;
@@ -199,11 +225,42 @@ void write_from_sums(const GemmArguments& arguments, const Sum* sums) {
   }
 }
 
+// Operands of depth first … first + depth.
+Presented slice_of_a(Presented a, std::int64_t first, std::int64_t depth) {
+  a.data = static_cast<const std::int8_t*>(a.data) + first * a.shape.strides[2];
+  a.shape.extents[2] = depth;
+  return a;
+}
+Presented slice_of_b(Presented b, std::int64_t first, std::int64_t depth) {
+  b.data = static_cast<const std::int8_t*>(b.data) + first * b.shape.strides[1];
+  b.shape.extents[1] = depth;
+  return b;
+}
+
+void multiply_in_pieces(const Presented& a, const Presented& b, const OperandShape& destination, std::uint32_t* sums) {
+  static thread_local Scratch scratch;
+  const std::int64_t count = destination.extents[0] * destination.strides[0];
+  auto* piece = scratch.reserve<std::uint32_t>(static_cast<std::size_t>(count));
+  const std::int64_t k = a.shape.extents[2];
+  for (std::int64_t first = 0; first < k; first += exact_int8_depth) {
+    const std::int64_t depth = std::min(exact_int8_depth, k - first);
+    const Presented a_slice = slice_of_a(a, first, depth);
+    const Presented b_slice = slice_of_b(b, first, depth);
+    onednn::multiply({a_slice.shape, b_slice.shape, destination}, a_slice.data, b_slice.data, first == 0 ? sums : piece);
+    if (first == 0) continue;
+    platform::parallel_for(count, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) sums[i] += piece[i];
+    });
+  }
+}
+
 void multiply_into_sums(const GemmArguments& arguments, const Presented& a, const Presented& b, const ComputeTypes& types) {
   static thread_local Scratch scratch;
   const Extents extents = extents_of_out(arguments.problem());
   auto* sums = scratch.reserve<std::int32_t>(static_cast<std::size_t>(extents.batches * extents.rows * extents.columns));
-  onednn::multiply({a.shape, b.shape, packed_shape(types.sum, extents)}, a.data, b.data, sums);
+  const OperandShape destination = packed_shape(types.sum, extents);
+  if (is_summed_in_pieces(arguments, types)) multiply_in_pieces(a, b, destination, reinterpret_cast<std::uint32_t*>(sums));
+  else onednn::multiply({a.shape, b.shape, destination}, a.data, b.data, sums);
   if (types.sum == DataType::s32) return write_from_sums(arguments, sums);
   write_from_sums(arguments, reinterpret_cast<const float*>(sums));
 }
@@ -244,8 +301,11 @@ void run_onednn(const GemmArguments& arguments) {
   static thread_local Scratch b_scratch;
   const GemmProblem& problem = arguments.problem();
   const ComputeTypes types = compute_types(problem.a.dtype, problem.b.dtype);
-  const Presented a = present(arguments.a(), problem.a, types.a, a_scratch);
-  const Presented b = present(arguments.b(), problem.b, types.b, b_scratch);
+  // bfloat16 is multiplied in pairs along k. With an odd k, oneDNN 2.6.3 takes the row's neighbour in memory for the missing half and
+  // multiplies it by zero, which is NaN where the neighbour is not finite.
+  const std::int64_t extra_depth = types.a == DataType::bf16 ? problem.k % 2 : 0;
+  const Presented a = present(arguments.a(), problem.a, types.a, {.columns = extra_depth}, a_scratch);
+  const Presented b = present(arguments.b(), problem.b, types.b, {.rows = extra_depth}, b_scratch);
   if (const auto destination = direct_destination(arguments, types)) {
     MatmulShape shape{a.shape, b.shape, *destination};
     if (problem.out.dtype == DType::bfloat16) shape.destination.type = DataType::bf16;

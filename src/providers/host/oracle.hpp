@@ -60,7 +60,8 @@ ElementVerdict judge_element(DType out, DoubleDouble exact, double bound, double
 bool is_within_reach_of_oracle(const GemmProblem& problem);
 
 // For larger problems: Freivalds' check out·r = alpha · A·(B·r) + beta · C·r with random signs r, `vectors` times, every row within the sum
-// of its elements' bounds; and `rows` rows chosen at random element by element. Counts a failed row as one mismatch.
+// of its elements' bounds; and `rows` rows chosen at random element by element. Counts a failed row as one
+// mismatch. Integer sums beyond 2^31, which wrap, and outputs that saturate or overflow are not linear: use the full comparison there.
 struct FreivaldsOptions {
   int vectors = 3;
   int rows = 16;

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "providers/host/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -119,7 +119,7 @@ TEST(Number, floats_round_to_nearest_even_at_every_midpoint) {
 }
 
 TEST(Number, the_fast_encoders_agree_with_encode_on_random_floats) {
-  std::mt19937 random(test_seed());
+  std::mt19937 random(static_cast<std::uint32_t>(tests::random_seed()));
   const int count = 2'000'000;
   for (int i = 0; i < count; ++i) {
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
@@ -147,7 +147,7 @@ TEST(Number, overflow_follows_torch) {
 }
 
 TEST(Number, float32_encoding_is_the_hardware_conversion) {
-  std::mt19937_64 random(test_seed());
+  std::mt19937_64 random(tests::random_seed());
   const auto f32 = float_format(DType::float32);
   for (int i = 0; i < 1'000'000; ++i) {
     const auto scale = static_cast<int>(random() % 300) - 160;
@@ -183,7 +183,7 @@ TEST(Number, integers_saturate_and_nan_is_zero) {
 }
 
 TEST(Number, exact_sums_and_products_lose_nothing) {
-  std::mt19937_64 random(test_seed());
+  std::mt19937_64 random(tests::random_seed());
   std::uniform_int_distribution<std::int64_t> any(-(std::int64_t{1} << 53), std::int64_t{1} << 53);
   for (int i = 0; i < 100'000; ++i) {
     const auto a = any(random);

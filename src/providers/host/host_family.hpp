@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU's families share: one kernel for every combination of types, named after it; nothing to compile, nothing to load.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gemmery/family.hpp>
+
+namespace gemmery::host {
+
+// What decides whether a family multiplies at all, whatever the shapes.
+struct ProductTypes {
+  DType a, b, accumulator;
+  Math math;
+};
+
+// The combinations that GemmArguments accepts, in a fixed order.
+const std::vector<ProductTypes>& legal_products();
+bool is_legal(const ProductTypes& types);
+
+class HostFamily : public Family {
+ public:
+  explicit HostFamily(std::string_view name) : name_(name) {}
+
+  std::string_view provider() const noexcept override { return "host"; }
+  std::string_view name() const noexcept override { return name_; }
+  int version() const noexcept override { return 1; }
+
+  void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
+  void explain(const Query& query, std::vector<Reason>& reasons) const override;
+  void enumerate(const std::function<void(const Kernel&)>& visit) const override;
+
+  // "host_plain_v1_f16_f16_out_f32_acc_f32_c_none_math_native"
+  std::string kernel_name(const Kernel& kernel) const override;
+  std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
+  std::vector<DesignField> design_fields(const Kernel& kernel) const override;
+  std::vector<Target> targets(const Kernel& kernel) const override;
+  const DeviceInfo* device_info(Device device) const override;
+  Target target_for(const Kernel& kernel, const DeviceInfo& device) const override;
+  Status supports(const Kernel& kernel, const Query& query) const override;
+  std::size_t workspace_bytes(const Kernel&, const GemmArguments&) const override { return 0; }
+  Artifact compile(const Kernel& kernel, Target target) const override;
+  void run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const override;
+
+ protected:
+  virtual Status serves_types(const ProductTypes& types) const = 0;
+  // Beyond types; both together are the family's answer.
+  virtual Status serves_shape(const GemmProblem& problem) const = 0;
+  virtual double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const = 0;
+  virtual void multiply(const GemmArguments& arguments, int threads) const = 0;
+  virtual std::vector<DesignField> own_design_fields() const = 0;
+
+ private:
+  Kernel kernel_for(const GemmProblem& problem) const;
+  Status serves(const GemmProblem& problem) const;
+
+  std::string name_;
+};
+
+}  // namespace gemmery::host

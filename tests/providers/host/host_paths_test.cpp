@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way in which the host computes a GEMM, against the oracle and against plain loops in wide arithmetic.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "providers/host/onednn.hpp"
+#include "providers/host/onednn_gemm.hpp"
+#include "providers/host/oracle.hpp"
+#include "providers/host/plain.hpp"
+#include "tests/providers/host/random_gemm.hpp"
+#include "tests/support/random_seed.hpp"
+#include "providers/host/reference.hpp"
+
+namespace gemmery::host {
+namespace {
+
+struct Path {
+  std::string name;
+  std::function<bool(const GemmArguments&)> serves;
+  std::function<void(const GemmArguments&)> run;
+};
+
+std::vector<Path> all_paths() {
+  const auto anything = [](const GemmArguments&) { return true; };
+  std::vector<Path> paths{{"reference", anything, run_reference}};
+  for (const TileKernels* kernels : usable_tile_kernels())
+    paths.push_back({std::string("plain ") + kernels->instruction_set, anything, [kernels](const GemmArguments& arguments) { run_plain(arguments, *kernels); }});
+  paths.push_back({"onednn", [](const GemmArguments& arguments) { return onednn_serves(arguments.problem()).is_success(); }, run_onednn});
+  return paths;
+}
+
+DeclaredMath math_of(const GemmArguments& arguments) {
+  const GemmProblem& problem = arguments.problem();
+  return {.a = problem.a.dtype, .b = problem.b.dtype, .accumulator = problem.accumulator, .math = problem.math};
+}
+
+int case_count(int usual) { return std::getenv("GEMMERY_SOAK") != nullptr ? 50 * usual : usual; }
+
+std::string describe(const Comparison& comparison) {
+  if (!comparison.first) return "no mismatch";
+  const Mismatch& m = *comparison.first;
+  return std::to_string(comparison.mismatches) + " of " + std::to_string(comparison.elements) + " wrong, first at [" + std::to_string(m.batch) + "," +
+         std::to_string(m.row) + "," + std::to_string(m.column) + "]: got " + std::to_string(m.got) + ", exact " + std::to_string(m.exact) +
+         ", allowed " + std::to_string(m.allowed) + ", ratio " + std::to_string(comparison.worst_ratio);
+}
+
+void check_path(const Path& path, RandomGemm& gemm, Criterion criterion) {
+  const GemmArguments arguments = gemm.arguments();
+  if (!path.serves(arguments)) return;
+  path.run(arguments);
+  const Comparison comparison = compare_with_oracle(arguments, math_of(arguments), criterion);
+  EXPECT_EQ(comparison.mismatches, 0) << path.name << ": " << gemm.text() << "\n" << describe(comparison);
+  EXPECT_EQ(gemm.out.touched_gaps(), 0) << path.name << ": " << gemm.text();
+}
+
+TEST(HostPaths, reals_are_within_their_bounds) {
+  Random random(tests::random_seed());
+  const auto paths = all_paths();
+  for (int i = 0; i < case_count(400); ++i) {
+    RandomGemm gemm(random, random_types(random), random_shape(random), Fill::normal);
+    for (const Path& path : paths) check_path(path, gemm, Criterion::bound);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(HostPaths, small_integers_are_exact) {
+  Random random(tests::random_seed() + 1);
+  const auto paths = all_paths();
+  for (int i = 0; i < case_count(400); ++i) {
+    RandomGemm gemm(random, random_types(random), random_shape(random), Fill::integers);
+    for (const Path& path : paths) check_path(path, gemm, Criterion::exact);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(HostPaths, with_alpha_zero_nan_in_a_and_b_is_not_read) {
+  Random random(tests::random_seed() + 2);
+  for (const Path& path : all_paths())
+    for (int i = 0; i < 30; ++i) {
+      RandomGemm gemm(random, random_types(random), random_shape(random), Fill::nan);
+      gemm.options.alpha = 0;
+      if (gemm.c) gemm.c->fill(random, Fill::integers);
+      check_path(path, gemm, Criterion::exact);
+    }
+}
+
+TEST(HostPaths, c_may_be_out) {
+  Random random(tests::random_seed() + 3);
+  for (const Path& path : all_paths())
+    for (int i = 0; i < 30; ++i) {
+      const GemmShape shape = random_shape(random);
+      RandomGemm gemm(random, random_types(random), shape, Fill::integers);
+      gemm.c.reset();
+      gemm.options = {.c = gemm.out.view(), .alpha = 1, .beta = 2};
+      gemm.out.fill(random, Fill::integers);
+      const GemmArguments in_place = gemm.arguments();
+      if (!path.serves(in_place)) continue;
+      OwnedTensor before = gemm.out;
+      path.run(in_place);
+      gemm.options.c = before.view();
+      const GemmArguments arguments = gemm.arguments();
+      const Comparison comparison = compare_with_oracle(arguments, math_of(arguments), Criterion::exact);
+      EXPECT_EQ(comparison.mismatches, 0) << path.name << ": " << gemm.text() << "\n" << describe(comparison);
+    }
+}
+
+TEST(HostPaths, infinities_and_nan_arrive_where_they_must) {
+  Random random(tests::random_seed() + 4);
+  for (const Path& path : all_paths())
+    for (int i = 0; i < 60; ++i) {
+      GemmShape shape = random_shape(random);
+      shape.m = std::max<std::int64_t>(shape.m, 1);
+      shape.k = std::max<std::int64_t>(shape.k, 1);
+      shape.l = std::max<std::int64_t>(shape.l, 1);
+      const DType dtype = pick_from(random, {DType::float64, DType::float32, DType::float16, DType::bfloat16, DType::float8_e5m2});
+      const DType accumulator = dtype == DType::float64 ? dtype : DType::float32;
+      RandomGemm gemm(random, {dtype, dtype, pick_from(random, {DType::float32, dtype}), accumulator}, shape, Fill::integers);
+      const double special = pick_from(random, {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")});
+      gemm.a.set(0, pick(random, 0, shape.m - 1), pick(random, 0, shape.k - 1), special);
+      check_path(path, gemm, Criterion::exact);
+    }
+}
+
+TEST(HostPaths, int8_sums_wrap_at_32_bits) {
+  constexpr std::int64_t k = 140'000;  // 140000 · 127² > 2^31
+  std::vector<std::int8_t> a(2 * k, 127);
+  std::vector<std::int8_t> b(2 * k, 127);
+  std::vector<std::int32_t> out(4);
+  const GemmArguments arguments(Tensor(a.data(), DType::int8, {2, k}), Tensor(b.data(), DType::int8, {k, 2}), Tensor(out.data(), DType::int32, {2, 2}));
+  const auto expected = static_cast<std::int32_t>(static_cast<std::uint32_t>(k * 127 * 127));
+  for (const Path& path : all_paths()) {
+    if (!path.serves(arguments)) continue;
+    std::ranges::fill(out, 0);
+    path.run(arguments);
+    for (const std::int32_t sum : out) EXPECT_EQ(sum, expected) << path.name;
+  }
+}
+
+TEST(HostPaths, larger_problems_cross_every_blocking) {
+  Random random(tests::random_seed() + 5);
+  for (const Path& path : all_paths())
+    for (const GemmShape shape : {GemmShape{1, 413, 1031, 517}, GemmShape{1, 3, 2000, 300}, GemmShape{1, 1500, 2, 300}, GemmShape{40, 33, 17, 65}}) {
+      RandomGemm gemm(random, random_types(random), shape, Fill::normal);
+      check_path(path, gemm, Criterion::bound);
+    }
+}
+
+// --- the reference and the oracle against wide arithmetic ---
+
+// In long double (64 bits of significand) for narrow floats, in __float128 where operands are float64.
+template <class Wide>
+Wide wide_sum(const RandomGemm& gemm, std::int64_t l, std::int64_t i, std::int64_t j) {
+  Wide sum = 0;
+  for (std::int64_t k = 0; k < gemm.shape.k; ++k) sum += static_cast<Wide>(gemm.a.get(l, i, k)) * static_cast<Wide>(gemm.b.get(l, k, j));
+  return sum;
+}
+
+TEST(Reference, sums_agree_with_plain_loops_in_quadruple_precision) {
+  Random random(tests::random_seed() + 6);
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    GemmShape shape = random_shape(random);
+    shape.l = 1;
+    const DType dtype = pick_from(random, {DType::float64, DType::float32, DType::float16});
+    RandomGemm gemm(random, {dtype, dtype, DType::float64, DType::float64}, shape, Fill::normal);
+    gemm.options = {};
+    const GemmArguments arguments = gemm.arguments();
+    const ExactSums sums = exact_sums(arguments, 0, WithMagnitude::yes);
+    for (std::int64_t i = 0; i < shape.m; ++i)
+      for (std::int64_t j = 0; j < shape.n; ++j) {
+        const auto exact = wide_sum<__float128>(gemm, 0, i, j);
+        const DoubleDouble got = sums.at(i * shape.n + j);
+        const auto error = static_cast<double>(static_cast<__float128>(got.high) - exact + static_cast<__float128>(got.low));
+        const double magnitude = sums.magnitude[static_cast<std::size_t>(i * shape.n + j)];
+        const double unit = dtype == DType::float64 ? 0x1p-90 : static_cast<double>(shape.k) * 0x1p-53;
+        ASSERT_LE(std::fabs(error), unit * magnitude) << gemm.text();
+      }
+  }
+}
+
+TEST(Reference, compensation_survives_cancellation) {
+  // 1e16 + 1 - 1e16 summed a thousand times: plain float64 loses every 1.
+  for (const TileKernels* kernels : usable_tile_kernels()) {
+    const TileKernel<double>& kernel = kernels->compensated;
+    constexpr std::int64_t depth = 3000;
+    const auto aligned = [](std::size_t count) { return static_cast<double*>(std::aligned_alloc(64, (count * 8 + 63) / 64 * 64)); };
+    double* a = aligned(static_cast<std::size_t>(depth * kernel.rows));
+    double* b = aligned(static_cast<std::size_t>(depth * kernel.columns));
+    double* tile = aligned(static_cast<std::size_t>(2 * kernel.rows * kernel.columns));
+    const double terms[3] = {1e16, 1, -1e16};
+    for (std::int64_t k = 0; k < depth; ++k) {
+      std::fill_n(a + k * kernel.rows, kernel.rows, terms[k % 3]);
+      std::fill_n(b + k * kernel.columns, kernel.columns, 1.0);
+    }
+    std::fill_n(tile, 2 * kernel.rows * kernel.columns, 0.0);
+    kernel.accumulate(depth, a, b, tile);
+    const int plane = kernel.rows * kernel.columns;
+    for (int s = 0; s < plane; ++s) ASSERT_EQ(tile[s] + tile[plane + s], 1000) << kernels->instruction_set;
+    std::free(a);
+    std::free(b);
+    std::free(tile);
+  }
+}
+
+TEST(Oracle, catches_an_element_that_is_off_by_more_than_its_bound) {
+  Random random(tests::random_seed() + 7);
+  int caught = 0;
+  constexpr int planted = 60;
+  for (int i = 0; i < planted; ++i) {
+    const GemmShape shape{1, pick(random, 1, 40), pick(random, 1, 40), pick(random, 1, 40)};
+    RandomGemm gemm(random, {DType::float32, DType::float32, DType::float32, DType::float32}, shape, Fill::normal);
+    if (gemm.options.alpha == 0) gemm.options.alpha = 1;
+    const GemmArguments arguments = gemm.arguments();
+    run_plain(arguments);
+    const std::int64_t row = pick(random, 0, shape.m - 1);
+    const std::int64_t column = pick(random, 0, shape.n - 1);
+    const OracleResult oracle = compute_oracle(arguments, math_of(arguments));
+    const auto at = static_cast<std::size_t>(row * shape.n + column);
+    const double unit = std::fabs(oracle.value[at]) * 0x1p-24;
+    gemm.out.set(0, row, column, oracle.value[at] + 1.5 * oracle.bound[at] + 3 * unit + 1e-30);
+    const Comparison comparison = compare_with_oracle(arguments, math_of(arguments));
+    caught += comparison.mismatches == 1 && comparison.first->row == row && comparison.first->column == column;
+  }
+  EXPECT_EQ(caught, planted);
+}
+
+TEST(Oracle, a_missing_product_is_caught) {
+  Random random(tests::random_seed() + 8);
+  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
+    RandomGemm gemm(random, {dtype, dtype, DType::float32, DType::float32}, {1, 30, 30, 300}, Fill::normal);
+    gemm.options = {};
+    const GemmArguments arguments = gemm.arguments();
+    run_plain(arguments);
+    gemm.a.set(0, 0, 299, gemm.a.get(0, 0, 299) + 1);
+    EXPECT_GT(compare_with_oracle(arguments, math_of(arguments)).mismatches, 0) << name(dtype);
+  }
+}
+
+TEST(Oracle, judges_infinities_at_the_edge_of_the_output_type) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(judge_element(DType::float16, {70000, 0}, 1, inf).is_right);
+  EXPECT_FALSE(judge_element(DType::float16, {70000, 0}, 1, -inf).is_right);
+  EXPECT_FALSE(judge_element(DType::float16, {70000, 0}, 1, 65504).is_right);
+  EXPECT_FALSE(judge_element(DType::float16, {1000, 0}, 1, inf).is_right);
+  EXPECT_TRUE(judge_element(DType::float16, {65519, 0}, 2, inf).is_right);
+  EXPECT_TRUE(judge_element(DType::float16, {65519, 0}, 2, 65504).is_right);
+  EXPECT_TRUE(judge_element(DType::float8_e4m3fn, {500, 0}, 1, std::nan("")).is_right);
+  EXPECT_FALSE(judge_element(DType::float8_e4m3fn, {500, 0}, 1, 448).is_right);
+  EXPECT_FALSE(judge_element(DType::float32, {1, 0}, 1e-6, std::nan("")).is_right);
+  EXPECT_TRUE(judge_element(DType::int8, {1000, 0}, 0.1, 127).is_right);
+  EXPECT_FALSE(judge_element(DType::int8, {1000, 0}, 0.1, 126).is_right);
+  EXPECT_TRUE(judge_element(DType::float32, {std::nan(""), 0}, std::nan(""), std::nan("")).is_right);
+  EXPECT_FALSE(judge_element(DType::float32, {std::nan(""), 0}, std::nan(""), 0).is_right);
+  EXPECT_TRUE(judge_element(DType::int32, {3, 0}, 0, 3).is_right);
+  EXPECT_FALSE(judge_element(DType::int32, {3, 0}, 0, 4).is_right);
+}
+
+TEST(Oracle, the_units_of_rounding_are_those_of_the_design) {
+  using enum DType;
+  const auto unit = [](DeclaredMath declared) { return error_model(declared).accumulator_unit; };
+  EXPECT_EQ(unit({float32, float32, float32}), 0x1p-24);
+  EXPECT_EQ(unit({float64, float64, float64}), 0x1p-53);
+  EXPECT_EQ(unit({float16, float16, float16}), 0x1p-11);
+  EXPECT_EQ(unit({float16, float16, float32, Math::native, Arithmetic::tensor_core}), 0x1p-23);
+  EXPECT_EQ(unit({int8, int8, int32}), 0);
+  EXPECT_EQ(unit({float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_fast}), 0x1p-13);
+  EXPECT_EQ(error_model({float32, float32, float32, Math::tf32}).input_unit, 0x1p-10);
+  EXPECT_EQ(error_model({float32, float32, float32, Math::tf32x3}).input_unit, 0x1p-21);
+  EXPECT_EQ(error_model({float32, float32, float32}).product_factor(62), 0x1p-18);
+}
+
+}  // namespace
+}  // namespace gemmery::host

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN as the host uses it: threads, fork, refusals, absence. What it computes is tested in host_paths_test.cpp.
+#include "providers/host/onednn.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <gemmery/error.hpp>
+
+#include "providers/host/onednn_gemm.hpp"
+
+namespace gemmery::host::onednn {
+namespace {
+
+OperandShape packed(DataType type, std::int64_t rows, std::int64_t columns) {
+  return {.type = type, .extents = {1, rows, columns}, .strides = {rows * columns, columns, 1}};
+}
+
+MatmulShape square(DataType type, std::int64_t side) {
+  return {packed(type, side, side), packed(type, side, side), packed(DataType::f32, side, side)};
+}
+
+class Onednn : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const gemmery::Status status = availability(); !status) GTEST_SKIP() << status.error();
+  }
+};
+
+bool multiplies_ones(std::int64_t side) {
+  const std::vector<float> ones(static_cast<std::size_t>(side * side), 1.0f);
+  std::vector<float> sums(ones.size());
+  multiply(square(DataType::f32, side), ones.data(), ones.data(), sums.data());
+  return std::ranges::all_of(sums, [&](float sum) { return sum == static_cast<float>(side); });
+}
+
+// The exit status of a child that runs `body`.
+template <class Body>
+int in_child(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+TEST_F(Onednn, tells_its_version_and_its_implementation) {
+  EXPECT_NE(version_text().find("libdnnl"), std::string::npos) << version_text();
+  EXPECT_FALSE(implementation_name(square(DataType::f32, 64)).empty());
+}
+
+TEST_F(Onednn, many_threads_share_its_primitives) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      for (int repeat = 0; repeat < 50; ++repeat) EXPECT_TRUE(multiplies_ones(16 + (t + repeat) % 5));
+    });
+}
+
+TEST_F(Onednn, more_shapes_than_the_cache_holds_stay_right) {
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t side = 1; side <= 100; ++side) ASSERT_TRUE(multiplies_ones(side)) << side;
+}
+
+TEST_F(Onednn, a_refused_shape_is_an_error_and_not_a_crash) {
+  MatmulShape shape = square(DataType::f32, 8);
+  shape.weights.extents[1] = 9;  // K does not agree
+  try {
+    multiply(shape, nullptr, nullptr, nullptr);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  }
+}
+
+TEST_F(Onednn, a_child_of_a_process_that_used_it_is_refused_by_name) {
+  ASSERT_TRUE(multiplies_ones(32));
+  const int status = in_child([] {
+    if (availability().error().find("forked child") == std::string::npos) return 1;
+    if (multiplies(DataType::f32, DataType::f32, DataType::f32)) return 2;
+    try {
+      multiplies_ones(32);
+    } catch (const Error& error) {
+      return error.kind() == ErrorKind::unavailable ? 0 : 3;
+    }
+    return 4;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Onednn, forks_during_a_storm_of_calls_end) {
+  std::atomic<bool> done = false;
+  std::jthread storm([&] {
+    while (!done) multiplies_ones(24);
+  });
+  for (int repeat = 0; repeat < 20; ++repeat)
+    EXPECT_EQ(in_child([] { return availability() || !multiplies(DataType::f32, DataType::f32, DataType::f32) ? 0 : 1; }), 0);
+  done = true;
+}
+
+// In a fresh process, since the library is looked for once.
+TEST(OnednnAbsent, is_reported_with_what_was_looked_for) {
+  if (const gemmery::Status status = availability(); !status) GTEST_SKIP() << status.error();
+  // The search of this process is done; a program of our own is run again with another one.
+  const std::string program = "/proc/" + std::to_string(getpid()) + "/exe";
+  setenv("GEMMERY_ONEDNN_LIBRARY", "/nowhere/libdnnl.so.3", 1);
+  const std::string command = program + " --gtest_filter=OnednnAbsent.child >/dev/null 2>&1";
+  setenv("GEMMERY_TEST_ONEDNN_ABSENT", "1", 1);
+  const int status = std::system(command.c_str());
+  unsetenv("GEMMERY_ONEDNN_LIBRARY");
+  unsetenv("GEMMERY_TEST_ONEDNN_ABSENT");
+  EXPECT_EQ(status, 0);
+}
+
+TEST(OnednnAbsent, child) {
+  if (std::getenv("GEMMERY_TEST_ONEDNN_ABSENT") == nullptr) GTEST_SKIP() << "runs only as a child of the test above";
+  const gemmery::Status status = availability();
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("unavailable"), std::string::npos);
+  EXPECT_NE(status.error().find("/nowhere/libdnnl.so.3"), std::string::npos) << status.error();
+  EXPECT_FALSE(onednn_serves_types(DType::float32, DType::float32, DType::float32, Math::native));
+}
+
+}  // namespace
+}  // namespace gemmery::host::onednn
