@@ -96,8 +96,8 @@ TEST(HostFamilies, every_enumerated_kernel_serves_a_problem_of_its_types) {
 }
 
 TEST(HostFamilies, the_reference_serves_everything_and_is_expected_to_be_slowest) {
-  for (const char* text : {"gemm 1x1x1", "gemm 0x5x0", "gemm 1x4096x4096", "gemm 64x64x64x100", "gemm 512x512x512 a=f64", "gemm 99x98x97 a=s8 out=s8",
-                           "gemm 7x8x9 a=f16 acc=f16", "gemm 7x8x9 math=tf32", "gemm 300x20x1000 a=bf16 out=e4m3"}) {
+  for (const char* text : {"gemm 1x1x1 a=f32", "gemm 0x5x0 a=f32", "gemm 1x4096x4096 a=f32", "gemm 64x64x64x100 a=f32", "gemm 512x512x512 a=f64", "gemm 99x98x97 a=s8 out=s8",
+                           "gemm 7x8x9 a=f16 acc=f16", "gemm 7x8x9 a=f32 math=tf32", "gemm 300x20x1000 a=bf16 out=e4m3"}) {
     const GemmProblem asked = problem(text);
     const auto reference = match(family("host_reference"), asked);
     ASSERT_EQ(reference.size(), 1u) << text;
@@ -108,8 +108,8 @@ TEST(HostFamilies, the_reference_serves_everything_and_is_expected_to_be_slowest
 
 TEST(HostFamilies, refusals_tell_their_reason) {
   const Family& plain = family("host_plain");
-  EXPECT_EQ(reason(plain, problem("gemm 8x8x8")), "");
-  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 math=tf32")), "math: expected native, got tf32");
+  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f32")), "");
+  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f32 math=tf32")), "math: expected native, got tf32");
   EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f16 acc=f16")), "accumulator: expected float32, float64 or int32, got float16");
   EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=s8 out=s32 math=saturate")), "math: expected native, got saturate");
 }
@@ -117,20 +117,20 @@ TEST(HostFamilies, refusals_tell_their_reason) {
 TEST(HostFamilies, refusals_of_onednn_tell_their_reason) {
   const Family& one = family("host_onednn");
   if (!has_onednn()) {
-    EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8")), "unavailable"));
+    EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=f32")), "unavailable"));
     GTEST_SKIP() << one.availability().error();
   }
-  EXPECT_EQ(reason(one, problem("gemm 8x8x8")), "");
-  EXPECT_EQ(reason(one, problem("gemm 8x8x8 math=bf16x3")), "math: expected native, got bf16x3");
+  EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f32")), "");
+  EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f32 math=bf16x3")), "math: expected native, got bf16x3");
   EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f64")), "accumulator: expected float32 or int32, got float64");
   EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=s8 b=u8 out=s32")), "B: expected int8"));
-  EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=f32/ld=0")), "A: expected a row or column major matrix"));
+  EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=f32/strides=0,1")), "A: expected a row or column major matrix"));
   EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8x3 a=f32/batch=0 b=f32/batch=0")), "got both"));
 }
 
 TEST(HostFamilies, gpus_are_not_theirs) {
   const DeviceInfo h200 = find_device_info("h200").value();
-  const GemmProblem asked = problem("gemm 8x8x8");
+  const GemmProblem asked = problem("gemm 8x8x8 a=f32");
   for (const auto& one : families()) {
     std::vector<RankedKernel> kernels;
     one->match({asked, h200}, kernels);
