@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch costs the host beyond the driver's own: prepared launches and `run` against raw cuLaunchKernelEx of the same kernel with
+// the same parameters on the same stream, call by call in turn. Usage: launch [CALLS] [DEVICE]
+#include <gemmery/gemmery.hpp>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using gemmery::Buffer;
+using gemmery::Device;
+using gemmery::Stream;
+using Clock = std::chrono::steady_clock;
+
+// --- the driver, as far as a raw launch needs it (CUDA driver API 12.0) --------------------------------------------------
+
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void* stream;
+  void* attributes;
+  unsigned attribute_count;
+};
+
+struct KernelNode {
+  void* function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void** parameters;
+  void** extra;
+  void* kernel;
+  void* context;
+};
+
+class RawDriver {
+ public:
+  RawDriver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
+    if (library_ == nullptr) throw std::runtime_error(dlerror());
+    find(init, "cuInit");
+    find(get_device, "cuDeviceGet");
+    find(retain, "cuDevicePrimaryCtxRetain");
+    find(set_current, "cuCtxSetCurrent");
+    find(begin_capture, "cuStreamBeginCapture_v2");
+    find(end_capture, "cuStreamEndCapture");
+    find(get_nodes, "cuGraphGetNodes");
+    find(get_node, "cuGraphKernelNodeGetParams_v2");
+    find(launch, "cuLaunchKernelEx");
+  }
+
+  int (*init)(unsigned) = nullptr;
+  int (*get_device)(int*, int) = nullptr;
+  int (*retain)(void**, int) = nullptr;
+  int (*set_current)(void*) = nullptr;
+  int (*begin_capture)(void*, int) = nullptr;
+  int (*end_capture)(void*, void**) = nullptr;
+  int (*get_nodes)(void*, void**, std::size_t*) = nullptr;
+  int (*get_node)(void*, KernelNode*) = nullptr;
+  int (*launch)(const LaunchConfig*, void*, void**, void**) = nullptr;
+
+ private:
+  template <class Function>
+  void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    if (function == nullptr) throw std::runtime_error(std::string("libcuda.so.1 has no ") + name);
+  }
+
+  void* library_;
+};
+
+void require(int result, const char* call) {
+  if (result != 0) throw std::runtime_error(fmt::format("{} failed with {}", call, result));
+}
+
+// The launch that a captured prepared launch recorded: the same function, shape and parameter bytes, without any of our code.
+class RawLaunch {
+ public:
+  RawLaunch(const RawDriver& driver, gemmery::PreparedLaunch& prepared, Stream stream) : driver_(driver) {
+    require(driver.begin_capture(stream.handle(), 2), "cuStreamBeginCapture");
+    prepared.launch(stream);
+    void* graph = nullptr;  // kept: it owns the parameters
+    require(driver.end_capture(stream.handle(), &graph), "cuStreamEndCapture");
+    std::size_t count = 1;
+    void* node = nullptr;
+    require(driver.get_nodes(graph, &node, &count), "cuGraphGetNodes");
+    require(driver.get_node(node, &node_), "cuGraphKernelNodeGetParams");
+    config_ = {.grid = {node_.grid[0], node_.grid[1], node_.grid[2]},
+               .block = {node_.block[0], node_.block[1], node_.block[2]},
+               .shared_bytes = node_.shared_bytes,
+               .stream = stream.handle(),
+               .attributes = nullptr,
+               .attribute_count = 0};
+  }
+
+  void operator()() const { require(driver_.launch(&config_, node_.function, node_.parameters, nullptr), "cuLaunchKernelEx"); }
+
+ private:
+  const RawDriver& driver_;
+  KernelNode node_{};
+  LaunchConfig config_{};
+};
+
+// --- measuring -------------------------------------------------------------------------------------------------------
+
+template <class Call>
+double time_us(const Call& call) {
+  const Clock::time_point start = Clock::now();
+  call();
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+struct Spread {
+  double lower_quartile, median, upper_quartile;
+};
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))]; };
+  return {at(0.25), at(0.5), at(0.75)};
+}
+
+// Raw and ours in turn; the queue is emptied before the driver makes a caller wait for a place in it (1024).
+template <class Raw, class Ours>
+void compare(const std::string& name, double limit_us, int calls, Stream stream, const Raw& raw, const Ours& ours) {
+  std::vector<double> raw_us, ours_us;
+  for (int call = -200; call < calls; ++call) {
+    if (call % 100 == 0) gemmery::synchronize(stream);
+    // Who goes first changes each time: the first launch after the queue ran empty is slower.
+    double of_raw = 0;
+    double of_ours = 0;
+    if (call % 2 == 0) {
+      of_raw = time_us(raw);
+      of_ours = time_us(ours);
+    } else {
+      of_ours = time_us(ours);
+      of_raw = time_us(raw);
+    }
+    if (call < 0) continue;
+    raw_us.push_back(of_raw);
+    ours_us.push_back(of_ours);
+  }
+  gemmery::synchronize(stream);
+  const Spread r = spread_of(raw_us);
+  const Spread o = spread_of(ours_us);
+  fmt::print("{:<26} raw {:.3f} us ({:.3f} to {:.3f}), ours {:.3f} us ({:.3f} to {:.3f}), above raw {:+.3f} us, allowed {:+.1f}\n", name,
+             r.median, r.lower_quartile, r.upper_quartile, o.median, o.lower_quartile, o.upper_quartile, o.median - r.median, limit_us);
+  fmt::print("{{\"bench\": \"launch\", \"path\": \"{}\", \"calls\": {}, \"raw_us\": {:.4f}, \"ours_us\": {:.4f}, \"above_raw_us\": {:.4f}}}\n",
+             name, calls, r.median, o.median, o.median - r.median);
+}
+
+int measure(int calls, Device device) {
+  const RawDriver driver;
+  const gemmery::OwnedStream stream(device);
+  constexpr std::int64_t size = 32;
+  const Buffer a(size * size * 4, stream), b(size * size * 4, stream), out(size * size * 4, stream);
+  for (const Buffer* const buffer : {&a, &b, &out}) gemmery::fill(buffer->data(), 0, buffer->bytes(), stream);
+  const auto matrix = [&](const Buffer& buffer) {
+    return gemmery::Tensor(buffer.data(), gemmery::DType::float32, {size, size}, device);
+  };
+  const gemmery::GemmArguments arguments(matrix(a), matrix(b), matrix(out));
+  const auto kernels = gemmery::get_kernels(arguments);
+  std::optional<gemmery::Kernel> kernel;
+  for (const auto& one : kernels) {
+    if (!kernel && one.get_workspace_size(arguments) == 0) kernel = one;
+  }
+  if (!kernel) throw std::runtime_error("no kernel without workspace");
+  const gemmery::Artifact artifact = kernel->compile(arguments);
+  gemmery::PreparedLaunch prepared = artifact.bind(arguments);
+
+  // As in a program that uses the CUDA run time: the device's primary context is current.
+  require(driver.init(0), "cuInit");
+  int ordinal = 0;
+  void* context = nullptr;
+  require(driver.get_device(&ordinal, device.index), "cuDeviceGet");
+  require(driver.retain(&context, ordinal), "cuDevicePrimaryCtxRetain");
+  require(driver.set_current(context), "cuCtxSetCurrent");
+
+  const RawLaunch raw(driver, prepared, stream);
+  fmt::print("{} on {}, {} calls each\n", kernel->name(), gemmery::device_info(device).name, calls);
+  const gemmery::RunOptions with_artifact{.artifact = &artifact, .stream = stream};
+  gemmery::RunOptions unchecked = with_artifact;
+  unchecked.assume_supported = true;
+  compare("raw again", 0, calls, stream, raw, raw);
+  compare("prepared", 0.5, calls, stream, raw, [&] { prepared.launch(stream); });
+  compare("run with artifact", 1.5, calls, stream, raw, [&] { kernel->run(arguments, with_artifact); });
+  compare("run, assume_supported", 1.5, calls, stream, raw, [&] { kernel->run(arguments, unchecked); });
+  compare("run without artifact", 1.5, calls, stream, raw, [&] { kernel->run(arguments, {.stream = stream}); });
+  bool is_swapped = false;
+  compare("prepared, new pointer", 1.5, calls, stream, raw, [&] {
+    is_swapped = !is_swapped;
+    prepared.set_data("A", is_swapped ? b.data() : a.data());
+    prepared.launch(stream);
+  });
+  require(driver.set_current(nullptr), "cuCtxSetCurrent");
+  compare("prepared, no context", 0.5, calls, stream, [&] {
+    driver.set_current(context);
+    raw();
+    driver.set_current(nullptr);
+  }, [&] { prepared.launch(stream); });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  try {
+    const int calls = argument_count > 1 ? std::atoi(arguments[1]) : 10'000;
+    const int device = argument_count > 2 ? std::atoi(arguments[2]) : 0;
+    return measure(std::max(calls, 1), Device::cuda(device));
+  } catch (const gemmery::Error& error) {
+    // Without a GPU there is nothing to measure, which is no failure of this program.
+    fmt::print(stderr, "launch: {}\n", error.what());
+    return error.kind() == gemmery::ErrorKind::unavailable ? 77 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "launch: {}\n", error.what());
+    return 1;
+  }
+}
