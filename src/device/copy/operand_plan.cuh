@@ -29,7 +29,8 @@ struct OperandPlan {
     }
     GEMMERY_HOST_DEVICE constexpr int unit_extent() const {
         if (!is_along_extent) return 1;
-        return k_per_word > 1 && vector_elements > 4 ? 4 : vector_elements;
+        const int widest = k_per_word > 1 ? 4 : extent;
+        return vector_elements < widest ? vector_elements : widest;
     }
     GEMMERY_HOST_DEVICE constexpr int unit_k() const {
         if (k_per_word > 1) return k_per_word;

@@ -28,83 +28,91 @@ class OperandStager {
     using Units = OperandUnits<plan>;
 
 public:
-    __device__ OperandStager(const OperandPanel& panel, Word* tile, unsigned tile_words, int thread)
+    /// `tile` is the operand's tile in the first slot of the ring.
+    __device__ OperandStager(const OperandPanel& panel, Word* tile, int thread)
         : extent_(Units::first_extent(thread)),
           k_(Units::first_k(thread)),
-          is_busy_(thread < Units::count),
-          extent_left_(static_cast<int>(min(panel.extent_left, 0x7fffffffU))),
+          extent_left_(static_cast<int>(min(panel.extent_left, static_cast<unsigned>(plan.extent)))),
+          is_interior_(extent_left_ == plan.extent),
           extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
           k_stride_(plan.is_along_k ? 1 : panel.k_stride),
           source_(panel.data + element_bytes * (extent_ * extent_stride_ + k_ * k_stride_)),
           target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
-          tile_words_(tile_words) {}
+          shared_target_(ptx::cvta_shared(target_)) {}
 
-    __device__ bool is_full() const { return extent_left_ >= plan.extent; }
-
-    /// Begins to bring the next block of k into a slot; k_left counts from the block's start to the end of k.
-    __device__ void fetch(unsigned slot, unsigned k_left) {
-        if (is_full() && k_left >= plan.k_elements) {
-            fetch_whole(slot);
+    /// Begins to bring the next block of k into the slot at this offset in the ring. k_left counts from the block's start to the end of k.
+    __device__ void fetch(unsigned slot_bytes, unsigned k_left) {
+        if (is_interior_ && k_left >= plan.k_elements) {
+            fetch_whole(slot_bytes);
         } else {
-            fetch_edge(slot, static_cast<int>(min(k_left, 0x7fffffffU)));
+            fetch_edge(slot_bytes, static_cast<int>(min(k_left, static_cast<unsigned>(plan.k_elements))));
         }
         source_ += element_bytes * plan.k_elements * k_stride_;
     }
 
     /// Stores what fetch left in registers; nothing when cp.async does it.
-    __device__ void store(unsigned slot) const {
+    __device__ void store(unsigned slot_bytes) const {
         if constexpr (!Units::is_async) {
-            if (!is_busy_) return;
+            if (!is_busy()) return;
+            char* const slot = reinterpret_cast<char*>(target_) + slot_bytes;
 #pragma unroll
-            for (int pass = 0; pass < Units::passes; ++pass) store_unit(slot_target(slot, pass), fetched_[pass]);
+            for (int pass = 0; pass < Units::passes; ++pass) {
+                store_unit(reinterpret_cast<Word*>(slot + pass_bytes(pass)), fetched_[pass]);
+            }
         }
     }
 
 private:
     static constexpr int element_bytes = Units::element_bytes;
     static constexpr int load_bytes = Units::load_elements * element_bytes;
+    static constexpr int unit_bytes = Units::extent * plan.word_bytes;  // in shared memory, where cp.async writes it
     static constexpr bool is_k_vector = !plan.is_along_extent && plan.k_per_word == 1;
     struct Unit {
         ptx::Registers<load_bytes> loads[Units::loads];
     };
 
+    /// Small tiles leave threads without a unit.
+    __device__ bool is_busy() const {
+        if constexpr (Units::count >= plan.threads) return true;
+        return static_cast<int>(threadIdx.x) < Units::count;
+    }
+
     __device__ const char* pass_source(int pass) const {
         return source_ + element_bytes * (Units::pass_extent(pass) * extent_stride_ + Units::pass_k(pass) * k_stride_);
     }
 
-    __device__ Word* slot_target(unsigned slot, int pass) const {
-        return target_ + slot * tile_words_ + Units::pass_k(pass) / plan.k_per_word * plan.pitch + Units::pass_extent(pass);
+    __device__ static constexpr unsigned pass_bytes(int pass) {
+        return static_cast<unsigned>((Units::pass_k(pass) / plan.k_per_word * plan.pitch + Units::pass_extent(pass)) * plan.word_bytes);
     }
 
-    __device__ void fetch_whole(unsigned slot) {
-        if (!is_busy_) return;
+    /// A block that lies wholly within the matrix.
+    __device__ void fetch_whole(unsigned slot_bytes) {
+        if (!is_busy()) return;
 #pragma unroll
         for (int pass = 0; pass < Units::passes; ++pass) {
             if constexpr (Units::is_async) {
-                constexpr int bytes = Units::extent * plan.word_bytes;
-                const unsigned target = ptx::cvta_shared(slot_target(slot, pass));
-                if constexpr (bytes == 16) ptx::cp_async_cg(target, pass_source(pass));
-                else ptx::cp_async_ca<bytes>(target, pass_source(pass));
+                const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
+                if constexpr (unit_bytes == 16) ptx::cp_async_cg(target, pass_source(pass));
+                else ptx::cp_async_ca<unit_bytes>(target, pass_source(pass));
             } else {
 #pragma unroll
                 for (int load = 0; load < Units::loads; ++load) {
-                    fetched_[pass].loads[load] =
-                        ptx::ld_global_nc<load_bytes>(pass_source(pass) + element_bytes * load * k_stride_);
+                    fetched_[pass].loads[load] = ptx::ld_global_nc<load_bytes>(pass_source(pass) + element_bytes * load * k_stride_);
                 }
             }
         }
     }
 
-    __device__ void fetch_edge(unsigned slot, int k_left) {
-        if (!is_busy_) return;
+    /// A block that reaches beyond the matrix. Edges are rare, so the loop stays a loop where no registers are indexed by it.
+    __device__ void fetch_edge(unsigned slot_bytes, int k_left) {
+        if (!is_busy()) return;
         if constexpr (Units::is_async) {
-            constexpr int bytes = Units::extent * plan.word_bytes;
 #pragma unroll 1
             for (int pass = 0; pass < Units::passes; ++pass) {
                 const int valid_bytes = valid_extent(pass) * valid_k(pass, k_left) * element_bytes;
-                const unsigned target = ptx::cvta_shared(slot_target(slot, pass));
-                if constexpr (bytes == 16) ptx::cp_async_cg(target, pass_source(pass), valid_bytes);
-                else ptx::cp_async_ca<bytes>(target, pass_source(pass), valid_bytes);
+                const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
+                if constexpr (unit_bytes == 16) ptx::cp_async_cg(target, pass_source(pass), valid_bytes);
+                else ptx::cp_async_ca<unit_bytes>(target, pass_source(pass), valid_bytes);
             }
         } else {
 #pragma unroll
@@ -182,13 +190,13 @@ private:
 
     int extent_;
     int k_;
-    bool is_busy_;
     int extent_left_;
+    bool is_interior_;  // but for k
     abi::Int64 extent_stride_;
     abi::Int64 k_stride_;
     const char* source_;
     Word* target_;
-    unsigned tile_words_;
+    unsigned shared_target_;
     Unit fetched_[Units::is_async ? 1 : Units::passes];
 };
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default epilogue, out = alpha * accumulator + beta * c, over the small dense pieces of a tile that a thread holds.
+// The default epilogue, out = alpha * accumulator + beta * c, over the elements that one thread accumulated.
 #pragma once
 
 #include <device/abi/simt_design.hpp>
 #include <device/abi/simt_params.hpp>
 #include <device/ptx/memory.cuh>
 #include <device/tile/element.cuh>
+#include <device/tile/spread.cuh>
 
 namespace gemmery::device {
 
-/// A matrix as the epilogue sees it: the address of one of its elements, and the way to the others.
+/// A matrix as one thread sees it: the address of its first element, and the way to the others.
 template <DType dtype, abi::Contiguity contiguity>
-struct MatrixPiece {
+struct MatrixCorner {
     char* first;
     abi::Int64 row_stride;
     abi::Int64 column_stride;
 
-    __device__ MatrixPiece(const abi::SimtMatrix& matrix, abi::UInt64 batch, unsigned row, unsigned column)
+    __device__ MatrixCorner(const abi::SimtMatrix& matrix, abi::UInt64 batch, unsigned row, unsigned column)
         : row_stride(contiguity == abi::Contiguity::column_major ? 1 : matrix.row_stride),
           column_stride(contiguity == abi::Contiguity::row_major ? 1 : matrix.column_stride) {
-        const abi::Int64 elements = static_cast<abi::Int64>(batch) * matrix.batch_stride +
-                                    static_cast<abi::Int64>(row) * row_stride + static_cast<abi::Int64>(column) * column_stride;
+        const abi::Int64 elements = static_cast<abi::Int64>(batch) * matrix.batch_stride + row * row_stride + column * column_stride;
         first = static_cast<char*>(const_cast<void*>(matrix.data)) + elements * abi::bytes_of(dtype);
     }
 
@@ -29,67 +29,73 @@ struct MatrixPiece {
     }
 };
 
-/// What remains of the matrix from a piece's first element on; the piece is cut to it.
-struct PieceLimit {
-    int rows;
-    int columns;
+/// The elements of out that a thread writes with one access: adjacent in memory, within one chunk. The matrix holds them all or none,
+/// because a design's vectors divide its extent.
+template <abi::SimtDesign design>
+struct OutputRun {
+    static constexpr bool is_along_row = design.out_contiguity != abi::Contiguity::column_major;
+    static constexpr int chunk = is_along_row ? column_spread(design).chunk : row_spread(design).chunk;
+    static constexpr int vector = design.out_vector_bytes / abi::bytes_of(design.out);
+    static constexpr int length = vector < chunk ? vector : chunk;
+    static constexpr int rows = is_along_row ? 1 : length;
+    static constexpr int columns = is_along_row ? length : 1;
+    // C is read in the same runs, in one access where its elements lie likewise.
+    static constexpr int c_vector = design.c_contiguity == design.out_contiguity ? design.c_vector_bytes / abi::bytes_of(design.c) : 1;
+    static constexpr int c_length = c_vector < length ? c_vector : length;
 };
 
-/// How a piece is cut into runs of adjacent elements, each one access. The matrix holds a run wholly or not at all: abi::SimtDesign asks
-/// for vectors only where they divide the extent.
-template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns>
-struct Runs {
-    static constexpr bool is_along_row = contiguity != abi::Contiguity::column_major;
-    static constexpr int length = is_along_row ? columns : rows;
-    static constexpr int vector = vector_bytes / abi::bytes_of(dtype);
-    static constexpr int run = vector < length ? vector : length;
-    static constexpr int run_rows = is_along_row ? 1 : run;
-    static constexpr int run_columns = is_along_row ? run : 1;
-    static constexpr int per_row = columns / run_columns;
-    static constexpr int count = rows / run_rows * per_row;
-
-    GEMMERY_HOST_DEVICE static constexpr int row(int index, int position) {
-        return index / per_row * run_rows + (is_along_row ? 0 : position);
-    }
-    GEMMERY_HOST_DEVICE static constexpr int column(int index, int position) {
-        return index % per_row * run_columns + (is_along_row ? position : 0);
-    }
-    __device__ static bool is_within(const PieceLimit& limit, int index) {
-        return row(index, 0) < limit.rows && column(index, 0) < limit.columns;
-    }
-};
-
-/// values += scale * piece, within the limit.
-template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns, class Compute>
-__device__ inline void add_scaled(Compute (&values)[rows][columns], Compute scale, const MatrixPiece<dtype, contiguity>& piece,
-                                  const PieceLimit& limit) {
-    using R = Runs<dtype, contiguity, vector_bytes, rows, columns>;
+/// values += beta * c, for one run whose first element is at (row, column) from the corner.
+template <abi::SimtDesign design, class Compute>
+__device__ __forceinline__ void add_c(Compute (&values)[OutputRun<design>::length], Compute beta,
+                                      const MatrixCorner<design.c, design.c_contiguity>& c, int row, int column) {
+    using Run = OutputRun<design>;
 #pragma unroll
-    for (int index = 0; index < R::count; ++index) {
-        if (R::is_within(limit, index)) {
-            const auto loaded = ptx::ld_global<R::run * abi::bytes_of(dtype)>(piece.at(R::row(index, 0), R::column(index, 0)));
+    for (int start = 0; start < Run::length; start += Run::c_length) {
+        const char* source = c.at(row + (Run::is_along_row ? 0 : start), column + (Run::is_along_row ? start : 0));
+        const auto loaded = ptx::ld_global<Run::c_length * abi::bytes_of(design.c)>(source);
 #pragma unroll
-            for (int position = 0; position < R::run; ++position) {
-                values[R::row(index, position)][R::column(index, position)] += scale * decode<dtype, Compute>(loaded, position);
-            }
+        for (int position = 0; position < Run::c_length; ++position) {
+            values[start + position] += beta * decode<design.c, Compute>(loaded, position);
         }
     }
 }
 
-/// Rounds values to the piece's type and stores them, within the limit.
-template <DType dtype, abi::Contiguity contiguity, int vector_bytes, int rows, int columns, class Compute>
-__device__ inline void store_piece(const Compute (&values)[rows][columns], const MatrixPiece<dtype, contiguity>& piece,
-                                   const PieceLimit& limit) {
-    using R = Runs<dtype, contiguity, vector_bytes, rows, columns>;
+/// Scales, rounds and stores a thread's sums; the first of them belongs to out[batch][row][column].
+template <abi::SimtDesign design, class Number>
+__device__ __forceinline__ void store_linear_combination(const abi::SimtParams& params, const Number (&sums)[design.thread_m][design.thread_n],
+                                                         abi::UInt64 batch, unsigned row, unsigned column) {
+    using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+    using Run = OutputRun<design>;
+    constexpr Spread rows = row_spread(design);
+    constexpr Spread columns = column_spread(design);
+    if (row >= params.m || column >= params.n) return;
+    const unsigned rows_left = params.m - row;
+    const unsigned columns_left = params.n - column;
+    const Compute alpha = static_cast<Compute>(params.alpha);
+    const Compute beta = static_cast<Compute>(params.beta);
+    const bool reads_c = design.has_c && params.beta != 0.0;
+    const MatrixCorner<design.out, design.out_contiguity> out(params.out, batch, row, column);
+    const MatrixCorner<design.c, design.c_contiguity> c(params.c, batch, row, column);
 #pragma unroll
-    for (int index = 0; index < R::count; ++index) {
-        if (R::is_within(limit, index)) {
-            ptx::Registers<R::run * abi::bytes_of(dtype)> stored{};
+    for (int thread_row = 0; thread_row < design.thread_m; thread_row += Run::rows) {
+        const int tile_row = rows.offset(thread_row);
 #pragma unroll
-            for (int position = 0; position < R::run; ++position) {
-                place<dtype>(stored, position, values[R::row(index, position)][R::column(index, position)]);
+        for (int thread_column = 0; thread_column < design.thread_n; thread_column += Run::columns) {
+            const int tile_column = columns.offset(thread_column);
+            if (tile_row >= rows_left || tile_column >= columns_left) continue;
+            Compute values[Run::length];
+#pragma unroll
+            for (int position = 0; position < Run::length; ++position) {
+                values[position] = alpha * static_cast<Compute>(sums[thread_row + (Run::is_along_row ? 0 : position)]
+                                                                    [thread_column + (Run::is_along_row ? position : 0)]);
             }
-            ptx::st_global(piece.at(R::row(index, 0), R::column(index, 0)), stored);
+            if constexpr (design.has_c) {
+                if (reads_c) add_c<design>(values, beta, c, tile_row, tile_column);
+            }
+            ptx::Registers<Run::length * abi::bytes_of(design.out)> stored{};
+#pragma unroll
+            for (int position = 0; position < Run::length; ++position) place<design.out>(stored, position, values[position]);
+            ptx::st_global(out.at(tile_row, tile_column), stored);
         }
     }
 }
