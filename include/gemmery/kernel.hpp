@@ -97,7 +97,7 @@ struct Metadata {
   bool deterministic = true;  // equal inputs give equal bits
 
   // The value of a design field; empty where the family has no such field.
-  std::string_view design_value(std::string_view field) const noexcept;
+  GEMMERY_API std::string_view design_value(std::string_view field) const noexcept;
 };
 
 // Scratch memory that the caller lends for one launch, on the operands' device; aligned to 256 bytes.

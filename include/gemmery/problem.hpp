@@ -59,9 +59,9 @@ struct GemmProblem {
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
   // 2 for every product and sum; the epilogue is not counted.
-  double flops() const noexcept;
+  GEMMERY_API double flops() const noexcept;
   // Every operand once: the least that must move through memory.
-  double bytes() const noexcept;
+  GEMMERY_API double bytes() const noexcept;
 };
 
 GEMMERY_API std::size_t hash_value(const GemmProblem& problem) noexcept;
