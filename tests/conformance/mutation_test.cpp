@@ -28,7 +28,7 @@ const Family& registered_mutants() {
 }
 
 SuiteReport run_cases(const Kernel& kernel, std::int64_t cases, std::uint64_t seed) {
-  return run_suite({.kernels = {kernel}, .cases = cases, .seed = seed, .threads = 1, .limits = small});
+  return run_suite({.kernels = {kernel}, .cases = cases, .seed = seed, .threads = 1, .limits = small, .asks_others = false});
 }
 
 // Doubles the number of cases until one fails, and returns how; empty where none does.

@@ -55,6 +55,9 @@ std::int64_t draw_batches(Choices& choices) {
   return choices.percent(65) ? 1 : choices.one_of({2, 3, 5});
 }
 
+// Beyond every tile, where blocks and threads meet.
+std::int64_t draw_large_extent(Choices& choices) { return choices.between(150, 700); }
+
 void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits& limits, GemmProblem& problem) {
   std::vector<std::int64_t> tile = tile_numbers(metadata);
   tile.resize(3);
@@ -62,6 +65,9 @@ void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits&
   problem.n = draw_extent(choices, tile[1]);
   problem.k = draw_depth(choices, tile[2]);
   problem.l = draw_batches(choices);
+  if (limits.products >= 1 << 22 && choices.percent(50)) {
+    for (std::int64_t* const extent : {&problem.m, &problem.n, &problem.k}) *extent = draw_large_extent(choices);
+  }
   const std::array extents{&problem.m, &problem.n, &problem.k, &problem.l};
   while (problem.flops() > 2.0 * static_cast<double>(limits.products))
     **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /= 2;

@@ -53,8 +53,8 @@ class Case {
       : options_(options),
         choices_(api::random_bits(options.seed, static_cast<std::uint64_t>(index))),
         drawn_for_(choices_.one_of(choices_.one_of(groups))),
-        kernel_(choices_.percent(15) ? choices_.one_of(choices_.one_of(groups)) : drawn_for_),
-        trial_(random_trial(drawn_for_, choices_, options.limits)) {}
+        trial_(random_trial(drawn_for_, choices_, options.limits)),
+        kernel_(choose_kernel(groups)) {}
 
   const Kernel& kernel() const { return kernel_; }
   std::string replay() const { return replay_words(trial_, kernel_); }
@@ -79,11 +79,21 @@ class Case {
   }
 
  private:
+  // Mostly the one that the trial was drawn for; or any, which refuses as a rule; or, where nothing has to be compiled, another one that
+  // discovery offers.
+  Kernel choose_kernel(const FamilyGroups& groups) {
+    if (!options_.asks_others) return drawn_for_;
+    if (choices_.percent(6)) return choices_.one_of(choices_.one_of(groups));
+    if (!options_.limits.device.is_cpu() || !choices_.percent(10)) return drawn_for_;
+    const auto listed = get_kernels(trial_.line.problem, *drawn_for_.family().device_info(options_.limits.device));
+    return listed.empty() ? drawn_for_ : static_cast<const Kernel&>(choices_.one_of(listed));
+  }
+
   const DeviceInfo& device_info() const { return *kernel_.family().device_info(options_.limits.device); }
 
   // Discovery lists a kernel where it says that it supports the problem, and only there.
   std::string check_discovery(bool is_supported) {
-    if (!options_.are_registered || !choices_.percent(20)) return {};
+    if (!choices_.percent(20)) return {};
     const auto listed = get_kernels(trial_.line.problem, device_info());
     const bool is_listed =
         std::ranges::any_of(listed, [&](const RankedKernel& kernel) { return static_cast<const Kernel&>(kernel) == kernel_; });
@@ -134,8 +144,8 @@ class Case {
   const SuiteOptions& options_;
   Choices choices_;
   Kernel drawn_for_;
-  Kernel kernel_;
   api::Trial trial_;
+  Kernel kernel_;
 };
 
 class Collector {
@@ -145,8 +155,7 @@ class Collector {
   void add(const Case& one, const Outcome& outcome) {
     const std::scoped_lock lock(mutex_);
     Tally& tally = report_.of_family[family_text(one.kernel())];
-    ++tally.cases;
-    tally.refusals += outcome.is_refusal ? 1 : 0;
+    ++(outcome.is_refusal ? tally.refusals : tally.runs);
     tally.exact += outcome.report.method == "exact integers" ? 1 : 0;
     tally.elements += outcome.report.elements;
     tally.worst_ratio = std::max(tally.worst_ratio, outcome.report.worst_ratio);
@@ -161,14 +170,24 @@ class Collector {
   SuiteReport report_;
 };
 
-void run_worker(const SuiteOptions& options, const FamilyGroups& groups, std::atomic<std::int64_t>& next, Collector& collector) {
+// How far the suite is: cases that were begun, and those of them that ran.
+struct Progress {
+  std::atomic<std::int64_t> begun = 0;
+  std::atomic<std::int64_t> ran = 0;
+};
+
+constexpr std::int64_t most_refusals_per_run = 20;
+
+void run_worker(const SuiteOptions& options, const FamilyGroups& groups, Progress& progress, Collector& collector) {
   const bool is_cpu = options.limits.device.is_cpu();
   std::optional<OwnedStream> own;
   if (!is_cpu) own.emplace(options.limits.device);
   const std::optional<Stream> stream = own ? std::optional(own->get()) : std::nullopt;
-  for (std::int64_t index = next++; index < options.cases; index = next++) {
-    Case one(options, groups, index);
-    collector.add(one, one.run(stream));
+  while (progress.ran < options.cases && progress.begun < most_refusals_per_run * options.cases) {
+    Case one(options, groups, progress.begun++);
+    const Outcome outcome = one.run(stream);
+    collector.add(one, outcome);
+    if (!outcome.is_refusal) ++progress.ran;
   }
 }
 
@@ -184,11 +203,11 @@ SuiteReport run_suite(const SuiteOptions& options) {
   Collector collector(options.seed);
   if (options.kernels.empty()) return collector.take();
   const FamilyGroups groups = group_by_family(options.kernels);
-  std::atomic<std::int64_t> next = 0;
+  Progress progress;
   {
     std::vector<std::jthread> workers;
     for (int worker = 0; worker < options.threads; ++worker)
-      workers.emplace_back([&] { run_worker(options, groups, next, collector); });
+      workers.emplace_back([&] { run_worker(options, groups, progress, collector); });
   }
   return collector.take();
 }
@@ -196,8 +215,8 @@ SuiteReport run_suite(const SuiteOptions& options) {
 std::string to_string(const SuiteReport& report) {
   std::string text = fmt::format("seed {}\n", report.seed);
   for (const auto& [family, tally] : report.of_family) {
-    text += fmt::format("{:24} {} cases, {} of them refusals, {} exact, {} elements, {} mismatches, worst ratio {:.3f}\n", family,
-                        tally.cases, tally.refusals, tally.exact, tally.elements, tally.mismatches, tally.worst_ratio);
+    text += fmt::format("{:24} {} runs ({} of exact integers, {} elements), {} refusals, {} mismatches, worst ratio {:.3f}\n", family,
+                        tally.runs, tally.exact, tally.elements, tally.refusals, tally.mismatches, tally.worst_ratio);
   }
   for (const std::string& failure : report.failures) text += "  " + failure + "\n";
   return text;

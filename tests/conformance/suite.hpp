@@ -15,19 +15,19 @@ namespace gemmery::conformance {
 
 struct SuiteOptions {
   std::vector<Kernel> kernels;  // of one device; families get equal shares of the cases
-  std::int64_t cases = 0;
+  std::int64_t cases = 0;       // that run; refusals come on top
   std::uint64_t seed = 1;
   int threads = 1;
   TrialLimits limits;
-  bool are_registered = true;  // discovery knows these kernels
+  bool asks_others = true;  // now and then, another kernel for the same problem: one that refuses it, or one that discovery offers
 };
 
 struct Tally {
-  std::int64_t cases = 0;
-  std::int64_t refusals = 0;   // among the cases; each checked as such
-  std::int64_t exact = 0;      // compared bit for bit
+  std::int64_t runs = 0;
+  std::int64_t exact = 0;     // of the runs: compared bit for bit
+  std::int64_t refusals = 0;  // each checked as such: a reason, and the same from `run`
   std::int64_t elements = 0;
-  std::int64_t mismatches = 0;  // cases with any fault
+  std::int64_t mismatches = 0;  // runs and refusals with any fault
   double worst_ratio = 0;       // of error to bound
 };
 
