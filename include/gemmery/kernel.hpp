@@ -85,7 +85,7 @@ struct DesignField {
 };
 
 // What is to be known of a kernel before it runs.
-struct Metadata {
+struct GEMMERY_API Metadata {
   std::string kernel_name;   // stable, unique, versioned; `find_kernel` reads it back
   std::string kernel_class;  // the family: "simt"
   std::string provider;      // "templates"

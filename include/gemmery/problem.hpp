@@ -48,7 +48,7 @@ struct MatrixType {
 };
 
 // out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), with C read only where `c` is there (beta is not 0).
-struct GemmProblem {
+struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
   std::optional<MatrixType> c;

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simt family: which kernels serve a query and how fast, why others do not, their source and launches.
+#include "providers/templates/gemm_simt.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "device/abi/simt_params.hpp"
+#include "kernel/rules.hpp"
+#include "model/tiled_gemm.hpp"
+#include "providers/templates/gemm_simt_design.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// Code for one of them runs on every later device of its major version; the 8-bit floats are converted by instructions of sm_89.
+constexpr Target targets_from_sm80[] = {{80}, {86}, {89}, {90}, {100}, {103}, {110}, {120}, {121}};
+constexpr std::span<const Target> all_targets = targets_from_sm80;
+constexpr std::span<const Target> fp8_targets = all_targets.subspan(2);
+
+bool is_fp8(DType dtype) { return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2; }
+
+bool runs_anywhere_on(std::span<const Target> targets, const DeviceInfo& device) {
+  return std::ranges::any_of(targets, [&](Target target) { return runs_on(target, device.target); });
+}
+
+std::span<const Target> targets_for(DType a, DType b) { return is_fp8(a) || is_fp8(b) ? fp8_targets : all_targets; }
+
+// --- constraints --------------------------------------------------------------------------------------------------------
+
+std::string list_names(std::span<const DType> dtypes) {
+  std::string text;
+  for (const DType dtype : dtypes) text += (text.empty() ? "" : ", ") + std::string(name(dtype));
+  return text;
+}
+
+bool contains(std::span<const DType> dtypes, DType dtype) { return std::ranges::find(dtypes, dtype) != dtypes.end(); }
+
+// The first constraint that the whole family fails, in words; empty where it serves the query.
+std::string find_failure(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  const Target device = query.device.target;
+  if (device.is_cpu()) return "device: expected a GPU, got the CPU";
+  const auto targets = targets_for(problem.a.dtype, problem.b.dtype);
+  if (!runs_anywhere_on(targets, query.device)) {
+    return fmt::format("target: expected {} to {}, got {}", to_string(targets.front()), to_string(targets.back()), to_string(device));
+  }
+  const auto arithmetic = simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
+  if (!arithmetic) {
+    return fmt::format(
+        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times float64, int32 for 8-bit integers, got {} for {} times {}",
+        name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
+  }
+  const auto outputs = simt_outputs(*arithmetic);
+  if (!contains(outputs, problem.out.dtype)) {
+    return fmt::format("out: expected one of {}, got {}", list_names(outputs), name(problem.out.dtype));
+  }
+  if (problem.c && !contains(outputs, problem.c->dtype)) {
+    return fmt::format("C: expected one of {}, got {}", list_names(outputs), name(problem.c->dtype));
+  }
+  if (problem.math != Math::native) return fmt::format("math: expected native, got {}", name(problem.math));
+  return {};
+}
+
+bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
+  if (matrix.alignment % rule.alignment != 0) return false;
+  if (rule.layout == LayoutRule::row) return columns <= 1 || matrix.column_stride == 1;
+  if (rule.layout == LayoutRule::column) return rows <= 1 || matrix.row_stride == 1;
+  return true;
+}
+
+// Whether out (or C) consists of whole runs of what one access moves.
+bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic, const GemmProblem& problem) {
+  const std::int64_t extent = rule.layout == LayoutRule::row ? problem.n : problem.m;
+  return extent % simt_run_elements(rule, tile, arithmetic) == 0;
+}
+
+// Keeps the rules of a list that one operand of the problem fits.
+template <std::size_t count>
+struct FittingRules {
+  std::array<OperandRule, count> rules;
+  std::size_t size = 0;
+
+  FittingRules(const std::array<OperandRule, count>& all, const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
+    for (const OperandRule& rule : all) {
+      if (fits_operand(rule, matrix, rows, columns)) rules[size++] = rule;
+    }
+  }
+  std::span<const OperandRule> span() const { return {rules.data(), size}; }
+};
+
+// --- predictions --------------------------------------------------------------------------------------------------------
+
+// Multiply-adds per clock and multiprocessor. Four products of 8-bit integers are one dp4a.
+double fma_per_clock(SimtArithmetic arithmetic, const DeviceInfo& device) {
+  switch (arithmetic) {
+    case SimtArithmetic::f32: return device.fma_f32_per_clock;
+    case SimtArithmetic::f64: return device.fma_f64_per_clock;
+    case SimtArithmetic::integer: return 4.0 * device.fma_int_per_clock;
+  }
+  return 1;
+}
+
+int threads_of(const SimtTile& tile) { return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices; }
+
+// The more products a thread makes of what it reads from shared memory, the closer it comes to the peak.
+double efficiency_of(const SimtTile& tile) {
+  const double products = tile.thread_m * tile.thread_n;
+  const double reads = tile.thread_m + tile.thread_n;
+  return 0.9 * products / (products + 2.5 * reads);
+}
+
+model::TimeParts predict(const GemmProblem& problem, const SimtTile& tile, SimtArithmetic arithmetic, const DeviceInfo& device) {
+  const int threads = threads_of(tile);
+  return model::predict_tiled_gemm(problem,
+                                   {.tile_m = tile.m,
+                                    .tile_n = tile.n,
+                                    .tile_k = tile.k,
+                                    .threads = threads,
+                                    .blocks_per_multiprocessor = std::max(512 / threads, 1),
+                                    .fma_per_clock = fma_per_clock(arithmetic, device),
+                                    .efficiency = efficiency_of(tile),
+                                    .step_latency_clocks = 700.0 / (tile.stages - 1)},
+                                   device);
+}
+
+// Narrow accesses cost instructions in the main loop (inputs) or at its end (out, C).
+double input_factor(const OperandRule& rule) {
+  if (rule.layout == LayoutRule::any) return 1.20;
+  return rule.alignment == 16 ? 1.0 : 1.08;
+}
+double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
+
+double scaled_us(const model::TimeParts& parts, double factor) {
+  return parts.launch_us + parts.fill_us + std::max({parts.math_us * factor, parts.l2_us, parts.memory_us});
+}
+
+// --- walking the space --------------------------------------------------------------------------------------------------
+
+// Calls visit(rules, tile) for every combination of the given rules and tiles.
+template <class Visit>
+void walk(std::span<const OperandRule> a, std::span<const OperandRule> b, std::span<const OperandRule> out,
+          std::span<const OperandRule> c, DType accumulator, std::span<const SimtTile> tiles, Visit&& visit) {
+  OperandRules rules{.a = {}, .b = {}, .c = {}, .out = {}, .accumulator = accumulator, .has_c = !c.empty()};
+  constexpr OperandRule none{};
+  const std::span<const OperandRule> c_or_none = c.empty() ? std::span(&none, 1) : c;
+  for (const SimtTile& tile : tiles) {
+    for (const OperandRule& a_rule : a) {
+      rules.a = a_rule;
+      for (const OperandRule& b_rule : b) {
+        rules.b = b_rule;
+        for (const OperandRule& out_rule : out) {
+          rules.out = out_rule;
+          for (const OperandRule& c_rule : c_or_none) {
+            rules.c = c_rule;
+            visit(rules, tile);
+          }
+        }
+      }
+    }
+  }
+}
+
+DType accumulator_of(SimtArithmetic arithmetic) {
+  switch (arithmetic) {
+    case SimtArithmetic::f32: return DType::float32;
+    case SimtArithmetic::f64: return DType::float64;
+    case SimtArithmetic::integer: return DType::int32;
+  }
+  return DType::float32;
+}
+
+// --- source -------------------------------------------------------------------------------------------------------------
+
+std::string_view text_of(abi::Contiguity contiguity) {
+  switch (contiguity) {
+    case abi::Contiguity::none: return "none";
+    case abi::Contiguity::row_major: return "row_major";
+    case abi::Contiguity::column_major: return "column_major";
+  }
+  return "none";
+}
+
+std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
+
+// What the kernel computes, as the words of the problem grammar.
+std::string class_line(const OperandRules& rules) {
+  const auto operand = [](const char* role, const OperandRule& rule) {
+    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout), rule.alignment);
+  };
+  std::string line = fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b), operand("out", rules.out),
+                                 alias(rules.accumulator));
+  return rules.has_c ? line + " " + operand("c", rules.c) : line;
+}
+
+std::string design_text(const abi::SimtDesign& d) {
+  return fmt::format(
+      "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = DType::{},\n"
+      "    .a_contiguity = Contiguity::{}, .b_contiguity = Contiguity::{}, .c_contiguity = Contiguity::{}, .out_contiguity = Contiguity::{},\n"
+      "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = {},\n"
+      "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = {}, .stages = {}, .has_c = {}}}",
+      text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator), text_of(d.a_contiguity),
+      text_of(d.b_contiguity), text_of(d.c_contiguity), text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes,
+      d.c_vector_bytes, d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices, d.stages, d.has_c);
+}
+
+constexpr std::string_view entry_name = "gemmery_simt";
+
+// --- launch -------------------------------------------------------------------------------------------------------------
+
+abi::SimtMatrix to_abi(const Tensor& view) {
+  return {.data = view.data(), .batch_stride = view.stride(0), .row_stride = view.stride(1), .column_stride = view.stride(2)};
+}
+
+}  // namespace
+
+int SimtFamily::version() const noexcept { return simt_version; }
+
+// --- discovery ----------------------------------------------------------------------------------------------------------
+
+void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
+  if (!find_failure(query).empty()) return;
+  const GemmProblem& problem = query.problem;
+  const SimtArithmetic arithmetic = *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
+  const FittingRules a(simt_input_rules(problem.a.dtype), problem.a, problem.m, problem.k);
+  const FittingRules b(simt_input_rules(problem.b.dtype), problem.b, problem.k, problem.n);
+  const FittingRules out(simt_output_rules(problem.out.dtype), problem.out, problem.m, problem.n);
+  const MatrixType& c_matrix = problem.c ? *problem.c : problem.out;
+  const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
+  const std::span<const OperandRule> c_rules = problem.c ? c.span() : std::span<const OperandRule>{};
+  for (const SimtTile& tile : simt_tiles(arithmetic)) {
+    const model::TimeParts parts = predict(problem, tile, arithmetic, query.device);
+    const DesignBytes design = DesignBytes::of(tile);
+    const auto add = [&](const OperandRules& rules, const SimtTile&) {
+      if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
+      if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
+      const double factor = input_factor(rules.a) * input_factor(rules.b) * output_factor(rules.out);
+      kernels.emplace_back(Kernel(*this, rules, design), scaled_us(parts, factor));
+    };
+    walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
+  }
+}
+
+Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
+  const GemmProblem& problem = query.problem;
+  const OperandRules& rules = kernel.operands();
+  const SimtTile tile = simt_tile(kernel);
+  const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
+  const auto check = [&](const char* operand, const OperandRule& rule) {
+    if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();
+    return Status::fail(fmt::format("{}: expected {} a multiple of {} for vector stores, got {}", operand,
+                                    rule.layout == LayoutRule::row ? "N" : "M", simt_run_elements(rule, tile, arithmetic),
+                                    rule.layout == LayoutRule::row ? problem.n : problem.m));
+  };
+  if (Status status = check("out", rules.out); !status) return status;
+  return rules.has_c ? check("C", rules.c) : Status::success();
+}
+
+void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
+  Reason reason{.provider = std::string(provider()), .family = std::string(name()), .design_class = {}, .failed = find_failure(query), .fitting = 0, .nearest = {}};
+  std::vector<RankedKernel> kernels;
+  if (!reason.failed.empty()) {
+    // The same operands in the arithmetic that the family has for them.
+    GemmProblem served = query.problem;
+    served.accumulator = default_accumulator(served.a.dtype, served.b.dtype);
+    served.math = Math::native;
+    match({served, query.device}, kernels);
+    std::ranges::sort(kernels, {}, &RankedKernel::predicted_us);
+    for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), 3); ++i) reason.nearest.push_back(kernels[i]);
+    reasons.push_back(std::move(reason));
+    return;
+  }
+  match(query, kernels);
+  const GemmProblem& problem = query.problem;
+  for (const SimtTile& tile : simt_tiles(*simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator))) {
+    Reason of_tile = reason;
+    of_tile.design_class = tile_text(tile);
+    of_tile.fitting = static_cast<int>(std::ranges::count_if(kernels, [&](const RankedKernel& one) { return simt_tile(one) == tile; }));
+    reasons.push_back(std::move(of_tile));
+  }
+}
+
+void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) const {
+  constexpr DType floats[] = {DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2};
+  constexpr DType doubles[] = {DType::float64};
+  constexpr DType bytes[] = {DType::int8, DType::uint8};
+  const auto walk_types = [&](SimtArithmetic arithmetic, std::span<const DType> inputs) {
+    const auto add = [&](const OperandRules& rules, const SimtTile& tile) { visit(Kernel(*this, rules, DesignBytes::of(tile))); };
+    const auto outputs = simt_outputs(arithmetic);
+    for (const DType a : inputs) {
+      for (const DType b : inputs) {
+        for (const DType out : outputs) {
+          const auto a_rules = simt_input_rules(a);
+          const auto b_rules = simt_input_rules(b);
+          const auto out_rules = simt_output_rules(out);
+          walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), simt_tiles(arithmetic), add);
+          for (const DType c : outputs) {
+            const auto c_rules = simt_output_rules(c);
+            walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic), simt_tiles(arithmetic), add);
+          }
+        }
+      }
+    }
+  };
+  walk_types(SimtArithmetic::f32, floats);
+  walk_types(SimtArithmetic::f64, doubles);
+  walk_types(SimtArithmetic::integer, bytes);
+}
+
+// --- metadata -----------------------------------------------------------------------------------------------------------
+
+std::string SimtFamily::kernel_name(const Kernel& kernel) const { return simt_name(kernel); }
+
+std::optional<Kernel> SimtFamily::parse_name(std::string_view kernel_name) const {
+  const auto parts = parse_simt_name(kernel_name);
+  if (!parts) return std::nullopt;
+  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile));
+  if (simt_name(kernel) != kernel_name) return std::nullopt;  // another spelling of it is not its name
+  return kernel;
+}
+
+std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
+  const SimtTile tile = simt_tile(kernel);
+  return {{"instruction", kernel.operands().accumulator == DType::int32 ? "dp4a" : "fma"},
+          {"tile", tile_text(tile)},
+          {"thread_tile", fmt::format("{}x{}", tile.thread_m, tile.thread_n)},
+          {"threads", std::to_string(threads_of(tile))},
+          {"k_slices", std::to_string(tile.k_slices)},
+          {"stages", std::to_string(tile.stages)}};
+}
+
+std::span<const Target> SimtFamily::target_table(const Kernel& kernel) const noexcept {
+  return targets_for(kernel.operands().a.dtype, kernel.operands().b.dtype);
+}
+
+std::vector<Target> SimtFamily::targets(const Kernel& kernel) const {
+  const auto table = target_table(kernel);
+  return {table.begin(), table.end()};
+}
+
+// --- source and launch --------------------------------------------------------------------------------------------------
+
+runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
+  const abi::SimtDesign design = simt_design(kernel);
+  return {.text = fmt::format("// {}\n"
+                              "// D = alpha * accum + beta * C\n"
+                              "#include <device/gemm/simt.cuh>\n\n"
+                              "using namespace gemmery::abi;\n"
+                              "constexpr SimtDesign design{};\n"
+                              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and device disagree\");\n\n"
+                              "extern \"C\" __global__ void __launch_bounds__(thread_count(design))\n"
+                              "{}(const __grid_constant__ SimtParams params) {{\n"
+                              "    gemmery::device::simt_gemm<design>(params);\n"
+                              "}}\n",
+                              class_line(kernel.operands()), design_text(design), abi::thread_count(design), abi::shared_bytes(design),
+                              entry_name),
+          .entry = std::string(entry_name),
+          .max_dynamic_shared_bytes = abi::shared_bytes(design),
+          .options = {}};
+}
+
+void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const abi::SimtDesign design = simt_design(request.kernel);
+  const auto m = static_cast<unsigned>(problem.m);
+  const auto n = static_cast<unsigned>(problem.n);
+  const unsigned tile_rows = abi::tiles_along(m, design.tile_m);
+  const unsigned tile_columns = abi::tiles_along(n, design.tile_n);
+  const abi::UInt64 tile_count = static_cast<abi::UInt64>(tile_rows) * tile_columns * static_cast<abi::UInt64>(problem.l);
+  plan.set_parameters(abi::SimtParams{
+      .a = to_abi(arguments.a()),
+      .b = to_abi(arguments.b()),
+      .c = arguments.c() ? to_abi(*arguments.c()) : abi::SimtMatrix{},
+      .out = to_abi(arguments.out()),
+      .alpha = arguments.alpha(),
+      .beta = arguments.beta(),
+      .tile_count = tile_count,
+      .m = m,
+      .n = n,
+      // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+      .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
+      .tile_rows = tile_rows,
+      .tile_columns = tile_columns,
+      .reserved = 0});
+  // Blocks stride over the tiles, so a grid of one block per allowed multiprocessor covers them all.
+  const unsigned limit = request.max_multiprocessors > 0 ? static_cast<unsigned>(request.max_multiprocessors) : 0x7fffffffU;
+  plan.shape.grid = {abi::grid_blocks(tile_count, limit), 1, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simt kernels as values: their tiles, the operand rules they come with, their names.
+#pragma once
+
+#include <gemmery/kernel.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "device/abi/simt_design.hpp"
+
+namespace gemmery::templates {
+
+inline constexpr int simt_version = 1;
+
+// What a simt kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal tiles are equal bytes.
+struct SimtTile {
+  std::uint16_t m;
+  std::uint16_t n;
+  std::uint8_t k;
+  std::uint8_t thread_m;
+  std::uint8_t thread_n;
+  std::uint8_t k_slices;
+  std::uint8_t stages;
+  std::uint8_t reserved = 0;
+
+  friend bool operator==(const SimtTile&, const SimtTile&) = default;
+};
+static_assert(sizeof(SimtTile) == 10);
+
+// The arithmetic that a kernel's operands ask for.
+enum class SimtArithmetic : std::uint8_t { f32, f64, integer };
+
+// Nothing where operands of these types are not multiplied with this accumulator.
+std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulator) noexcept;
+
+// The tiles that are offered for an arithmetic, and the types that it can round to (and read C in).
+std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept;
+std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
+
+// What the kernels take for an operand of this type: A and B, and out and C.
+std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept;
+std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept;
+
+// The device's own description. The kernel must be of this family.
+abi::SimtDesign simt_design(const Kernel& kernel) noexcept;
+SimtTile simt_tile(const Kernel& kernel) noexcept;
+
+// Elements of one access to out (or C) along its contiguous direction: the matrix must hold such runs wholly. 1 where there is none.
+std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic) noexcept;
+
+// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_c-f32r16" at the end where C is read.
+std::string simt_name(const Kernel& kernel);
+
+// The rules and tile that a name spells; nothing for other names, and for designs that are not legal.
+struct SimtParts {
+  OperandRules rules;
+  SimtTile tile;
+};
+std::optional<SimtParts> parse_simt_name(std::string_view name);
+
+// "128x128x8"
+std::string tile_text(const SimtTile& tile);
+
+}  // namespace gemmery::templates

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of our GPU families, best first.
+#include "providers/templates/templates_provider.hpp"
+
+#include "providers/templates/gemm_simt.hpp"
+
+namespace gemmery::templates {
+
+std::vector<std::unique_ptr<Family>> make_families() {
+  std::vector<std::unique_ptr<Family>> families;
+  families.push_back(std::make_unique<SimtFamily>());
+  return families;
+}
+
+}  // namespace gemmery::templates
