@@ -12,6 +12,7 @@
 
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
+#include "driver/tensor_map.hpp"
 #include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/on_device.hpp"
 
@@ -141,6 +142,27 @@ TEST_P(Gpu, a_child_that_is_forked_after_use_is_told) {
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   synchronize(stream);
+}
+
+TEST_P(Gpu, tensor_maps_are_encoded_by_the_driver) {
+  const driver::GpuDevice& gpu = driver::open_device(device());
+  if (gpu.info().target.architecture < 90) GTEST_SKIP() << "tensor maps need sm_90, this is " << to_string(gpu.info().target);
+  const OwnedStream stream(device());
+  const Buffer memory(1 << 20, stream);
+  driver::TiledTensorMap view{.address = memory.data(),
+                              .dtype = DType::bfloat16,
+                              .rank = 2,
+                              .extents = {256, 512},
+                              .byte_strides = {512},
+                              .box = {64, 128},
+                              .swizzle = driver::cuda::TensorMapSwizzle::bytes128};
+  const driver::ScopedContext current(gpu);
+  EXPECT_NO_THROW(driver::encode(gpu.api(), view));
+  view.dtype = DType::float32;
+  view.is_tf32 = true;
+  view.byte_strides = {1024};
+  view.box = {32, 64};
+  EXPECT_NO_THROW(driver::encode(gpu.api(), view));
 }
 
 // RELIABILITY F46: modules loaded from many threads.
