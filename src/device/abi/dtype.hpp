@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types as the device knows them: the enumeration (in the host's order), widths and kinds, all from dtype.def.
+// Element types as the device knows them: the enumeration (in the host's order), widths and kinds,
+// all from dtype.def.
 #pragma once
 
 #include <device/abi/host_device.hpp>
@@ -13,27 +14,29 @@ enum class DType : unsigned char {
 
 enum class Kind : unsigned char { floating, signed_integer, unsigned_integer };
 
-GEMMERY_HOST_DEVICE constexpr int bits_of(DType dtype) {
-    constexpr int bits[] = {
+GEMMERY_HOST_DEVICE
+constexpr int bits_of(DType dtype) {
+  constexpr int bits[] = {
 #define GEMMERY_DTYPE(name, alias, bits, ...) bits,
 #include <gemmery/dtype.def>
-    };
-    return bits[static_cast<int>(dtype)];
+  };
+  return bits[static_cast<int>(dtype)];
 }
 
-GEMMERY_HOST_DEVICE constexpr Kind kind_of(DType dtype) {
-    constexpr Kind kinds[] = {
+GEMMERY_HOST_DEVICE
+constexpr Kind kind_of(DType dtype) {
+  constexpr Kind kinds[] = {
 #define GEMMERY_DTYPE(name, alias, bits, kind, ...) Kind::kind,
 #include <gemmery/dtype.def>
-    };
-    return kinds[static_cast<int>(dtype)];
+  };
+  return kinds[static_cast<int>(dtype)];
 }
 
-GEMMERY_HOST_DEVICE constexpr bool is_integer(DType dtype) {
-    return kind_of(dtype) != Kind::floating;
-}
+GEMMERY_HOST_DEVICE
+constexpr bool is_integer(DType dtype) { return kind_of(dtype) != Kind::floating; }
 
 /// Bytes of one element; types narrower than a byte have no place in code that uses this.
-GEMMERY_HOST_DEVICE constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }
+GEMMERY_HOST_DEVICE
+constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }
 
 }  // namespace gemmery::abi

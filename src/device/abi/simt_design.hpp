@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design of a simt kernel and what follows from it: threads, shared memory, grid, and which designs are legal.
+// The design of a simt kernel and what follows from it: threads, shared memory, grid, and which
+// designs are legal.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -10,176 +11,217 @@ namespace gemmery::abi {
 /// Which neighbours of a matrix are known to be adjacent in memory when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
 
-/// Vector bytes are the widest access that base and strides allow: one element, or 2, 4, 8, 16 along the contiguous index;
-/// those of c and out also divide the extent of that index, in elements.
+/// Vector bytes are the widest access that base and strides allow: one element, or 2, 4, 8, 16
+/// along the contiguous index; those of c and out also divide the extent of that index, in
+/// elements.
 struct SimtDesign {
-    DType a;
-    DType b;
-    DType c;
-    DType out;
-    DType accumulator;
-    Contiguity a_contiguity;
-    Contiguity b_contiguity;
-    Contiguity c_contiguity;
-    Contiguity out_contiguity;
-    int a_vector_bytes;
-    int b_vector_bytes;
-    int c_vector_bytes;
-    int out_vector_bytes;
-    int tile_m;
-    int tile_n;
-    int tile_k;
-    int thread_m;  // accumulators of one thread: thread_m x thread_n
-    int thread_n;
-    int k_slices;  // groups of threads that share a tile of out and split each block of k
-    int stages;    // blocks of k in shared memory at once
-    bool has_c;
+  DType a;
+  DType b;
+  DType c;
+  DType out;
+  DType accumulator;
+  Contiguity a_contiguity;
+  Contiguity b_contiguity;
+  Contiguity c_contiguity;
+  Contiguity out_contiguity;
+  int a_vector_bytes;
+  int b_vector_bytes;
+  int c_vector_bytes;
+  int out_vector_bytes;
+  int tile_m;
+  int tile_n;
+  int tile_k;
+  int thread_m;  // accumulators of one thread: thread_m x thread_n
+  int thread_n;
+  int k_slices;  // groups of threads that share a tile of out and split each block of k
+  int stages;    // blocks of k in shared memory at once
+  bool has_c;
 
-    bool operator==(const SimtDesign&) const = default;
+  bool operator==(const SimtDesign&) const = default;
 };
 
-/// Values of k that one staged word holds: four 8-bit integers feed one dp4a, any other element is a word by itself.
-GEMMERY_HOST_DEVICE constexpr int k_per_word(const SimtDesign& design) {
-    return design.accumulator == DType::int32 ? 4 : 1;
+/// Values of k that one staged word holds: four 8-bit integers feed one dp4a, any other element is
+/// a word by itself.
+GEMMERY_HOST_DEVICE
+constexpr int k_per_word(const SimtDesign& design) {
+  return design.accumulator == DType::int32 ? 4 : 1;
 }
 
-/// Bytes of an element as it is staged in shared memory: the accumulator's type, or four packed 8-bit integers.
-GEMMERY_HOST_DEVICE constexpr int word_bytes(const SimtDesign& design) {
-    return design.accumulator == DType::float64 ? 8 : 4;
+/// Bytes of an element as it is staged in shared memory: the accumulator's type, or four packed
+/// 8-bit integers.
+GEMMERY_HOST_DEVICE
+constexpr int word_bytes(const SimtDesign& design) {
+  return design.accumulator == DType::float64 ? 8 : 4;
 }
 
-GEMMERY_HOST_DEVICE constexpr int threads_per_slice(const SimtDesign& design) {
-    return (design.tile_m / design.thread_m) * (design.tile_n / design.thread_n);
+GEMMERY_HOST_DEVICE
+constexpr int threads_per_slice(const SimtDesign& design) {
+  return (design.tile_m / design.thread_m) * (design.tile_n / design.thread_n);
 }
 
-GEMMERY_HOST_DEVICE constexpr int thread_count(const SimtDesign& design) {
-    return threads_per_slice(design) * design.k_slices;
+GEMMERY_HOST_DEVICE
+constexpr int thread_count(const SimtDesign& design) {
+  return threads_per_slice(design) * design.k_slices;
 }
 
-/// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads with 8x8 accumulators each fit in 128
-/// registers without spills where no bytes are unpacked, and hide each other's waits: 44.0 TF against 41.6 (f32 4096^3, H200, 2026-11-21).
-GEMMERY_HOST_DEVICE constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
-    const bool is_unpacking = bits_of(design.a) < 16 || bits_of(design.b) < 16;
-    const bool is_small = design.thread_m * design.thread_n * word_bytes(design) <= 256 && thread_count(design) <= 256;
-    return is_small && !is_unpacking && word_bytes(design) == 4 ? 2 : 1;
+/// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads
+/// with 8x8 accumulators each fit in 128 registers without spills where no bytes are unpacked, and
+/// hide each other's waits: 44.0 TF against 41.6 (f32 4096^3, H200, 2026-11-21).
+GEMMERY_HOST_DEVICE
+constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
+  const bool is_unpacking = bits_of(design.a) < 16 || bits_of(design.b) < 16;
+  const bool is_small =
+      design.thread_m * design.thread_n * word_bytes(design) <= 256 && thread_count(design) <= 256;
+  return is_small && !is_unpacking && word_bytes(design) == 4 ? 2 : 1;
 }
 
-/// Words between two k of a staged tile. The 16 bytes of padding let neighbouring k fall into different banks when a k-contiguous operand is transposed.
-GEMMERY_HOST_DEVICE constexpr int staged_pitch(const SimtDesign& design, int extent) {
-    return extent + 16 / word_bytes(design);
+/// Words between two k of a staged tile. The 16 bytes of padding let neighbouring k fall into
+/// different banks when a k-contiguous operand is transposed.
+GEMMERY_HOST_DEVICE
+constexpr int staged_pitch(const SimtDesign& design, int extent) {
+  return extent + 16 / word_bytes(design);
 }
 
-GEMMERY_HOST_DEVICE constexpr int stage_bytes(const SimtDesign& design) {
-    return (staged_pitch(design, design.tile_m) + staged_pitch(design, design.tile_n)) * (design.tile_k / k_per_word(design)) *
-           word_bytes(design);
+GEMMERY_HOST_DEVICE
+constexpr int stage_bytes(const SimtDesign& design) {
+  return (staged_pitch(design, design.tile_m) + staged_pitch(design, design.tile_n)) *
+         (design.tile_k / k_per_word(design)) * word_bytes(design);
 }
 
 /// Bytes through which slices of k add up their accumulators, after the stages are done with.
-GEMMERY_HOST_DEVICE constexpr int reduction_bytes(const SimtDesign& design) {
-    return design.k_slices > 1 ? design.tile_m * design.tile_n * word_bytes(design) : 0;
+GEMMERY_HOST_DEVICE
+constexpr int reduction_bytes(const SimtDesign& design) {
+  return design.k_slices > 1 ? design.tile_m * design.tile_n * word_bytes(design) : 0;
 }
 
-GEMMERY_HOST_DEVICE constexpr int shared_bytes(const SimtDesign& design) {
-    const int staged = stage_bytes(design) * design.stages;
-    return staged > reduction_bytes(design) ? staged : reduction_bytes(design);
+GEMMERY_HOST_DEVICE
+constexpr int shared_bytes(const SimtDesign& design) {
+  const int staged = stage_bytes(design) * design.stages;
+  return staged > reduction_bytes(design) ? staged : reduction_bytes(design);
 }
 
-GEMMERY_HOST_DEVICE constexpr unsigned tiles_along(unsigned extent, int tile) {
-    const unsigned size = static_cast<unsigned>(tile);
-    return extent / size + (extent % size != 0 ? 1U : 0U);
+GEMMERY_HOST_DEVICE
+constexpr unsigned tiles_along(unsigned extent, int tile) {
+  const unsigned size = static_cast<unsigned>(tile);
+  return extent / size + (extent % size != 0 ? 1U : 0U);
 }
 
-/// Blocks of a launch: one per tile of out, as far as a grid reaches; a block strides over the tiles beyond.
-GEMMERY_HOST_DEVICE constexpr unsigned grid_blocks(UInt64 tile_count, unsigned block_limit = 0x7fffffffU) {
-    return tile_count < block_limit ? static_cast<unsigned>(tile_count) : block_limit;
+/// Blocks of a launch: one per tile of out, as far as a grid reaches; a block strides over the
+/// tiles beyond.
+GEMMERY_HOST_DEVICE
+constexpr unsigned grid_blocks(UInt64 tile_count, unsigned block_limit = 0x7fffffffU) {
+  return tile_count < block_limit ? static_cast<unsigned>(tile_count) : block_limit;
 }
 
 enum class SimtFault : unsigned char {
-    none,
-    operand_types,
-    accumulator,
-    c_type,
-    out_type,
-    a_vector_bytes,
-    b_vector_bytes,
-    c_vector_bytes,
-    out_vector_bytes,
-    tile_m,
-    tile_n,
-    tile_k,
-    thread_m,
-    thread_n,
-    k_slices,
-    stages,
-    thread_count,
-    shared_bytes
+  none,
+  operand_types,
+  accumulator,
+  c_type,
+  out_type,
+  a_vector_bytes,
+  b_vector_bytes,
+  c_vector_bytes,
+  out_vector_bytes,
+  tile_m,
+  tile_n,
+  tile_k,
+  thread_m,
+  thread_n,
+  k_slices,
+  stages,
+  thread_count,
+  shared_bytes
 };
 
 namespace detail {
 
-GEMMERY_HOST_DEVICE constexpr bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
+GEMMERY_HOST_DEVICE
+constexpr bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
-GEMMERY_HOST_DEVICE constexpr bool is_simt_float(DType dtype) {
-    return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float8_e4m3fn ||
-           dtype == DType::float8_e5m2;
+GEMMERY_HOST_DEVICE
+constexpr bool is_simt_float(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16 ||
+         dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
 
-GEMMERY_HOST_DEVICE constexpr bool is_byte_integer(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
-
-GEMMERY_HOST_DEVICE constexpr DType accumulator_of(DType operand) {
-    if (operand == DType::float64) return DType::float64;
-    return is_byte_integer(operand) ? DType::int32 : DType::float32;
+GEMMERY_HOST_DEVICE
+constexpr bool is_byte_integer(DType dtype) {
+  return dtype == DType::int8 || dtype == DType::uint8;
 }
 
-GEMMERY_HOST_DEVICE constexpr bool accepts_operand(DType accumulator, DType operand) {
-    const bool is_known = operand == DType::float64 || is_byte_integer(operand) || is_simt_float(operand);
-    return is_known && accumulator_of(operand) == accumulator;
+GEMMERY_HOST_DEVICE
+constexpr DType accumulator_of(DType operand) {
+  if (operand == DType::float64) return DType::float64;
+  return is_byte_integer(operand) ? DType::int32 : DType::float32;
 }
 
-GEMMERY_HOST_DEVICE constexpr bool accepts_output(DType accumulator, DType output) {
-    if (output == DType::float32) return true;
-    if (accumulator == DType::float64) return output == DType::float64;
-    if (accumulator == DType::float32) return output == DType::float16 || output == DType::bfloat16;
-    return output == DType::int32 || is_byte_integer(output);
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_operand(DType accumulator, DType operand) {
+  const bool is_known =
+      operand == DType::float64 || is_byte_integer(operand) || is_simt_float(operand);
+  return is_known && accumulator_of(operand) == accumulator;
 }
 
-GEMMERY_HOST_DEVICE constexpr bool accepts_vector(DType dtype, Contiguity contiguity, int bytes) {
-    if (contiguity == Contiguity::none) return bytes == bytes_of(dtype);
-    return is_power_of_two(bytes) && bytes >= bytes_of(dtype) && bytes <= 16;
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_output(DType accumulator, DType output) {
+  if (output == DType::float32) return true;
+  if (accumulator == DType::float64) return output == DType::float64;
+  if (accumulator == DType::float32) return output == DType::float16 || output == DType::bfloat16;
+  return output == DType::int32 || is_byte_integer(output);
 }
 
-GEMMERY_HOST_DEVICE constexpr bool accepts_tile(int tile, int thread) {
-    return is_power_of_two(tile) && tile >= 8 && tile <= 256 && tile % thread == 0;
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_vector(DType dtype, Contiguity contiguity, int bytes) {
+  if (contiguity == Contiguity::none) return bytes == bytes_of(dtype);
+  return is_power_of_two(bytes) && bytes >= bytes_of(dtype) && bytes <= 16;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_tile(int tile, int thread) {
+  return is_power_of_two(tile) && tile >= 8 && tile <= 256 && tile % thread == 0;
 }
 
 }  // namespace detail
 
 /// The first field of a design that no kernel can be made of, or none.
-GEMMERY_HOST_DEVICE constexpr SimtFault find_fault(const SimtDesign& design) {
-    using namespace detail;
-    constexpr int thread_limit = 1024;
-    constexpr int shared_limit = 99 * 1024;  // what a block may have on every target from sm_80 to sm_120
-    if (!accepts_operand(design.accumulator, design.a) || !accepts_operand(design.accumulator, design.b)) return SimtFault::operand_types;
-    if (design.has_c && !accepts_output(design.accumulator, design.c)) return SimtFault::c_type;
-    if (!accepts_output(design.accumulator, design.out)) return SimtFault::out_type;
-    if (!accepts_vector(design.a, design.a_contiguity, design.a_vector_bytes)) return SimtFault::a_vector_bytes;
-    if (!accepts_vector(design.b, design.b_contiguity, design.b_vector_bytes)) return SimtFault::b_vector_bytes;
-    if (design.has_c && !accepts_vector(design.c, design.c_contiguity, design.c_vector_bytes)) return SimtFault::c_vector_bytes;
-    if (!accepts_vector(design.out, design.out_contiguity, design.out_vector_bytes)) return SimtFault::out_vector_bytes;
-    if (!is_power_of_two(design.thread_m) || design.thread_m > 16) return SimtFault::thread_m;
-    if (!is_power_of_two(design.thread_n) || design.thread_n > 16) return SimtFault::thread_n;
-    if (!accepts_tile(design.tile_m, design.thread_m)) return SimtFault::tile_m;
-    if (!accepts_tile(design.tile_n, design.thread_n)) return SimtFault::tile_n;
-    if (!is_power_of_two(design.k_slices)) return SimtFault::k_slices;
-    if (!is_power_of_two(design.tile_k) || design.tile_k < 16 * design.k_slices / word_bytes(design) * k_per_word(design) ||
-        design.tile_k < 8 * k_per_word(design) || design.tile_k > 128) {
-        return SimtFault::tile_k;
-    }
-    if (design.stages < 2 || design.stages > 8) return SimtFault::stages;
-    if (threads_per_slice(design) < 1 || thread_count(design) % 32 != 0 || thread_count(design) > thread_limit) return SimtFault::thread_count;
-    return shared_bytes(design) > shared_limit ? SimtFault::shared_bytes : SimtFault::none;
+GEMMERY_HOST_DEVICE
+constexpr SimtFault find_fault(const SimtDesign& design) {
+  using namespace detail;
+  constexpr int thread_limit = 1024;
+  constexpr int shared_limit =
+      99 * 1024;  // what a block may have on every target from sm_80 to sm_120
+  if (!accepts_operand(design.accumulator, design.a) ||
+      !accepts_operand(design.accumulator, design.b))
+    return SimtFault::operand_types;
+  if (design.has_c && !accepts_output(design.accumulator, design.c)) return SimtFault::c_type;
+  if (!accepts_output(design.accumulator, design.out)) return SimtFault::out_type;
+  if (!accepts_vector(design.a, design.a_contiguity, design.a_vector_bytes))
+    return SimtFault::a_vector_bytes;
+  if (!accepts_vector(design.b, design.b_contiguity, design.b_vector_bytes))
+    return SimtFault::b_vector_bytes;
+  if (design.has_c && !accepts_vector(design.c, design.c_contiguity, design.c_vector_bytes))
+    return SimtFault::c_vector_bytes;
+  if (!accepts_vector(design.out, design.out_contiguity, design.out_vector_bytes))
+    return SimtFault::out_vector_bytes;
+  if (!is_power_of_two(design.thread_m) || design.thread_m > 16) return SimtFault::thread_m;
+  if (!is_power_of_two(design.thread_n) || design.thread_n > 16) return SimtFault::thread_n;
+  if (!accepts_tile(design.tile_m, design.thread_m)) return SimtFault::tile_m;
+  if (!accepts_tile(design.tile_n, design.thread_n)) return SimtFault::tile_n;
+  if (!is_power_of_two(design.k_slices)) return SimtFault::k_slices;
+  if (!is_power_of_two(design.tile_k) ||
+      design.tile_k < 16 * design.k_slices / word_bytes(design) * k_per_word(design) ||
+      design.tile_k < 8 * k_per_word(design) || design.tile_k > 128) {
+    return SimtFault::tile_k;
+  }
+  if (design.stages < 2 || design.stages > 8) return SimtFault::stages;
+  if (threads_per_slice(design) < 1 || thread_count(design) % 32 != 0 ||
+      thread_count(design) > thread_limit)
+    return SimtFault::thread_count;
+  return shared_bytes(design) > shared_limit ? SimtFault::shared_bytes : SimtFault::none;
 }
 
-GEMMERY_HOST_DEVICE constexpr bool is_legal(const SimtDesign& design) { return find_fault(design) == SimtFault::none; }
+GEMMERY_HOST_DEVICE
+constexpr bool is_legal(const SimtDesign& design) { return find_fault(design) == SimtFault::none; }
 
 }  // namespace gemmery::abi

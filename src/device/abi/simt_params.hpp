@@ -6,29 +6,30 @@
 
 namespace gemmery::abi {
 
-/// A batch of matrices in memory. Strides count elements, may be negative or zero, and are ignored where the extent is 1.
+/// A batch of matrices in memory. Strides count elements, may be negative or zero, and are ignored
+/// where the extent is 1.
 struct SimtMatrix {
-    const void* data;
-    Int64 batch_stride;
-    Int64 row_stride;
-    Int64 column_stride;
+  const void* data;
+  Int64 batch_stride;
+  Int64 row_stride;
+  Int64 column_stride;
 };
 
 /// out[l] = alpha * a[l] b[l] + beta * c[l], a (m, k), b (k, n), c and out (m, n).
 struct SimtParams {
-    SimtMatrix a;
-    SimtMatrix b;
-    SimtMatrix c;
-    SimtMatrix out;
-    double alpha;
-    double beta;
-    UInt64 tile_count;  // of the whole batch
-    unsigned m;
-    unsigned n;
-    unsigned k;
-    unsigned tile_rows;     // tiles along m
-    unsigned tile_columns;  // tiles along n
-    unsigned reserved;      // zero; keeps the size a multiple of 8 without hidden padding
+  SimtMatrix a;
+  SimtMatrix b;
+  SimtMatrix c;
+  SimtMatrix out;
+  double alpha;
+  double beta;
+  UInt64 tile_count;  // of the whole batch
+  unsigned m;
+  unsigned n;
+  unsigned k;
+  unsigned tile_rows;     // tiles along m
+  unsigned tile_columns;  // tiles along n
+  unsigned reserved;      // zero; keeps the size a multiple of 8 without hidden padding
 };
 
 static_assert(sizeof(SimtMatrix) == 32);

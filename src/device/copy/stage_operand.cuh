@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the tiles of one operand from global to shared memory, block of k after block of k, by an OperandPlan.
+// Brings the tiles of one operand from global to shared memory, block of k after block of k, by an
+// OperandPlan.
 //
-//   global --cp.async--> shared                         where the staged words are the bytes in memory (f32, f64, packed bytes)
-//   global --ld--> registers --decode, st--> shared     for narrower floats, and bytes that must be transposed into words
+//   global --cp.async--> shared                         where the staged words are the bytes in
+//   memory (f32, f64, packed bytes) global --ld--> registers --decode, st--> shared     for
+//   narrower floats, and bytes that must be transposed into words
 //
 // What lies beyond the matrix is never read and becomes zero.
 #pragma once
@@ -15,189 +17,206 @@
 
 namespace gemmery::device {
 
-/// The part of an operand that one tile of out needs: a panel of at most plan.extent rows (columns) and all k.
+/// The part of an operand that one tile of out needs: a panel of at most plan.extent rows (columns)
+/// and all k.
 struct OperandPanel {
-    const char* data;
-    abi::Int64 extent_stride;  // elements
-    abi::Int64 k_stride;
-    unsigned extent_left;  // from the panel's start to the end of the matrix, at least 1
+  const char* data;
+  abi::Int64 extent_stride;  // elements
+  abi::Int64 k_stride;
+  unsigned extent_left;  // from the panel's start to the end of the matrix, at least 1
 };
 
 template <OperandPlan plan, class Word>
 class OperandStager {
-    using Units = OperandUnits<plan>;
+  using Units = OperandUnits<plan>;
 
-public:
-    /// `tile` is the operand's tile in the first slot of the ring.
-    __device__ OperandStager(const OperandPanel& panel, Word* tile, int thread)
-        : extent_(Units::first_extent(thread)),
-          k_(Units::first_k(thread)),
-          extent_left_(static_cast<int>(min(panel.extent_left, static_cast<unsigned>(plan.extent)))),
-          is_interior_(extent_left_ == plan.extent),
-          extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
-          k_stride_(plan.is_along_k ? 1 : panel.k_stride),
-          source_(panel.data + element_bytes * (extent_ * extent_stride_ + k_ * k_stride_)),
-          target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
-          shared_target_(ptx::cvta_shared(target_)) {}
+ public:
+  /// `tile` is the operand's tile in the first slot of the ring.
+  __device__ OperandStager(const OperandPanel& panel, Word* tile, int thread)
+      : extent_(Units::first_extent(thread)),
+        k_(Units::first_k(thread)),
+        extent_left_(static_cast<int>(min(panel.extent_left, static_cast<unsigned>(plan.extent)))),
+        is_interior_(extent_left_ == plan.extent),
+        extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
+        k_stride_(plan.is_along_k ? 1 : panel.k_stride),
+        source_(panel.data + element_bytes * (extent_ * extent_stride_ + k_ * k_stride_)),
+        target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
+        shared_target_(ptx::cvta_shared(target_)) {}
 
-    /// Begins to bring the next block of k into the slot at this offset in the ring. k_left counts from the block's start to the end of k.
-    __device__ void fetch(unsigned slot_bytes, unsigned k_left) {
-        if (is_interior_ && k_left >= plan.k_elements) {
-            fetch_whole(slot_bytes);
-        } else {
-            fetch_edge(slot_bytes, static_cast<int>(min(k_left, static_cast<unsigned>(plan.k_elements))));
-        }
-        source_ += element_bytes * plan.k_elements * k_stride_;
+  /// Begins to bring the next block of k into the slot at this offset in the ring. k_left counts
+  /// from the block's start to the end of k.
+  __device__ void fetch(unsigned slot_bytes, unsigned k_left) {
+    if (is_interior_ && k_left >= plan.k_elements) {
+      fetch_whole(slot_bytes);
+    } else {
+      fetch_edge(slot_bytes, static_cast<int>(min(k_left, static_cast<unsigned>(plan.k_elements))));
     }
+    source_ += element_bytes * plan.k_elements * k_stride_;
+  }
 
-    /// Stores what fetch left in registers; nothing when cp.async does it.
-    __device__ void store(unsigned slot_bytes) const {
-        if constexpr (!Units::is_async) {
-            if (!is_busy()) return;
-            char* const slot = reinterpret_cast<char*>(target_) + slot_bytes;
+  /// Stores what fetch left in registers; nothing when cp.async does it.
+  __device__ void store(unsigned slot_bytes) const {
+    if constexpr (!Units::is_async) {
+      if (!is_busy()) return;
+      char* const slot = reinterpret_cast<char*>(target_) + slot_bytes;
 #pragma unroll
-            for (int pass = 0; pass < Units::passes; ++pass) {
-                store_unit(reinterpret_cast<Word*>(slot + pass_bytes(pass)), fetched_[pass]);
-            }
-        }
+      for (int pass = 0; pass < Units::passes; ++pass) {
+        store_unit(reinterpret_cast<Word*>(slot + pass_bytes(pass)), fetched_[pass]);
+      }
     }
+  }
 
-private:
-    static constexpr int element_bytes = Units::element_bytes;
-    static constexpr int load_bytes = Units::load_elements * element_bytes;
-    static constexpr int unit_bytes = Units::extent * plan.word_bytes;  // in shared memory, where cp.async writes it
-    static constexpr bool is_k_vector = !plan.is_along_extent && plan.k_per_word == 1;
-    struct Unit {
-        ptx::Registers<load_bytes> loads[Units::loads];
-    };
+ private:
+  static constexpr int element_bytes = Units::element_bytes;
+  static constexpr int load_bytes = Units::load_elements * element_bytes;
+  static constexpr int unit_bytes =
+      Units::extent * plan.word_bytes;  // in shared memory, where cp.async writes it
+  static constexpr bool is_k_vector = !plan.is_along_extent && plan.k_per_word == 1;
+  struct Unit {
+    ptx::Registers<load_bytes> loads[Units::loads];
+  };
 
-    /// Small tiles leave threads without a unit.
-    __device__ bool is_busy() const {
-        if constexpr (Units::count >= plan.threads) return true;
-        return static_cast<int>(threadIdx.x) < Units::count;
-    }
+  /// Small tiles leave threads without a unit.
+  __device__ bool is_busy() const {
+    if constexpr (Units::count >= plan.threads) return true;
+    return static_cast<int>(threadIdx.x) < Units::count;
+  }
 
-    __device__ const char* pass_source(int pass) const {
-        return source_ + element_bytes * (Units::pass_extent(pass) * extent_stride_ + Units::pass_k(pass) * k_stride_);
-    }
+  __device__ const char* pass_source(int pass) const {
+    return source_ + element_bytes * (Units::pass_extent(pass) * extent_stride_ +
+                                      Units::pass_k(pass) * k_stride_);
+  }
 
-    __device__ static constexpr unsigned pass_bytes(int pass) {
-        return static_cast<unsigned>((Units::pass_k(pass) / plan.k_per_word * plan.pitch + Units::pass_extent(pass)) * plan.word_bytes);
-    }
+  __device__ static constexpr unsigned pass_bytes(int pass) {
+    return static_cast<unsigned>(
+        (Units::pass_k(pass) / plan.k_per_word * plan.pitch + Units::pass_extent(pass)) *
+        plan.word_bytes);
+  }
 
-    /// A block that lies wholly within the matrix.
-    __device__ void fetch_whole(unsigned slot_bytes) {
-        if (!is_busy()) return;
+  /// A block that lies wholly within the matrix.
+  __device__ void fetch_whole(unsigned slot_bytes) {
+    if (!is_busy()) return;
 #pragma unroll
-        for (int pass = 0; pass < Units::passes; ++pass) {
-            if constexpr (Units::is_async) {
-                const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
-                if constexpr (unit_bytes == 16) ptx::cp_async_cg(target, pass_source(pass));
-                else ptx::cp_async_ca<unit_bytes>(target, pass_source(pass));
-            } else {
+    for (int pass = 0; pass < Units::passes; ++pass) {
+      if constexpr (Units::is_async) {
+        const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
+        if constexpr (unit_bytes == 16)
+          ptx::cp_async_cg(target, pass_source(pass));
+        else
+          ptx::cp_async_ca<unit_bytes>(target, pass_source(pass));
+      } else {
 #pragma unroll
-                for (int load = 0; load < Units::loads; ++load) {
-                    fetched_[pass].loads[load] = ptx::ld_global_nc<load_bytes>(pass_source(pass) + element_bytes * load * k_stride_);
-                }
-            }
+        for (int load = 0; load < Units::loads; ++load) {
+          fetched_[pass].loads[load] =
+              ptx::ld_global_nc<load_bytes>(pass_source(pass) + element_bytes * load * k_stride_);
         }
+      }
     }
+  }
 
-    /// A block that reaches beyond the matrix. Edges are rare, so the loop stays a loop where no registers are indexed by it.
-    __device__ void fetch_edge(unsigned slot_bytes, int k_left) {
-        if (!is_busy()) return;
-        if constexpr (Units::is_async) {
+  /// A block that reaches beyond the matrix. Edges are rare, so the loop stays a loop where no
+  /// registers are indexed by it.
+  __device__ void fetch_edge(unsigned slot_bytes, int k_left) {
+    if (!is_busy()) return;
+    if constexpr (Units::is_async) {
 #pragma unroll 1
-            for (int pass = 0; pass < Units::passes; ++pass) {
-                const int valid_bytes = valid_extent(pass) * valid_k(pass, k_left) * element_bytes;
-                const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
-                if constexpr (unit_bytes == 16) ptx::cp_async_cg(target, pass_source(pass), valid_bytes);
-                else ptx::cp_async_ca<unit_bytes>(target, pass_source(pass), valid_bytes);
-            }
-        } else {
+      for (int pass = 0; pass < Units::passes; ++pass) {
+        const int valid_bytes = valid_extent(pass) * valid_k(pass, k_left) * element_bytes;
+        const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
+        if constexpr (unit_bytes == 16)
+          ptx::cp_async_cg(target, pass_source(pass), valid_bytes);
+        else
+          ptx::cp_async_ca<unit_bytes>(target, pass_source(pass), valid_bytes);
+      }
+    } else {
 #pragma unroll
-            for (int pass = 0; pass < Units::passes; ++pass) {
-                const int extents = valid_extent(pass);
-                const int ks = valid_k(pass, k_left);
+      for (int pass = 0; pass < Units::passes; ++pass) {
+        const int extents = valid_extent(pass);
+        const int ks = valid_k(pass, k_left);
 #pragma unroll
-                for (int load = 0; load < Units::loads; ++load) {
-                    const int adjacent = is_k_vector ? (extents > 0 ? ks : 0) : (load < ks ? extents : 0);
-                    fetched_[pass].loads[load] = load_adjacent(pass_source(pass) + element_bytes * load * k_stride_, adjacent);
-                }
-            }
+        for (int load = 0; load < Units::loads; ++load) {
+          const int adjacent = is_k_vector ? (extents > 0 ? ks : 0) : (load < ks ? extents : 0);
+          fetched_[pass].loads[load] =
+              load_adjacent(pass_source(pass) + element_bytes * load * k_stride_, adjacent);
         }
+      }
     }
+  }
 
-    __device__ int valid_extent(int pass) const {
-        return clamp(extent_left_ - extent_ - Units::pass_extent(pass), 0, Units::extent);
-    }
+  __device__ int valid_extent(int pass) const {
+    return clamp(extent_left_ - extent_ - Units::pass_extent(pass), 0, Units::extent);
+  }
 
-    __device__ int valid_k(int pass, int k_left) const { return clamp(k_left - k_ - Units::pass_k(pass), 0, Units::k); }
+  __device__ int valid_k(int pass, int k_left) const {
+    return clamp(k_left - k_ - Units::pass_k(pass), 0, Units::k);
+  }
 
-    /// The first `valid` elements at an address, zeros for the rest.
-    __device__ static ptx::Registers<load_bytes> load_adjacent(const char* source, int valid) {
-        if (valid == Units::load_elements) return ptx::ld_global_nc<load_bytes>(source);
-        ptx::Registers<load_bytes> value{};
-        if constexpr (Units::load_elements > 1) {
+  /// The first `valid` elements at an address, zeros for the rest.
+  __device__ static ptx::Registers<load_bytes> load_adjacent(const char* source, int valid) {
+    if (valid == Units::load_elements) return ptx::ld_global_nc<load_bytes>(source);
+    ptx::Registers<load_bytes> value{};
+    if constexpr (Units::load_elements > 1) {
 #pragma unroll
-            for (int position = 0; position < Units::load_elements - 1; ++position) {
-                if (position < valid) {
-                    constexpr int per_word = 4 / element_bytes;
-                    const unsigned bits = ptx::ld_global_nc<element_bytes>(source + position * element_bytes).words[0];
-                    value.words[position / per_word] |= bits << (8 * element_bytes * (position % per_word));
-                }
-            }
+      for (int position = 0; position < Units::load_elements - 1; ++position) {
+        if (position < valid) {
+          constexpr int per_word = 4 / element_bytes;
+          const unsigned bits =
+              ptx::ld_global_nc<element_bytes>(source + position * element_bytes).words[0];
+          value.words[position / per_word] |= bits << (8 * element_bytes * (position % per_word));
         }
-        return value;
+      }
     }
+    return value;
+  }
 
-    __device__ static void store_unit(Word* target, const Unit& unit) {
-        Word words[plan.k_per_word > 1 ? Units::extent : Units::load_elements];
+  __device__ static void store_unit(Word* target, const Unit& unit) {
+    Word words[plan.k_per_word > 1 ? Units::extent : Units::load_elements];
 #pragma unroll
-        for (int position = 0; position < static_cast<int>(sizeof(words) / sizeof(Word)); ++position) {
-            words[position] = word_of(unit, position);
-        }
-        constexpr int count = static_cast<int>(sizeof(words) / sizeof(Word));
-        if constexpr (is_k_vector) {
-#pragma unroll
-            for (int position = 0; position < count; ++position) target[position * plan.pitch] = words[position];
-        } else if constexpr (count >= 4) {
-#pragma unroll
-            for (int position = 0; position < count; position += 4) {
-                *reinterpret_cast<ptx::Registers<16>*>(target + position) = {
-                    {bits_of_word(words[position]), bits_of_word(words[position + 1]), bits_of_word(words[position + 2]),
-                     bits_of_word(words[position + 3])}};
-            }
-        } else {
-#pragma unroll
-            for (int position = 0; position < count; ++position) target[position] = words[position];
-        }
+    for (int position = 0; position < static_cast<int>(sizeof(words) / sizeof(Word)); ++position) {
+      words[position] = word_of(unit, position);
     }
-
-    __device__ static unsigned bits_of_word(float word) { return __float_as_uint(word); }
-    __device__ static unsigned bits_of_word(unsigned word) { return word; }
-
-    __device__ static Word word_of(const Unit& unit, int position) {
-        if constexpr (plan.k_per_word == 1) {
-            return decode<plan.dtype, Word>(unit.loads[0], position);
-        } else {
-            const unsigned selector = static_cast<unsigned>(position) * 0x11U + 0x40U;
-            const unsigned low = ptx::prmt(unit.loads[0].words[0], unit.loads[1].words[0], selector);
-            const unsigned high = ptx::prmt(unit.loads[2].words[0], unit.loads[3].words[0], selector);
-            return ptx::prmt(low, high, 0x5410U);
-        }
+    constexpr int count = static_cast<int>(sizeof(words) / sizeof(Word));
+    if constexpr (is_k_vector) {
+#pragma unroll
+      for (int position = 0; position < count; ++position)
+        target[position * plan.pitch] = words[position];
+    } else if constexpr (count >= 4) {
+#pragma unroll
+      for (int position = 0; position < count; position += 4) {
+        *reinterpret_cast<ptx::Registers<16>*>(target + position) = {
+            {bits_of_word(words[position]), bits_of_word(words[position + 1]),
+             bits_of_word(words[position + 2]), bits_of_word(words[position + 3])}};
+      }
+    } else {
+#pragma unroll
+      for (int position = 0; position < count; ++position) target[position] = words[position];
     }
+  }
 
-    int extent_;
-    int k_;
-    int extent_left_;
-    bool is_interior_;  // but for k
-    abi::Int64 extent_stride_;
-    abi::Int64 k_stride_;
-    const char* source_;
-    Word* target_;
-    unsigned shared_target_;
-    Unit fetched_[Units::is_async ? 1 : Units::passes];
+  __device__ static unsigned bits_of_word(float word) { return __float_as_uint(word); }
+  __device__ static unsigned bits_of_word(unsigned word) { return word; }
+
+  __device__ static Word word_of(const Unit& unit, int position) {
+    if constexpr (plan.k_per_word == 1) {
+      return decode<plan.dtype, Word>(unit.loads[0], position);
+    } else {
+      const unsigned selector = static_cast<unsigned>(position) * 0x11U + 0x40U;
+      const unsigned low = ptx::prmt(unit.loads[0].words[0], unit.loads[1].words[0], selector);
+      const unsigned high = ptx::prmt(unit.loads[2].words[0], unit.loads[3].words[0], selector);
+      return ptx::prmt(low, high, 0x5410U);
+    }
+  }
+
+  int extent_;
+  int k_;
+  int extent_left_;
+  bool is_interior_;  // but for k
+  abi::Int64 extent_stride_;
+  abi::Int64 k_stride_;
+  const char* source_;
+  Word* target_;
+  unsigned shared_target_;
+  Unit fetched_[Units::is_async ? 1 : Units::passes];
 };
 
 }  // namespace gemmery::device

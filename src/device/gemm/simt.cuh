@@ -2,11 +2,11 @@
 // GEMM on CUDA cores for any types, strides and sizes: out = alpha * a b + beta * c.
 //
 //   A, B in global memory
-//     | copy/stage_operand: `stages` blocks of k under way, decoded to words of the accumulator's type, zeros beyond the edges
+//     | copy/stage_operand: `stages` blocks of k under way, decoded to words, zeros beyond edges
 //   [k][m], [k][n] in shared memory, a ring of `stages` slots
 //     | mma/simt: 16-byte reads, the next k's operands while the present k multiplies
 //   thread_m x thread_n accumulators in each thread
-//     | reduce_slices: where groups of threads split k, their sums meet in shared memory in a fixed order
+//     | reduce_slices: where groups of threads split k, their sums meet in a fixed order
 //     | epilogue/linear_combination: alpha, beta * c, rounding, vector stores
 //   out in global memory
 #pragma once
@@ -22,217 +22,235 @@
 
 namespace gemmery::device {
 
-GEMMERY_HOST_DEVICE constexpr OperandPlan a_plan(const abi::SimtDesign& design) {
-    return {.dtype = design.a,
-            .is_along_k = design.a_contiguity == abi::Contiguity::row_major,
-            .is_along_extent = design.a_contiguity == abi::Contiguity::column_major,
-            .vector_elements = design.a_vector_bytes / abi::bytes_of(design.a),
-            .extent = design.tile_m,
-            .k_elements = design.tile_k,
-            .k_per_word = abi::k_per_word(design),
-            .word_bytes = abi::word_bytes(design),
-            .pitch = abi::staged_pitch(design, design.tile_m),
-            .threads = abi::thread_count(design)};
+GEMMERY_HOST_DEVICE
+constexpr OperandPlan a_plan(const abi::SimtDesign& design) {
+  return {.dtype = design.a,
+          .is_along_k = design.a_contiguity == abi::Contiguity::row_major,
+          .is_along_extent = design.a_contiguity == abi::Contiguity::column_major,
+          .vector_elements = design.a_vector_bytes / abi::bytes_of(design.a),
+          .extent = design.tile_m,
+          .k_elements = design.tile_k,
+          .k_per_word = abi::k_per_word(design),
+          .word_bytes = abi::word_bytes(design),
+          .pitch = abi::staged_pitch(design, design.tile_m),
+          .threads = abi::thread_count(design)};
 }
 
-GEMMERY_HOST_DEVICE constexpr OperandPlan b_plan(const abi::SimtDesign& design) {
-    return {.dtype = design.b,
-            .is_along_k = design.b_contiguity == abi::Contiguity::column_major,
-            .is_along_extent = design.b_contiguity == abi::Contiguity::row_major,
-            .vector_elements = design.b_vector_bytes / abi::bytes_of(design.b),
-            .extent = design.tile_n,
-            .k_elements = design.tile_k,
-            .k_per_word = abi::k_per_word(design),
-            .word_bytes = abi::word_bytes(design),
-            .pitch = abi::staged_pitch(design, design.tile_n),
-            .threads = abi::thread_count(design)};
+GEMMERY_HOST_DEVICE
+constexpr OperandPlan b_plan(const abi::SimtDesign& design) {
+  return {.dtype = design.b,
+          .is_along_k = design.b_contiguity == abi::Contiguity::column_major,
+          .is_along_extent = design.b_contiguity == abi::Contiguity::row_major,
+          .vector_elements = design.b_vector_bytes / abi::bytes_of(design.b),
+          .extent = design.tile_n,
+          .k_elements = design.tile_k,
+          .k_per_word = abi::k_per_word(design),
+          .word_bytes = abi::word_bytes(design),
+          .pitch = abi::staged_pitch(design, design.tile_n),
+          .threads = abi::thread_count(design)};
 }
 
 template <abi::SimtDesign design>
 struct SimtShared {
-    using Word = typename ArithmeticOf<design.accumulator>::Word;
-    static constexpr int k_words = design.tile_k / abi::k_per_word(design);
-    struct Slot {
-        alignas(16) Word a[k_words][abi::staged_pitch(design, design.tile_m)];
-        alignas(16) Word b[k_words][abi::staged_pitch(design, design.tile_n)];
-    };
-    Slot slots[design.stages];
+  using Word = typename ArithmeticOf<design.accumulator>::Word;
+  static constexpr int k_words = design.tile_k / abi::k_per_word(design);
+  struct Slot {
+    alignas(16) Word a[k_words][abi::staged_pitch(design, design.tile_m)];
+    alignas(16) Word b[k_words][abi::staged_pitch(design, design.tile_n)];
+  };
+  Slot slots[design.stages];
 };
 
 template <abi::SimtDesign design>
 class SimtGemm {
-public:
-    __device__ SimtGemm(const abi::SimtParams& params, char* shared)
-        : params_(params), shared_(*reinterpret_cast<Shared*>(shared)), place_(place_of_thread<design>(thread())),
-          first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
-          first_b_(&shared_.slots[0].b[place_.slice * k_words_per_slice][place_.column]) {}
+ public:
+  __device__ SimtGemm(const abi::SimtParams& params, char* shared)
+      : params_(params),
+        shared_(*reinterpret_cast<Shared*>(shared)),
+        place_(place_of_thread<design>(thread())),
+        first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
+        first_b_(&shared_.slots[0].b[place_.slice * k_words_per_slice][place_.column]) {}
 
-    __device__ void compute_tile(const TilePosition& tile) {
-        for_each_sum([](int, Number& sum) { sum = Number{0}; });
-        accumulate(tile);
-        if constexpr (design.k_slices > 1) reduce_slices();
-        if (place_.slice == 0) {
-            store_linear_combination<design>(params_, sums_, tile.batch, tile.row * static_cast<unsigned>(design.tile_m) + place_.row,
-                                             tile.column * static_cast<unsigned>(design.tile_n) + place_.column);
-        }
+  __device__ void compute_tile(const TilePosition& tile) {
+    for_each_sum([](int, Number& sum) { sum = Number{0}; });
+    accumulate(tile);
+    if constexpr (design.k_slices > 1) reduce_slices();
+    if (place_.slice == 0) {
+      store_linear_combination<design>(
+          params_, sums_, tile.batch, tile.row * static_cast<unsigned>(design.tile_m) + place_.row,
+          tile.column * static_cast<unsigned>(design.tile_n) + place_.column);
     }
+  }
 
-private:
-    using Shared = SimtShared<design>;
-    using Word = typename Shared::Word;
-    using Arithmetic = ArithmeticOf<design.accumulator>;
-    using Number = typename Arithmetic::Accumulator;
-    static constexpr int k_words_per_slice = Shared::k_words / design.k_slices;
-    // A loop over k without branches, 8 k long, is 4 to 8 % faster than one of 2 or 4 k; beyond it is compile time that grows.
-    static constexpr int k_pairs_unrolled = 4;
+ private:
+  using Shared = SimtShared<design>;
+  using Word = typename Shared::Word;
+  using Arithmetic = ArithmeticOf<design.accumulator>;
+  using Number = typename Arithmetic::Accumulator;
+  static constexpr int k_words_per_slice = Shared::k_words / design.k_slices;
+  // A loop over k without branches, 8 k long, is 4 to 8 % faster than one of 2 or 4 k; beyond it is
+  // compile time that grows.
+  static constexpr int k_pairs_unrolled = 4;
 
-    __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 
-    __device__ OperandPanel panel_of_a(const TilePosition& tile) const {
-        const abi::SimtMatrix& a = params_.a;
-        const unsigned row = tile.row * static_cast<unsigned>(design.tile_m);
-        const abi::Int64 offset = static_cast<abi::Int64>(tile.batch) * a.batch_stride + row * a.row_stride;
-        return {.data = static_cast<const char*>(a.data) + offset * abi::bytes_of(design.a),
-                .extent_stride = a.row_stride,
-                .k_stride = a.column_stride,
-                .extent_left = params_.m - row};
-    }
+  __device__ OperandPanel panel_of_a(const TilePosition& tile) const {
+    const abi::SimtMatrix& a = params_.a;
+    const unsigned row = tile.row * static_cast<unsigned>(design.tile_m);
+    const abi::Int64 offset =
+        static_cast<abi::Int64>(tile.batch) * a.batch_stride + row * a.row_stride;
+    return {.data = static_cast<const char*>(a.data) + offset * abi::bytes_of(design.a),
+            .extent_stride = a.row_stride,
+            .k_stride = a.column_stride,
+            .extent_left = params_.m - row};
+  }
 
-    __device__ OperandPanel panel_of_b(const TilePosition& tile) const {
-        const abi::SimtMatrix& b = params_.b;
-        const unsigned column = tile.column * static_cast<unsigned>(design.tile_n);
-        const abi::Int64 offset = static_cast<abi::Int64>(tile.batch) * b.batch_stride + column * b.column_stride;
-        return {.data = static_cast<const char*>(b.data) + offset * abi::bytes_of(design.b),
-                .extent_stride = b.column_stride,
-                .k_stride = b.row_stride,
-                .extent_left = params_.n - column};
-    }
+  __device__ OperandPanel panel_of_b(const TilePosition& tile) const {
+    const abi::SimtMatrix& b = params_.b;
+    const unsigned column = tile.column * static_cast<unsigned>(design.tile_n);
+    const abi::Int64 offset =
+        static_cast<abi::Int64>(tile.batch) * b.batch_stride + column * b.column_stride;
+    return {.data = static_cast<const char*>(b.data) + offset * abi::bytes_of(design.b),
+            .extent_stride = b.column_stride,
+            .k_stride = b.row_stride,
+            .extent_left = params_.n - column};
+  }
 
-    /// The main loop: while one block of k multiplies, the blocks `stages - 1` ahead are on their way.
-    __device__ void accumulate(const TilePosition& tile) {
-        constexpr unsigned ahead = design.stages - 1;
-        OperandStager<a_plan(design), Word> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0], thread());
-        OperandStager<b_plan(design), Word> stage_b(panel_of_b(tile), &shared_.slots[0].b[0][0], thread());
-        unsigned k_left = params_.k;  // not yet fetched
-        unsigned fetch_slot = 0;
+  /// The main loop: while one block of k multiplies, the blocks `stages - 1` ahead are on their
+  /// way.
+  __device__ void accumulate(const TilePosition& tile) {
+    constexpr unsigned ahead = design.stages - 1;
+    OperandStager<a_plan(design), Word> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0],
+                                                thread());
+    OperandStager<b_plan(design), Word> stage_b(panel_of_b(tile), &shared_.slots[0].b[0][0],
+                                                thread());
+    unsigned k_left = params_.k;  // not yet fetched
+    unsigned fetch_slot = 0;
 
-        const auto fetch = [&] {
-            if (k_left > 0) {
-                stage_a.fetch(fetch_slot, k_left);
-                stage_b.fetch(fetch_slot, k_left);
-            }
-            ptx::cp_async_commit_group();
-        };
-        const auto store = [&] {
-            if (k_left > 0) {
-                stage_a.store(fetch_slot);
-                stage_b.store(fetch_slot);
-            }
-            k_left -= min(k_left, static_cast<unsigned>(design.tile_k));
-            fetch_slot = next_slot(fetch_slot);
-        };
+    const auto fetch = [&] {
+      if (k_left > 0) {
+        stage_a.fetch(fetch_slot, k_left);
+        stage_b.fetch(fetch_slot, k_left);
+      }
+      ptx::cp_async_commit_group();
+    };
+    const auto store = [&] {
+      if (k_left > 0) {
+        stage_a.store(fetch_slot);
+        stage_b.store(fetch_slot);
+      }
+      k_left -= min(k_left, static_cast<unsigned>(design.tile_k));
+      fetch_slot = next_slot(fetch_slot);
+    };
 
-        unsigned slot = 0;
-        Word a[2][design.thread_m];
-        Word b[2][design.thread_n];
-        const unsigned blocks = abi::tiles_along(params_.k, design.tile_k);
-        // One loop, so that the copies are in the code once: its first rounds only fetch.
+    unsigned slot = 0;
+    Word a[2][design.thread_m];
+    Word b[2][design.thread_n];
+    const unsigned blocks = abi::tiles_along(params_.k, design.tile_k);
+    // One loop, so that the copies are in the code once: its first rounds only fetch.
 #pragma unroll 1
-        for (unsigned round = 0; round < blocks + ahead; ++round) {
-            fetch();
-            if (round < ahead) {
-                store();
-                if (round == ahead - 1) {
-                    wait_for_block();
-                    load_fragments(a[0], b[0], slot, 0);
-                }
-                continue;
-            }
+    for (unsigned round = 0; round < blocks + ahead; ++round) {
+      fetch();
+      if (round < ahead) {
+        store();
+        if (round == ahead - 1) {
+          wait_for_block();
+          load_fragments(a[0], b[0], slot, 0);
+        }
+        continue;
+      }
 #pragma unroll k_pairs_unrolled
-            for (int k = 0; k < k_words_per_slice; k += 2) {
-                load_fragments(a[1], b[1], slot, k + 1);
-                multiply<design>(sums_, a[0], b[0]);
-                int next_k = k + 2;
-                if (next_k == k_words_per_slice) {
-                    store();
-                    wait_for_block();
-                    slot = next_slot(slot);
-                    next_k = 0;
-                }
-                load_fragments(a[0], b[0], slot, next_k);
-                multiply<design>(sums_, a[1], b[1]);
-            }
+      for (int k = 0; k < k_words_per_slice; k += 2) {
+        load_fragments(a[1], b[1], slot, k + 1);
+        multiply<design>(sums_, a[0], b[0]);
+        int next_k = k + 2;
+        if (next_k == k_words_per_slice) {
+          store();
+          wait_for_block();
+          slot = next_slot(slot);
+          next_k = 0;
         }
-        ptx::cp_async_wait_group<0>();
-        __syncthreads();  // waits until every thread has read its last operands, before the slots serve something else
+        load_fragments(a[0], b[0], slot, next_k);
+        multiply<design>(sums_, a[1], b[1]);
+      }
     }
+    ptx::cp_async_wait_group<0>();
+    __syncthreads();  // waits until every thread has read its last operands, before the slots serve
+                      // something else
+  }
 
-    /// Slots are told apart by their offset in bytes.
-    __device__ static unsigned next_slot(unsigned slot) {
-        constexpr unsigned bytes = sizeof(typename Shared::Slot);
-        return slot == (design.stages - 1) * bytes ? 0 : slot + bytes;
-    }
+  /// Slots are told apart by their offset in bytes.
+  __device__ static unsigned next_slot(unsigned slot) {
+    constexpr unsigned bytes = sizeof(typename Shared::Slot);
+    return slot == (design.stages - 1) * bytes ? 0 : slot + bytes;
+  }
 
-    /// Waits until the oldest block of k that is still under way lies in shared memory, of all threads, and its predecessor was read by all.
-    __device__ static void wait_for_block() {
-        ptx::cp_async_wait_group<design.stages - 2>();
-        __syncthreads();
-    }
+  /// Waits until the oldest block of k that is still under way lies in shared memory, of all
+  /// threads, and its predecessor was read by all.
+  __device__ static void wait_for_block() {
+    ptx::cp_async_wait_group<design.stages - 2>();
+    __syncthreads();
+  }
 
-    __device__ void load_fragments(Word (&a)[design.thread_m], Word (&b)[design.thread_n], unsigned slot, int k) const {
-        constexpr int a_pitch = abi::staged_pitch(design, design.tile_m);
-        constexpr int b_pitch = abi::staged_pitch(design, design.tile_n);
-        load_fragment<row_spread(design)>(a, in_slot(first_a_, slot) + k * a_pitch);
-        load_fragment<column_spread(design)>(b, in_slot(first_b_, slot) + k * b_pitch);
-    }
+  __device__ void load_fragments(Word (&a)[design.thread_m], Word (&b)[design.thread_n],
+                                 unsigned slot, int k) const {
+    constexpr int a_pitch = abi::staged_pitch(design, design.tile_m);
+    constexpr int b_pitch = abi::staged_pitch(design, design.tile_n);
+    load_fragment<row_spread(design)>(a, in_slot(first_a_, slot) + k * a_pitch);
+    load_fragment<column_spread(design)>(b, in_slot(first_b_, slot) + k * b_pitch);
+  }
 
-    __device__ static const Word* in_slot(const Word* first, unsigned slot) {
-        return reinterpret_cast<const Word*>(reinterpret_cast<const char*>(first) + slot);
-    }
+  __device__ static const Word* in_slot(const Word* first, unsigned slot) {
+    return reinterpret_cast<const Word*>(reinterpret_cast<const char*>(first) + slot);
+  }
 
-    /// Adds the sums of slices 1, 2, … to those of slice 0, in this order.
-    __device__ void reduce_slices() {
-        constexpr int per_slice = abi::threads_per_slice(design);
-        Number* sums = reinterpret_cast<Number*>(&shared_) + thread() % per_slice;
+  /// Adds the sums of slices 1, 2, … to those of slice 0, in this order.
+  __device__ void reduce_slices() {
+    constexpr int per_slice = abi::threads_per_slice(design);
+    Number* sums = reinterpret_cast<Number*>(&shared_) + thread() % per_slice;
 #pragma unroll 1
-        for (int slice = 1; slice < design.k_slices; ++slice) {
-            if (place_.slice == slice) for_each_sum([&](int index, Number& value) { sums[index * per_slice] = value; });
-            __syncthreads();  // waits for the slice's sums
-            if (place_.slice == 0) for_each_sum([&](int index, Number& value) { value += sums[index * per_slice]; });
-            __syncthreads();  // waits until they were read
-        }
+    for (int slice = 1; slice < design.k_slices; ++slice) {
+      if (place_.slice == slice)
+        for_each_sum([&](int index, Number& value) { sums[index * per_slice] = value; });
+      __syncthreads();  // waits for the slice's sums
+      if (place_.slice == 0)
+        for_each_sum([&](int index, Number& value) { value += sums[index * per_slice]; });
+      __syncthreads();  // waits until they were read
     }
+  }
 
-    template <class Visit>
-    __device__ void for_each_sum(Visit&& visit) {
+  template <class Visit>
+  __device__ void for_each_sum(Visit&& visit) {
 #pragma unroll
-        for (int row = 0; row < design.thread_m; ++row) {
+    for (int row = 0; row < design.thread_m; ++row) {
 #pragma unroll
-            for (int column = 0; column < design.thread_n; ++column) {
-                visit(row * design.thread_n + column, sums_[row][column]);
-            }
-        }
+      for (int column = 0; column < design.thread_n; ++column) {
+        visit(row * design.thread_n + column, sums_[row][column]);
+      }
     }
+  }
 
-    const abi::SimtParams& params_;
-    Shared& shared_;
-    const SimtPlace place_;
-    const Word* const first_a_;  // the thread's first operands in the first slot
-    const Word* const first_b_;
-    Number sums_[design.thread_m][design.thread_n];
+  const abi::SimtParams& params_;
+  Shared& shared_;
+  const SimtPlace place_;
+  const Word* const first_a_;  // the thread's first operands in the first slot
+  const Word* const first_b_;
+  Number sums_[design.thread_m][design.thread_n];
 };
 
-/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes per block, any number of blocks.
+/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
+/// per block, any number of blocks.
 template <abi::SimtDesign design>
 __device__ inline void simt_gemm(const abi::SimtParams& params) {
-    static_assert(abi::find_fault(design) == abi::SimtFault::none, "find_fault names the field of the design to change");
-    static_assert(sizeof(SimtShared<design>) == abi::stage_bytes(design) * design.stages);
-    extern __shared__ __align__(16) char shared[];
-    SimtGemm<design> gemm(params, shared);
+  static_assert(abi::find_fault(design) == abi::SimtFault::none,
+                "find_fault names the field of the design to change");
+  static_assert(sizeof(SimtShared<design>) == abi::stage_bytes(design) * design.stages);
+  extern __shared__ __align__(16) char shared[];
+  SimtGemm<design> gemm(params, shared);
 #pragma unroll 1
-    for (abi::UInt64 tile = blockIdx.x; tile < params.tile_count; tile += gridDim.x) {
-        gemm.compute_tile(grouped_tile(tile, params.tile_rows, params.tile_columns));
-    }
+  for (abi::UInt64 tile = blockIdx.x; tile < params.tile_count; tile += gridDim.x) {
+    gemm.compute_tile(grouped_tile(tile, params.tile_rows, params.tile_columns));
+  }
 }
 
 }  // namespace gemmery::device

@@ -1,41 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async of sm_80: global memory to shared memory without registers, in groups that a thread can wait for.
+// cp.async of sm_80: global memory to shared memory without registers, in groups that a thread can
+// wait for.
 #pragma once
 
 namespace gemmery::device::ptx {
 
 /// The address of a shared object within the shared window.
 __device__ inline unsigned cvta_shared(const void* pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
 /// Copies `bytes` (4 or 8), of which the last `bytes - source_bytes` are zeros that are not read.
 template <int bytes>
 __device__ inline void cp_async_ca(unsigned shared, const void* global, int source_bytes) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes), "r"(source_bytes)
-                 : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global),
+               "n"(bytes), "r"(source_bytes)
+               : "memory");
 }
 
 template <int bytes>
 __device__ inline void cp_async_ca(unsigned shared, const void* global) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(global), "n"(bytes) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(global), "n"(bytes)
+               : "memory");
 }
 
 /// 16 bytes, past L1.
 __device__ inline void cp_async_cg(unsigned shared, const void* global, int source_bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(source_bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+               "r"(source_bytes)
+               : "memory");
 }
 
 __device__ inline void cp_async_cg(unsigned shared, const void* global) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
 }
 
-__device__ inline void cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ inline void cp_async_commit_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 /// Waits until at most `pending` of this thread's groups are under way.
 template <int pending>
 __device__ inline void cp_async_wait_group() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
 }  // namespace gemmery::device::ptx

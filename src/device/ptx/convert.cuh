@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between element types, one instruction per function, named after the instruction. 16-bit types travel as their bits.
+// Conversions between element types, one instruction per function, named after the instruction.
+// 16-bit types travel as their bits.
 #pragma once
 
 namespace gemmery::device::ptx {
 
 __device__ inline float cvt_f32_f16(unsigned short bits) {
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-    return value;
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
 }
 
 __device__ inline unsigned short cvt_rn_f16_f32(float value) {
-    unsigned short bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
 }
 
 __device__ inline unsigned short cvt_rn_bf16_f32(float value) {
-    unsigned short bits;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
 }
 
 __device__ inline float cvt_rn_f32_f64(double value) {
-    float result;
-    asm("cvt.rn.f32.f64 %0, %1;" : "=f"(result) : "d"(value));
-    return result;
+  float result;
+  asm("cvt.rn.f32.f64 %0, %1;" : "=f"(result) : "d"(value));
+  return result;
 }
 
 /// Rounds to nearest even; clamps to int's range, NaN gives 0 (PTX ISA, cvt: float to integer).
 __device__ inline int cvt_rni_s32_f64(double value) {
-    int result;
-    asm("cvt.rni.s32.f64 %0, %1;" : "=r"(result) : "d"(value));
-    return result;
+  int result;
+  asm("cvt.rni.s32.f64 %0, %1;" : "=r"(result) : "d"(value));
+  return result;
 }
 
 }  // namespace gemmery::device::ptx

@@ -1,76 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads from global memory of 1 to 16 bytes as 32-bit registers, and stores of the same, one instruction per function.
+// Loads from global memory of 1 to 16 bytes as 32-bit registers, and stores of the same, one
+// instruction per function.
 #pragma once
 
 namespace gemmery::device::ptx {
 
-/// Bytes as they sit in registers; up to three high bytes of the first word are zero when there are fewer than four.
+/// Bytes as they sit in registers; up to three high bytes of the first word are zero when there are
+/// fewer than four.
 template <int bytes>
 struct Registers {
-    unsigned words[bytes < 4 ? 1 : bytes / 4];
+  unsigned words[bytes < 4 ? 1 : bytes / 4];
 };
 
 /// Reads memory that nothing writes while the kernel runs.
 template <int bytes>
 __device__ inline Registers<bytes> ld_global_nc(const void* address) {
-    Registers<bytes> value;
-    if constexpr (bytes == 1) {
-        asm volatile("ld.global.nc.u8 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
-    } else if constexpr (bytes == 2) {
-        asm volatile("ld.global.nc.u16 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
-    } else if constexpr (bytes == 4) {
-        asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
-    } else if constexpr (bytes == 8) {
-        asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(value.words[0]), "=r"(value.words[1]) : "l"(address));
-    } else {
-        static_assert(bytes == 16);
-        asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]), "=r"(value.words[3])
-                     : "l"(address));
-    }
-    return value;
+  Registers<bytes> value;
+  if constexpr (bytes == 1) {
+    asm volatile("ld.global.nc.u8 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
+  } else if constexpr (bytes == 2) {
+    asm volatile("ld.global.nc.u16 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
+  } else if constexpr (bytes == 4) {
+    asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
+  } else if constexpr (bytes == 8) {
+    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(value.words[0]), "=r"(value.words[1])
+                 : "l"(address));
+  } else {
+    static_assert(bytes == 16);
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]),
+                   "=r"(value.words[3])
+                 : "l"(address));
+  }
+  return value;
 }
 
 template <int bytes>
 __device__ inline Registers<bytes> ld_global(const void* address) {
-    Registers<bytes> value;
-    if constexpr (bytes == 1) {
-        asm volatile("ld.global.u8 %0, [%1];" : "=r"(value.words[0]) : "l"(address) : "memory");
-    } else if constexpr (bytes == 2) {
-        asm volatile("ld.global.u16 %0, [%1];" : "=r"(value.words[0]) : "l"(address) : "memory");
-    } else if constexpr (bytes == 4) {
-        asm volatile("ld.global.u32 %0, [%1];" : "=r"(value.words[0]) : "l"(address) : "memory");
-    } else if constexpr (bytes == 8) {
-        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(value.words[0]), "=r"(value.words[1])
-                     : "l"(address)
-                     : "memory");
-    } else {
-        static_assert(bytes == 16);
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]), "=r"(value.words[3])
-                     : "l"(address)
-                     : "memory");
-    }
-    return value;
+  Registers<bytes> value;
+  if constexpr (bytes == 1) {
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value.words[0]) : "l"(address) : "memory");
+  } else if constexpr (bytes == 2) {
+    asm volatile("ld.global.u16 %0, [%1];" : "=r"(value.words[0]) : "l"(address) : "memory");
+  } else if constexpr (bytes == 4) {
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(value.words[0]) : "l"(address) : "memory");
+  } else if constexpr (bytes == 8) {
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(value.words[0]), "=r"(value.words[1])
+                 : "l"(address)
+                 : "memory");
+  } else {
+    static_assert(bytes == 16);
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]),
+                   "=r"(value.words[3])
+                 : "l"(address)
+                 : "memory");
+  }
+  return value;
 }
 
 template <int bytes>
 __device__ inline void st_global(void* address, const Registers<bytes>& value) {
-    if constexpr (bytes == 1) {
-        asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(value.words[0]) : "memory");
-    } else if constexpr (bytes == 2) {
-        asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "r"(value.words[0]) : "memory");
-    } else if constexpr (bytes == 4) {
-        asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(value.words[0]) : "memory");
-    } else if constexpr (bytes == 8) {
-        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(value.words[0]), "r"(value.words[1]) : "memory");
-    } else {
-        static_assert(bytes == 16);
-        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(value.words[0]), "r"(value.words[1]),
-                     "r"(value.words[2]), "r"(value.words[3])
-                     : "memory");
-    }
+  if constexpr (bytes == 1) {
+    asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(value.words[0]) : "memory");
+  } else if constexpr (bytes == 2) {
+    asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "r"(value.words[0]) : "memory");
+  } else if constexpr (bytes == 4) {
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(value.words[0]) : "memory");
+  } else if constexpr (bytes == 8) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(value.words[0]),
+                 "r"(value.words[1])
+                 : "memory");
+  } else {
+    static_assert(bytes == 16);
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(value.words[0]),
+                 "r"(value.words[1]), "r"(value.words[2]), "r"(value.words[3])
+                 : "memory");
+  }
 }
 
 }  // namespace gemmery::device::ptx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as bits in registers: picked out of what was loaded, decoded to the type that is computed in, encoded for a store.
+// Elements as bits in registers: picked out of what was loaded, decoded to the type that is
+// computed in, encoded for a store.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -10,97 +11,112 @@ namespace gemmery::device {
 
 using abi::DType;
 
-/// The type in which products of this accumulator's family are formed and the epilogue's operands arrive.
+/// The type in which products of this accumulator's family are formed and the epilogue's operands
+/// arrive.
 template <DType accumulator>
 struct ArithmeticOf {
-    using Accumulator = float;  // what sums are kept in
-    using Word = float;         // what shared memory holds
-    using Compute = float;      // what the epilogue computes in
+  using Accumulator = float;  // what sums are kept in
+  using Word = float;         // what shared memory holds
+  using Compute = float;      // what the epilogue computes in
 };
 template <>
 struct ArithmeticOf<DType::float64> {
-    using Accumulator = double;
-    using Word = double;
-    using Compute = double;
+  using Accumulator = double;
+  using Word = double;
+  using Compute = double;
 };
 template <>
 struct ArithmeticOf<DType::int32> {
-    using Accumulator = int;
-    using Word = unsigned;     // four packed bytes
-    using Compute = double;    // holds every int32
+  using Accumulator = int;
+  using Word = unsigned;   // four packed bytes
+  using Compute = double;  // holds every int32
 };
 
 /// The bits of element `position` of what was loaded; elements of 8 bytes do not come this way.
 template <int element_bytes, int bytes>
 __device__ inline unsigned extract(const ptx::Registers<bytes>& registers, int position) {
-    if constexpr (element_bytes == 4) {
-        return registers.words[position];
-    } else {
-        constexpr int per_word = 4 / element_bytes;
-        constexpr unsigned mask = (1U << (8 * element_bytes)) - 1U;
-        return (registers.words[position / per_word] >> (8 * element_bytes * (position % per_word))) & mask;
-    }
+  if constexpr (element_bytes == 4) {
+    return registers.words[position];
+  } else {
+    constexpr int per_word = 4 / element_bytes;
+    constexpr unsigned mask = (1U << (8 * element_bytes)) - 1U;
+    return (registers.words[position / per_word] >> (8 * element_bytes * (position % per_word))) &
+           mask;
+  }
 }
 
-/// e4m3 is f16's layout with 4 exponent bits: placed in a float's fields it is 2^-120 of its value, exactly, subnormals included.
+/// e4m3 is f16's layout with 4 exponent bits: placed in a float's fields it is 2^-120 of its value,
+/// exactly, subnormals included.
 __device__ inline float decode_e4m3(unsigned bits) {
-    constexpr unsigned nan_magnitude = 0x7fU;
-    const unsigned magnitude = bits & 0x7fU;
-    const float value = __uint_as_float(magnitude << 20) * 0x1p120F;
-    const float unsigned_value = magnitude == nan_magnitude ? __uint_as_float(0x7fc00000U) : value;
-    return __uint_as_float(__float_as_uint(unsigned_value) | ((bits & 0x80U) << 24));
+  constexpr unsigned nan_magnitude = 0x7fU;
+  const unsigned magnitude = bits & 0x7fU;
+  const float value = __uint_as_float(magnitude << 20) * 0x1p120F;
+  const float unsigned_value = magnitude == nan_magnitude ? __uint_as_float(0x7fc00000U) : value;
+  return __uint_as_float(__float_as_uint(unsigned_value) | ((bits & 0x80U) << 24));
 }
 
 template <DType dtype>
 __device__ inline float decode_float(unsigned bits) {
-    if constexpr (dtype == DType::float32) return __uint_as_float(bits);
-    if constexpr (dtype == DType::float16) return ptx::cvt_f32_f16(static_cast<unsigned short>(bits));
-    if constexpr (dtype == DType::bfloat16) return __uint_as_float(bits << 16);
-    if constexpr (dtype == DType::float8_e5m2) return ptx::cvt_f32_f16(static_cast<unsigned short>(bits << 8));
-    if constexpr (dtype == DType::float8_e4m3fn) return decode_e4m3(bits);
+  if constexpr (dtype == DType::float32) return __uint_as_float(bits);
+  if constexpr (dtype == DType::float16) return ptx::cvt_f32_f16(static_cast<unsigned short>(bits));
+  if constexpr (dtype == DType::bfloat16) return __uint_as_float(bits << 16);
+  if constexpr (dtype == DType::float8_e5m2)
+    return ptx::cvt_f32_f16(static_cast<unsigned short>(bits << 8));
+  if constexpr (dtype == DType::float8_e4m3fn) return decode_e4m3(bits);
 }
 
 /// Element `position` as a number to compute with.
 template <DType dtype, class Compute, int bytes>
 __device__ inline Compute decode(const ptx::Registers<bytes>& registers, int position) {
-    if constexpr (dtype == DType::float64) {
-        return __hiloint2double(static_cast<int>(registers.words[2 * position + 1]), static_cast<int>(registers.words[2 * position]));
-    } else {
-        const unsigned bits = extract<abi::bytes_of(dtype)>(registers, position);
-        if constexpr (dtype == DType::int32) return static_cast<Compute>(static_cast<int>(bits));
-        else if constexpr (dtype == DType::int8) return static_cast<Compute>(static_cast<signed char>(bits));
-        else if constexpr (dtype == DType::uint8) return static_cast<Compute>(bits);
-        else return static_cast<Compute>(decode_float<dtype>(bits));
-    }
+  if constexpr (dtype == DType::float64) {
+    return __hiloint2double(static_cast<int>(registers.words[2 * position + 1]),
+                            static_cast<int>(registers.words[2 * position]));
+  } else {
+    const unsigned bits = extract<abi::bytes_of(dtype)>(registers, position);
+    if constexpr (dtype == DType::int32)
+      return static_cast<Compute>(static_cast<int>(bits));
+    else if constexpr (dtype == DType::int8)
+      return static_cast<Compute>(static_cast<signed char>(bits));
+    else if constexpr (dtype == DType::uint8)
+      return static_cast<Compute>(bits);
+    else
+      return static_cast<Compute>(decode_float<dtype>(bits));
+  }
 }
 
 __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(double value) { return ptx::cvt_rn_f32_f64(value); }
 
-__device__ inline int clamp(int value, int lowest, int highest) { return min(max(value, lowest), highest); }
+__device__ inline int clamp(int value, int lowest, int highest) {
+  return min(max(value, lowest), highest);
+}
 
 /// The bits of a number rounded to nearest even; integers saturate.
 template <DType dtype, class Compute>
 __device__ inline unsigned encode(Compute value) {
-    if constexpr (dtype == DType::float32) return __float_as_uint(to_float(value));
-    if constexpr (dtype == DType::float16) return ptx::cvt_rn_f16_f32(to_float(value));
-    if constexpr (dtype == DType::bfloat16) return ptx::cvt_rn_bf16_f32(to_float(value));
-    if constexpr (dtype == DType::int32) return static_cast<unsigned>(ptx::cvt_rni_s32_f64(value));
-    if constexpr (dtype == DType::int8) return static_cast<unsigned>(clamp(ptx::cvt_rni_s32_f64(value), -128, 127)) & 0xffU;
-    if constexpr (dtype == DType::uint8) return static_cast<unsigned>(clamp(ptx::cvt_rni_s32_f64(value), 0, 255));
+  if constexpr (dtype == DType::float32) return __float_as_uint(to_float(value));
+  if constexpr (dtype == DType::float16) return ptx::cvt_rn_f16_f32(to_float(value));
+  if constexpr (dtype == DType::bfloat16) return ptx::cvt_rn_bf16_f32(to_float(value));
+  if constexpr (dtype == DType::int32) return static_cast<unsigned>(ptx::cvt_rni_s32_f64(value));
+  if constexpr (dtype == DType::int8)
+    return static_cast<unsigned>(clamp(ptx::cvt_rni_s32_f64(value), -128, 127)) & 0xffU;
+  if constexpr (dtype == DType::uint8)
+    return static_cast<unsigned>(clamp(ptx::cvt_rni_s32_f64(value), 0, 255));
 }
 
-/// Places a number at `position` of what will be stored. Positions are filled in ascending order from zeroed registers.
+/// Places a number at `position` of what will be stored. Positions are filled in ascending order
+/// from zeroed registers.
 template <DType dtype, class Compute, int bytes>
 __device__ inline void place(ptx::Registers<bytes>& registers, int position, Compute value) {
-    if constexpr (dtype == DType::float64) {
-        registers.words[2 * position] = static_cast<unsigned>(__double2loint(value));
-        registers.words[2 * position + 1] = static_cast<unsigned>(__double2hiint(value));
-    } else {
-        constexpr int per_word = 4 / abi::bytes_of(dtype);
-        const unsigned bits = encode<dtype>(value);
-        registers.words[position / per_word] |= bits << (abi::bits_of(dtype) * (position % per_word) % 32);
-    }
+  if constexpr (dtype == DType::float64) {
+    registers.words[2 * position] = static_cast<unsigned>(__double2loint(value));
+    registers.words[2 * position + 1] = static_cast<unsigned>(__double2hiint(value));
+  } else {
+    constexpr int per_word = 4 / abi::bytes_of(dtype);
+    const unsigned bits = encode<dtype>(value);
+    registers.words[position / per_word] |= bits
+                                            << (abi::bits_of(dtype) * (position % per_word) % 32);
+  }
 }
 
 }  // namespace gemmery::device
