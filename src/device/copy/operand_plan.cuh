@@ -94,14 +94,14 @@ struct OperandUnits {
 
   // Where in the tile a thread's first unit begins, and how far from there its unit of a later pass
   // is.
-  __device__ static int first_extent(int thread) { return thread % period / k_lanes * extent; }
-  __device__ static int first_k(int thread) {
+  GEMMERY_HOST_DEVICE static constexpr int first_extent(int thread) { return thread % period / k_lanes * extent; }
+  GEMMERY_HOST_DEVICE static constexpr int first_k(int thread) {
     return (thread / period * k_lanes + thread % k_lanes) * k;
   }
-  __device__ static constexpr int pass_extent(int pass) {
+  GEMMERY_HOST_DEVICE static constexpr int pass_extent(int pass) {
     return pass % passes_per_period * pass_extent_step;
   }
-  __device__ static constexpr int pass_k(int pass) {
+  GEMMERY_HOST_DEVICE static constexpr int pass_k(int pass) {
     return pass / passes_per_period * pass_k_step;
   }
 };
