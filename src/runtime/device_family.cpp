@@ -11,6 +11,7 @@
 #include "jit/build.hpp"
 #include "runtime/device_artifact.hpp"
 #include "runtime/kernel_store.hpp"
+#include "runtime/launch_steps.hpp"
 
 namespace gemmery::runtime {
 namespace {
@@ -39,8 +40,7 @@ const driver::GpuDevice& gpu_of(const Kernel& kernel, Device device) {
                .hint = "copy them to the device first"});
 }
 
-void refuse_to_compile_in_capture(const Kernel& kernel, Stream stream) {
-  const driver::GpuDevice& device = driver::open_device(stream.device());
+void refuse_to_compile_in_capture(const Kernel& kernel, const driver::GpuDevice& device, Stream stream) {
   if (!driver::is_capturing(device, stream)) return;
   throw Error({.kind = ErrorKind::unsupported,
                .operand = kernel.name(),
@@ -71,6 +71,7 @@ std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel, const GemmArgume
 Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const { return Artifact(find_or_compile(kernel, target)); }
 
 void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const {
+  check_stream(options.stream, arguments.device());
   if (is_empty_output(arguments.problem())) return;
   const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
   const Target target = target_for(kernel, device.info());
@@ -79,7 +80,7 @@ void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments, con
     (*artifact)->run(arguments, options);
     return;
   }
-  if (options.stream.device() == arguments.device()) refuse_to_compile_in_capture(kernel, options.stream);
+  refuse_to_compile_in_capture(kernel, device, options.stream);
   find_or_compile(kernel, target)->run(arguments, options);
 }
 
