@@ -126,8 +126,8 @@ def read_gtest_report(outcome, report, status):
         name = f'{case.get("classname")}.{case.get("name")}'
         skip = case.find("skipped")
         if case.get("status") == "notrun":
-            continue
-        if case.find("failure") is not None:
+            outcome.skips.append((name, "disabled in the source"))
+        elif case.find("failure") is not None:
             outcome.failures.append(name)
         elif skip is not None:
             outcome.skips.append((name, skip_reason(skip.get("message") or skip.text or "")))
