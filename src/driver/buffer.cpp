@@ -15,10 +15,11 @@ namespace gemmery {
 namespace {
 
 constexpr std::size_t cpu_alignment = 256;
+constexpr std::size_t address_space_bytes = std::size_t{1} << 48;  // the most that a process has; sanitizers abort when asked for more
 
 void* allocate_on_cpu(std::size_t bytes) {
   if (bytes == 0) return nullptr;
-  const bool is_representable = bytes <= SIZE_MAX - cpu_alignment;
+  const bool is_representable = bytes < address_space_bytes;
   const std::size_t rounded = (bytes + cpu_alignment - 1) / cpu_alignment * cpu_alignment;
   void* const memory = is_representable ? std::aligned_alloc(cpu_alignment, rounded) : nullptr;
   if (memory == nullptr) {
