@@ -103,6 +103,22 @@ Spelling spell(const MatrixType& matrix, std::int64_t rows, std::int64_t columns
   return {length, is_row ? rows : columns, leading, is_row != wants_transpose};
 }
 
+// A number in the type that cuBLASLt scales with.
+struct Scalar {
+  alignas(8) std::array<std::byte, 8> bytes{};
+
+  template <class T>
+  void hold(T value) {
+    std::memcpy(bytes.data(), &value, sizeof value);
+  }
+  void set(cudaDataType type, double value) {
+    if (type == CUDA_R_64F) hold(value);
+    if (type == CUDA_R_32F) hold(static_cast<float>(value));
+    if (type == CUDA_R_32I) hold(static_cast<std::int32_t>(value));
+    if (type == CUDA_R_16F) hold(static_cast<std::uint16_t>(value == 0 ? 0 : 0x3c00));  // 0 or 1
+  }
+};
+
 }  // namespace
 
 struct CublasLtPeer::State {
@@ -185,20 +201,8 @@ CublasLtPeer::~CublasLtPeer() = default;  // descriptors live as long as the pro
 
 void CublasLtPeer::run(const GemmArguments& arguments, void* workspace, void* stream) const {
   const State& s = *state_;
-  struct Scalar {
-    alignas(8) std::array<std::byte, 8> bytes{};
-
-    template <class T>
-    void hold(T value) {
-      std::memcpy(bytes.data(), &value, sizeof value);
-    }
-    void set(cudaDataType type, double value) {
-      if (type == CUDA_R_64F) hold(value);
-      if (type == CUDA_R_32F) hold(static_cast<float>(value));
-      if (type == CUDA_R_32I) hold(static_cast<std::int32_t>(value));
-      if (type == CUDA_R_16F) hold(static_cast<std::uint16_t>(value == 0 ? 0 : 0x3c00));  // 0 or 1
-    }
-  } alpha, beta;
+  Scalar alpha;
+  Scalar beta;
   alpha.set(s.compute.scale, arguments.alpha());
   beta.set(s.compute.scale, arguments.beta());
   const void* const a = arguments.a().data();
