@@ -10,10 +10,13 @@
 
 #include "operation/matrix.hpp"
 #include "operation/overlap.hpp"
+#include "operation/types.hpp"
 
 namespace gemmery {
 namespace {
 
+using operation::check_operand_type;
+using operation::check_products;
 using operation::has_self_overlap;
 using operation::is_same_view;
 using operation::matrix_type;
@@ -104,59 +107,6 @@ Tensor broadcast_c(const Tensor& c, const Tensor& out) {
                 std::span<const std::int64_t>(strides.data(), 3), c.device());
 }
 
-// --- types --------------------------------------------------------------------------------------------------------------
-
-bool is_operand_type(DType dtype) {
-  return dtype != DType::float8_e8m0fnu && dtype != DType::float4_e2m1fn && dtype != DType::uint32;
-}
-
-std::string type_text(DType dtype) { return std::string(name(dtype)); }
-
-void check_operand_type(const NamedOperand& operand) {
-  if (is_operand_type(operand.tensor.dtype())) return;
-  refuse(operand.name, "an element type that a gemm takes by itself", type_text(operand.tensor.dtype()),
-         "scales and packed 4-bit types belong to scaled_gemm", ErrorKind::unsupported);
-}
-
-// Products of floats add up in floats, of integers in int32; f64 only with f64.
-void check_accumulator(DType a, DType b, DType accumulator) {
-  const bool is_integer_product = is_integer(a) && is_integer(b);
-  if (is_integer(a) != is_integer(b)) {
-    refuse("B", "an integer type together with integer A, a floating type together with floating A",
-           type_text(b) + " with A of " + type_text(a), "convert one of them", ErrorKind::unsupported);
-  }
-  if (is_integer_product && (bit_width(a) != 8 || bit_width(b) != 8)) {
-    refuse("A", "int8 or uint8 for integer products", type_text(a) + " and " + type_text(b), "", ErrorKind::unsupported);
-  }
-  const bool has_double = a == DType::float64 || b == DType::float64;
-  const bool fits = is_integer_product                       ? accumulator == DType::int32
-                    : has_double                             ? accumulator == DType::float64
-                    : a == DType::float16 && b == DType::float16 ? accumulator == DType::float32 ||
-                                                                   accumulator == DType::float16 ||
-                                                                   accumulator == DType::float64
-                                                             : accumulator == DType::float32 ||
-                                                                   accumulator == DType::float64;
-  if (fits) return;
-  refuse("accumulator_type",
-         is_integer_product ? "int32 for integer products"
-         : has_double       ? "float64 for products of float64"
-                            : "float32 (float64, or float16 for products of float16)",
-         type_text(accumulator) + " for " + type_text(a) + " times " + type_text(b));
-}
-
-void check_math(Math math, DType a, DType b) {
-  if (math == Math::native) return;
-  const bool needs_f32 = math == Math::tf32 || math == Math::tf32x3 || math == Math::bf16x3 || math == Math::f16x3 ||
-                         math == Math::f16 || math == Math::bf16;
-  const bool is_f32 = a == DType::float32 && b == DType::float32;
-  const bool is_fp8 = bit_width(a) == 8 && bit_width(b) == 8 && is_floating(a);
-  const bool is_int8 = is_integer(a);
-  const bool fits = needs_f32 ? is_f32 : math == Math::saturate ? is_int8 : is_fp8;
-  if (fits) return;
-  refuse("math", needs_f32 ? "float32 operands for this math" : math == Math::saturate ? "integer operands for saturate" : "fp8 operands for this math",
-         std::string(name(math)) + " with " + type_text(a) + " times " + type_text(b));
-}
-
 // --- memory -------------------------------------------------------------------------------------------------------------
 
 void check_memory(const NamedOperand& operand) {
@@ -229,18 +179,17 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   a_ = broadcast_batch({"A", a_}, out_.extent(0));
   b_ = broadcast_batch({"B", b_}, out_.extent(0));
 
-  check_operand_type({"A", a_});
-  check_operand_type({"B", b_});
-  check_operand_type({"out", out_});
-  check_accumulator(a_.dtype(), b_.dtype(), accumulator_type);
-  check_math(options.math, a_.dtype(), b_.dtype());
+  check_operand_type("A", a_.dtype());
+  check_operand_type("B", b_.dtype());
+  check_operand_type("out", out_.dtype());
+  check_products({.a = a_.dtype(), .b = b_.dtype(), .accumulator = accumulator_type, .math = options.math});
 
   if (beta_ != 0) {
     if (!options.c) {
       refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none", "pass C, or beta = 0");
     }
     c_ = broadcast_c(*options.c, out_);
-    check_operand_type({"C", *c_});
+    check_operand_type("C", c_->dtype());
   }
   check_device({"A", a_}, out_.device());
   check_device({"B", b_}, out_.device());

@@ -16,6 +16,7 @@
 #include "core/arithmetic.hpp"
 #include "core/invariant.hpp"
 #include "operation/matrix.hpp"
+#include "operation/types.hpp"
 
 namespace gemmery {
 namespace {
@@ -273,6 +274,16 @@ void read_field(const Word& word, Fields& fields) {
          "operands of an epilogue's text need an epilogue that names them", ErrorKind::invalid_argument);
 }
 
+// What arguments refuse, a problem cannot be.
+void check_types(const GemmProblem& problem) {
+  operation::check_operand_type("A", problem.a.dtype);
+  operation::check_operand_type("B", problem.b.dtype);
+  operation::check_operand_type("out", problem.out.dtype);
+  if (problem.c) operation::check_operand_type("C", problem.c->dtype);
+  operation::check_products(
+      {.a = problem.a.dtype, .b = problem.b.dtype, .accumulator = problem.accumulator, .math = problem.math});
+}
+
 ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
   if (!fields.a) refuse(kind, "a field a= with A's element type");
   const OperandWords b = fields.b.value_or(packed_operand("b", fields.a->dtype));
@@ -288,6 +299,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   if (names_tf32 && fields.math && *fields.math != Math::tf32) refuse(fields.a->word, "math=tf32 with operands called tf32");
   problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
   problem.epilogue = fields.epilogue.value_or(default_epilogue);
+  check_types(problem);
   return {.problem = problem, .alpha = fields.alpha.value_or(1), .beta = beta};
 }
 

@@ -20,10 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
 TIME_LIMIT_S = 300
 SMALL = ["gemm", "48x40x56", "a=f32"]
-# A problem that no kernel serves: the grammar knows it, the library refuses it.
-NOT_SERVED = ["gemm", "16x16x16", "a=e2m1", "b=e2m1"]
-
-SERVED, NOT_SERVED_CODE, BAD_INPUT, UNAVAILABLE, FAILED = 0, 1, 2, 3, 4
+SERVED, NOT_SERVED, BAD_INPUT, UNAVAILABLE, FAILED = 0, 1, 2, 3, 4
 
 
 def run(*words, **options):
@@ -206,10 +203,17 @@ class List(unittest.TestCase):
         self.assertIn("device: ", done.stderr)
 
     def test_says_why_nothing_fits(self):
-        done = run("list", "--device", "cpu", *NOT_SERVED)
-        self.assertEqual(done.returncode, NOT_SERVED_CODE)
+        done = run("list", "--device", "cpu", "--provider", "templates", *SMALL)
+        self.assertEqual(done.returncode, NOT_SERVED)
         self.assertEqual(done.stdout, "")
         self.assertIn("unsupported", done.stderr)
+        self.assertIn("templates/simt: ", done.stderr)
+
+    def test_and_run_refuse_what_only_another_operation_takes(self):
+        for verb in ("verify", "run"):
+            done = run(verb, "--device", "cpu", "gemm 16x16x16 a=e2m1")
+            self.assertEqual(done.returncode, NOT_SERVED)
+            self.assertIn("scaled_gemm", done.stderr)
 
 
 class Explain(unittest.TestCase):
@@ -283,7 +287,7 @@ class Run(unittest.TestCase):
     def test_refuses_a_kernel_that_does_not_fit(self):
         name = json_lines(run("list", "--device", "h200", "--json", *SMALL).stdout)[0]["kernel_name"]
         done = run("run", "--device", "cpu", "--kernel", name, *SMALL)
-        self.assertEqual(done.returncode, NOT_SERVED_CODE)
+        self.assertEqual(done.returncode, NOT_SERVED)
         self.assertIn("unsupported", done.stderr)
 
 

@@ -58,8 +58,8 @@ TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
     const std::common_type_t<decltype(choices)...> list[] = {choices...};
     return list[random() % sizeof...(choices)];
   };
-  const auto operand = [&](std::string name) {
-    std::string text = name + "=" + pick("f32", "bf16", "f16", "s8", "f64");
+  const auto operand = [&](std::string name, std::string dtype) {
+    std::string text = name + "=" + dtype;
     text += pick("", ":r", ":c");
     text += pick("", "", "/ld=4096", "/ld=513", "/strides=3,700", "/strides=-513,1");
     return text + pick("", "", "/batch=0", "/batch=999999");
@@ -67,12 +67,22 @@ TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
   for (int round = 0; round < 2000; ++round) {
     std::string line = "gemm " + std::to_string(random() % 500) + "x" + std::to_string(random() % 500) + "x" +
                        std::to_string(random() % 500) + pick("", "x1", "x7");
-    line += " " + operand("a") + " " + operand("b") + " " + operand("out");
-    if (random() % 2 == 0) line += " " + operand("c") + " beta=" + pick("0", "1", "0.25");
+    const bool is_integer = random() % 4 == 0;  // integers multiply integers only
+    const auto factor = [&] { return is_integer ? pick("s8", "u8") : pick("f32", "bf16", "f16", "f64"); };
+    const auto result = [&] { return pick("f32", "bf16", "f16", "s8", "s32", "f64"); };
+    line += " " + operand("a", factor()) + " " + operand("b", factor()) + " " + operand("out", result());
+    if (random() % 2 == 0) line += " " + operand("c", result()) + " beta=" + pick("0", "1", "0.25");
     const ProblemLine parsed = parse_problem(line);
     EXPECT_EQ(parse_problem(to_string(parsed)), parsed) << line << "\n" << to_string(parsed);
     const ProblemLine plain{parsed.problem, 1, parsed.problem.c ? 1.0 : 0.0};
     EXPECT_EQ(parse_problem(to_string(parsed.problem)), plain) << line;
+  }
+}
+
+TEST(Grammar, refuses_the_types_that_arguments_refuse) {
+  for (const char* const line : {"gemm 8x8x8 a=e2m1", "gemm 8x8x8 a=f32 out=e8m0", "gemm 8x8x8 a=u32", "gemm 8x8x8 a=f32 b=s8",
+                                 "gemm 8x8x8 a=f32 acc=s32", "gemm 8x8x8 a=f32 math=fp8_fast", "gemm 8x8x8 a=s8 math=tf32"}) {
+    EXPECT_THROW(parse_problem(line), Error) << line;
   }
 }
 

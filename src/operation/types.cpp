@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of element types, accumulator and math.
+#include "operation/types.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <string>
+#include <utility>
+
+namespace gemmery::operation {
+namespace {
+
+[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
+                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
+  throw Error({.kind = kind,
+               .operand = "gemm: " + std::string(operand),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
+}
+
+bool is_operand_type(DType dtype) {
+  return dtype != DType::float8_e8m0fnu && dtype != DType::float4_e2m1fn && dtype != DType::uint32;
+}
+
+std::string type_text(DType dtype) { return std::string(name(dtype)); }
+
+// Products of floats add up in floats, of integers in int32; f64 only with f64.
+void check_accumulator(DType a, DType b, DType accumulator) {
+  const bool is_integer_product = is_integer(a) && is_integer(b);
+  if (is_integer(a) != is_integer(b)) {
+    refuse("B", "an integer type together with integer A, a floating type together with floating A",
+           type_text(b) + " with A of " + type_text(a), "convert one of them",
+           ErrorKind::unsupported);
+  }
+  if (is_integer_product && (bit_width(a) != 8 || bit_width(b) != 8)) {
+    refuse("A", "int8 or uint8 for integer products", type_text(a) + " and " + type_text(b), "",
+           ErrorKind::unsupported);
+  }
+  const bool has_double = a == DType::float64 || b == DType::float64;
+  const bool fits = is_integer_product ? accumulator == DType::int32
+                    : has_double       ? accumulator == DType::float64
+                    : a == DType::float16 && b == DType::float16
+                        ? accumulator == DType::float32 || accumulator == DType::float16 ||
+                              accumulator == DType::float64
+                        : accumulator == DType::float32 || accumulator == DType::float64;
+  if (fits) return;
+  refuse("accumulator_type",
+         is_integer_product ? "int32 for integer products"
+         : has_double       ? "float64 for products of float64"
+                            : "float32 (float64, or float16 for products of float16)",
+         type_text(accumulator) + " for " + type_text(a) + " times " + type_text(b));
+}
+
+void check_math(Math math, DType a, DType b) {
+  if (math == Math::native) return;
+  const bool needs_f32 = math == Math::tf32 || math == Math::tf32x3 || math == Math::bf16x3 ||
+                         math == Math::f16x3 || math == Math::f16 || math == Math::bf16;
+  const bool is_f32 = a == DType::float32 && b == DType::float32;
+  const bool is_fp8 = bit_width(a) == 8 && bit_width(b) == 8 && is_floating(a);
+  const bool is_int8 = is_integer(a);
+  const bool fits = needs_f32 ? is_f32 : math == Math::saturate ? is_int8 : is_fp8;
+  if (fits) return;
+  refuse("math",
+         needs_f32                ? "float32 operands for this math"
+         : math == Math::saturate ? "integer operands for saturate"
+                                  : "fp8 operands for this math",
+         std::string(name(math)) + " with " + type_text(a) + " times " + type_text(b));
+}
+
+}  // namespace
+
+void check_operand_type(std::string_view operand, DType dtype) {
+  if (is_operand_type(dtype)) return;
+  refuse(operand, "an element type that a gemm takes by itself", type_text(dtype),
+         "scales and packed 4-bit types belong to scaled_gemm", ErrorKind::unsupported);
+}
+
+void check_products(const ProductTypes& types) {
+  check_accumulator(types.a, types.b, types.accumulator);
+  check_math(types.math, types.a, types.b);
+}
+
+}  // namespace gemmery::operation
