@@ -4,8 +4,9 @@
 
 usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how they stand
 
-A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or `asan` / `tsan`: every cpu test in a build with that
-sanitizer. Output goes to build/soak/PART.log; the last line counts the cases of the parts run now.
+A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
+`asan` / `tsan`: every cpu test in a build with that sanitizer. Output goes to build/soak/PART.log; the last line counts the
+cases of the parts run now.
 """
 
 import argparse
