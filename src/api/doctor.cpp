@@ -20,10 +20,12 @@
 namespace gemmery {
 namespace {
 
-// The words of a refusal that is listed as one: "unavailable: libdnnl.so not found, looked in ..."
-std::string without_kind(const std::string& reason) {
-  constexpr std::string_view kind = "unavailable: ";
-  return reason.starts_with(kind) ? reason.substr(kind.size()) : reason;
+// What a refusal says beyond its kind and the library's name, which the report tells anyway.
+std::string without_prefixes(std::string reason, std::string_view library) {
+  for (const std::string& prefix : {std::string("unavailable: "), std::string(library) + ": "}) {
+    if (reason.starts_with(prefix)) reason.erase(0, prefix.size());
+  }
+  return reason;
 }
 
 // "13.0" from 13000
@@ -36,7 +38,7 @@ LibraryFinding driver_finding() {
   const driver::DriverFinding found = driver::find_driver(DeviceType::cuda);
   finding.found = found.driver != nullptr;
   if (!finding.found) {
-    finding.searched = without_kind(found.reason);
+    finding.searched = without_prefixes(found.reason, finding.name);
     return finding;
   }
   finding.path = found.driver->path();
@@ -51,7 +53,7 @@ LibraryFinding compiler_finding() {
           .path = status.path,
           .version = status.version,
           .enables = "compiling GPU kernels from source, with or without a GPU",
-          .searched = status.searched};
+          .searched = without_prefixes(status.searched, "NVRTC")};
 }
 
 // "2.6.3 at /usr/lib/libdnnl.so.2" taken apart.
@@ -60,7 +62,7 @@ LibraryFinding onednn_finding() {
   const Status status = host::onednn::availability();
   finding.found = status.is_success();
   if (!finding.found) {
-    finding.searched = without_kind(status.error());
+    finding.searched = without_prefixes(status.error(), finding.name);
     return finding;
   }
   const std::string text = host::onednn::version_text();
