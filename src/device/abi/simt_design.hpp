@@ -64,9 +64,9 @@ constexpr int thread_count(const SimtDesign& design) {
   return threads_per_slice(design) * design.k_slices;
 }
 
-/// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads with
-/// 8x8 accumulators each fit in 128 registers without spills where no bytes are unpacked, and hide
-/// each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by column, H200, 2026-11-21).
+/// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads
+/// with 8x8 accumulators each fit in 128 registers without spills where no bytes are unpacked, and
+/// hide each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by column, H200, 2026-11-21).
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   const bool is_unpacking = bits_of(design.a) < 16 || bits_of(design.b) < 16;
