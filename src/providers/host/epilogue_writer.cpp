@@ -120,6 +120,7 @@ void write_tile(const EpilogueWriter& writer, const FinishedTile<Sum>& tile) {
 }  // namespace
 
 MatrixView matrix_of(const Tensor& view, std::int64_t batch) {
+  if (view.data() == nullptr) return {view.dtype(), nullptr, view.stride(1), view.stride(2)};  // no elements
   const auto offset = batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
   return {view.dtype(), static_cast<std::byte*>(view.data()) + offset, view.stride(1), view.stride(2)};
 }

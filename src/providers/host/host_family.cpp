@@ -13,8 +13,10 @@
 namespace gemmery::host {
 namespace {
 
-// A kernel of the host has no design of its own: the CPU decides.
-struct NoDesign {};
+// A kernel of the host has no design of its own: the CPU decides. An empty struct would be a byte of any value.
+struct NoDesign {
+  std::uint8_t nothing = 0;
+};
 
 constexpr std::array narrow_floats{DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2};
 constexpr std::array outputs{DType::float64,       DType::float32,     DType::float16, DType::bfloat16, DType::float8_e4m3fn,

@@ -95,6 +95,7 @@ void pack_any(const PanelSource& source, LaneRange range, int width, T* panels) 
 
 template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed, T* panels) {
+  if (source.depth == 0) return;  // and perhaps no memory
   if (packed == PackedValue::itself) return pack_any<T, PackedValue::itself>(source, range, width, panels);
   pack_any<T, PackedValue::magnitude>(source, range, width, panels);
 }
