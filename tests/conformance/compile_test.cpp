@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that are made from source compile for every target that they name, without spilling. A random sample; GEMMERY_SOAK=1 takes a
+// larger one. No GPU is needed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <gemmery/gemmery.hpp>
+
+#include "platform/parallel.hpp"
+#include "tests/conformance/suite.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+struct Job {
+  Kernel kernel;
+  Target target;
+};
+
+std::vector<Job> draw_jobs(std::size_t count, Choices& choices) {
+  std::vector<Kernel> kernels;
+  for_each_kernel([&](const Kernel& kernel) {
+    if (kernel.family().availability() && !kernel.family().targets(kernel).front().is_cpu()) kernels.push_back(kernel);
+  });
+  std::vector<Job> jobs;
+  for (const Kernel& kernel : choose_kernels(std::move(kernels), count, choices))
+    jobs.push_back({kernel, choices.one_of(kernel.family().targets(kernel))});
+  return jobs;
+}
+
+// What compiling one kernel gave: a complaint, or nothing.
+std::string compile_and_judge(const Job& job) {
+  try {
+    const Artifact artifact = job.kernel.compile(job.target);
+    if (artifact.source().empty()) return "no source";
+    const auto resources = artifact.resources();
+    if (!resources) return "nothing is known of its resources";
+    if (resources->spill_store_bytes != 0 || resources->spill_load_bytes != 0)
+      return fmt::format("spills {} bytes and loads {} back, with {} registers", resources->spill_store_bytes, resources->spill_load_bytes, resources->registers);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+bool has_compiler(const Job& job) {
+  try {
+    (void)job.kernel.compile(job.target);
+    return true;
+  } catch (const Error& error) {
+    return error.kind() != ErrorKind::unavailable;
+  }
+}
+
+TEST(Compilation, kernels_compile_for_their_targets_without_spills) {
+  const std::uint64_t seed = test_seed();
+  std::cout << "seed " << seed << "\n";
+  Choices choices(seed);
+  const std::vector<Job> jobs = draw_jobs(is_soak() ? 600 : 12, choices);
+  if (jobs.empty()) GTEST_SKIP() << "no family that compiles";
+  if (!has_compiler(jobs.front())) GTEST_SKIP() << "no NVRTC on this machine";
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  {
+    std::vector<std::jthread> workers;
+    for (int worker = 0; worker < platform::thread_count(); ++worker) {
+      workers.emplace_back([&] {
+        for (std::size_t index = next++; index < jobs.size(); index = next++) {
+          const std::string complaint = compile_and_judge(jobs[index]);
+          const std::scoped_lock lock(mutex);
+          EXPECT_TRUE(complaint.empty()) << jobs[index].kernel.name() << " for " << to_string(jobs[index].target) << ": " << complaint;
+        }
+      });
+    }
+  }
+  std::cout << jobs.size() << " kernels compiled\n";
+}
+
+}  // namespace
+}  // namespace gemmery::conformance
