@@ -160,8 +160,8 @@ void compare(const std::string& name, double limit_us, int calls, Stream stream,
 }
 
 int measure(int calls, Device device) {
+  const gemmery::OwnedStream stream(device);  // says what is missing where there is no GPU
   const RawDriver driver;
-  const gemmery::OwnedStream stream(device);
   constexpr std::int64_t size = 32;
   const Buffer a(size * size * 4, stream), b(size * size * 4, stream), out(size * size * 4, stream);
   for (const Buffer* const buffer : {&a, &b, &out}) gemmery::fill(buffer->data(), 0, buffer->bytes(), stream);
