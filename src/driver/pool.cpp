@@ -23,10 +23,21 @@ void refuse_capture(const GpuDevice& device, Stream stream) {
                .hint = "allocate before the capture begins; `bind` reserves what a kernel needs"});
 }
 
+// Drivers answer absurd sizes with various errors.
+void refuse_more_than_memory(const GpuDevice& device, std::size_t bytes) {
+  const auto memory_bytes = static_cast<std::size_t>(device.info().memory_bytes);
+  if (bytes <= memory_bytes) return;
+  throw Error({.kind = ErrorKind::out_of_memory,
+               .operand = "memory of " + to_string(device.device()),
+               .expected = "at most its " + std::to_string(memory_bytes) + " bytes",
+               .got = std::to_string(bytes)});
+}
+
 }  // namespace
 
 void* MemoryPool::allocate(std::size_t bytes, Stream stream) {
   if (bytes == 0) return nullptr;
+  refuse_more_than_memory(device_, bytes);
   refuse_capture(device_, stream);
   const cuda::MemoryPool pool = handle();
   count_or_throw(bytes);

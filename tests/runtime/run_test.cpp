@@ -232,7 +232,7 @@ TEST_P(OnDevice, memory_from_the_pool_goes_back) {
   { PreparedLaunch prepared = kernel.compile(operands.arguments()).bind(operands.arguments()); }
   synchronize(stream);
   synchronize(driver::open_device(device()).housekeeping_stream());
-  EXPECT_EQ(pool_statistics(device()).used_bytes, before);
+  EXPECT_LE(pool_statistics(device()).used_bytes, before);  // less where an earlier test's memory went back meanwhile
 }
 
 // --- captures --------------------------------------------------------------------------------------------------------
