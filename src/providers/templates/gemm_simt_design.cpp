@@ -11,26 +11,32 @@
 namespace gemmery::templates {
 namespace {
 
-// Large tiles first. The last two are for outputs of few rows or few columns: groups of threads share a tile and split k.
+// Which tile wins where, on an H200: docs/performance-simt.md. Large tiles first; where k_slices is above 1, groups of threads share a
+// tile and split k, so that little outputs still fill the device. The last four are for outputs of few rows or few columns.
 constexpr SimtTile f32_tiles[] = {
+    {.m = 128, .n = 256, .k = 8, .thread_m = 8, .thread_n = 16, .k_slices = 1, .stages = 4},
     {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
-    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 3},
-    {.m = 32, .n = 32, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
-    {.m = 8, .n = 128, .k = 64, .thread_m = 8, .thread_n = 4, .k_slices = 8, .stages = 2},
-    {.m = 128, .n = 8, .k = 64, .thread_m = 4, .thread_n = 8, .k_slices = 8, .stages = 2},
+    {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 8, .thread_n = 4, .k_slices = 2, .stages = 3},
+    {.m = 32, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 4, .stages = 3},
+    {.m = 16, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 16, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 8, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 8, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 constexpr SimtTile f64_tiles[] = {
-    {.m = 64, .n = 64, .k = 8, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 4},
+    {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 3},
     {.m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
-    {.m = 8, .n = 128, .k = 32, .thread_m = 8, .thread_n = 4, .k_slices = 8, .stages = 2},
-    {.m = 128, .n = 8, .k = 32, .thread_m = 4, .thread_n = 8, .k_slices = 8, .stages = 2},
+    {.m = 8, .n = 32, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 8, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 constexpr SimtTile integer_tiles[] = {
     {.m = 128, .n = 128, .k = 32, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
-    {.m = 64, .n = 64, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 3},
+    {.m = 64, .n = 64, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 2},
     {.m = 32, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
-    {.m = 8, .n = 128, .k = 128, .thread_m = 8, .thread_n = 4, .k_slices = 8, .stages = 2},
-    {.m = 128, .n = 8, .k = 128, .thread_m = 4, .thread_n = 8, .k_slices = 8, .stages = 2},
+    {.m = 8, .n = 32, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 8, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 
 constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
