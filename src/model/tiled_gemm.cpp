@@ -42,7 +42,7 @@ TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& desi
 
   // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its loads when few blocks share it.
   const double tiles_each = divide_up(tiles, multiprocessors);
-  const double resident = std::min<double>(tiles_each, design.blocks_per_multiprocessor);
+  const double resident = std::clamp<double>(tiles_each, 1, design.blocks_per_multiprocessor);
   const double rate_share = std::min(1.0, resident * design.threads / threads_for_full_rate);
   const double tile_fma = static_cast<double>(design.tile_m) * design.tile_n * design.tile_k;
   const double step_clocks =
