@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host pays before anything runs: arguments, discovery, explanations, names. Medians over repetitions of 10,000 calls; no
-// device is needed.
+// What the host pays before anything runs: arguments, discovery, explanations, names. Medians over
+// repetitions of 10,000 calls; no device is needed.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -19,7 +19,9 @@ Tensor matrix(std::size_t offset, std::int64_t rows, std::int64_t columns) {
   return Tensor(memory.data() + offset, DType::float32, {rows, columns});
 }
 
-GemmArguments small_arguments() { return GemmArguments(matrix(0, 32, 32), matrix(8192, 32, 32), matrix(16384, 32, 32)); }
+GemmArguments small_arguments() {
+  return GemmArguments(matrix(0, 32, 32), matrix(8192, 32, 32), matrix(16384, 32, 32));
+}
 
 const DeviceInfo& h200() {
   static const DeviceInfo info = *find_device_info("h200");
@@ -27,9 +29,10 @@ const DeviceInfo& h200() {
 }
 
 GemmProblem problem_of(std::size_t which) {
-  static const std::array problems{parse_problem("gemm 4096x4096x4096 a=f32").problem,
-                                   parse_problem("gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16").problem,
-                                   parse_problem("gemm 512x512x512x8 a=s8 b=s8:c out=s32").problem};
+  static const std::array problems{
+      parse_problem("gemm 4096x4096x4096 a=f32").problem,
+      parse_problem("gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16").problem,
+      parse_problem("gemm 512x512x512x8 a=s8 b=s8:c out=s32").problem};
   return problems[which % problems.size()];
 }
 
@@ -89,7 +92,9 @@ void find_a_kernel_by_name(benchmark::State& state) {
 }
 
 void parse_a_problem(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(parse_problem("gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16").problem.k);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        parse_problem("gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16").problem.k);
 }
 
 void list_all_kernels_with_names(benchmark::State& state) {
@@ -102,11 +107,13 @@ void list_all_kernels_with_names(benchmark::State& state) {
     });
   }
   benchmark::DoNotOptimize(letters);
-  state.counters["kernels_per_second"] = benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
+  state.counters["kernels_per_second"] =
+      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
 }
 
 void call_ten_thousand_times(benchmark::internal::Benchmark* benchmark) {
-  benchmark->Iterations(10000)->Repetitions(11)->ReportAggregatesOnly(true)->Unit(benchmark::kMicrosecond);
+  benchmark->Iterations(10000)->Repetitions(11)->ReportAggregatesOnly(true)->Unit(
+      benchmark::kMicrosecond);
 }
 
 BENCHMARK(make_tensors)->Apply(call_ten_thousand_times);
@@ -115,10 +122,18 @@ BENCHMARK(patch_arguments)->Apply(call_ten_thousand_times);
 BENCHMARK(get_kernels_for_a_gpu)->DenseRange(0, 2)->Apply(call_ten_thousand_times);
 BENCHMARK(get_kernels_for_the_cpu)->Apply(call_ten_thousand_times);
 BENCHMARK(supports_a_problem)->Apply(call_ten_thousand_times);
-BENCHMARK(explain_for_a_gpu)->DenseRange(0, 2)->Iterations(1000)->Repetitions(11)->ReportAggregatesOnly(true)->Unit(benchmark::kMicrosecond);
+BENCHMARK(explain_for_a_gpu)
+    ->DenseRange(0, 2)
+    ->Iterations(1000)
+    ->Repetitions(11)
+    ->ReportAggregatesOnly(true)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(find_a_kernel_by_name)->Apply(call_ten_thousand_times);
 BENCHMARK(parse_a_problem)->Apply(call_ten_thousand_times);
-BENCHMARK(list_all_kernels_with_names)->Repetitions(5)->ReportAggregatesOnly(true)->Unit(benchmark::kMillisecond);
+BENCHMARK(list_all_kernels_with_names)
+    ->Repetitions(5)
+    ->ReportAggregatesOnly(true)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace gemmery

@@ -11,7 +11,8 @@ namespace gemmery::peers {
 
 class CublasLtPeer {
  public:
-  // The context of the arguments' device is current. Throws std::runtime_error where cuBLASLt does not serve the problem.
+  // The context of the arguments' device is current. Throws std::runtime_error where cuBLASLt does
+  // not serve the problem.
   CublasLtPeer(const GemmArguments& arguments, std::size_t workspace_bytes);
   ~CublasLtPeer();
   CublasLtPeer(const CublasLtPeer&) = delete;

@@ -31,7 +31,8 @@ void resolve(void* library, const char* name, Function*& function) {
 }
 
 void check(int result, const char* call) {
-  if (result != 0) throw std::runtime_error(std::string(call) + " failed with " + std::to_string(result));
+  if (result != 0)
+    throw std::runtime_error(std::string(call) + " failed with " + std::to_string(result));
 }
 
 constexpr int capture_mode_thread_local = 1;
@@ -87,7 +88,8 @@ DeviceClock::DeviceClock(int index) : api_(&Api::get()) {
   check(api_->event_create(&end_, 0), "cuEventCreate");
 }
 
-DeviceClock::Recording::Recording(const DeviceClock& clock, void* stream, const std::function<void()>& work)
+DeviceClock::Recording::Recording(const DeviceClock& clock, void* stream,
+                                  const std::function<void()>& work)
     : clock_(clock), stream_(stream), work_(work) {
   void* graph = nullptr;
   check(clock_.api_->begin_capture(stream_, capture_mode_thread_local), "cuStreamBeginCapture");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few driver and NVML calls that a comparison needs: the context for the peer, events, graphs of one stream, clocks and power.
+// The few driver and NVML calls that a comparison needs: the context for the peer, events, graphs
+// of one stream, clocks and power.
 #pragma once
 
 #include <functional>
@@ -7,7 +8,8 @@
 
 namespace gemmery::peers {
 
-// A function of a library that was opened by name; throws std::runtime_error naming both where it is not there.
+// A function of a library that was opened by name; throws std::runtime_error naming both where it
+// is not there.
 void* open_library(std::initializer_list<const char*> names);
 void* find_symbol(void* library, const char* name);
 
@@ -16,7 +18,8 @@ class DeviceClock {
  public:
   explicit DeviceClock(int index);
 
-  // Microseconds that the device took for what `work` puts on the stream; work is recorded into a graph by `record` before.
+  // Microseconds that the device took for what `work` puts on the stream; work is recorded into a
+  // graph by `record` before.
   class Recording {
    public:
     Recording(const DeviceClock& clock, void* stream, const std::function<void()>& work);
@@ -31,7 +34,8 @@ class DeviceClock {
     const DeviceClock& clock_;
     void* stream_;
     std::function<void()> work_;
-    void* exec_ = nullptr;  // none where the work could not be recorded: then it is put on the stream each time
+    void* exec_ = nullptr;  // none where the work could not be recorded: then it is put on the
+                            // stream each time
   };
 
  private:

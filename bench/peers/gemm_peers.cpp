@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our kernels beside cuBLASLt's first choice, in interleaved pairs of timed batches in one process: JSON lines, then a table.
+// Our kernels beside cuBLASLt's first choice, in interleaved pairs of timed batches in one process:
+// JSON lines, then a table.
 //
-//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--kernel NAME | --class simt | --top N] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
+//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--kernel NAME | --class simt | --top N]
+//   [--json FILE] 'gemm 4096x4096x4096 a=f32' …
 //
-// Without --kernel and --class, the first N (1) kernels that discovery returns are compared; with --class, all of that class. A ratio is
-// cuBLASLt's time over ours: above 1 we are faster.
+// Without --kernel and --class, the first N (1) kernels that discovery returns are compared; with
+// --class, all of that class. A ratio is cuBLASLt's time over ours: above 1 we are faster.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -52,23 +54,34 @@ Options read_options(int count, char** words) {
       if (at + 1 >= count) throw std::runtime_error(word + " needs a value");
       return std::string(words[++at]);
     };
-    if (word == "--device") options.device = std::stoi(value());
-    else if (word == "--pairs") options.pairs = std::max(std::stoi(value()), 1);
-    else if (word == "--sample-ms") options.sample_ms = std::stod(value());
-    else if (word == "--kernel") options.kernel = value();
-    else if (word == "--class") options.kernel_class = value();
-    else if (word == "--top") options.top = std::stoi(value());
-    else if (word == "--json") options.json = value();
-    else if (word.starts_with("--")) throw std::runtime_error("unknown option " + word);
-    else options.problems.push_back(word);
+    if (word == "--device")
+      options.device = std::stoi(value());
+    else if (word == "--pairs")
+      options.pairs = std::max(std::stoi(value()), 1);
+    else if (word == "--sample-ms")
+      options.sample_ms = std::stod(value());
+    else if (word == "--kernel")
+      options.kernel = value();
+    else if (word == "--class")
+      options.kernel_class = value();
+    else if (word == "--top")
+      options.top = std::stoi(value());
+    else if (word == "--json")
+      options.json = value();
+    else if (word.starts_with("--"))
+      throw std::runtime_error("unknown option " + word);
+    else
+      options.problems.push_back(word);
   }
-  if (options.problems.empty()) throw std::runtime_error("name at least one problem, such as 'gemm 4096x4096x4096 a=f32'");
+  if (options.problems.empty())
+    throw std::runtime_error("name at least one problem, such as 'gemm 4096x4096x4096 a=f32'");
   return options;
 }
 
 // --- numbers ---
 
-// The 16-bit code nearest to `value`, by rounding half up in the bits that are dropped: good enough for data.
+// The 16-bit code nearest to `value`, by rounding half up in the bits that are dropped: good enough
+// for data.
 std::uint16_t narrow(float value, DType dtype) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -86,10 +99,14 @@ double widen(const std::byte* data, DType dtype) {
     return value;
   };
   switch (dtype) {
-    case DType::float64: return as(double{});
-    case DType::float32: return static_cast<double>(as(float{}));
-    case DType::int32: return as(std::int32_t{});
-    case DType::int8: return as(std::int8_t{});
+    case DType::float64:
+      return as(double{});
+    case DType::float32:
+      return static_cast<double>(as(float{}));
+    case DType::int32:
+      return as(std::int32_t{});
+    case DType::int8:
+      return as(std::int8_t{});
     case DType::bfloat16: {
       const std::uint32_t bits = static_cast<std::uint32_t>(as(std::uint16_t{})) << 16;
       float value = 0;
@@ -100,10 +117,12 @@ double widen(const std::byte* data, DType dtype) {
       const std::uint16_t code = as(std::uint16_t{});
       const int exponent = (code >> 10) & 31;
       const double mantissa = (code & 1023) / 1024.0;
-      const double size = exponent == 0 ? std::ldexp(mantissa, -14) : std::ldexp(1 + mantissa, exponent - 15);
+      const double size =
+          exponent == 0 ? std::ldexp(mantissa, -14) : std::ldexp(1 + mantissa, exponent - 15);
       return (code & 0x8000) != 0 ? -size : size;
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -119,8 +138,10 @@ std::vector<std::byte> random_normal(DType dtype, std::mt19937_64& source) {
   for (std::size_t i = 0; i < pattern_elements; ++i) {
     const float value = normal(source);
     const double wide = static_cast<double>(value);
-    if (dtype == DType::float64) append(bytes, &wide, 8);
-    else if (dtype == DType::float32) append(bytes, &value, 4);
+    if (dtype == DType::float64)
+      append(bytes, &wide, 8);
+    else if (dtype == DType::float32)
+      append(bytes, &value, 4);
     else if (bit_width(dtype) == 16) {
       const std::uint16_t code = narrow(value, dtype);
       append(bytes, &code, 2);
@@ -132,8 +153,11 @@ std::vector<std::byte> random_normal(DType dtype, std::mt19937_64& source) {
       const std::uint64_t bits = source();
       const int mantissa_bits = facts(dtype).mantissa_bits;
       const int bias = (1 << (facts(dtype).exponent_bits - 1)) - 1;
-      const auto code = static_cast<std::uint8_t>(((bits & 1) << 7) | (static_cast<std::uint64_t>(bias - 2 + static_cast<int>((bits >> 8) % 4)) << mantissa_bits) |
-                                                  ((bits >> 16) & ((1u << mantissa_bits) - 1)));
+      const auto code = static_cast<std::uint8_t>(
+          ((bits & 1) << 7) |
+          (static_cast<std::uint64_t>(bias - 2 + static_cast<int>((bits >> 8) % 4))
+           << mantissa_bits) |
+          ((bits >> 16) & ((1u << mantissa_bits) - 1)));
       append(bytes, &code, 1);
     }
   }
@@ -148,7 +172,8 @@ struct Placement {
   std::size_t origin = 0;
   std::size_t bytes = 0;
 
-  Placement(const MatrixType& matrix, std::array<std::int64_t, 3> sizes) : type(matrix), extents(sizes) {
+  Placement(const MatrixType& matrix, std::array<std::int64_t, 3> sizes)
+      : type(matrix), extents(sizes) {
     const std::array strides{type.batch_stride, type.row_stride, type.column_stride};
     std::int64_t below = 0;
     std::int64_t above = 0;
@@ -157,12 +182,14 @@ struct Placement {
       (step < 0 ? below : above) += std::abs(step);
     }
     const std::size_t width = byte_width(type.dtype);
-    origin = (static_cast<std::size_t>(below) * width + 255) / 256 * 256 + (type.alignment < 16 ? type.alignment : 0);
+    origin = (static_cast<std::size_t>(below) * width + 255) / 256 * 256 +
+             (type.alignment < 16 ? type.alignment : 0);
     bytes = origin + static_cast<std::size_t>(above + 1) * width;
   }
   Tensor view(const Buffer& buffer) const {
     return Tensor(static_cast<const std::byte*>(buffer.data()) + origin, type.dtype, extents,
-                  std::array{type.batch_stride, type.row_stride, type.column_stride}, buffer.device());
+                  std::array{type.batch_stride, type.row_stride, type.column_stride},
+                  buffer.device());
   }
 };
 
@@ -176,15 +203,17 @@ class Operands {
     std::mt19937_64 source(seed);
     if (line.problem.c) c_.emplace(*line.problem.c, out_.extents);
     const std::size_t bytes = a_.bytes + b_.bytes + out_.bytes + (c_ ? c_->bytes : 0);
-    const std::size_t sets = std::clamp<std::size_t>(2 * static_cast<std::size_t>(l2_bytes) / bytes + 1, 2, 256);
+    const std::size_t sets =
+        std::clamp<std::size_t>(2 * static_cast<std::size_t>(l2_bytes) / bytes + 1, 2, 256);
     for (std::size_t set = 0; set < sets; ++set) {
       const Tensor a = a_.view(fill(a_, stream, source));
       const Tensor b = b_.view(fill(b_, stream, source));
       std::optional<Tensor> c;
       if (c_) c = c_->view(fill(*c_, stream, source));
       const Tensor out = out_.view(buffers_.emplace_back(out_.bytes, stream));
-      arguments_.emplace_back(a, b, out, line.problem.accumulator,
-                              GemmOptions{.c = c, .alpha = line.alpha, .beta = line.beta, .math = line.problem.math});
+      arguments_.emplace_back(
+          a, b, out, line.problem.accumulator,
+          GemmOptions{.c = c, .alpha = line.alpha, .beta = line.beta, .math = line.problem.math});
     }
     synchronize(stream);
   }
@@ -204,7 +233,8 @@ class Operands {
     for (std::int64_t i = 0; i < count; i += step) {
       const std::int64_t n = out.extent(2);
       const std::int64_t m = out.extent(1);
-      const std::int64_t index = i / (m * n) * out.stride(0) + i / n % m * out.stride(1) + i % n * out.stride(2);
+      const std::int64_t index =
+          i / (m * n) * out.stride(0) + i / n % m * out.stride(1) + i % n * out.stride(2);
       values.push_back(widen(host.data() + static_cast<std::size_t>(index) * width, out.dtype()));
     }
     return values;
@@ -221,8 +251,8 @@ class Operands {
     std::size_t shift = source() % pattern.bytes() / 16 * 16;
     for (std::size_t done = 0; done < place.bytes;) {
       const std::size_t piece = std::min(place.bytes - done, pattern.bytes() - shift);
-      copy(static_cast<std::byte*>(buffer.data()) + done, buffer.device(), static_cast<const std::byte*>(pattern.data()) + shift,
-           buffer.device(), piece, stream);
+      copy(static_cast<std::byte*>(buffer.data()) + done, buffer.device(),
+           static_cast<const std::byte*>(pattern.data()) + shift, buffer.device(), piece, stream);
       done += piece;
       shift = 0;
     }
@@ -268,7 +298,8 @@ struct Quantiles {
 
 // A batch of launches over the sets in turn, long enough to be timed.
 struct Contender {
-  explicit Contender(std::function<void(std::size_t)> launch_on_set) : launch(std::move(launch_on_set)) {}
+  explicit Contender(std::function<void(std::size_t)> launch_on_set)
+      : launch(std::move(launch_on_set)) {}
 
   std::function<void(std::size_t)> launch;  // on set i
   std::optional<DeviceClock::Recording> recording;
@@ -285,7 +316,8 @@ struct Contender {
     recording.emplace(clock, stream.handle(), batch(4));
     recording->elapsed_us();
     const double once = std::max(recording->elapsed_us() / 4, 0.1);
-    runs = static_cast<int>(std::clamp(std::ceil(sample_us / once), 1.0, static_cast<double>(longest_batch)));
+    runs = static_cast<int>(
+        std::clamp(std::ceil(sample_us / once), 1.0, static_cast<double>(longest_batch)));
     recording.emplace(clock, stream.handle(), batch(runs));
     recording->elapsed_us();
   }
@@ -319,11 +351,13 @@ std::vector<Kernel> choose_kernels(const Options& options, const GemmArguments& 
   }
   std::vector<Kernel> kernels;
   for (const RankedKernel& kernel : get_kernels(arguments)) {
-    const bool is_wanted = options.kernel_class.empty() || kernel.family().name() == options.kernel_class;
+    const bool is_wanted =
+        options.kernel_class.empty() || kernel.family().name() == options.kernel_class;
     if (is_wanted) kernels.push_back(kernel);
   }
   const bool takes_all = !options.kernel_class.empty() && options.top == 1;
-  if (!takes_all && kernels.size() > static_cast<std::size_t>(options.top)) kernels.erase(kernels.begin() + options.top, kernels.end());
+  if (!takes_all && kernels.size() > static_cast<std::size_t>(options.top))
+    kernels.erase(kernels.begin() + options.top, kernels.end());
   return kernels;
 }
 
@@ -335,8 +369,14 @@ struct Row {
 // One kernel against the peer on one problem.
 class Comparison {
  public:
-  Comparison(const Options& options, const ProblemLine& line, const Operands& operands, Stream stream)
-      : options_(options), line_(line), operands_(operands), stream_(stream), clock_(options.device), workspace_(workspace_bytes, stream),
+  Comparison(const Options& options, const ProblemLine& line, const Operands& operands,
+             Stream stream)
+      : options_(options),
+        line_(line),
+        operands_(operands),
+        stream_(stream),
+        clock_(options.device),
+        workspace_(workspace_bytes, stream),
         peer_(operands.arguments().front(), workspace_bytes) {}
 
   Row run(const Kernel& kernel) {
@@ -347,12 +387,16 @@ class Comparison {
     const double difference = compare_results(prepared.front());
 
     Contender ours([&](std::size_t set) { prepared[set].launch(stream_); });
-    Contender theirs([&](std::size_t set) { peer_.run(arguments[set], workspace_.data(), stream_.handle()); });
-    for (Contender* const contender : {&ours, &theirs}) contender->record(clock_, stream_, arguments.size(), 1000 * options_.sample_ms);
+    Contender theirs(
+        [&](std::size_t set) { peer_.run(arguments[set], workspace_.data(), stream_.handle()); });
+    for (Contender* const contender : {&ours, &theirs})
+      contender->record(clock_, stream_, arguments.size(), 1000 * options_.sample_ms);
     std::vector<double> ratios;
     for (int pair = 0; pair < options_.pairs; ++pair) {
       // Who goes first alternates.
-      for (Contender* const contender : pair % 2 == 0 ? std::array{&ours, &theirs} : std::array{&theirs, &ours}) contender->sample(options_.device);
+      for (Contender* const contender :
+           pair % 2 == 0 ? std::array{&ours, &theirs} : std::array{&theirs, &ours})
+        contender->sample(options_.device);
       ratios.push_back(theirs.times_us.back() / ours.times_us.back());
     }
     return report(kernel, ours, theirs, Quantiles(ratios), difference);
@@ -368,11 +412,14 @@ class Comparison {
     return relative_difference(ours, operands_.sample_out(stream_));
   }
 
-  Row report(const Kernel& kernel, const Contender& ours, const Contender& theirs, const Quantiles& ratio, double difference) const {
+  Row report(const Kernel& kernel, const Contender& ours, const Contender& theirs,
+             const Quantiles& ratio, double difference) const {
     const Quantiles our_us(ours.times_us);
     const Quantiles their_us(theirs.times_us);
     const double flops = line_.problem.flops();
-    const auto clock = [](const BoardState& state) { return static_cast<double>(state.sm_clock_mhz); };
+    const auto clock = [](const BoardState& state) {
+      return static_cast<double>(state.sm_clock_mhz);
+    };
     const auto power = [](const BoardState& state) { return state.power_w; };
     Row row;
     row.record = {{"problem", to_string(line_)},
@@ -398,9 +445,11 @@ class Comparison {
                   {"ours_power_w", median_of(ours.states, power)},
                   {"theirs_power_w", median_of(theirs.states, power)},
                   {"gemmery", version()}};
-    row.text = fmt::format("{:52} {:10.2f} {:10.2f} {:7.2f} {:7.2f} {:7.3f} [{:.3f}, {:.3f}] {:9.1e}  {}", to_string(line_), our_us.median,
-                           their_us.median, flops / our_us.median / 1e6, flops / their_us.median / 1e6, ratio.median, ratio.least,
-                           ratio.most, difference, kernel.name());
+    row.text =
+        fmt::format("{:52} {:10.2f} {:10.2f} {:7.2f} {:7.2f} {:7.3f} [{:.3f}, {:.3f}] {:9.1e}  {}",
+                    to_string(line_), our_us.median, their_us.median, flops / our_us.median / 1e6,
+                    flops / their_us.median / 1e6, ratio.median, ratio.least, ratio.most,
+                    difference, kernel.name());
     return row;
   }
 
@@ -413,7 +462,8 @@ class Comparison {
   CublasLtPeer peer_;
 };
 
-void compare(const Options& options, const std::string& text, std::ostream& json, std::vector<std::string>& table) {
+void compare(const Options& options, const std::string& text, std::ostream& json,
+             std::vector<std::string>& table) {
   const ProblemLine line = parse_problem(text);
   const Device device = Device::cuda(options.device);
   const OwnedStream stream(device);
@@ -441,8 +491,8 @@ int run(int count, char** words) {
       ++failures;
     }
   }
-  std::cout << fmt::format("{:52} {:>10} {:>10} {:>7} {:>7} {:>7} {:>14} {:>11}\n", "problem", "ours us", "theirs us", "TF", "TF", "ratio",
-                           "range", "difference");
+  std::cout << fmt::format("{:52} {:>10} {:>10} {:>7} {:>7} {:>7} {:>14} {:>11}\n", "problem",
+                           "ours us", "theirs us", "TF", "TF", "ratio", "range", "difference");
   for (const std::string& row : table) std::cout << row << "\n";
   return failures == 0 ? 0 : 1;
 }

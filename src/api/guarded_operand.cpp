@@ -53,7 +53,8 @@ std::size_t guard_bytes_of(const MatrixType& type, std::size_t width) {
   return (bounded + image_alignment - 1) / image_alignment * image_alignment;
 }
 
-// The first position from `least` on that is a multiple of `alignment` and of no larger power of two.
+// The first position from `least` on that is a multiple of `alignment` and of no larger power of
+// two.
 std::size_t place_exactly(std::size_t least, std::size_t alignment) {
   const std::size_t period = 2 * alignment;
   return (least + alignment - 1) / period * period + alignment;
@@ -89,7 +90,8 @@ GuardedOperand::GuardedOperand(const Place& place) : type_(place.type), extents_
   if (place.surroundings == Surroundings::poison) {
     std::memset(bytes_.get(), std::to_integer<int>(poison_of(type_.dtype)), size_);
   } else {
-    for (std::size_t position = 0; position < size_; ++position) bytes_[position] = canary_at(position);
+    for (std::size_t position = 0; position < size_; ++position)
+      bytes_[position] = canary_at(position);
   }
 }
 
@@ -105,18 +107,21 @@ std::int64_t GuardedOperand::offset_of(std::int64_t batch, std::int64_t row) con
   return batch * type_.batch_stride + row * type_.row_stride;
 }
 
-// Whether no address belongs to two rows, by the sufficient condition that one stride spans the other directions.
+// Whether no address belongs to two rows, by the sufficient condition that one stride spans the
+// other directions.
 bool GuardedOperand::has_separate_rows() const noexcept {
   const std::int64_t row = std::abs(type_.row_stride);
   const std::int64_t column = std::abs(type_.column_stride);
   const std::int64_t row_reach = (extents_.rows - 1) * row;
   const std::int64_t column_reach = (extents_.columns - 1) * column;
   const bool in_matrix = row > column_reach || column > row_reach || extents_.rows == 1;
-  const bool across = extents_.batch == 1 || std::abs(type_.batch_stride) > row_reach + column_reach;
+  const bool across =
+      extents_.batch == 1 || std::abs(type_.batch_stride) > row_reach + column_reach;
   return in_matrix && across;
 }
 
-// Calls visit(batch, row) for all rows, on several threads where there is much to do and rows share no address.
+// Calls visit(batch, row) for all rows, on several threads where there is much to do and rows share
+// no address.
 template <class Visit>
 void GuardedOperand::for_each_row(const Visit& visit) const {
   if (extents_.is_empty()) return;
@@ -127,7 +132,8 @@ void GuardedOperand::for_each_row(const Visit& visit) const {
   constexpr std::int64_t chunk_elements = 1 << 15;
   const std::int64_t rows = extents_.batch * extents_.rows;
   if (extents_.count() <= chunk_elements || !has_separate_rows()) return visit_range(0, rows);
-  platform::parallel_for(rows, std::max<std::int64_t>(chunk_elements / extents_.columns, 1), visit_range);
+  platform::parallel_for(rows, std::max<std::int64_t>(chunk_elements / extents_.columns, 1),
+                         visit_range);
 }
 
 void GuardedOperand::fill(const Numbers& numbers) {
@@ -136,7 +142,8 @@ void GuardedOperand::fill(const Numbers& numbers) {
     const auto first = static_cast<std::uint64_t>((batch * extents_.rows + row) * extents_.columns);
     for (std::int64_t column = 0; column < extents_.columns; ++column) {
       const double value = numbers(first + static_cast<std::uint64_t>(column));
-      host::store(type_.dtype, origin, offset_of(batch, row) + column * type_.column_stride, {value, 0});
+      host::store(type_.dtype, origin, offset_of(batch, row) + column * type_.column_stride,
+                  {value, 0});
     }
   });
 }
@@ -147,7 +154,8 @@ void GuardedOperand::poison_elements() {
   for_each_row([&](std::int64_t batch, std::int64_t row) {
     std::byte* const first = bytes_.get() + origin_ + offset_of(batch, row) * width;
     for (std::int64_t column = 0; column < extents_.columns; ++column)
-      std::memset(first + column * type_.column_stride * width, poison, static_cast<std::size_t>(width));
+      std::memset(first + column * type_.column_stride * width, poison,
+                  static_cast<std::size_t>(width));
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operand in host memory of exactly the size, strides and alignment that its problem states, with guard bands around it.
+// One operand in host memory of exactly the size, strides and alignment that its problem states,
+// with guard bands around it.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +26,13 @@ struct Extents3 {
   std::int64_t count() const noexcept { return batch * rows * columns; }
 };
 
-// What the bytes that are no element hold: something that shows when it is read, or something that shows when it is written.
+// What the bytes that are no element hold: something that shows when it is read, or something that
+// shows when it is written.
 enum class Surroundings : std::uint8_t { poison, canary };
 
-// The image is [guard][elements and the gaps between them][guard]. The element of index 0 lies at an address that is a multiple of
-// the stated alignment and of no larger power of two up to 32, here and wherever the image is copied to an address that is a
-// multiple of 256.
+// The image is [guard][elements and the gaps between them][guard]. The element of index 0 lies at
+// an address that is a multiple of the stated alignment and of no larger power of two up to 32,
+// here and wherever the image is copied to an address that is a multiple of 256.
 class GuardedOperand {
  public:
   struct Place {

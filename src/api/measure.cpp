@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing: rotating operand sets that do not fit the cache, batches timed by the device's own clock, medians and quartiles.
+// Timing: rotating operand sets that do not fit the cache, batches timed by the device's own clock,
+// medians and quartiles.
 #include <gemmery/measure.hpp>
 
 #include <algorithm>
@@ -23,9 +24,11 @@ namespace {
 
 constexpr int smallest_set_count = 2;
 constexpr int largest_set_count = 256;
-constexpr int longest_batch = 1000;               // runs in one timed batch: a graph of that many nodes is made in milliseconds
-constexpr std::size_t pattern_bytes = 8u << 20;   // random numbers that are made once; operands hold shifted copies of them
-constexpr double memory_share = 0.5;              // of the device's memory, at most, for operand sets
+constexpr int longest_batch =
+    1000;  // runs in one timed batch: a graph of that many nodes is made in milliseconds
+constexpr std::size_t pattern_bytes =
+    8u << 20;  // random numbers that are made once; operands hold shifted copies of them
+constexpr double memory_share = 0.5;  // of the device's memory, at most, for operand sets
 
 // --- operands ---
 
@@ -37,7 +40,11 @@ class NumberPattern {
     api::GuardedOperand numbers({.type = {.dtype = dtype, .row_stride = 0, .column_stride = 1},
                                  .extents = {1, 1, elements},
                                  .guard_bands = false});
-    numbers.fill({.fill = Fill::normal, .seed = seed, .least = is_signed(dtype) ? -127 : 0, .most = 127, .is_integer = is_integer(dtype)});
+    numbers.fill({.fill = Fill::normal,
+                  .seed = seed,
+                  .least = is_signed(dtype) ? -127 : 0,
+                  .most = 127,
+                  .is_integer = is_integer(dtype)});
     bytes_ = static_cast<std::size_t>(elements) * byte_width(dtype);
     buffer_ = Buffer(std::max<std::size_t>(bytes_, 1), stream);
     copy(buffer_.data(), stream.device(), numbers.here().data(), Device::cpu(), bytes_, stream);
@@ -52,8 +59,8 @@ class NumberPattern {
     shift = bytes_ == 0 ? 0 : shift % bytes_ / 16 * 16;
     for (std::size_t done = 0; done < bytes;) {
       const std::size_t piece = std::min(bytes - done, bytes_ - shift);
-      copy(static_cast<std::byte*>(destination) + done, device, static_cast<const std::byte*>(buffer_.data()) + shift, device,
-           piece, stream);
+      copy(static_cast<std::byte*>(destination) + done, device,
+           static_cast<const std::byte*>(buffer_.data()) + shift, device, piece, stream);
       done += piece;
       shift = 0;
     }
@@ -67,7 +74,8 @@ class NumberPattern {
   Buffer buffer_;
 };
 
-// Where an operand lies in memory of its own: how many bytes, and where in them its element of index 0.
+// Where an operand lies in memory of its own: how many bytes, and where in them its element of
+// index 0.
 struct Placement {
   MatrixType type;
   api::Extents3 extents;
@@ -93,7 +101,8 @@ struct Placement {
   }
 
   Tensor view(const void* base, Device device) const {
-    return Tensor(static_cast<const std::byte*>(base) + origin, type.dtype, {extents.batch, extents.rows, extents.columns},
+    return Tensor(static_cast<const std::byte*>(base) + origin, type.dtype,
+                  {extents.batch, extents.rows, extents.columns},
                   {type.batch_stride, type.row_stride, type.column_stride}, device);
   }
 };
@@ -114,7 +123,9 @@ struct OperandSet {
   Buffer a, b, out, c;
 
   OperandSet(const Placements& places, Stream stream)
-      : a(places.a.bytes, stream), b(places.b.bytes, stream), out(places.out.bytes, stream),
+      : a(places.a.bytes, stream),
+        b(places.b.bytes, stream),
+        out(places.out.bytes, stream),
         c(places.c ? Buffer(places.c->bytes, stream) : Buffer()) {}
 };
 
@@ -131,7 +142,8 @@ class OperandSets {
       OperandSet& set = sets_.emplace_back(places_, stream);
       a.spread(set.a.data(), places_.a.bytes, api::random_bits(seed, next++), stream);
       b.spread(set.b.data(), places_.b.bytes, api::random_bits(seed, next++), stream);
-      if (c != nullptr) c->spread(set.c.data(), places_.c->bytes, api::random_bits(seed, next++), stream);
+      if (c != nullptr)
+        c->spread(set.c.data(), places_.c->bytes, api::random_bits(seed, next++), stream);
     }
     synchronize(stream);
     for (const OperandSet& set : sets_) arguments_.push_back(make_arguments(set));
@@ -144,7 +156,8 @@ class OperandSets {
     for (const auto& known : patterns_)
       if (known->dtype() == dtype) return *known;
     const std::size_t bytes = std::min(pattern_bytes, std::max(places_.bytes(), std::size_t{4096}));
-    patterns_.push_back(std::make_unique<NumberPattern>(dtype, seed + patterns_.size(), bytes, stream_));
+    patterns_.push_back(
+        std::make_unique<NumberPattern>(dtype, seed + patterns_.size(), bytes, stream_));
     return *patterns_.back();
   }
 
@@ -171,9 +184,12 @@ class OperandSets {
 
 // Twice the cache, so that a set has left it before it is used again.
 int set_count(const ProblemLine& line, const DeviceInfo& device) {
-  const auto bytes = static_cast<double>(std::max<std::size_t>(Placements(line.problem).bytes(), 1));
+  const auto bytes =
+      static_cast<double>(std::max<std::size_t>(Placements(line.problem).bytes(), 1));
   const double wanted = std::floor(2.0 * static_cast<double>(device.l2_bytes) / bytes) + 1;
-  const double room = device.memory_bytes > 0 ? memory_share * static_cast<double>(device.memory_bytes) / bytes : wanted;
+  const double room = device.memory_bytes > 0
+                          ? memory_share * static_cast<double>(device.memory_bytes) / bytes
+                          : wanted;
   const double count = std::min(std::max<double>(wanted, smallest_set_count), std::max(room, 1.0));
   return static_cast<int>(std::min<double>(count, largest_set_count));
 }
@@ -202,10 +218,12 @@ class CpuBatch final : public Batch {
   double elapsed_us() override {
     const auto start = std::chrono::steady_clock::now();
     for (int run = 0; run < plan_.runs; ++run) {
-      const GemmArguments& arguments = plan_.arguments[static_cast<std::size_t>(next_++) % plan_.arguments.size()];
+      const GemmArguments& arguments =
+          plan_.arguments[static_cast<std::size_t>(next_++) % plan_.arguments.size()];
       plan_.kernel.run(arguments, {.stream = plan_.stream, .assume_supported = true});
     }
-    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::micro> elapsed =
+        std::chrono::steady_clock::now() - start;
     return elapsed.count();
   }
 
@@ -214,7 +232,8 @@ class CpuBatch final : public Batch {
   std::int64_t next_ = 0;
 };
 
-// The runs are recorded into a graph where that works, so that the gaps between launches are the device's and not the host's.
+// The runs are recorded into a graph where that works, so that the gaps between launches are the
+// device's and not the host's.
 class GpuBatch final : public Batch {
  public:
   explicit GpuBatch(const BatchPlan& plan)
@@ -245,7 +264,8 @@ class GpuBatch final : public Batch {
  private:
   void launch_all() {
     for (int run = 0; run < plan_.runs; ++run)
-      (*plan_.prepared)[static_cast<std::size_t>(run) % plan_.prepared->size()].launch(plan_.stream);
+      (*plan_.prepared)[static_cast<std::size_t>(run) % plan_.prepared->size()].launch(
+          plan_.stream);
   }
 
   BatchPlan plan_;
@@ -364,7 +384,8 @@ void check_options(const MeasureOptions& options) {
 
 }  // namespace
 
-std::vector<Measurement> measure_interleaved(const ProblemLine& line, const std::vector<Kernel>& kernels,
+std::vector<Measurement> measure_interleaved(const ProblemLine& line,
+                                             const std::vector<Kernel>& kernels,
                                              const MeasureOptions& options) {
   check_options(options);
   if (kernels.empty()) return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers for operands. Counter based: number i of a seed depends on nothing else, so any thread can make any part.
+// Random numbers for operands. Counter based: number i of a seed depends on nothing else, so any
+// thread can make any part.
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,8 @@
 
 namespace gemmery::api {
 
-// 64 random bits: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) applied twice, to the seed and to the index.
+// 64 random bits: the output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) applied
+// twice, to the seed and to the index.
 constexpr std::uint64_t mix_bits(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -35,11 +37,13 @@ constexpr double positive_unit_of(std::uint32_t bits) noexcept { return (bits + 
 
 // Box and Muller, 1958.
 inline double standard_normal(std::uint64_t bits) noexcept {
-  const double radius = std::sqrt(-2 * std::log(positive_unit_of(static_cast<std::uint32_t>(bits))));
+  const double radius =
+      std::sqrt(-2 * std::log(positive_unit_of(static_cast<std::uint32_t>(bits))));
   return radius * std::cos(2 * std::numbers::pi * unit_of(static_cast<std::uint32_t>(bits >> 32)));
 }
 
-// The numbers of one operand: element i is `numbers(i)`, before it is rounded to the operand's type.
+// The numbers of one operand: element i is `numbers(i)`, before it is rounded to the operand's
+// type.
 struct Numbers {
   Fill fill = Fill::normal;
   std::uint64_t seed = 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel on guarded operands: fill, upload, run, download, compare with the oracle, look for changed bytes.
+// Runs a kernel on guarded operands: fill, upload, run, download, compare with the oracle, look for
+// changed bytes.
 #include "api/trial.hpp"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ int exact_accumulator_bits(const OperandRules& rules) {
   return is_integer(rules.accumulator) ? 31 : 24;
 }
 
-// The largest number of an integer fill such that k products of two stay exact, at most 2 for floats.
+// The largest number of an integer fill such that k products of two stay exact, at most 2 for
+// floats.
 std::int64_t largest_factor(const ProblemLine& line, const OperandRules& rules) {
   const double sum_limit = std::ldexp(1.0, exact_accumulator_bits(rules)) - 1;
   const double square = sum_limit / static_cast<double>(std::max<std::int64_t>(line.problem.k, 1));
@@ -93,7 +95,8 @@ class PlacedOperand {
   }
   void fetch() {
     if (stream_.device().is_cpu()) return;
-    copy(operand_->bytes().data(), Device::cpu(), copy_.data(), stream_.device(), before_.size(), stream_);
+    copy(operand_->bytes().data(), Device::cpu(), copy_.data(), stream_.device(), before_.size(),
+         stream_);
   }
   std::int64_t changes() const { return operand_->count_changes(before_); }
   std::int64_t changes_outside() const { return operand_->count_changes_outside(before_); }
@@ -132,8 +135,8 @@ class GuardedWorkspace {
   Buffer buffer_;
 };
 
-GemmArguments make_arguments(const ProblemLine& line, const Tensor& a, const Tensor& b, const Tensor& out,
-                             const std::optional<Tensor>& c) {
+GemmArguments make_arguments(const ProblemLine& line, const Tensor& a, const Tensor& b,
+                             const Tensor& out, const std::optional<Tensor>& c) {
   return GemmArguments(a, b, out, line.problem.accumulator,
                        {.c = c,
                         .alpha = line.alpha,
@@ -171,7 +174,10 @@ struct PlacedOperands {
 class TrialRun {
  public:
   TrialRun(const Trial& trial, const Kernel& kernel, Stream stream)
-      : trial_(trial), kernel_(kernel), stream_(stream), operands_(trial, kernel.operands()),
+      : trial_(trial),
+        kernel_(kernel),
+        stream_(stream),
+        operands_(trial, kernel.operands()),
         placed_(operands_, stream) {}
 
   VerifyReport run() {
@@ -200,8 +206,8 @@ class TrialRun {
 
   VerifyReport judge_result(const std::optional<GuardedOperand>& addend) const {
     const std::optional<Tensor> c = addend ? std::optional(addend->here()) : std::nullopt;
-    const GemmArguments arguments = make_arguments(trial_.line, operands_.a.here(), operands_.b.here(),
-                                                   operands_.out.here(), c);
+    const GemmArguments arguments = make_arguments(trial_.line, operands_.a.here(),
+                                                   operands_.b.here(), operands_.out.here(), c);
     const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
                        is_exact_with_integers(trial_.line, kernel_.operands());
     if (trial_.inspect) trial_.inspect(arguments);
@@ -241,7 +247,8 @@ std::optional<GuardedOperand> make_addend(const Trial& trial) {
 TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
     : a(place(trial, trial.line.problem.a, extents_a(trial.line.problem), Surroundings::poison)),
       b(place(trial, trial.line.problem.b, extents_b(trial.line.problem), Surroundings::poison)),
-      out(place(trial, trial.line.problem.out, extents_out(trial.line.problem), Surroundings::canary)),
+      out(place(trial, trial.line.problem.out, extents_out(trial.line.problem),
+                Surroundings::canary)),
       c(make_addend(trial)) {
   const auto fill = [&](GuardedOperand& operand, Role role) {
     Numbers numbers = numbers_of(trial, rules, role, operand.type().dtype);
@@ -279,7 +286,8 @@ bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules) 
   const auto factor = static_cast<double>(largest_factor(line, rules));
   const double sum = static_cast<double>(line.problem.k) * factor * factor;
   if (sum >= std::ldexp(1.0, exact_accumulator_bits(rules))) return false;
-  const double addend = line.problem.c ? static_cast<double>(largest_addend(line.problem.c->dtype)) : 0;
+  const double addend =
+      line.problem.c ? static_cast<double>(largest_addend(line.problem.c->dtype)) : 0;
   const double total = std::abs(line.alpha) * sum + std::abs(line.beta) * addend;
   const int compute_bits = epilogue_compute_type(rules.accumulator) == DType::float64 ? 53 : 24;
   return 4 * total < std::ldexp(1.0, compute_bits);

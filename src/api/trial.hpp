@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a kernel on operands that we fill, guard and check: what `verify` and the conformance suite are made of.
+// One run of a kernel on operands that we fill, guard and check: what `verify` and the conformance
+// suite are made of.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,15 @@ struct Trial {
   bool in_place = false;    // C is out
   bool nan_inputs = false;  // A and B hold nothing but NaN: with alpha = 0 they must not be read
   double scale = 1;         // of normal and uniform fills, for results that overflow
-  int repeats = 1;          // runs on the same operands; all must give the same bits where the kernel says that it is deterministic
+  int repeats = 1;  // runs on the same operands; all must give the same bits where the kernel says
+                    // that it is deterministic
   std::optional<Stream> stream = std::nullopt;  // of options.device; without it one is made
   // Called with the arguments as the oracle reads them, on the CPU, after the run.
   std::function<void(const GemmArguments&)> inspect = {};
 };
 
-// Whether every partial sum and result of an integer fill is exact in the kernel's arithmetic, so that bits can be compared.
+// Whether every partial sum and result of an integer fill is exact in the kernel's arithmetic, so
+// that bits can be compared.
 bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules);
 
 // The operands of a trial in host memory, filled.
@@ -41,7 +44,8 @@ struct TrialOperands {
 // Throws what `run` throws.
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel);
 
-// Holds the result in `arguments.out()`, on the CPU, against the oracle; `exact` compares values instead of bounds.
+// Holds the result in `arguments.out()`, on the CPU, against the oracle; `exact` compares values
+// instead of bounds.
 VerifyReport judge(const GemmArguments& arguments, const OperandRules& rules, bool exact);
 
 }  // namespace gemmery::api

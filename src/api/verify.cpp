@@ -14,8 +14,9 @@ namespace gemmery {
 namespace {
 
 std::string describe(const host::Mismatch& mismatch) {
-  return fmt::format("out[{}, {}, {}] is {:.17g}, exactly {:.17g}, allowed error {:.3g}", mismatch.batch, mismatch.row,
-                     mismatch.column, mismatch.got, mismatch.exact, mismatch.allowed);
+  return fmt::format("out[{}, {}, {}] is {:.17g}, exactly {:.17g}, allowed error {:.3g}",
+                     mismatch.batch, mismatch.row, mismatch.column, mismatch.got, mismatch.exact,
+                     mismatch.allowed);
 }
 
 VerifyReport make_report(const host::Comparison& comparison, std::string method) {
@@ -39,7 +40,9 @@ VerifyReport judge(const GemmArguments& arguments, const OperandRules& rules, bo
     return make_report(host::check_by_freivalds(arguments, declared, options),
                        fmt::format("Freivalds ({} vectors)", options.vectors));
   }
-  if (exact) return make_report(host::compare_with_oracle(arguments, declared, host::Criterion::exact), "exact integers");
+  if (exact)
+    return make_report(host::compare_with_oracle(arguments, declared, host::Criterion::exact),
+                       "exact integers");
   return make_report(host::compare_with_oracle(arguments, declared), "componentwise bound");
 }
 

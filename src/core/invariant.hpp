@@ -4,20 +4,20 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <source_location>
 
 namespace gemmery {
 
-// Aborts with the place and the words. For what no input can cause.
-[[noreturn]] inline void abort_on_bug(
-    const char* what, std::source_location where = std::source_location::current()) noexcept {
-  std::fprintf(stderr, "%s:%u: %s; this is a bug in gemmery\n", where.file_name(), where.line(), what);
+// Aborts with the place and the words. For what no input can cause. (The built-ins are what std::source_location stands on;
+// clang 14 has them, and not the header.)
+[[noreturn]] inline void abort_on_bug(const char* what, const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) noexcept {
+  std::fprintf(stderr, "%s:%d: %s; this is a bug in gemmery\n", file, line, what);
   std::abort();
 }
 
-inline void require(bool holds, const char* what,
-                    std::source_location where = std::source_location::current()) noexcept {
-  if (!holds) abort_on_bug(what, where);
+inline void require(bool holds, const char* what, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) noexcept {
+  if (!holds) abort_on_bug(what, file, line);
 }
 
 }  // namespace gemmery

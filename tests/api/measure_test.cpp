@@ -11,7 +11,8 @@ constexpr MeasureOptions quick{.samples = 5, .sample_ms = 1, .warmup_ms = 1};
 
 std::vector<Kernel> cpu_kernels(const ProblemLine& line) {
   std::vector<Kernel> kernels;
-  for (const RankedKernel& kernel : get_kernels(line.problem, device_info(Device::cpu()))) kernels.push_back(kernel);
+  for (const RankedKernel& kernel : get_kernels(line.problem, device_info(Device::cpu())))
+    kernels.push_back(kernel);
   return kernels;
 }
 
@@ -23,15 +24,17 @@ void expect_consistent(const Measurement& m, const ProblemLine& line) {
   EXPECT_LE(m.quartile_high_us, m.maximum_us);
   EXPECT_GE(m.runs_per_sample, 1);
   EXPECT_GE(m.buffer_sets, 2);
-  EXPECT_NEAR(m.flops_per_second, line.problem.flops() / m.median_us * 1e6, 1e-6 * m.flops_per_second);
+  EXPECT_NEAR(m.flops_per_second, line.problem.flops() / m.median_us * 1e6,
+              1e-6 * m.flops_per_second);
   if (m.roofline_us > 0) {
     EXPECT_NEAR(m.roofline_share, m.roofline_us / m.median_us, 1e-9);
   }
 }
 
 TEST(Measure, gives_consistent_figures_on_the_cpu) {
-  for (const char* const text : {"gemm 64x64x64 a=f32", "gemm 40x30x20 a=f64 c=f64 beta=1", "gemm 32x32x32x2 a=s8 out=s32",
-                                 "gemm 16x16x16 a=bf16 b=bf16:c/align=2", "gemm 8x8x8 a=f32/strides=-8,1"}) {
+  for (const char* const text :
+       {"gemm 64x64x64 a=f32", "gemm 40x30x20 a=f64 c=f64 beta=1", "gemm 32x32x32x2 a=s8 out=s32",
+        "gemm 16x16x16 a=bf16 b=bf16:c/align=2", "gemm 8x8x8 a=f32/strides=-8,1"}) {
     const ProblemLine line = parse_problem(text);
     const Measurement m = measure(line, cpu_kernels(line).front(), quick);
     SCOPED_TRACE(text);
@@ -76,7 +79,9 @@ TEST(Measure, times_a_gpu_by_its_own_clock) {
   const ProblemLine line = parse_problem("gemm 1024x1024x1024 a=f32");
   const auto kernels = get_kernels(line.problem, device_info(gpus.front()));
   ASSERT_FALSE(kernels.empty());
-  const Measurement m = measure(line, kernels.front(), {.device = gpus.front(), .samples = 5, .sample_ms = 2, .warmup_ms = 5});
+  const Measurement m =
+      measure(line, kernels.front(),
+              {.device = gpus.front(), .samples = 5, .sample_ms = 2, .warmup_ms = 5});
   expect_consistent(m, line);
   EXPECT_LT(m.roofline_share, 1.05);
 }

@@ -16,7 +16,9 @@
 namespace gemmery {
 namespace {
 
-Kernel reference_for(const ProblemLine& line) { return get_kernels(line.problem, device_info(Device::cpu())).back(); }
+Kernel reference_for(const ProblemLine& line) {
+  return get_kernels(line.problem, device_info(Device::cpu())).back();
+}
 
 VerifyReport verify_on_cpu(const std::string& text, const VerifyOptions& options = {}) {
   const ProblemLine line = parse_problem(text);
@@ -25,12 +27,15 @@ VerifyReport verify_on_cpu(const std::string& text, const VerifyOptions& options
 
 TEST(Verify, passes_the_reference_for_every_element_type) {
   for (const char* const text :
-       {"gemm 33x17x65 a=f32", "gemm 33x17x65 a=f64", "gemm 33x17x65 a=f16 b=bf16 out=f32", "gemm 33x17x65 a=e4m3 b=e5m2:c out=bf16",
-        "gemm 33x17x65 a=s8 b=u8 out=s32", "gemm 8x9x10x3 a=u8 out=s8 c=s8 alpha=0.5 beta=-1", "gemm 5x6x0 a=f32 c=f32[n] beta=2",
-        "gemm 0x6x4 a=f32", "gemm 5x6x7 a=f32/strides=-9,1 b=f32/strides=2,-14 out=f32/strides=3,15"}) {
+       {"gemm 33x17x65 a=f32", "gemm 33x17x65 a=f64", "gemm 33x17x65 a=f16 b=bf16 out=f32",
+        "gemm 33x17x65 a=e4m3 b=e5m2:c out=bf16", "gemm 33x17x65 a=s8 b=u8 out=s32",
+        "gemm 8x9x10x3 a=u8 out=s8 c=s8 alpha=0.5 beta=-1", "gemm 5x6x0 a=f32 c=f32[n] beta=2",
+        "gemm 0x6x4 a=f32",
+        "gemm 5x6x7 a=f32/strides=-9,1 b=f32/strides=2,-14 out=f32/strides=3,15"}) {
     for (const Fill fill : {Fill::normal, Fill::uniform, Fill::integers}) {
       const VerifyReport report = verify_on_cpu(text, {.fill = fill});
-      EXPECT_TRUE(report.passed) << text << ", seed " << report.seed << ": " << report.first_failure;
+      EXPECT_TRUE(report.passed) << text << ", seed " << report.seed << ": "
+                                 << report.first_failure;
       EXPECT_EQ(report.mismatches, 0);
       EXPECT_EQ(report.guard_violations, 0);
       EXPECT_LE(report.worst_ratio, 1);
@@ -41,9 +46,11 @@ TEST(Verify, passes_the_reference_for_every_element_type) {
 
 TEST(Verify, tells_how_it_compared) {
   EXPECT_EQ(verify_on_cpu("gemm 16x16x16 a=f32").method, "componentwise bound");
-  EXPECT_EQ(verify_on_cpu("gemm 16x16x16 a=f32", {.fill = Fill::integers}).method, "exact integers");
+  EXPECT_EQ(verify_on_cpu("gemm 16x16x16 a=f32", {.fill = Fill::integers}).method,
+            "exact integers");
   // 0.3 is no multiple of a quarter, so that integers are not exact.
-  EXPECT_EQ(verify_on_cpu("gemm 16x16x16 a=f32 alpha=0.3", {.fill = Fill::integers}).method, "componentwise bound");
+  EXPECT_EQ(verify_on_cpu("gemm 16x16x16 a=f32 alpha=0.3", {.fill = Fill::integers}).method,
+            "componentwise bound");
   EXPECT_EQ(verify_on_cpu("gemm 16x16x16 a=f32").elements, 256);
 }
 
@@ -75,7 +82,8 @@ struct Result {
   std::vector<float> out{4, 5, 10, 11};
 
   VerifyReport check() const {
-    const GemmArguments arguments(Tensor(a.data(), DType::float32, {2, 3}), Tensor(b.data(), DType::float32, {3, 2}),
+    const GemmArguments arguments(Tensor(a.data(), DType::float32, {2, 3}),
+                                  Tensor(b.data(), DType::float32, {3, 2}),
                                   Tensor(out.data(), DType::float32, {2, 2}));
     return check_result(arguments, get_kernels(arguments).back().operands());
   }
@@ -97,7 +105,8 @@ TEST(CheckResult, names_the_element_that_is_wrong) {
 }
 
 TEST(CheckResult, refuses_nan_and_infinity_where_the_result_is_finite) {
-  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float wrong :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     Result result;
     result.out[0] = wrong;
     EXPECT_FALSE(result.check().passed) << wrong;
@@ -115,13 +124,18 @@ TEST(CheckResult, wants_nan_where_the_inputs_make_it) {
 // --- operands ---
 
 api::GuardedOperand place(MatrixType type, api::Extents3 extents, bool guard_bands = true) {
-  return api::GuardedOperand({.type = type, .extents = extents, .surroundings = api::Surroundings::canary, .guard_bands = guard_bands});
+  return api::GuardedOperand({.type = type,
+                              .extents = extents,
+                              .surroundings = api::Surroundings::canary,
+                              .guard_bands = guard_bands});
 }
 
 TEST(GuardedOperand, lies_at_exactly_the_stated_alignment) {
   for (const std::uint8_t alignment : std::initializer_list<std::uint8_t>{1, 2, 4, 8, 16}) {
     for (const std::int64_t stride : {std::int64_t{16}, std::int64_t{-16}}) {
-      const auto operand = place({.dtype = DType::int8, .alignment = alignment, .row_stride = stride, .column_stride = 1}, {1, 5, 7});
+      const auto operand = place(
+          {.dtype = DType::int8, .alignment = alignment, .row_stride = stride, .column_stride = 1},
+          {1, 5, 7});
       EXPECT_EQ(operation::matrix_type(operand.here()).alignment, alignment);
       EXPECT_NE(reinterpret_cast<std::uintptr_t>(operand.here().data()) % (2u * alignment), 0U);
     }
@@ -129,7 +143,9 @@ TEST(GuardedOperand, lies_at_exactly_the_stated_alignment) {
 }
 
 TEST(GuardedOperand, holds_every_element_and_nothing_behind_without_guard_bands) {
-  const auto operand = place({.dtype = DType::float32, .alignment = 4, .row_stride = 9, .column_stride = 1}, {1, 5, 7}, false);
+  const auto operand =
+      place({.dtype = DType::float32, .alignment = 4, .row_stride = 9, .column_stride = 1},
+            {1, 5, 7}, false);
   const ByteRange range = byte_range(operand.here());
   const auto first = reinterpret_cast<std::uintptr_t>(operand.bytes().data());
   EXPECT_GE(range.first, first);
@@ -137,15 +153,16 @@ TEST(GuardedOperand, holds_every_element_and_nothing_behind_without_guard_bands)
 }
 
 TEST(GuardedOperand, counts_changes_outside_its_elements_only) {
-  auto operand = place({.dtype = DType::float32, .alignment = 16, .row_stride = 12, .column_stride = 1}, {1, 5, 7});
+  auto operand = place(
+      {.dtype = DType::float32, .alignment = 16, .row_stride = 12, .column_stride = 1}, {1, 5, 7});
   const std::vector<std::byte> before = operand.snapshot();
   operand.fill({.fill = Fill::normal, .seed = 3});
   EXPECT_EQ(operand.count_changes_outside(before), 0);
   EXPECT_GT(operand.count_changes(before), 0);
   auto* const element = static_cast<float*>(operand.here().data());
-  element[7] = 1;                  // in the gap behind the first row
-  element[4 * 12 + 7] = 1;         // behind the last
-  element[-1] = 1;                 // before the first
+  element[7] = 1;           // in the gap behind the first row
+  element[4 * 12 + 7] = 1;  // behind the last
+  element[-1] = 1;          // before the first
   EXPECT_EQ(operand.count_changes_outside(before), 12);
 }
 
@@ -165,9 +182,11 @@ TEST(RandomNumbers, are_standard_normal) {
 }
 
 TEST(RandomNumbers, of_integer_fills_keep_to_their_limits) {
-  const api::Numbers numbers{.fill = Fill::integers, .seed = api::fresh_seed(), .least = -2, .most = 2};
+  const api::Numbers numbers{
+      .fill = Fill::integers, .seed = api::fresh_seed(), .least = -2, .most = 2};
   std::vector<int> counts(5);
-  for (std::uint64_t index = 0; index < 5000; ++index) ++counts.at(static_cast<std::size_t>(numbers(index) + 2));
+  for (std::uint64_t index = 0; index < 5000; ++index)
+    ++counts.at(static_cast<std::size_t>(numbers(index) + 2));
   for (const int count : counts) EXPECT_GT(count, 700);
 }
 

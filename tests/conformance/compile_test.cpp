@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are made from source compile for every target that they name, without spilling. A random sample; GEMMERY_SOAK=1 takes a
-// larger one. No GPU is needed.
+// Kernels that are made from source compile for every target that they name, without spilling. A
+// random sample; GEMMERY_SOAK=1 takes a larger one. No GPU is needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,8 @@ struct Job {
 std::vector<Job> draw_jobs(std::size_t count, Choices& choices) {
   std::vector<Kernel> kernels;
   for_each_kernel([&](const Kernel& kernel) {
-    if (kernel.family().availability() && !kernel.family().targets(kernel).front().is_cpu()) kernels.push_back(kernel);
+    if (kernel.family().availability() && !kernel.family().targets(kernel).front().is_cpu())
+      kernels.push_back(kernel);
   });
   std::vector<Job> jobs;
   for (const Kernel& kernel : choose_kernels(std::move(kernels), count, choices))
@@ -43,7 +44,9 @@ std::string compile_and_judge(const Job& job) {
     const auto resources = artifact.resources();
     if (!resources) return "nothing is known of its resources";
     if (resources->spill_store_bytes != 0 || resources->spill_load_bytes != 0)
-      return fmt::format("spills {} bytes and loads {} back, with {} registers", resources->spill_store_bytes, resources->spill_load_bytes, resources->registers);
+      return fmt::format("spills {} bytes and loads {} back, with {} registers",
+                         resources->spill_store_bytes, resources->spill_load_bytes,
+                         resources->registers);
     return {};
   } catch (const Error& error) {
     return error.what();
@@ -75,7 +78,8 @@ TEST(Compilation, kernels_compile_for_their_targets_without_spills) {
         for (std::size_t index = next++; index < jobs.size(); index = next++) {
           const std::string complaint = compile_and_judge(jobs[index]);
           const std::scoped_lock lock(mutex);
-          EXPECT_TRUE(complaint.empty()) << jobs[index].kernel.name() << " for " << to_string(jobs[index].target) << ": " << complaint;
+          EXPECT_TRUE(complaint.empty()) << jobs[index].kernel.name() << " for "
+                                         << to_string(jobs[index].target) << ": " << complaint;
         }
       });
     }

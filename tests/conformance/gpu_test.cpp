@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel that discovery knows for a GPU, through the suite. GEMMERY_TEST_DEVICE picks the GPU (0 unless set); GEMMERY_SOAK=1 asks
-// for 20,000 cases on at most 600 kernels.
+// Every kernel that discovery knows for a GPU, through the suite. GEMMERY_TEST_DEVICE picks the GPU
+// (0 unless set); GEMMERY_SOAK=1 asks for 20,000 cases on at most 600 kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,9 @@ class GpuConformance : public testing::Test {
     for_each_kernel([&](const Kernel& kernel) {
       if (!kernel.family().availability()) return;
       const auto targets = kernel.family().targets(kernel);
-      if (std::ranges::any_of(targets, [&](Target code) { return !code.is_cpu() && runs_on(code, target); })) kernels.push_back(kernel);
+      if (std::ranges::any_of(targets,
+                              [&](Target code) { return !code.is_cpu() && runs_on(code, target); }))
+        kernels.push_back(kernel);
     });
     Choices choices(test_seed());
     return choose_kernels(std::move(kernels), count, choices);
@@ -63,7 +65,8 @@ void compile_all(const std::vector<Kernel>& kernels, Device device) {
       for (std::size_t index = next++; index < kernels.size(); index = next++) {
         try {
           const Kernel& kernel = kernels[index];
-          const Artifact artifact = kernel.family().compile(kernel, kernel.family().target_for(kernel, device_info(device)));
+          const Artifact artifact = kernel.family().compile(
+              kernel, kernel.family().target_for(kernel, device_info(device)));
           artifact.load(device);
         } catch (const std::exception& error) {
           const std::scoped_lock lock(mutex);
@@ -84,11 +87,13 @@ TEST_F(GpuConformance, every_kernel_is_right_on_random_problems) {
                                         .seed = test_seed(),
                                         .threads = std::min(platform::thread_count(), 16),
                                         .limits = {.products = 1 << 19, .device = device_}});
-  std::cout << kernels.size() << " kernels on " << device_info(device_).name << "\n" << to_string(report);
+  std::cout << kernels.size() << " kernels on " << device_info(device_).name << "\n"
+            << to_string(report);
   EXPECT_EQ(report.mismatches(), 0);
 }
 
-// --- one bit pattern ----------------------------------------------------------------------------------------------------
+// --- one bit pattern
+// ----------------------------------------------------------------------------------------------------
 
 // A, B and out of a problem on the device, A and B filled.
 struct DeviceOperands {
@@ -97,7 +102,8 @@ struct DeviceOperands {
 
   static DeviceOperands make(const ProblemLine& line, std::uint64_t seed, Stream stream) {
     const GemmProblem& p = line.problem;
-    api::Trial trial{.line = line, .options = {.seed = seed, .guard_bands = false, .device = stream.device()}};
+    api::Trial trial{.line = line,
+                     .options = {.seed = seed, .guard_bands = false, .device = stream.device()}};
     OperandRules rules;
     rules.accumulator = p.accumulator;
     rules.math = p.math;
@@ -106,15 +112,18 @@ struct DeviceOperands {
     Buffer b = upload(host.b, stream);
     Buffer out(host.out.bytes().size(), stream);
     synchronize(stream);
-    GemmArguments arguments(host.a.at(a.data(), stream.device()), host.b.at(b.data(), stream.device()),
-                            host.out.at(out.data(), stream.device()), p.accumulator, {.alpha = line.alpha, .math = p.math});
+    GemmArguments arguments(host.a.at(a.data(), stream.device()),
+                            host.b.at(b.data(), stream.device()),
+                            host.out.at(out.data(), stream.device()), p.accumulator,
+                            {.alpha = line.alpha, .math = p.math});
     return {std::move(a), std::move(b), std::move(out), std::move(arguments)};
   }
 
  private:
   static Buffer upload(const api::GuardedOperand& operand, Stream stream) {
     Buffer buffer(operand.bytes().size(), stream);
-    copy(buffer.data(), stream.device(), operand.bytes().data(), Device::cpu(), operand.bytes().size(), stream);
+    copy(buffer.data(), stream.device(), operand.bytes().data(), Device::cpu(),
+         operand.bytes().size(), stream);
     synchronize(stream);
     return buffer;
   }
@@ -129,7 +138,8 @@ std::vector<std::byte> download(const Buffer& buffer, Stream stream) {
 
 TEST_F(GpuConformance, a_thousand_runs_on_eight_streams_give_one_bit_pattern) {
   const std::uint64_t seed = test_seed();
-  for (const char* const text : {"gemm 517x389x1031 a=f32", "gemm 256x256x4096 a=f16 out=f32", "gemm 200x300x500 a=f64"}) {
+  for (const char* const text :
+       {"gemm 517x389x1031 a=f32", "gemm 256x256x4096 a=f16 out=f32", "gemm 200x300x500 a=f64"}) {
     const ProblemLine line = parse_problem(text);
     std::vector<OwnedStream> streams;
     std::vector<DeviceOperands> operands;
@@ -139,12 +149,14 @@ TEST_F(GpuConformance, a_thousand_runs_on_eight_streams_give_one_bit_pattern) {
     }
     const Kernel kernel = get_kernels(operands.front().arguments).front();
     ASSERT_TRUE(kernel.metadata().deterministic);
-    for (std::size_t index = 0; index < 8; ++index) fill(operands[index].out.data(), 0xff, operands[index].out.bytes(), streams[index]);
+    for (std::size_t index = 0; index < 8; ++index)
+      fill(operands[index].out.data(), 0xff, operands[index].out.bytes(), streams[index]);
     kernel.run(operands[0].arguments, {.stream = streams[0]});
     const std::vector<std::byte> first = download(operands[0].out, streams[0]);
     int patterns = 1;
     for (int round = 0; round < 125; ++round) {
-      for (std::size_t index = 0; index < 8; ++index) kernel.run(operands[index].arguments, {.stream = streams[index]});
+      for (std::size_t index = 0; index < 8; ++index)
+        kernel.run(operands[index].arguments, {.stream = streams[index]});
       for (std::size_t index = 0; index < 8; ++index)
         patterns += download(operands[index].out, streams[index]) == first ? 0 : 1;
     }
@@ -152,9 +164,11 @@ TEST_F(GpuConformance, a_thousand_runs_on_eight_streams_give_one_bit_pattern) {
   }
 }
 
-// --- beyond 2^31 elements -----------------------------------------------------------------------------------------------
+// --- beyond 2^31 elements
+// -----------------------------------------------------------------------------------------------
 
-// A is a column of ones of 2^31 + 96 rows, or has a stride that reaches as far; rows are sampled at both ends and in between.
+// A is a column of ones of 2^31 + 96 rows, or has a stride that reaches as far; rows are sampled at
+// both ends and in between.
 struct FarCase {
   const char* name;
   std::int64_t rows;
@@ -175,33 +189,43 @@ void check_far_rows(const FarCase& far, Device device, std::uint64_t seed) {
   fill(a.data(), 0, a_bytes, stream);
   fill(out.data(), 0xff, 4 * out_bytes, stream);
   std::vector<std::int8_t> b_host;
-  for (std::int64_t i = 0; i < k * n; ++i) b_host.push_back(static_cast<std::int8_t>(i * 7 % 19 - 9));
+  for (std::int64_t i = 0; i < k * n; ++i)
+    b_host.push_back(static_cast<std::int8_t>(i * 7 % 19 - 9));
   copy(b.data(), device, b_host.data(), Device::cpu(), b_host.size(), stream);
 
   Choices choices(seed);
-  std::vector<std::int64_t> rows{0, far.rows - 1, far.rows / 2, (std::int64_t{1} << 31) / far.a_row_stride,
-                                 (std::int64_t{1} << 31) / far.out_row_stride, (std::int64_t{1} << 32) / far.out_row_stride};
+  std::vector<std::int64_t> rows{0,
+                                 far.rows - 1,
+                                 far.rows / 2,
+                                 (std::int64_t{1} << 31) / far.a_row_stride,
+                                 (std::int64_t{1} << 31) / far.out_row_stride,
+                                 (std::int64_t{1} << 32) / far.out_row_stride};
   for (int sample = 0; sample < 50; ++sample) rows.push_back(choices.between(0, far.rows - 1));
   std::vector<std::array<std::int8_t, k>> values;
   for (std::int64_t& row : rows) {
     row = std::min(row, far.rows - 1);
     std::array<std::int8_t, k> value{};
-    for (std::size_t column = 0; column < k; ++column) value[column] = static_cast<std::int8_t>(row * 31 % 101 + static_cast<std::int64_t>(column));
+    for (std::size_t column = 0; column < k; ++column)
+      value[column] = static_cast<std::int8_t>(row * 31 % 101 + static_cast<std::int64_t>(column));
     values.push_back(value);
-    copy(static_cast<std::byte*>(a.data()) + row * far.a_row_stride, device, values.back().data(), Device::cpu(), k, stream);
+    copy(static_cast<std::byte*>(a.data()) + row * far.a_row_stride, device, values.back().data(),
+         Device::cpu(), k, stream);
     synchronize(stream);
   }
 
-  const GemmArguments arguments(Tensor(a.data(), DType::int8, {far.rows, k}, {far.a_row_stride, 1}, device),
-                                Tensor(b.data(), DType::int8, {k, n}, device),
-                                Tensor(out.data(), DType::int32, {far.rows, n}, {far.out_row_stride, 1}, device));
+  const GemmArguments arguments(
+      Tensor(a.data(), DType::int8, {far.rows, k}, {far.a_row_stride, 1}, device),
+      Tensor(b.data(), DType::int8, {k, n}, device),
+      Tensor(out.data(), DType::int32, {far.rows, n}, {far.out_row_stride, 1}, device));
   for (const RankedKernel& kernel : get_kernels(arguments)) {
     SCOPED_TRACE(kernel.name());
     kernel.run(arguments, {.stream = stream});
     synchronize(stream);
     for (std::size_t sample = 0; sample < rows.size(); ++sample) {
       std::array<std::int32_t, n> got{};
-      copy(got.data(), Device::cpu(), static_cast<std::int32_t*>(out.data()) + rows[sample] * far.out_row_stride, device, sizeof got, stream);
+      copy(got.data(), Device::cpu(),
+           static_cast<std::int32_t*>(out.data()) + rows[sample] * far.out_row_stride, device,
+           sizeof got, stream);
       synchronize(stream);
       for (std::size_t column = 0; column < n; ++column) {
         std::int32_t expected = 0;
@@ -214,7 +238,8 @@ void check_far_rows(const FarCase& far, Device device, std::uint64_t seed) {
 }
 
 TEST_F(GpuConformance, offsets_beyond_31_bits_are_reached) {
-  if (device_info(device_).memory_bytes < (std::int64_t{40} << 30)) GTEST_SKIP() << "needs 40 GB of device memory";
+  if (device_info(device_).memory_bytes < (std::int64_t{40} << 30))
+    GTEST_SKIP() << "needs 40 GB of device memory";
   const std::uint64_t seed = test_seed();
   // More than 2^31 elements in A and in out; then few rows that are far apart.
   check_far_rows({"many rows", (std::int64_t{1} << 29) + 1000, 5, 8}, device_, seed);

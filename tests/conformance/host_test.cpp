@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel that discovery knows for the CPU, through the suite. GEMMERY_SOAK=1 asks for 100,000 cases.
+// Every kernel that discovery knows for the CPU, through the suite. GEMMERY_SOAK=1 asks for 100,000
+// cases.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -16,7 +17,8 @@ std::vector<Kernel> available_kernels() {
   std::vector<Kernel> kernels;
   for_each_kernel(
       [&](const Kernel& kernel) {
-        if (kernel.family().availability() && kernel.family().device_info(Device::cpu()) != nullptr) kernels.push_back(kernel);
+        if (kernel.family().availability() && kernel.family().device_info(Device::cpu()) != nullptr)
+          kernels.push_back(kernel);
       },
       {.target = Target::cpu()});
   return kernels;

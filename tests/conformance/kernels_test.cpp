@@ -30,7 +30,8 @@ void for_each_sampled(std::int64_t sample, const Check& check) {
 TEST(Kernels, are_named_uniquely) {
   std::unordered_set<std::string> names;
   for_each_kernel([&](const Kernel& kernel) {
-    if (!names.insert(kernel.name()).second) ADD_FAILURE() << "two kernels are called " << kernel.name();
+    if (!names.insert(kernel.name()).second)
+      ADD_FAILURE() << "two kernels are called " << kernel.name();
   });
   EXPECT_FALSE(names.empty());
 }
@@ -46,9 +47,11 @@ TEST(Kernels, are_found_by_their_names) {
 TEST(Kernels, are_not_found_by_damaged_names) {
   for_each_sampled(2000, [](const Kernel& kernel) {
     const std::string name = kernel.name();
-    for (const std::string& damaged : {name + "x", name + "_", name.substr(1), name.substr(0, name.size() / 2), " " + name}) {
+    for (const std::string& damaged :
+         {name + "x", name + "_", name.substr(1), name.substr(0, name.size() / 2), " " + name}) {
       const auto found = find_kernel(damaged);
-      EXPECT_TRUE(!found || found->name() == damaged) << '"' << damaged << "\" finds " << found->name();
+      EXPECT_TRUE(!found || found->name() == damaged)
+          << '"' << damaged << "\" finds " << found->name();
     }
   });
 }
@@ -64,7 +67,8 @@ TEST(Kernels, describe_themselves_completely) {
     EXPECT_FALSE(metadata.supported_targets.empty());
     EXPECT_EQ(metadata.operands, kernel.operands());
     EXPECT_EQ(metadata.epilogue, text(kernel.epilogue()));
-    for (const DesignField& field : metadata.design) EXPECT_FALSE(field.name.empty() || field.value.empty());
+    for (const DesignField& field : metadata.design)
+      EXPECT_FALSE(field.name.empty() || field.value.empty());
   });
 }
 
@@ -79,26 +83,36 @@ TEST(Kernels, filters_keep_exactly_what_they_say) {
     const auto kernels = get_kernels({.providers = {provider}});
     for (const Kernel& kernel : kernels) ASSERT_EQ(kernel.family().provider(), provider);
   }
-  const Filter doubles{.metadata = [](const Metadata& metadata) { return metadata.operands.a.dtype == DType::float64; }};
-  for (const Kernel& kernel : get_kernels(doubles)) ASSERT_EQ(kernel.operands().a.dtype, DType::float64);
+  const Filter doubles{.metadata = [](const Metadata& metadata) {
+    return metadata.operands.a.dtype == DType::float64;
+  }};
+  for (const Kernel& kernel : get_kernels(doubles))
+    ASSERT_EQ(kernel.operands().a.dtype, DType::float64);
 }
 
-// A kernel that is in the list says that it supports the problem; one that is not refuses with a reason.
+// A kernel that is in the list says that it supports the problem; one that is not refuses with a
+// reason.
 TEST(Kernels, supports_agrees_with_get_kernels_on_every_known_device) {
-  constexpr std::string_view lines[]{"gemm 128x128x128 a=f32", "gemm 127x65x33 a=f16 b=f16:c out=f16 c=f16[n] beta=1",
-                                     "gemm 64x64x64x3 a=s8 b=u8 out=s32", "gemm 5x7x9 a=f64/strides=2,40 b=f64",
-                                     "gemm 256x256x0 a=bf16 out=f32", "gemm 16x4096x4096 a=e4m3 b=e4m3:c out=bf16"};
+  constexpr std::string_view lines[]{"gemm 128x128x128 a=f32",
+                                     "gemm 127x65x33 a=f16 b=f16:c out=f16 c=f16[n] beta=1",
+                                     "gemm 64x64x64x3 a=s8 b=u8 out=s32",
+                                     "gemm 5x7x9 a=f64/strides=2,40 b=f64",
+                                     "gemm 256x256x0 a=bf16 out=f32",
+                                     "gemm 16x4096x4096 a=e4m3 b=e4m3:c out=bf16"};
   std::vector<DeviceInfo> devices{device_info(Device::cpu())};
-  for (const std::string_view name : known_device_names()) devices.push_back(*find_device_info(name));
+  for (const std::string_view name : known_device_names())
+    devices.push_back(*find_device_info(name));
   for (const DeviceInfo& device : devices) {
     for (const std::string_view line : lines) {
       const GemmProblem problem = parse_problem(line).problem;
       const auto listed = get_kernels(problem, device);
       for_each_sampled(3000, [&](const Kernel& kernel) {
-        const bool is_listed =
-            std::ranges::any_of(listed, [&](const RankedKernel& other) { return static_cast<const Kernel&>(other) == kernel; });
+        const bool is_listed = std::ranges::any_of(listed, [&](const RankedKernel& other) {
+          return static_cast<const Kernel&>(other) == kernel;
+        });
         const Status status = kernel.supports(problem, device);
-        ASSERT_EQ(is_listed, status.is_success()) << kernel.name() << " on " << device.name << ", " << line << ": " << status.error();
+        ASSERT_EQ(is_listed, status.is_success())
+            << kernel.name() << " on " << device.name << ", " << line << ": " << status.error();
         ASSERT_EQ(status.is_success(), status.error().empty());
       });
     }
@@ -108,13 +122,15 @@ TEST(Kernels, supports_agrees_with_get_kernels_on_every_known_device) {
 TEST(Kernels, are_ranked_by_time_and_end_with_the_fallback) {
   const GemmProblem problem = parse_problem("gemm 300x200x100 a=f32").problem;
   std::vector<DeviceInfo> devices{device_info(Device::cpu())};
-  for (const std::string_view name : known_device_names()) devices.push_back(*find_device_info(name));
+  for (const std::string_view name : known_device_names())
+    devices.push_back(*find_device_info(name));
   for (const DeviceInfo& device : devices) {
     const auto kernels = get_kernels(problem, device);
     ASSERT_FALSE(kernels.empty()) << device.name;
     EXPECT_TRUE(std::ranges::is_sorted(kernels, {}, &RankedKernel::predicted_us)) << device.name;
     const std::string_view last = kernels.back().family().name();
-    EXPECT_TRUE(last == (device.target.is_cpu() ? "reference" : "simt") || last == "host_reference") << last;
+    EXPECT_TRUE(last == (device.target.is_cpu() ? "reference" : "simt") || last == "host_reference")
+        << last;
     for (const RankedKernel& kernel : kernels) EXPECT_GT(kernel.predicted_us, 0) << kernel.name();
   }
 }

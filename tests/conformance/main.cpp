@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tests; or, with --replay 'PROBLEM' --kernel NAME --seed N --fill KIND …, as a failure printed it, that one case.
+// Runs the tests; or, with --replay 'PROBLEM' --kernel NAME --seed N --fill KIND …, as a failure
+// printed it, that one case.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,12 +33,15 @@ Fill read_fill(const std::string& word) {
 }
 
 api::Trial read_trial(const Words& words) {
-  const auto value = [&](const std::string& name, const std::string& silent) { return words.contains(name) ? words.at(name) : silent; };
+  const auto value = [&](const std::string& name, const std::string& silent) {
+    return words.contains(name) ? words.at(name) : silent;
+  };
   api::Trial trial;
   trial.line = parse_problem(words.at("--replay"));
   trial.options.seed = std::strtoull(value("--seed", "0").c_str(), nullptr, 0);
   trial.options.fill = read_fill(value("--fill", "normal"));
-  if (words.contains("--device")) trial.options.device = Device::cuda(std::atoi(words.at("--device").c_str()));
+  if (words.contains("--device"))
+    trial.options.device = Device::cuda(std::atoi(words.at("--device").c_str()));
   trial.in_place = words.contains("--in-place");
   trial.nan_inputs = words.contains("--nan-inputs");
   trial.scale = std::strtod(value("--scale", "1").c_str(), nullptr);
@@ -54,8 +58,9 @@ int replay(const Words& words) {
     return 2;
   }
   const VerifyReport report = api::run_trial(trial, *kernel);
-  std::cout << (report.passed ? "passed" : "failed") << ", " << report.method << ", seed " << report.seed << ", " << report.mismatches
-            << " of " << report.elements << " elements wrong, worst ratio " << report.worst_ratio << ", "
+  std::cout << (report.passed ? "passed" : "failed") << ", " << report.method << ", seed "
+            << report.seed << ", " << report.mismatches << " of " << report.elements
+            << " elements wrong, worst ratio " << report.worst_ratio << ", "
             << report.guard_violations << " bytes changed outside out\n"
             << report.first_failure << "\n";
   return report.passed ? 0 : 1;

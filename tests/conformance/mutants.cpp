@@ -72,7 +72,8 @@ struct FaultRow {
   Combination combination;
 };
 
-#define GEMMERY_FAULT(name, combination) FaultRow{Fault::name, #name, Combination::combination}
+#define GEMMERY_FAULT(name, combination) \
+  FaultRow { Fault::name, #name, Combination::combination }
 constexpr std::array fault_table{
     GEMMERY_FAULT(none, f32),
     GEMMERY_FAULT(none, f32_with_c),
@@ -117,7 +118,9 @@ constexpr std::array fault_table{
 #undef GEMMERY_FAULT
 
 OperandRule rule_of(DType dtype) {
-  return {.dtype = dtype, .layout = LayoutRule::any, .alignment = static_cast<std::uint8_t>(byte_width(dtype))};
+  return {.dtype = dtype,
+          .layout = LayoutRule::any,
+          .alignment = static_cast<std::uint8_t>(byte_width(dtype))};
 }
 
 OperandRules rules_of(Combination combination) {
@@ -131,16 +134,22 @@ OperandRules rules_of(Combination combination) {
                         .has_c = has_c};
   };
   switch (combination) {
-    case Combination::f32: return make(DType::float32, DType::float32, DType::float32, false);
-    case Combination::f32_with_c: return make(DType::float32, DType::float32, DType::float32, true);
-    case Combination::f16: return make(DType::float16, DType::float16, DType::float16, false);
-    case Combination::f64: return make(DType::float64, DType::float64, DType::float64, false);
-    case Combination::bytes: return make(DType::uint8, DType::int8, DType::int8, false);
+    case Combination::f32:
+      return make(DType::float32, DType::float32, DType::float32, false);
+    case Combination::f32_with_c:
+      return make(DType::float32, DType::float32, DType::float32, true);
+    case Combination::f16:
+      return make(DType::float16, DType::float16, DType::float16, false);
+    case Combination::f64:
+      return make(DType::float64, DType::float64, DType::float64, false);
+    case Combination::bytes:
+      return make(DType::uint8, DType::int8, DType::int8, false);
   }
   return {};
 }
 
-// --- the gemm -----------------------------------------------------------------------------------------------------------
+// --- the gemm
+// -----------------------------------------------------------------------------------------------------------
 
 std::int64_t index_of(const Tensor& t, std::int64_t l, std::int64_t r, std::int64_t c) {
   return l * t.stride(0) + r * t.stride(1) + c * t.stride(2);
@@ -180,7 +189,8 @@ class FaultyGemm {
     for (std::int64_t l = 0; l < problem_.l; ++l)
       for (std::int64_t m = 0; m < problem_.m; ++m)
         for (std::int64_t n = 0; n < problem_.n; ++n)
-          host::store(problem_.out.dtype, args_.out().data(), index_of(args_.out(), l, m, n), {0, 0});
+          host::store(problem_.out.dtype, args_.out().data(), index_of(args_.out(), l, m, n),
+                      {0, 0});
   }
 
   std::int64_t depth() const {
@@ -195,7 +205,8 @@ class FaultyGemm {
   double read_a(std::int64_t l, std::int64_t m, std::int64_t k) const {
     const Tensor& a = args_.a();
     std::int64_t index = index_of(a, has(Fault::ignores_the_batch_stride_of_a) ? 0 : l, m, k);
-    if (has(Fault::reverses_negative_strides) && a.stride(1) < 0) index = index_of(a, l, problem_.m - 1 - m, k);
+    if (has(Fault::reverses_negative_strides) && a.stride(1) < 0)
+      index = index_of(a, l, problem_.m - 1 - m, k);
     if (has(Fault::ignores_the_leading_dimension_of_a) && has_padded_rows(a) && a.stride(0) >= 0)
       index = l * a.stride(0) + m * problem_.k + k;
     const DType dtype = has(Fault::reads_uint8_as_int8) ? DType::int8 : a.dtype();
@@ -204,15 +215,20 @@ class FaultyGemm {
 
   double read_b(std::int64_t l, std::int64_t k, std::int64_t n) const {
     const bool swaps = has(Fault::transposes_square_b) && problem_.k == problem_.n;
-    return adjusted(host::load(args_.b().dtype(), args_.b().data(), swaps ? index_of(args_.b(), l, n, k) : index_of(args_.b(), l, k, n)));
+    return adjusted(
+        host::load(args_.b().dtype(), args_.b().data(),
+                   swaps ? index_of(args_.b(), l, n, k) : index_of(args_.b(), l, k, n)));
   }
 
   double adjusted(double value) const {
-    return has(Fault::rounds_inputs_to_tf32) ? static_cast<double>(truncated_to_tf32(static_cast<float>(value))) : value;
+    return has(Fault::rounds_inputs_to_tf32)
+               ? static_cast<double>(truncated_to_tf32(static_cast<float>(value)))
+               : value;
   }
 
   double accumulate(std::int64_t l, std::int64_t m, std::int64_t n) const {
-    const bool is_single = problem_.accumulator == DType::float32 || has(Fault::accumulates_double_in_single);
+    const bool is_single =
+        problem_.accumulator == DType::float32 || has(Fault::accumulates_double_in_single);
     double sum = 0;
     const std::int64_t end = depth();
     for (std::int64_t k = 0; k < end; ++k) {
@@ -220,15 +236,18 @@ class FaultyGemm {
       if (is_single) sum = static_cast<double>(static_cast<float>(sum));
       if (has(Fault::accumulates_in_half)) sum = rounded_to_half(sum);
     }
-    if (has(Fault::counts_the_last_k_twice) && problem_.k % 2 == 1) sum += read_a(l, m, problem_.k - 1) * read_b(l, problem_.k - 1, n);
+    if (has(Fault::counts_the_last_k_twice) && problem_.k % 2 == 1)
+      sum += read_a(l, m, problem_.k - 1) * read_b(l, problem_.k - 1, n);
     return sum;
   }
 
   double addend(std::int64_t l, std::int64_t m, std::int64_t n) const {
-    if (has(Fault::adds_zero_times_out)) return 0 * host::load(problem_.out.dtype, args_.out().data(), index_of(args_.out(), l, m, n));
+    if (has(Fault::adds_zero_times_out))
+      return 0 * host::load(problem_.out.dtype, args_.out().data(), index_of(args_.out(), l, m, n));
     if (!args_.c() || (has(Fault::drops_c_where_k_is_zero) && problem_.k == 0)) return 0;
     const std::int64_t row = has(Fault::takes_c_for_a_row) ? 0 : m;
-    const double value = host::load(args_.c()->dtype(), args_.c()->data(), index_of(*args_.c(), l, row, n));
+    const double value =
+        host::load(args_.c()->dtype(), args_.c()->data(), index_of(*args_.c(), l, row, n));
     const double scaled = has(Fault::ignores_beta) ? value : args_.beta() * value;
     return has(Fault::scales_c_by_alpha) ? args_.alpha() * scaled : scaled;
   }
@@ -246,13 +265,18 @@ class FaultyGemm {
     static std::atomic<unsigned> runs{0};
     const DType dtype = problem_.out.dtype;
     if (has(Fault::truncates_the_output)) value = truncated(value);
-    if (has(Fault::saturates_overflow) && std::isinf(host::rounded_to(dtype, {value, 0}))) value = std::copysign(65504.0, value);
-    if (has(Fault::wraps_integers)) value = static_cast<double>(static_cast<std::int8_t>(static_cast<std::int64_t>(std::nearbyint(value))));
+    if (has(Fault::saturates_overflow) && std::isinf(host::rounded_to(dtype, {value, 0})))
+      value = std::copysign(65504.0, value);
+    if (has(Fault::wraps_integers))
+      value = static_cast<double>(
+          static_cast<std::int8_t>(static_cast<std::int64_t>(std::nearbyint(value))));
     if (has(Fault::rounds_half_away)) value = std::round(value);
     if (has(Fault::flickers) && m == 0 && n == 0 && runs++ % 2 == 1)
       value = static_cast<double>(std::nextafter(static_cast<float>(value), 0.0f));
-    std::int64_t index = index_of(args_.out(), has(Fault::ignores_the_batch_stride_of_out) ? 0 : l, m, n);
-    if (has(Fault::ignores_the_leading_dimension_of_out) && has_padded_rows(args_.out()) && args_.out().stride(0) >= 0)
+    std::int64_t index =
+        index_of(args_.out(), has(Fault::ignores_the_batch_stride_of_out) ? 0 : l, m, n);
+    if (has(Fault::ignores_the_leading_dimension_of_out) && has_padded_rows(args_.out()) &&
+        args_.out().stride(0) >= 0)
       index = l * args_.out().stride(0) + m * problem_.n + n;
     host::store(dtype, args_.out().data(), index, {value, 0});
   }
@@ -262,20 +286,28 @@ class FaultyGemm {
     const double rounded = rounded_to_half(value);
     if (!std::isfinite(rounded) || std::abs(rounded) <= std::abs(value)) return value;
     const int exponent = std::max(std::ilogb(rounded), -14);
-    return rounded - std::copysign(std::ldexp(1.0, exponent - 10 - (std::abs(rounded) == std::ldexp(1.0, exponent) ? 1 : 0)), rounded);
+    return rounded -
+           std::copysign(
+               std::ldexp(1.0,
+                          exponent - 10 - (std::abs(rounded) == std::ldexp(1.0, exponent) ? 1 : 0)),
+               rounded);
   }
 
   // Faults of the end of a run.
   void finish() {
     const Tensor& out = args_.out();
-    if (has(Fault::writes_past_the_end) && out.stride(2) == 1 && out.stride(0) >= 0 && out.stride(1) >= 0)
-      host::store(out.dtype(), out.data(), index_of(out, problem_.l - 1, problem_.m - 1, problem_.n - 1) + 1, {1, 0});
+    if (has(Fault::writes_past_the_end) && out.stride(2) == 1 && out.stride(0) >= 0 &&
+        out.stride(1) >= 0)
+      host::store(out.dtype(), out.data(),
+                  index_of(out, problem_.l - 1, problem_.m - 1, problem_.n - 1) + 1, {1, 0});
     if (has(Fault::writes_a_row_too_many) && has_padded_rows(out))
-      for (std::int64_t n = 0; n < problem_.n; ++n) host::store(out.dtype(), out.data(), index_of(out, problem_.l - 1, problem_.m, n), {1, 0});
+      for (std::int64_t n = 0; n < problem_.n; ++n)
+        host::store(out.dtype(), out.data(), index_of(out, problem_.l - 1, problem_.m, n), {1, 0});
     if (has(Fault::writes_the_gap_after_a_row) && has_padded_rows(out))
       host::store(out.dtype(), out.data(), index_of(out, 0, 0, problem_.n - 1) + 1, {1, 0});
     if (has(Fault::writes_its_input) && problem_.k > 0)
-      host::store(args_.a().dtype(), args_.a().data(), 0, {host::load(args_.a().dtype(), args_.a().data(), 0) + 1, 0});
+      host::store(args_.a().dtype(), args_.a().data(), 0,
+                  {host::load(args_.a().dtype(), args_.a().data(), 0) + 1, 0});
   }
 
   const GemmArguments& args_;
@@ -283,7 +315,8 @@ class FaultyGemm {
   Fault fault_;
 };
 
-// --- the family ---------------------------------------------------------------------------------------------------------
+// --- the family
+// ---------------------------------------------------------------------------------------------------------
 
 class NoArtifact final : public ArtifactState {
  public:
@@ -295,9 +328,14 @@ class NoArtifact final : public ArtifactState {
   double compile_ms() const noexcept override { return 0; }
   std::optional<CodeResources> resources() const override { return std::nullopt; }
   void load(Device) const override {}
-  void run(const GemmArguments& arguments, const RunOptions& options) const override { kernel_.family().run(kernel_, arguments, options); }
+  void run(const GemmArguments& arguments, const RunOptions& options) const override {
+    kernel_.family().run(kernel_, arguments, options);
+  }
   PreparedLaunch bind(const GemmArguments&, std::size_t) const override {
-    throw Error({.kind = ErrorKind::unsupported, .operand = "bind", .expected = "a kernel that can be bound", .got = "a mutant"});
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = "bind",
+                 .expected = "a kernel that can be bound",
+                 .got = "a mutant"});
   }
 
  private:
@@ -317,7 +355,12 @@ class Mutants final : public Family {
     });
   }
   void explain(const Query&, std::vector<Reason>& reasons) const override {
-    reasons.push_back({.provider = "test", .family = "mutants", .design_class = {}, .failed = "not meant to fit", .fitting = 0, .nearest = {}});
+    reasons.push_back({.provider = "test",
+                       .family = "mutants",
+                       .design_class = {},
+                       .failed = "not meant to fit",
+                       .fitting = 0,
+                       .nearest = {}});
   }
   void enumerate(const std::function<void(const Kernel&)>& visit) const override {
     for (const FaultRow& row : fault_table) visit(make(row));
@@ -347,14 +390,17 @@ class Mutants final : public Family {
   Target target_for(const Kernel&, const DeviceInfo&) const override { return Target::cpu(); }
   Status supports(const Kernel&, const Query&) const override { return Status::success(); }
   std::size_t workspace_bytes(const Kernel&, const GemmArguments&) const override { return 0; }
-  Artifact compile(const Kernel& kernel, Target) const override { return Artifact(std::make_shared<NoArtifact>(kernel)); }
+  Artifact compile(const Kernel& kernel, Target) const override {
+    return Artifact(std::make_shared<NoArtifact>(kernel));
+  }
   void run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions&) const override {
     FaultyGemm(arguments, kernel.design().as<MutantDesign>().fault).run();
   }
 
  private:
   Kernel make(const FaultRow& row) const {
-    return Kernel(*this, rules_of(row.combination), DesignBytes::of(MutantDesign{row.fault, row.combination}));
+    return Kernel(*this, rules_of(row.combination),
+                  DesignBytes::of(MutantDesign{row.fault, row.combination}));
   }
 };
 

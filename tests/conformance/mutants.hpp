@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family whose kernels are wrong on purpose, each in one way: the suite is worth what it finds of them.
+// A family whose kernels are wrong on purpose, each in one way: the suite is worth what it finds of
+// them.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,8 @@ namespace gemmery::conformance {
 // The family, with provider name "test" and family name "mutants". Its kernels run on the CPU.
 std::unique_ptr<Family> make_mutants();
 
-// The kernel without a fault in each of the family's operand combinations, and the kernels with one.
+// The kernel without a fault in each of the family's operand combinations, and the kernels with
+// one.
 std::vector<Kernel> sound_kernels(const Family& family);
 std::vector<Kernel> faulty_kernels(const Family& family);
 

@@ -28,7 +28,12 @@ const Family& registered_mutants() {
 }
 
 SuiteReport run_cases(const Kernel& kernel, std::int64_t cases, std::uint64_t seed) {
-  return run_suite({.kernels = {kernel}, .cases = cases, .seed = seed, .threads = 1, .limits = small, .asks_others = false});
+  return run_suite({.kernels = {kernel},
+                    .cases = cases,
+                    .seed = seed,
+                    .threads = 1,
+                    .limits = small,
+                    .asks_others = false});
 }
 
 // Doubles the number of cases until one fails, and returns how; empty where none does.
@@ -57,7 +62,8 @@ TEST(Mutation, every_planted_fault_is_caught) {
   const std::vector<Kernel> mutants = faulty_kernels(registered_mutants());
   for (const Kernel& kernel : mutants) {
     const std::string fault = find_fault(kernel, seed);
-    EXPECT_FALSE(fault.empty()) << kernel.name() << " passed " << patience << " cases; seed " << seed;
+    EXPECT_FALSE(fault.empty()) << kernel.name() << " passed " << patience << " cases; seed "
+                                << seed;
     killed += fault.empty() ? 0 : 1;
     std::cout << fmt::format("{:48} {}\n", kernel.name(), fault.empty() ? "NOT caught" : fault);
   }

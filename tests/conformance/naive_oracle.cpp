@@ -13,21 +13,25 @@ namespace {
 
 // --- numbers, read by the arithmetic of their format ---
 
-long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits, bool has_infinity) {
+long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits,
+                       bool has_infinity) {
   const std::uint64_t mantissa = code & ((std::uint64_t{1} << mantissa_bits) - 1);
-  const auto exponent = static_cast<int>((code >> mantissa_bits) & ((std::uint64_t{1} << exponent_bits) - 1));
+  const auto exponent =
+      static_cast<int>((code >> mantissa_bits) & ((std::uint64_t{1} << exponent_bits) - 1));
   const bool is_negative = ((code >> (mantissa_bits + exponent_bits)) & 1) != 0;
   const int all_ones = (1 << exponent_bits) - 1;
   const int bias = (1 << (exponent_bits - 1)) - 1;
   long double value = 0;
   if (exponent == all_ones && has_infinity) {
-    value = mantissa == 0 ? std::numeric_limits<long double>::infinity() : std::numeric_limits<long double>::quiet_NaN();
+    value = mantissa == 0 ? std::numeric_limits<long double>::infinity()
+                          : std::numeric_limits<long double>::quiet_NaN();
   } else if (exponent == all_ones && mantissa == (std::uint64_t{1} << mantissa_bits) - 1) {
     value = std::numeric_limits<long double>::quiet_NaN();
   } else if (exponent == 0) {
     value = std::ldexp(static_cast<long double>(mantissa), 1 - bias - mantissa_bits);
   } else {
-    const auto significand = static_cast<long double>(mantissa + (std::uint64_t{1} << mantissa_bits));
+    const auto significand =
+        static_cast<long double>(mantissa + (std::uint64_t{1} << mantissa_bits));
     value = std::ldexp(significand, exponent - bias - mantissa_bits);
   }
   return is_negative ? -value : value;
@@ -38,9 +42,11 @@ long double read(const Tensor& tensor, std::int64_t l, std::int64_t r, std::int6
   const std::int64_t index = l * tensor.stride(0) + r * tensor.stride(1) + c * tensor.stride(2);
   const auto width = static_cast<std::int64_t>(byte_width(tensor.dtype()));
   std::uint64_t code = 0;
-  std::memcpy(&code, static_cast<const std::byte*>(tensor.data()) + index * width, static_cast<std::size_t>(width));
+  std::memcpy(&code, static_cast<const std::byte*>(tensor.data()) + index * width,
+              static_cast<std::size_t>(width));
   if (known.kind == DTypeKind::floating) {
-    return read_float(code, known.exponent_bits, known.mantissa_bits, tensor.dtype() != DType::float8_e4m3fn);
+    return read_float(code, known.exponent_bits, known.mantissa_bits,
+                      tensor.dtype() != DType::float8_e4m3fn);
   }
   if (known.kind == DTypeKind::unsigned_integer) return static_cast<long double>(code);
   const std::uint64_t sign = std::uint64_t{1} << (known.bits - 1);
@@ -92,7 +98,8 @@ bool is_acceptable(DType out, long double got, long double x, long double e) {
   const bool may_overflow = std::fmax(std::fabs(interval.low), std::fabs(interval.high)) > largest;
   if (std::isnan(x)) return std::isnan(got);
   if (std::isnan(got)) return out == DType::float8_e4m3fn && may_overflow;
-  if (std::isinf(got)) return (may_overflow || std::isinf(x)) && std::signbit(got) == std::signbit(x);
+  if (std::isinf(got))
+    return (may_overflow || std::isinf(x)) && std::signbit(got) == std::signbit(x);
   return got >= interval.low && got <= interval.high;
 }
 
@@ -101,7 +108,8 @@ struct Element {
   long double error = 0;
 };
 
-Element compute(const GemmArguments& arguments, const OperandRules& rules, std::int64_t l, std::int64_t m, std::int64_t n) {
+Element compute(const GemmArguments& arguments, const OperandRules& rules, std::int64_t l,
+                std::int64_t m, std::int64_t n) {
   const std::int64_t k_extent = arguments.problem().k;
   // The epilogue sees them in its compute type.
   const bool is_double = epilogue_compute_type(rules.accumulator) == DType::float64;
@@ -120,7 +128,8 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, std::
   if (arguments.c()) addend = beta * read(*arguments.c(), l, m, n);
   element.value += addend;
   const auto steps = static_cast<long double>(k_extent + 2);
-  element.error = steps * (unit + 0x1p-63L) * std::fabs(alpha) * magnitude + 2 * (unit + 0x1p-63L) * std::fabs(addend);
+  element.error = steps * (unit + 0x1p-63L) * std::fabs(alpha) * magnitude +
+                  2 * (unit + 0x1p-63L) * std::fabs(addend);
   return element;
 }
 
@@ -136,9 +145,9 @@ NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& r
         const long double got = read(arguments.out(), l, m, n);
         if (is_acceptable(problem.out.dtype, got, element.value, element.error)) continue;
         if (verdict.mismatches++ == 0) {
-          verdict.first_failure = fmt::format("[{}, {}, {}]: got {}, exact {} with error {}", l, m, n,
-                                              static_cast<double>(got), static_cast<double>(element.value),
-                                              static_cast<double>(element.error));
+          verdict.first_failure = fmt::format(
+              "[{}, {}, {}]: got {}, exact {} with error {}", l, m, n, static_cast<double>(got),
+              static_cast<double>(element.value), static_cast<double>(element.error));
         }
       }
     }

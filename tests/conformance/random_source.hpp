@@ -43,7 +43,8 @@ class Choices {
   }
   template <class List>
   const auto& one_of(const List& values) {
-    return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(values.size()) - 1))];
+    return values[static_cast<std::size_t>(
+        between(0, static_cast<std::int64_t>(values.size()) - 1))];
   }
 
  private:

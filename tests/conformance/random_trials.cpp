@@ -19,8 +19,9 @@ using operation::MatrixExtents;
 // --- extents ---
 
 // Around the vectors, fragments and tiles that kernels are made of.
-constexpr std::array<std::int64_t, 28> edges{1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 15, 16,  17,  24,
-                                             31, 32, 33, 40, 47, 63, 64, 65, 96, 127, 128, 129, 255, 257};
+constexpr std::array<std::int64_t, 28> edges{1,  2,  3,  4,   5,   6,   7,   8,  9,  12,
+                                             15, 16, 17, 24,  31,  32,  33,  40, 47, 63,
+                                             64, 65, 96, 127, 128, 129, 255, 257};
 
 // The numbers of a design field such as "128x64x16".
 std::vector<std::int64_t> tile_numbers(const Metadata& metadata) {
@@ -28,7 +29,8 @@ std::vector<std::int64_t> tile_numbers(const Metadata& metadata) {
   const std::string_view text = metadata.design_value("tile");
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::int64_t number = 0;
-    const auto [end, failure] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+    const auto [end, failure] =
+        std::from_chars(text.data() + at, text.data() + text.size(), number);
     if (failure != std::errc{}) continue;
     numbers.push_back(std::clamp<std::int64_t>(number, 1, 512));
     at = static_cast<std::size_t>(end - text.data());
@@ -38,7 +40,8 @@ std::vector<std::int64_t> tile_numbers(const Metadata& metadata) {
 
 std::int64_t draw_extent(Choices& choices, std::int64_t tile) {
   if (choices.percent(2)) return 0;
-  if (tile > 0 && choices.percent(30)) return std::max<std::int64_t>(tile + choices.between(-1, 1), 1);
+  if (tile > 0 && choices.percent(30))
+    return std::max<std::int64_t>(tile + choices.between(-1, 1), 1);
   if (tile > 0 && choices.percent(10)) return 2 * tile + choices.between(-1, 1);
   if (choices.percent(30)) return choices.between(1, 40);
   return choices.one_of(edges);
@@ -58,7 +61,8 @@ std::int64_t draw_batches(Choices& choices) {
 // Beyond every tile, where blocks and threads meet.
 std::int64_t draw_large_extent(Choices& choices) { return choices.between(150, 700); }
 
-void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits& limits, GemmProblem& problem) {
+void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits& limits,
+                  GemmProblem& problem) {
   std::vector<std::int64_t> tile = tile_numbers(metadata);
   tile.resize(3);
   problem.m = draw_extent(choices, tile[0]);
@@ -66,11 +70,13 @@ void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits&
   problem.k = draw_depth(choices, tile[2]);
   problem.l = draw_batches(choices);
   if (limits.products >= 1 << 22 && choices.percent(50)) {
-    for (std::int64_t* const extent : {&problem.m, &problem.n, &problem.k}) *extent = draw_large_extent(choices);
+    for (std::int64_t* const extent : {&problem.m, &problem.n, &problem.k})
+      *extent = draw_large_extent(choices);
   }
   const std::array extents{&problem.m, &problem.n, &problem.k, &problem.l};
   while (problem.flops() > 2.0 * static_cast<double>(limits.products))
-    **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /= 2;
+    **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /=
+        2;
 }
 
 // --- memory ---
@@ -107,16 +113,19 @@ class MatrixDraw {
   Layout draw_layout() {
     if (rule_.layout == LayoutRule::row) return Layout::row;
     if (rule_.layout == LayoutRule::column) return Layout::column;
-    return choices_.one_of({Layout::row, Layout::row, Layout::column, Layout::column, Layout::strided});
+    return choices_.one_of(
+        {Layout::row, Layout::row, Layout::column, Layout::column, Layout::strided});
   }
 
   void draw_matrix_strides(MatrixType& matrix) {
     const Layout layout = draw_layout();
-    const bool is_row = layout == Layout::row || (layout == Layout::strided && choices_.percent(50));
+    const bool is_row =
+        layout == Layout::row || (layout == Layout::strided && choices_.percent(50));
     std::int64_t& minor = is_row ? matrix.column_stride : matrix.row_stride;
     std::int64_t& major = is_row ? matrix.row_stride : matrix.column_stride;
     minor = layout == Layout::strided ? round_up(choices_.between(2, 4), unit_) : 1;
-    const std::int64_t length = std::max<std::int64_t>(is_row ? extents_.columns : extents_.rows, 1);
+    const std::int64_t length =
+        std::max<std::int64_t>(is_row ? extents_.columns : extents_.rows, 1);
     major = round_up(length * minor + padding(), unit_);
     if (is_input() && choices_.percent(3)) major = 0;
     if (is_input() && layout == Layout::strided && choices_.percent(10)) minor = 0;
@@ -131,7 +140,8 @@ class MatrixDraw {
 
   // Only strides that are not the 1 of a fixed layout.
   void flip_signs(MatrixType& matrix) {
-    for (std::int64_t* const stride : {&matrix.batch_stride, &matrix.row_stride, &matrix.column_stride}) {
+    for (std::int64_t* const stride :
+         {&matrix.batch_stride, &matrix.row_stride, &matrix.column_stride}) {
       if (*stride != 1 && choices_.percent(10)) *stride = -*stride;
     }
     if (rule_.layout == LayoutRule::any && choices_.percent(4)) {
@@ -143,8 +153,10 @@ class MatrixDraw {
   std::uint8_t draw_alignment(const MatrixType& matrix) {
     const std::uint8_t natural = operation::alignment_of(0, matrix);
     if (extents_.batch == 0 || extents_.rows == 0 || extents_.columns == 0) return natural;
-    auto alignment = static_cast<std::uint8_t>(std::max<std::size_t>(rule_.alignment, byte_width(rule_.dtype)));
-    while (alignment < natural && choices_.percent(50)) alignment = static_cast<std::uint8_t>(alignment * 2);
+    auto alignment =
+        static_cast<std::uint8_t>(std::max<std::size_t>(rule_.alignment, byte_width(rule_.dtype)));
+    while (alignment < natural && choices_.percent(50))
+      alignment = static_cast<std::uint8_t>(alignment * 2);
     return std::min(alignment, natural);
   }
 
@@ -156,7 +168,8 @@ class MatrixDraw {
 };
 
 // C as a row, a column or a single number, repeated; in the types that its rule takes.
-MatrixType broadcast_some(MatrixType matrix, const MatrixExtents& extents, const OperandRule& rule, Choices& choices) {
+MatrixType broadcast_some(MatrixType matrix, const MatrixExtents& extents, const OperandRule& rule,
+                          Choices& choices) {
   const auto drop = [&](std::int64_t& stride) { stride = 0; };
   if (rule.layout == LayoutRule::any || rule.layout == LayoutRule::row) {
     if (choices.percent(20)) drop(matrix.row_stride);
@@ -189,7 +202,8 @@ double draw_beta(Choices& choices) {
 }
 
 Fill draw_fill(Choices& choices) {
-  return choices.one_of({Fill::integers, Fill::integers, Fill::normal, Fill::normal, Fill::uniform});
+  return choices.one_of(
+      {Fill::integers, Fill::integers, Fill::normal, Fill::normal, Fill::uniform});
 }
 
 }  // namespace
@@ -216,20 +230,23 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   trial.nan_inputs = trial.line.alpha == 0 && choices.percent(60);
   trial.options = {.fill = draw_fill(choices), .seed = choices.bits() | 1, .device = limits.device};
   const bool has_range = bit_width(rules.a.dtype) >= 16 && bit_width(rules.b.dtype) >= 16;
-  if (rules.out.dtype == DType::float16 && has_range && choices.percent(10)) trial.scale = 200;  // sums pass 65504
+  if (rules.out.dtype == DType::float16 && has_range && choices.percent(10))
+    trial.scale = 200;  // sums pass 65504
   if (choices.percent(5)) trial.repeats = 2;
   return trial;
 }
 
 std::string replay_words(const api::Trial& trial, const Kernel& kernel) {
   constexpr std::array<std::string_view, 3> fills{"normal", "uniform", "integers"};
-  std::string words = fmt::format("--replay '{}' --kernel '{}' --seed {} --fill {}", to_string(trial.line), kernel.name(),
-                                  trial.options.seed, fills[static_cast<std::size_t>(trial.options.fill)]);
+  std::string words = fmt::format("--replay '{}' --kernel '{}' --seed {} --fill {}",
+                                  to_string(trial.line), kernel.name(), trial.options.seed,
+                                  fills[static_cast<std::size_t>(trial.options.fill)]);
   if (trial.in_place) words += " --in-place";
   if (trial.nan_inputs) words += " --nan-inputs";
   if (trial.scale != 1) words += fmt::format(" --scale {}", trial.scale);
   if (trial.repeats != 1) words += fmt::format(" --repeats {}", trial.repeats);
-  if (!trial.options.device.is_cpu()) words += fmt::format(" --device {}", trial.options.device.index);
+  if (!trial.options.device.is_cpu())
+    words += fmt::format(" --device {}", trial.options.device.index);
   return words;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random trials that fit a kernel's rules: shapes around its tiles, every layout and alignment that it takes, strides of every sign,
-// broadcasts, empty extents, scalars, C in place.
+// Random trials that fit a kernel's rules: shapes around its tiles, every layout and alignment that
+// it takes, strides of every sign, broadcasts, empty extents, scalars, C in place.
 #pragma once
 
 #include <cstdint>

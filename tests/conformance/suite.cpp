@@ -79,26 +79,31 @@ class Case {
   }
 
  private:
-  // Mostly the one that the trial was drawn for; or any, which refuses as a rule; or, where nothing has to be compiled, another one that
-  // discovery offers.
+  // Mostly the one that the trial was drawn for; or any, which refuses as a rule; or, where nothing
+  // has to be compiled, another one that discovery offers.
   Kernel choose_kernel(const FamilyGroups& groups) {
     if (!options_.asks_others) return drawn_for_;
     if (choices_.percent(6)) return choices_.one_of(choices_.one_of(groups));
     if (!options_.limits.device.is_cpu() || !choices_.percent(10)) return drawn_for_;
-    const auto listed = get_kernels(trial_.line.problem, *drawn_for_.family().device_info(options_.limits.device));
+    const auto listed =
+        get_kernels(trial_.line.problem, *drawn_for_.family().device_info(options_.limits.device));
     return listed.empty() ? drawn_for_ : static_cast<const Kernel&>(choices_.one_of(listed));
   }
 
-  const DeviceInfo& device_info() const { return *kernel_.family().device_info(options_.limits.device); }
+  const DeviceInfo& device_info() const {
+    return *kernel_.family().device_info(options_.limits.device);
+  }
 
   // Discovery lists a kernel where it says that it supports the problem, and only there.
   std::string check_discovery(bool is_supported) {
     if (!choices_.percent(20)) return {};
     const auto listed = get_kernels(trial_.line.problem, device_info());
-    const bool is_listed =
-        std::ranges::any_of(listed, [&](const RankedKernel& kernel) { return static_cast<const Kernel&>(kernel) == kernel_; });
+    const bool is_listed = std::ranges::any_of(listed, [&](const RankedKernel& kernel) {
+      return static_cast<const Kernel&>(kernel) == kernel_;
+    });
     if (is_listed == is_supported) return {};
-    return is_listed ? "listed by get_kernels, but supports() says no" : "supports() says yes, but get_kernels does not list it";
+    return is_listed ? "listed by get_kernels, but supports() says no"
+                     : "supports() says yes, but get_kernels does not list it";
   }
 
   std::string check_refusal(const Status& status) const {
@@ -107,9 +112,13 @@ class Case {
       api::Trial trial = trial_;
       (void)api::run_trial(trial, kernel_);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::unsupported) return fmt::format("run refused with another kind: {}", error.what());
-      const bool tells_why = std::string_view(error.what()).find(status.error()) != std::string_view::npos;
-      return tells_why ? "" : fmt::format("run refused with \"{}\", supports() with \"{}\"", error.what(), status.error());
+      if (error.kind() != ErrorKind::unsupported)
+        return fmt::format("run refused with another kind: {}", error.what());
+      const bool tells_why =
+          std::string_view(error.what()).find(status.error()) != std::string_view::npos;
+      return tells_why ? ""
+                       : fmt::format("run refused with \"{}\", supports() with \"{}\"",
+                                     error.what(), status.error());
     }
     return "ran although supports() says: " + status.error();
   }
@@ -117,7 +126,8 @@ class Case {
   void run_supported(Outcome& outcome) {
     std::string fault;
     const bool is_small = trial_.line.problem.flops() <= 2 * most_naive_products;
-    const bool asks_naive = is_small && kernel_.operands().math == Math::native && choices_.percent(25);
+    const bool asks_naive =
+        is_small && kernel_.operands().math == Math::native && choices_.percent(25);
     trial_.inspect = [&](const GemmArguments& arguments) {
       fault = check_line(arguments);
       if (!fault.empty() || !asks_naive) return;
@@ -126,8 +136,9 @@ class Case {
     };
     outcome.report = api::run_trial(trial_, kernel_);
     if (!outcome.report.passed) {
-      outcome.fault = fmt::format("{} mismatches, {} bytes changed outside out: {}", outcome.report.mismatches,
-                                  outcome.report.guard_violations, outcome.report.first_failure);
+      outcome.fault =
+          fmt::format("{} mismatches, {} bytes changed outside out: {}", outcome.report.mismatches,
+                      outcome.report.guard_violations, outcome.report.first_failure);
     } else {
       outcome.fault = fault;
     }
@@ -161,7 +172,8 @@ class Collector {
     tally.worst_ratio = std::max(tally.worst_ratio, outcome.report.worst_ratio);
     if (outcome.fault.empty()) return;
     ++tally.mismatches;
-    if (report_.failures.size() < most_failures_kept) report_.failures.push_back(one.replay() + "\n    " + outcome.fault);
+    if (report_.failures.size() < most_failures_kept)
+      report_.failures.push_back(one.replay() + "\n    " + outcome.fault);
   }
   SuiteReport take() { return std::move(report_); }
 
@@ -178,7 +190,8 @@ struct Progress {
 
 constexpr std::int64_t most_refusals_per_run = 20;
 
-void run_worker(const SuiteOptions& options, const FamilyGroups& groups, Progress& progress, Collector& collector) {
+void run_worker(const SuiteOptions& options, const FamilyGroups& groups, Progress& progress,
+                Collector& collector) {
   const bool is_cpu = options.limits.device.is_cpu();
   std::optional<OwnedStream> own;
   if (!is_cpu) own.emplace(options.limits.device);
@@ -215,18 +228,22 @@ SuiteReport run_suite(const SuiteOptions& options) {
 std::string to_string(const SuiteReport& report) {
   std::string text = fmt::format("seed {}\n", report.seed);
   for (const auto& [family, tally] : report.of_family) {
-    text += fmt::format("{:24} {} runs ({} of exact integers, {} elements), {} refusals, {} mismatches, worst ratio {:.3f}\n", family,
-                        tally.runs, tally.exact, tally.elements, tally.refusals, tally.mismatches, tally.worst_ratio);
+    text += fmt::format(
+        "{:24} {} runs ({} of exact integers, {} elements), {} refusals, {} mismatches, worst "
+        "ratio {:.3f}\n",
+        family, tally.runs, tally.exact, tally.elements, tally.refusals, tally.mismatches,
+        tally.worst_ratio);
   }
   for (const std::string& failure : report.failures) text += "  " + failure + "\n";
   return text;
 }
 
-std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count, Choices& choices) {
+std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count,
+                                   Choices& choices) {
   if (kernels.size() <= count) return kernels;
   for (std::size_t at = 0; at < count; ++at) {
-    const auto other = static_cast<std::size_t>(
-        choices.between(static_cast<std::int64_t>(at), static_cast<std::int64_t>(kernels.size()) - 1));
+    const auto other = static_cast<std::size_t>(choices.between(
+        static_cast<std::int64_t>(at), static_cast<std::int64_t>(kernels.size()) - 1));
     std::swap(kernels[at], kernels[other]);
   }
   kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(count), kernels.end());

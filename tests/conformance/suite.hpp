@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite that every kernel of every provider goes through: random trials, refusals, discovery, problem lines.
+// The suite that every kernel of every provider goes through: random trials, refusals, discovery,
+// problem lines.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct SuiteOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   TrialLimits limits;
-  bool asks_others = true;  // now and then, another kernel for the same problem: one that refuses it, or one that discovery offers
+  bool asks_others = true;  // now and then, another kernel for the same problem: one that refuses
+                            // it, or one that discovery offers
 };
 
 struct Tally {
@@ -43,6 +45,7 @@ SuiteReport run_suite(const SuiteOptions& options);
 std::string to_string(const SuiteReport& report);
 
 // At most `count` of the kernels, chosen at random.
-std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count, Choices& choices);
+std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count,
+                                   Choices& choices);
 
 }  // namespace gemmery::conformance

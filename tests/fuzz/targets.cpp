@@ -17,10 +17,13 @@
 namespace gemmery::fuzz {
 namespace {
 
-std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 void require_words(const Error& error) {
-  require(!error.operand().empty() && !error.got().empty() && std::strlen(error.what()) > 0, "an Error without words");
+  require(!error.operand().empty() && !error.got().empty() && std::strlen(error.what()) > 0,
+          "an Error without words");
 }
 
 bool is_equal(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
@@ -50,10 +53,12 @@ void fuzz_parse_problem(Bytes bytes) {
     const ProblemLine line = parse_problem(as_text(bytes));
     const std::string text = to_string(line);
     const ProblemLine again = parse_problem(text);
-    require(again.problem == line.problem && is_equal(again.alpha, line.alpha) && is_equal(again.beta, line.beta),
+    require(again.problem == line.problem && is_equal(again.alpha, line.alpha) &&
+                is_equal(again.beta, line.beta),
             "a printed problem reads back as another");
     require(to_string(again) == text, "a problem prints in two ways");
-    require(hash_value(again.problem) == hash_value(line.problem), "equal problems have two hashes");
+    require(hash_value(again.problem) == hash_value(line.problem),
+            "equal problems have two hashes");
     require(line.problem.flops() >= 0 && line.problem.bytes() >= 0, "work below zero");
   } catch (const Error& error) {
     require_words(error);
@@ -67,11 +72,14 @@ void fuzz_from_dlpack(Bytes bytes) {
   std::array<std::int64_t, 8> strides{};
   dlpack::TensorLayout layout{};
   layout.rank = reader.take<std::int8_t>() % 9;
-  layout.dtype = {reader.take<std::uint8_t>(), reader.take<std::uint8_t>(), reader.take<std::uint16_t>()};
+  layout.dtype = {reader.take<std::uint8_t>(), reader.take<std::uint8_t>(),
+                  reader.take<std::uint16_t>()};
   layout.device = {reader.take<std::int8_t>(), reader.take<std::int32_t>()};
   const auto flags = reader.take<std::uint8_t>();
-  for (std::int64_t& extent : shape) extent = (flags & 16) != 0 ? reader.take<std::int64_t>() : reader.take<std::int8_t>();
-  for (std::int64_t& stride : strides) stride = (flags & 32) != 0 ? reader.take<std::int64_t>() : reader.take<std::int8_t>();
+  for (std::int64_t& extent : shape)
+    extent = (flags & 16) != 0 ? reader.take<std::int64_t>() : reader.take<std::int8_t>();
+  for (std::int64_t& stride : strides)
+    stride = (flags & 32) != 0 ? reader.take<std::int64_t>() : reader.take<std::int8_t>();
   layout.data = (flags & 1) != 0 ? nullptr : memory.data();
   layout.shape = (flags & 2) != 0 ? nullptr : shape.data();
   layout.strides = (flags & 4) != 0 ? nullptr : strides.data();
@@ -87,7 +95,8 @@ void fuzz_from_dlpack(Bytes bytes) {
     }
     require(tensor.element_count() >= 0, "elements below zero");
     const ByteRange range = byte_range(tensor);
-    require(range.is_empty() == (tensor.element_count() == 0), "an address range that contradicts the element count");
+    require(range.is_empty() == (tensor.element_count() == 0),
+            "an address range that contradicts the element count");
     require(!to_string(tensor).empty(), "no words for a tensor");
   } catch (const Error& error) {
     require_words(error);
@@ -96,7 +105,8 @@ void fuzz_from_dlpack(Bytes bytes) {
 
 void fuzz_find_kernel(Bytes bytes) {
   const auto kernel = find_kernel(as_text(bytes));
-  if (kernel) require(kernel->name() == as_text(bytes), "a kernel is found under a name that is not its own");
+  if (kernel)
+    require(kernel->name() == as_text(bytes), "a kernel is found under a name that is not its own");
 }
 
 }  // namespace gemmery::fuzz

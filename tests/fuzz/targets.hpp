@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is fuzzed: each target takes any bytes, and must either accept them and keep its promises, or refuse them with an Error.
-// A broken promise aborts.
+// What is fuzzed: each target takes any bytes, and must either accept them and keep its promises,
+// or refuse them with an Error. A broken promise aborts.
 #pragma once
 
 #include <cstddef>

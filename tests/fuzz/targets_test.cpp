@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short random run of every fuzz target: valid texts with bytes changed, dropped, doubled and joined.
+// A short random run of every fuzz target: valid texts with bytes changed, dropped, doubled and
+// joined.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,13 +32,24 @@ constexpr std::array<std::string_view, 10> problem_lines{
 
 // One edit at a random place.
 void edit(std::string& text, Choices& choices, std::string_view other) {
-  const auto at = static_cast<std::size_t>(choices.between(0, static_cast<std::int64_t>(text.size())));
+  const auto at =
+      static_cast<std::size_t>(choices.between(0, static_cast<std::int64_t>(text.size())));
   switch (choices.between(0, 5)) {
-    case 0: text.insert(at, 1, static_cast<char>(choices.between(0, 255))); break;
-    case 1: text.insert(at, 1, "0123456789x=:/,[]\" -.e"[choices.between(0, 21)]); break;
-    case 2: text.erase(at, static_cast<std::size_t>(choices.between(1, 4))); break;
-    case 3: text.insert(at, text.substr(at / 2, static_cast<std::size_t>(choices.between(1, 20)))); break;
-    case 4: text = text.substr(0, at) + std::string(other.substr(std::min(at, other.size()))); break;
+    case 0:
+      text.insert(at, 1, static_cast<char>(choices.between(0, 255)));
+      break;
+    case 1:
+      text.insert(at, 1, "0123456789x=:/,[]\" -.e"[choices.between(0, 21)]);
+      break;
+    case 2:
+      text.erase(at, static_cast<std::size_t>(choices.between(1, 4)));
+      break;
+    case 3:
+      text.insert(at, text.substr(at / 2, static_cast<std::size_t>(choices.between(1, 20))));
+      break;
+    case 4:
+      text = text.substr(0, at) + std::string(other.substr(std::min(at, other.size())));
+      break;
     default:
       if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << choices.between(0, 7)));
   }
@@ -49,7 +61,9 @@ std::string damaged(std::string_view text, Choices& choices, std::string_view ot
   return result;
 }
 
-Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
+Bytes bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 class FuzzTargets : public testing::Test {
  protected:
@@ -62,7 +76,8 @@ class FuzzTargets : public testing::Test {
 TEST_F(FuzzTargets, damaged_problem_lines_are_read_or_refused) {
   for (const std::string_view line : problem_lines) fuzz_parse_problem(bytes_of(std::string(line)));
   for (int round = 0; round < rounds; ++round)
-    fuzz_parse_problem(bytes_of(damaged(choices.one_of(problem_lines), choices, choices.one_of(problem_lines))));
+    fuzz_parse_problem(
+        bytes_of(damaged(choices.one_of(problem_lines), choices, choices.one_of(problem_lines))));
 }
 
 TEST_F(FuzzTargets, random_dlpack_tensors_are_viewed_or_refused) {
@@ -73,7 +88,9 @@ TEST_F(FuzzTargets, random_dlpack_tensors_are_viewed_or_refused) {
     const bool is_plausible = choices.percent(80);
     bytes += static_cast<char>(choices.between(-1, 6));
     bytes += is_plausible ? std::string{2, 32, 1, 0, 1, 0, 0, 0, 0} : std::string();
-    for (int at = 0; at < 160; ++at) bytes += static_cast<char>(choices.percent(40) ? choices.between(0, 4) : choices.between(0, 255));
+    for (int at = 0; at < 160; ++at)
+      bytes +=
+          static_cast<char>(choices.percent(40) ? choices.between(0, 4) : choices.between(0, 255));
     fuzz_from_dlpack(bytes_of(bytes));
   }
 }
@@ -83,7 +100,8 @@ TEST_F(FuzzTargets, damaged_kernel_names_find_nothing_or_their_own_kernel) {
   for_each_kernel([&](const Kernel& kernel) {
     if (choices.percent(1) || names.empty()) names.push_back(kernel.name());
   });
-  for (int round = 0; round < rounds; ++round) fuzz_find_kernel(bytes_of(damaged(choices.one_of(names), choices, choices.one_of(names))));
+  for (int round = 0; round < rounds; ++round)
+    fuzz_find_kernel(bytes_of(damaged(choices.one_of(names), choices, choices.one_of(names))));
 }
 
 }  // namespace

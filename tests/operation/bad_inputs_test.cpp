@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad inputs, one per row: each is refused with the kind and the operand that the row states, what was expected and what was got.
+// Bad inputs, one per row: each is refused with the kind and the operand that the row states, what
+// was expected and what was got.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -48,7 +49,9 @@ void* const c_memory = memory().at(49152);
 using List = std::initializer_list<std::int64_t>;
 
 Tensor f32(void* data, List shape) { return Tensor(data, DType::float32, shape); }
-Tensor f32(void* data, List shape, List strides) { return Tensor(data, DType::float32, shape, strides); }
+Tensor f32(void* data, List shape, List strides) {
+  return Tensor(data, DType::float32, shape, strides);
+}
 Tensor of(DType dtype, void* data, List shape) { return Tensor(data, dtype, shape); }
 
 const Tensor a43 = f32(a_memory, {4, 3});
@@ -117,29 +120,54 @@ std::function<void()> read_target(const std::string& text) {
   return [text] { (void)parse_target(text); };
 }
 
-// --- the table ----------------------------------------------------------------------------------------------------------
+// --- the table
+// ----------------------------------------------------------------------------------------------------------
 
 std::vector<BadInput> tensor_rows() {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   return {
-      {"rank 6", invalid, "tensor", "rank 6", [] { (void)f32(a_memory, {1, 1, 1, 1, 1, 1}); }},
-      {"negative extent", invalid, "tensor", "-3", [] { (void)f32(a_memory, {4, -3}); }},
-      {"fewer strides than extents", invalid, "tensor", "1 strides", [] { (void)f32(a_memory, {4, 3}, {3}); }},
-      {"more strides than extents", invalid, "tensor", "3 strides", [] { (void)f32(a_memory, {4, 3}, {9, 3, 1}); }},
-      {"extents that overflow", invalid, "tensor", "shape", [huge] { (void)f32(a_memory, {huge, 4}); }},
+      {"rank 6", invalid, "tensor", "rank 6",
+       [] {
+         (void)f32(a_memory, {1, 1, 1, 1, 1, 1});
+       }},
+      {"negative extent", invalid, "tensor", "-3",
+       [] {
+         (void)f32(a_memory, {4, -3});
+       }},
+      {"fewer strides than extents", invalid, "tensor", "1 strides",
+       [] {
+         (void)f32(a_memory, {4, 3}, {3});
+       }},
+      {"more strides than extents", invalid, "tensor", "3 strides",
+       [] {
+         (void)f32(a_memory, {4, 3}, {9, 3, 1});
+       }},
+      {"extents that overflow", invalid, "tensor", "shape",
+       [] {
+         (void)f32(a_memory, {huge, 4});
+       }},
       {"extents whose product overflows", invalid, "tensor", "shape",
-       [] { (void)f32(a_memory, {std::int64_t{1} << 31, std::int64_t{1} << 31, 4}); }},
-      {"stride that overflows", invalid, "tensor", "strides", [huge] { (void)f32(a_memory, {8, 3}, {huge, 1}); }},
+       [] {
+         (void)f32(a_memory, {std::int64_t{1} << 31, std::int64_t{1} << 31, 4});
+       }},
+      {"stride that overflows", invalid, "tensor", "strides",
+       [] {
+         (void)f32(a_memory, {8, 3}, {huge, 1});
+       }},
       {"most negative stride", invalid, "tensor", "strides",
-       [] { (void)f32(a_memory, {4, 3}, {std::numeric_limits<std::int64_t>::min(), 1}); }},
+       [] {
+         (void)f32(a_memory, {4, 3}, {std::numeric_limits<std::int64_t>::min(), 1});
+       }},
       {"huge extent of one", invalid, "tensor", "shape",
        [] { (void)f32(a_memory, {std::numeric_limits<std::int64_t>::max()}); }},
   };
 }
 
 std::vector<BadInput> shape_rows() {
-  const auto row = [](std::string name, std::string operand, std::string got, Tensor a, Tensor b, Tensor out) {
-    return BadInput{std::move(name), invalid, std::move(operand), std::move(got), [a, b, out] { gemm(a, b, out); }};
+  const auto row = [](std::string name, std::string operand, std::string got, Tensor a, Tensor b,
+                      Tensor out) {
+    return BadInput{std::move(name), invalid, std::move(operand), std::move(got),
+                    [a, b, out] { gemm(a, b, out); }};
   };
   return {
       row("A of rank 1", "A", "rank 1", f32(a_memory, {12}), b35, out45),
@@ -155,18 +183,25 @@ std::vector<BadInput> shape_rows() {
       row("out is transposed", "out", "5", a43, b35, f32(out_memory, {5, 4})),
       row("batch A, out without one", "out", "(4, 5)", f32(a_memory, {2, 4, 3}), b35, out45),
       row("batch B, out without one", "out", "(4, 5)", a43, f32(b_memory, {2, 3, 5}), out45),
-      row("batches of A differ", "A", "3", f32(a_memory, {3, 4, 3}), b35, f32(out_memory, {2, 4, 5})),
-      row("batches of B differ", "B", "3", f32(a_memory, {2, 4, 3}), f32(b_memory, {3, 3, 5}), f32(out_memory, {2, 4, 5})),
+      row("batches of A differ", "A", "3", f32(a_memory, {3, 4, 3}), b35,
+          f32(out_memory, {2, 4, 5})),
+      row("batches of B differ", "B", "3", f32(a_memory, {2, 4, 3}), f32(b_memory, {3, 3, 5}),
+          f32(out_memory, {2, 4, 5})),
       row("no batches of A", "A", "0", f32(a_memory, {0, 4, 3}), b35, f32(out_memory, {2, 4, 5})),
-      row("one batch of out, two of A", "A", "2", f32(a_memory, {2, 4, 3}), b35, f32(out_memory, {1, 4, 5})),
+      row("one batch of out, two of A", "A", "2", f32(a_memory, {2, 4, 3}), b35,
+          f32(out_memory, {1, 4, 5})),
       {"extent beyond 31 bits", unsupported, "A", "2147483648",
-       [] { gemm(f32(a_memory, {std::int64_t{1} << 31, 0}), f32(b_memory, {0, 5}), f32(out_memory, {std::int64_t{1} << 31, 5}, {0, 0})); }},
+       [] {
+         gemm(f32(a_memory, {std::int64_t{1} << 31, 0}), f32(b_memory, {0, 5}),
+              f32(out_memory, {std::int64_t{1} << 31, 5}, {0, 0}));
+       }},
   };
 }
 
 std::vector<BadInput> c_rows() {
   const auto row = [](std::string name, std::string got, Tensor c) {
-    return BadInput{std::move(name), invalid, "C", std::move(got), [c] { gemm(a43, b35, out45, with_c(c)); }};
+    return BadInput{std::move(name), invalid, "C", std::move(got),
+                    [c] { gemm(a43, b35, out45, with_c(c)); }};
   };
   return {
       {"beta without C", invalid, "C", "none", [] { gemm(a43, b35, out45, {.beta = 1}); }},
@@ -180,35 +215,56 @@ std::vector<BadInput> c_rows() {
       row("batches of C where out has one", "(2, 4, 5)", f32(c_memory, {2, 4, 5})),
       row("C without memory", "null", f32(nullptr, {4, 5})),
       row("misaligned C", "off", f32(byte_at(c_memory, 1), {4, 5})),
-      {"C of scales", unsupported, "C", "float8_e8m0fnu", [] { gemm(a43, b35, out45, with_c(of(DType::float8_e8m0fnu, c_memory, {4, 5}))); }},
+      {"C of scales", unsupported, "C", "float8_e8m0fnu",
+       [] {
+         gemm(a43, b35, out45, with_c(of(DType::float8_e8m0fnu, c_memory, {4, 5})));
+       }},
       {"C on another device", invalid, "C", "cuda:0",
-       [] { gemm(a43, b35, out45, with_c(Tensor(c_memory, DType::float32, {4, 5}, Device::cuda(0)))); }},
+       [] {
+         gemm(a43, b35, out45, with_c(Tensor(c_memory, DType::float32, {4, 5}, Device::cuda(0))));
+       }},
       {"out shifted against C", invalid, "out", "overlapping",
-       [] { gemm(a43, b35, out45, with_c(f32(byte_at(out_memory, 4), {4, 5}))); }},
+       [] {
+         gemm(a43, b35, out45, with_c(f32(byte_at(out_memory, 4), {4, 5})));
+       }},
       {"C is out transposed", invalid, "out", "overlapping",
-       [] { gemm(f32(a_memory, {4, 3}), f32(b_memory, {3, 4}), f32(out_memory, {4, 4}), with_c(f32(out_memory, {4, 4}, {1, 4}))); }},
-      {"C is a row of out", invalid, "out", "overlapping", [] { gemm(a43, b35, out45, with_c(f32(out_memory, {1, 5}))); }},
+       [] {
+         gemm(f32(a_memory, {4, 3}), f32(b_memory, {3, 4}), f32(out_memory, {4, 4}),
+              with_c(f32(out_memory, {4, 4}, {1, 4})));
+       }},
+      {"C is a row of out", invalid, "out", "overlapping",
+       [] {
+         gemm(a43, b35, out45, with_c(f32(out_memory, {1, 5})));
+       }},
   };
 }
 
 std::vector<BadInput> type_rows() {
-  const auto row = [](std::string name, ErrorKind kind, std::string operand, std::string got, DType a, DType b, DType out) {
-    return BadInput{std::move(name), kind, std::move(operand), std::move(got),
-                    [a, b, out] { gemm(of(a, a_memory, {4, 3}), of(b, b_memory, {3, 5}), of(out, out_memory, {4, 5})); }};
+  const auto row = [](std::string name, ErrorKind kind, std::string operand, std::string got,
+                      DType a, DType b, DType out) {
+    return BadInput{
+        std::move(name), kind, std::move(operand), std::move(got), [a, b, out] {
+          gemm(of(a, a_memory, {4, 3}), of(b, b_memory, {3, 5}), of(out, out_memory, {4, 5}));
+        }};
   };
-  const auto with = [](std::string name, std::string operand, std::string got, DType a, DType accumulator, Math math) {
-    return BadInput{std::move(name), invalid, std::move(operand), std::move(got), [a, accumulator, math] {
-                      const GemmArguments arguments(of(a, a_memory, {4, 3}), of(a, b_memory, {3, 5}),
-                                                    of(DType::float32, out_memory, {4, 5}), accumulator, {.math = math});
-                    }};
+  const auto with = [](std::string name, std::string operand, std::string got, DType a,
+                       DType accumulator, Math math) {
+    return BadInput{
+        std::move(name), invalid, std::move(operand), std::move(got), [a, accumulator, math] {
+          const GemmArguments arguments(of(a, a_memory, {4, 3}), of(a, b_memory, {3, 5}),
+                                        of(DType::float32, out_memory, {4, 5}), accumulator,
+                                        {.math = math});
+        }};
   };
   using enum DType;
   return {
       row("A of scales", unsupported, "A", "float8_e8m0fnu", float8_e8m0fnu, float32, float32),
-      row("A of packed 4-bit numbers", unsupported, "A", "float4_e2m1fn", float4_e2m1fn, float32, float32),
+      row("A of packed 4-bit numbers", unsupported, "A", "float4_e2m1fn", float4_e2m1fn, float32,
+          float32),
       row("B of uint32", unsupported, "B", "uint32", float32, uint32, float32),
       row("out of uint32", unsupported, "out", "uint32", float32, float32, uint32),
-      row("out of packed 4-bit numbers", unsupported, "out", "float4_e2m1fn", float32, float32, float4_e2m1fn),
+      row("out of packed 4-bit numbers", unsupported, "out", "float4_e2m1fn", float32, float32,
+          float4_e2m1fn),
       row("integer A, floating B", unsupported, "B", "float32", int8, float32, float32),
       row("floating A, integer B", unsupported, "B", "int8", float32, int8, float32),
       row("A and B of int32", unsupported, "A", "int32", int32, int32, int32),
@@ -217,7 +273,8 @@ std::vector<BadInput> type_rows() {
       with("f32 accumulated in f16", "accumulator_type", "float16", float32, float16, Math::native),
       with("f32 accumulated in int32", "accumulator_type", "int32", float32, int32, Math::native),
       with("f64 accumulated in f32", "accumulator_type", "float32", float64, float32, Math::native),
-      with("bf16 accumulated in bf16", "accumulator_type", "bfloat16", bfloat16, bfloat16, Math::native),
+      with("bf16 accumulated in bf16", "accumulator_type", "bfloat16", bfloat16, bfloat16,
+           Math::native),
       with("tf32 of f64", "math", "tf32", float64, float64, Math::tf32),
       with("tf32 of f16", "math", "tf32", float16, float32, Math::tf32),
       with("fp8_fast of f32", "math", "fp8_fast", float32, float32, Math::fp8_fast),
@@ -227,8 +284,10 @@ std::vector<BadInput> type_rows() {
 }
 
 std::vector<BadInput> memory_rows() {
-  const auto row = [](std::string name, std::string operand, std::string got, Tensor a, Tensor b, Tensor out) {
-    return BadInput{std::move(name), invalid, std::move(operand), std::move(got), [a, b, out] { gemm(a, b, out); }};
+  const auto row = [](std::string name, std::string operand, std::string got, Tensor a, Tensor b,
+                      Tensor out) {
+    return BadInput{std::move(name), invalid, std::move(operand), std::move(got),
+                    [a, b, out] { gemm(a, b, out); }};
   };
   const Tensor on_gpu(out_memory, DType::float32, {4, 5}, Device::cuda(0));
   return {
@@ -239,28 +298,42 @@ std::vector<BadInput> memory_rows() {
       row("misaligned B", "B", "2 bytes off", a43, f32(byte_at(b_memory, 2), {3, 5}), out45),
       row("misaligned out", "out", "3 bytes off", a43, b35, f32(byte_at(out_memory, 3), {4, 5})),
       row("out on a GPU, A not", "A", "cpu", a43, b35, on_gpu),
-      row("A on a GPU, out not", "A", "cuda:0", Tensor(a_memory, DType::float32, {4, 3}, Device::cuda(0)), b35, out45),
-      row("B on another GPU", "B", "cuda:1", Tensor(a_memory, DType::float32, {4, 3}, Device::cuda(0)),
+      row("A on a GPU, out not", "A", "cuda:0",
+          Tensor(a_memory, DType::float32, {4, 3}, Device::cuda(0)), b35, out45),
+      row("B on another GPU", "B", "cuda:1",
+          Tensor(a_memory, DType::float32, {4, 3}, Device::cuda(0)),
           Tensor(b_memory, DType::float32, {3, 5}, Device::cuda(1)), on_gpu),
-      row("out is A", "out", "overlapping", f32(a_memory, {4, 4}), f32(b_memory, {4, 4}), f32(a_memory, {4, 4})),
-      row("out is B", "out", "overlapping", f32(a_memory, {4, 4}), f32(b_memory, {4, 4}), f32(b_memory, {4, 4})),
-      row("out begins in A", "out", "overlapping", f32(a_memory, {4, 4}), f32(b_memory, {4, 4}), f32(byte_at(a_memory, 60), {4, 4})),
-      row("out ends in B", "out", "overlapping", f32(a_memory, {4, 4}), f32(byte_at(out_memory, 60), {4, 4}), f32(out_memory, {4, 4})),
-      row("out lies in a reversed A", "out", "overlapping", f32(byte_at(out_memory, 48), {4, 4}, {-4, 1}), f32(b_memory, {4, 4}),
+      row("out is A", "out", "overlapping", f32(a_memory, {4, 4}), f32(b_memory, {4, 4}),
+          f32(a_memory, {4, 4})),
+      row("out is B", "out", "overlapping", f32(a_memory, {4, 4}), f32(b_memory, {4, 4}),
+          f32(b_memory, {4, 4})),
+      row("out begins in A", "out", "overlapping", f32(a_memory, {4, 4}), f32(b_memory, {4, 4}),
+          f32(byte_at(a_memory, 60), {4, 4})),
+      row("out ends in B", "out", "overlapping", f32(a_memory, {4, 4}),
+          f32(byte_at(out_memory, 60), {4, 4}), f32(out_memory, {4, 4})),
+      row("out lies in a reversed A", "out", "overlapping",
+          f32(byte_at(out_memory, 48), {4, 4}, {-4, 1}), f32(b_memory, {4, 4}),
           f32(out_memory, {4, 4})),
-      row("rows of out interleave with a batch of A", "out", "overlapping", f32(out_memory, {2, 4, 4}), f32(b_memory, {4, 4}),
+      row("rows of out interleave with a batch of A", "out", "overlapping",
+          f32(out_memory, {2, 4, 4}), f32(b_memory, {4, 4}),
           f32(byte_at(out_memory, 64), {2, 4, 4})),
-      row("rows of out on one another", "out", "strides", a43, b35, f32(out_memory, {4, 5}, {0, 1})),
-      row("columns of out on one another", "out", "strides", a43, b35, f32(out_memory, {4, 5}, {5, 0})),
+      row("rows of out on one another", "out", "strides", a43, b35,
+          f32(out_memory, {4, 5}, {0, 1})),
+      row("columns of out on one another", "out", "strides", a43, b35,
+          f32(out_memory, {4, 5}, {5, 0})),
       row("rows of out that overlap", "out", "strides", a43, b35, f32(out_memory, {4, 5}, {4, 1})),
-      row("diagonals of out that meet", "out", "strides", a43, b35, f32(out_memory, {4, 5}, {1, 1})),
-      row("batches of out on one another", "out", "strides", f32(a_memory, {2, 4, 3}), b35, f32(out_memory, {2, 4, 5}, {0, 5, 1})),
-      row("batches of out that overlap", "out", "strides", f32(a_memory, {2, 4, 3}), b35, f32(out_memory, {2, 4, 5}, {19, 5, 1})),
+      row("diagonals of out that meet", "out", "strides", a43, b35,
+          f32(out_memory, {4, 5}, {1, 1})),
+      row("batches of out on one another", "out", "strides", f32(a_memory, {2, 4, 3}), b35,
+          f32(out_memory, {2, 4, 5}, {0, 5, 1})),
+      row("batches of out that overlap", "out", "strides", f32(a_memory, {2, 4, 3}), b35,
+          f32(out_memory, {2, 4, 5}, {19, 5, 1})),
   };
 }
 
 std::vector<BadInput> patch_rows() {
-  const auto patch = [](std::string name, std::string operand, std::string got, std::string which, void* data) {
+  const auto patch = [](std::string name, std::string operand, std::string got, std::string which,
+                        void* data) {
     return BadInput{std::move(name), invalid, std::move(operand), std::move(got), [which, data] {
                       GemmArguments arguments = good_with_c();
                       arguments.set_data(which, data);
@@ -283,7 +356,8 @@ std::vector<BadInput> patch_rows() {
        }},
       {"less aligned memory", invalid, "A", "4 bytes",
        [] {
-         GemmArguments arguments(f32(a_memory, {4, 4}), f32(b_memory, {4, 4}), f32(out_memory, {4, 4}));
+         GemmArguments arguments(f32(a_memory, {4, 4}), f32(b_memory, {4, 4}),
+                                 f32(out_memory, {4, 4}));
          arguments.set_data("A", byte_at(a_memory, 4));
        }},
       {"beta that appears", invalid, "beta", "0.5",
@@ -300,7 +374,8 @@ std::vector<BadInput> patch_rows() {
 }
 
 std::vector<BadInput> dlpack_rows() {
-  const auto row = [](std::string name, ErrorKind kind, std::string got, const std::function<void(Dlpack&)>& spoil) {
+  const auto row = [](std::string name, ErrorKind kind, std::string got,
+                      const std::function<void(Dlpack&)>& spoil) {
     return BadInput{std::move(name), kind, "DLPack", std::move(got), view_dlpack(spoil)};
   };
   std::vector<BadInput> rows{
@@ -311,30 +386,57 @@ std::vector<BadInput> dlpack_rows() {
       row("null data", invalid, "null data", [](Dlpack& t) { t.layout.data = nullptr; }),
       row("no lanes", unsupported, "0 lanes", [](Dlpack& t) { t.layout.dtype.lanes = 0; }),
       row("four lanes", unsupported, "4 lanes", [](Dlpack& t) { t.layout.dtype.lanes = 4; }),
-      row("complex", unsupported, "type code 5", [](Dlpack& t) { t.layout.dtype = {5, 64, 1}; }),
-      row("bool", unsupported, "type code 6", [](Dlpack& t) { t.layout.dtype = {6, 8, 1}; }),
-      row("128-bit float", unsupported, "128 bits", [](Dlpack& t) { t.layout.dtype = {2, 128, 1}; }),
-      row("64-bit integer", unsupported, "64 bits", [](Dlpack& t) { t.layout.dtype = {0, 64, 1}; }),
-      row("unknown type code", unsupported, "type code 255", [](Dlpack& t) { t.layout.dtype = {255, 8, 1}; }),
-      row("device of another kind", unsupported, "device type 10", [](Dlpack& t) { t.layout.device = {10, 0}; }),
-      row("no device", unsupported, "device type 0", [](Dlpack& t) { t.layout.device = {0, 0}; }),
-      row("misaligned offset", invalid, "byte offset 2", [](Dlpack& t) { t.layout.byte_offset = 2; }),
-      row("misaligned address", invalid, "misaligned", [](Dlpack& t) { t.layout.data = byte_at(a_memory, 1); }),
+      row("complex", unsupported, "type code 5",
+          [](Dlpack& t) {
+            t.layout.dtype = {5, 64, 1};
+          }),
+      row("bool", unsupported, "type code 6",
+          [](Dlpack& t) {
+            t.layout.dtype = {6, 8, 1};
+          }),
+      row("128-bit float", unsupported, "128 bits",
+          [](Dlpack& t) {
+            t.layout.dtype = {2, 128, 1};
+          }),
+      row("64-bit integer", unsupported, "64 bits",
+          [](Dlpack& t) {
+            t.layout.dtype = {0, 64, 1};
+          }),
+      row("unknown type code", unsupported, "type code 255",
+          [](Dlpack& t) {
+            t.layout.dtype = {255, 8, 1};
+          }),
+      row("device of another kind", unsupported, "device type 10",
+          [](Dlpack& t) {
+            t.layout.device = {10, 0};
+          }),
+      row("no device", unsupported, "device type 0",
+          [](Dlpack& t) {
+            t.layout.device = {0, 0};
+          }),
+      row("misaligned offset", invalid, "byte offset 2",
+          [](Dlpack& t) { t.layout.byte_offset = 2; }),
+      row("misaligned address", invalid, "misaligned",
+          [](Dlpack& t) { t.layout.data = byte_at(a_memory, 1); }),
   };
-  rows.push_back({"negative extent in DLPack", invalid, "tensor", "-4", view_dlpack([](Dlpack& t) { t.shape[0] = -4; })});
-  rows.push_back({"stride that overflows in DLPack", invalid, "tensor", "strides",
-                  view_dlpack([](Dlpack& t) { t.strides[0] = std::numeric_limits<std::int64_t>::max(); })});
+  rows.push_back({"negative extent in DLPack", invalid, "tensor", "-4",
+                  view_dlpack([](Dlpack& t) { t.shape[0] = -4; })});
+  rows.push_back(
+      {"stride that overflows in DLPack", invalid, "tensor", "strides",
+       view_dlpack([](Dlpack& t) { t.strides[0] = std::numeric_limits<std::int64_t>::max(); })});
   rows.push_back({"DLPack of version 0", unsupported, "DLPack", "version 0", take_dlpack(0)});
   rows.push_back({"DLPack of version 2", unsupported, "DLPack", "version 2", take_dlpack(2)});
-  rows.push_back({"null managed tensor", invalid, "DLPack", "null",
-                  [] { const DlpackTensor taken(static_cast<DLManagedTensorVersioned*>(nullptr)); }});
+  rows.push_back({"null managed tensor", invalid, "DLPack", "null", [] {
+                    const DlpackTensor taken(static_cast<DLManagedTensorVersioned*>(nullptr));
+                  }});
   rows.push_back({"null old managed tensor", invalid, "DLPack", "null",
                   [] { const DlpackTensor taken(static_cast<DLManagedTensor*>(nullptr)); }});
   return rows;
 }
 
 std::vector<BadInput> grammar_rows() {
-  const auto row = [](std::string name, std::string got, const std::string& line, ErrorKind kind = invalid) {
+  const auto row = [](std::string name, std::string got, const std::string& line,
+                      ErrorKind kind = invalid) {
     return BadInput{std::move(name), kind, "problem", std::move(got), parse(line)};
   };
   return {
@@ -350,7 +452,8 @@ std::vector<BadInput> grammar_rows() {
       row("an empty extent", "4xx4", "gemm 4xx4 a=f32"),
       row("an extent below zero", "-4x4x4", "gemm -4x4x4 a=f32"),
       row("an extent beyond 31 bits", "2147483648", "gemm 2147483648x4x4 a=f32"),
-      row("an extent beyond 64 bits", "99999999999999999999", "gemm 99999999999999999999x4x4 a=f32"),
+      row("an extent beyond 64 bits", "99999999999999999999",
+          "gemm 99999999999999999999x4x4 a=f32"),
       row("a fraction", "4.0x4x4", "gemm 4.0x4x4 a=f32"),
       row("no A", "gemm", "gemm 4x4x4"),
       row("a word without a value", "f32", "gemm 4x4x4 f32"),
@@ -382,28 +485,35 @@ std::vector<BadInput> grammar_rows() {
       row("unknown math", "math=fast", "gemm 4x4x4 a=f32 math=fast"),
       row("tf32 operands with other math", "tf32", "gemm 4x4x4 a=tf32 math=bf16x3"),
       row("a quote that is not closed", "D", "gemm 4x4x4 a=f32 epilogue=\"D"),
-      {"an epilogue of later versions", unsupported, "epilogue", "gelu", parse("gemm 4x4x4 a=f32 epilogue=\"D = gelu(accum)\"")},
-      {"an empty epilogue", unsupported, "epilogue", "column 1", parse("gemm 4x4x4 a=f32 epilogue=\"\"")},
+      {"an epilogue of later versions", unsupported, "epilogue", "gelu",
+       parse("gemm 4x4x4 a=f32 epilogue=\"D = gelu(accum)\"")},
+      {"an empty epilogue", unsupported, "epilogue", "column 1",
+       parse("gemm 4x4x4 a=f32 epilogue=\"\"")},
   };
 }
 
 std::vector<BadInput> target_rows() {
   std::vector<BadInput> rows;
-  for (const char* const text : {"", "sm_", "sm_9x", "sm_90ab", "sm_90b", "sm_80a", "sm_90f", "sm_1000", "sm_5", "-90", "gpu", "SM_90", "sm_90 "})
-    rows.push_back({std::string("target ") + text, invalid, "target", std::string("\"") + text, read_target(text)});
+  for (const char* const text : {"", "sm_", "sm_9x", "sm_90ab", "sm_90b", "sm_80a", "sm_90f",
+                                 "sm_1000", "sm_5", "-90", "gpu", "SM_90", "sm_90 "})
+    rows.push_back({std::string("target ") + text, invalid, "target", std::string("\"") + text,
+                    read_target(text)});
   return rows;
 }
 
 std::vector<BadInput> kernel_rows() {
   return {
-      {"an unknown provider", invalid, "providers", "nobody", [] { (void)get_kernels(good(), {.providers = {"nobody"}}); }},
+      {"an unknown provider", invalid, "providers", "nobody",
+       [] { (void)get_kernels(good(), {.providers = {"nobody"}}); }},
       {"no family", invalid, "register_family", "null", [] { register_family(nullptr); }},
-      {"a device that is not there", unavailable, "", "", [] { (void)device_info(Device::cuda(61)); }},
+      {"a device that is not there", unavailable, "", "",
+       [] { (void)device_info(Device::cuda(61)); }},
       {"memory of a device that is not there", unavailable, "", "",
        [] { const Buffer buffer(64, Stream::of(nullptr, Device::cuda(61))); }},
       {"a kernel of other types", unsupported, "", "float64",
        [] {
-         const GemmArguments doubles(of(DType::float64, a_memory, {4, 3}), of(DType::float64, b_memory, {3, 5}),
+         const GemmArguments doubles(of(DType::float64, a_memory, {4, 3}),
+                                     of(DType::float64, b_memory, {3, 5}),
                                      of(DType::float64, out_memory, {4, 5}));
          host_kernel().run(doubles, {.stream = Stream::cpu()});
        }},
@@ -411,11 +521,13 @@ std::vector<BadInput> kernel_rows() {
        [] { kernel_for(good()).run(good_with_c(), {.stream = Stream::cpu()}); }},
       {"the workspace of a kernel of other types", unsupported, "", "float64",
        [] {
-         const GemmArguments doubles(of(DType::float64, a_memory, {4, 3}), of(DType::float64, b_memory, {3, 5}),
+         const GemmArguments doubles(of(DType::float64, a_memory, {4, 3}),
+                                     of(DType::float64, b_memory, {3, 5}),
                                      of(DType::float64, out_memory, {4, 5}));
          (void)host_kernel().get_workspace_size(doubles);
        }},
-      {"a CPU kernel compiled for a GPU", unsupported, "", "sm_90", [] { (void)host_kernel().compile(parse_target("sm_90")); }},
+      {"a CPU kernel compiled for a GPU", unsupported, "", "sm_90",
+       [] { (void)host_kernel().compile(parse_target("sm_90")); }},
       {"the artifact of another kernel", invalid, "artifact", "",
        [] {
          const Artifact other = kernel_for(good_with_c()).compile(Target::cpu());
@@ -427,7 +539,9 @@ std::vector<BadInput> kernel_rows() {
 }
 
 // Rows whose refusal names a place in a list of facts rather than an expectation.
-bool states_expected(const BadInput& row) { return row.kind != unavailable && !(row.kind == unsupported && row.operand.empty()); }
+bool states_expected(const BadInput& row) {
+  return row.kind != unavailable && !(row.kind == unsupported && row.operand.empty());
+}
 
 class BadInputs : public testing::TestWithParam<BadInput> {};
 
@@ -438,7 +552,8 @@ TEST_P(BadInputs, are_refused_with_kind_operand_expected_and_got) {
   } catch (const Error& error) {
     SCOPED_TRACE(error.what());
     EXPECT_EQ(name(error.kind()), name(row.kind));
-    EXPECT_NE(error.operand().find(row.operand), std::string::npos) << "operand: " << error.operand();
+    EXPECT_NE(error.operand().find(row.operand), std::string::npos)
+        << "operand: " << error.operand();
     EXPECT_FALSE(error.operand().empty());
     EXPECT_NE(error.got().find(row.got), std::string::npos) << "got: " << error.got();
     EXPECT_FALSE(error.got().empty());
@@ -452,7 +567,8 @@ TEST_P(BadInputs, are_refused_with_kind_operand_expected_and_got) {
 
 std::string test_name(const testing::TestParamInfo<BadInput>& info) {
   std::string text;
-  for (const char letter : info.param.name) text += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+  for (const char letter : info.param.name)
+    text += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
   return text + "_" + std::to_string(info.index);
 }
 
