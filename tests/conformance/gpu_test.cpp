@@ -37,19 +37,32 @@ class GpuConformance : public testing::Test {
     device_ = gpus[index];
   }
 
-  // Kernels that run on the device, a random sample.
+  // Kernels that run on the device, a random sample: half of it where A, B and out have one type or
+  // out is that of the sums, which are few among all combinations and used most.
   std::vector<Kernel> sample_kernels(std::size_t count) const {
     const Target target = device_info(device_).target;
-    std::vector<Kernel> kernels;
+    std::vector<Kernel> plain;
+    std::vector<Kernel> mixed;
     for_each_kernel([&](const Kernel& kernel) {
       if (!kernel.family().availability()) return;
       const auto targets = kernel.family().targets(kernel);
-      if (std::ranges::any_of(targets,
-                              [&](Target code) { return !code.is_cpu() && runs_on(code, target); }))
-        kernels.push_back(kernel);
+      const auto runs_here = [&](Target code) { return !code.is_cpu() && runs_on(code, target); };
+      if (std::ranges::any_of(targets, runs_here)) {
+        (is_plain(kernel.operands()) ? plain : mixed).push_back(kernel);
+      }
     });
     Choices choices(test_seed());
-    return choose_kernels(std::move(kernels), count, choices);
+    std::vector<Kernel> chosen = choose_kernels(std::move(plain), count / 2, choices);
+    for (const Kernel& kernel : choose_kernels(std::move(mixed), count - chosen.size(), choices)) {
+      chosen.push_back(kernel);
+    }
+    return chosen;
+  }
+
+  static bool is_plain(const OperandRules& rules) {
+    const bool keeps_type =
+        rules.out.dtype == rules.a.dtype || rules.out.dtype == rules.accumulator;
+    return rules.a.dtype == rules.b.dtype && keeps_type;
   }
 
   Device device_;
