@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's kernels against oneDNN and OpenBLAS called directly, in one process, in interleaved pairs.
+// The CPU's kernels against oneDNN and OpenBLAS called directly, in one process, in interleaved
+// pairs.
 //
-//   host_peers [--pairs N] [--size N]…     prints one line for each pair: median ratio (above 1: ours is faster), spread, median rates
+//   host_peers [--pairs N] [--size N]…
 //
-// Both libraries are opened at run time; oneDNN directly needs its header at build time.
+// Prints one line for each comparison: the median ratio of the pairs (above 1: ours is faster), its
+// 10th and 90th percentile, the median rates; and the ratio and rates of each one's best time,
+// which say more on a machine that others use too. Both libraries are opened at run time; oneDNN
+// directly needs its header at build time.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -48,16 +52,26 @@ struct Operands {
   Types types;
   std::vector<std::byte> a, b, ours, theirs;
 
-  Operands(std::int64_t n, Types chosen) : side(n), types(chosen), a(bytes(types.input)), b(bytes(types.input)), ours(bytes(types.output)), theirs(bytes(types.output)) {
+  Operands(std::int64_t n, Types chosen)
+      : side(n),
+        types(chosen),
+        a(bytes(types.input)),
+        b(bytes(types.input)),
+        ours(bytes(types.output)),
+        theirs(bytes(types.output)) {
     fill(a);
     fill(b);
   }
   GemmArguments arguments() {
-    return {Tensor(a.data(), types.input, {side, side}), Tensor(b.data(), types.input, {side, side}), Tensor(ours.data(), types.output, {side, side})};
+    return {Tensor(a.data(), types.input, {side, side}),
+            Tensor(b.data(), types.input, {side, side}),
+            Tensor(ours.data(), types.output, {side, side})};
   }
 
  private:
-  std::size_t bytes(DType dtype) const { return static_cast<std::size_t>(side * side) * gemmery::byte_width(dtype); }
+  std::size_t bytes(DType dtype) const {
+    return static_cast<std::size_t>(side * side) * gemmery::byte_width(dtype);
+  }
 
   void fill(std::vector<std::byte>& memory) const {
     static std::mt19937 random(1);
@@ -67,10 +81,14 @@ struct Operands {
       std::uint32_t bits = 0;
       std::memcpy(&bits, &value, sizeof bits);
       const auto top = static_cast<std::uint16_t>(bits >> 16);
-      const auto integer = static_cast<std::int8_t>(std::lround(30 * std::clamp(value, -4.0f, 4.0f)));
-      if (types.input == DType::float32) std::memcpy(memory.data() + 4 * i, &bits, 4);
-      else if (types.input == DType::bfloat16) std::memcpy(memory.data() + 2 * i, &top, 2);
-      else std::memcpy(memory.data() + i, &integer, 1);
+      const auto integer =
+          static_cast<std::int8_t>(std::lround(30 * std::clamp(value, -4.0f, 4.0f)));
+      if (types.input == DType::float32)
+        std::memcpy(memory.data() + 4 * i, &bits, 4);
+      else if (types.input == DType::bfloat16)
+        std::memcpy(memory.data() + 2 * i, &top, 2);
+      else
+        std::memcpy(memory.data() + i, &integer, 1);
     }
   }
 };
@@ -80,7 +98,11 @@ using Run = std::function<void()>;
 // --- ours ---
 
 Run our_kernel(const GemmArguments& arguments, const std::string& family) {
-  const gemmery::Filter filter{.metadata = [&](const gemmery::Metadata& metadata) { return metadata.kernel_class == family; }, .target = {}, .providers = {"host"}};
+  const gemmery::Filter filter{
+      .metadata =
+          [&](const gemmery::Metadata& metadata) { return metadata.kernel_class == family; },
+      .target = {},
+      .providers = {"host"}};
   const auto kernels = gemmery::get_kernels(arguments, filter);
   if (kernels.empty()) return {};
   const gemmery::Kernel kernel = kernels.front();
@@ -92,7 +114,8 @@ Run our_kernel(const GemmArguments& arguments, const std::string& family) {
 void* open_library(const char* soname) { return dlopen(soname, RTLD_NOW | RTLD_LOCAL); }
 
 Run openblas(Operands& operands) {
-  using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+  using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int,
+                     float, float*, int);
   if (operands.types.input != DType::float32) return {};
   static void* const library = open_library("libopenblas.so.0");
   if (library == nullptr) return {};
@@ -101,7 +124,9 @@ Run openblas(Operands& operands) {
   return [&operands, sgemm] {
     constexpr int row_major = 101, as_it_is = 111;
     const int n = static_cast<int>(operands.side);
-    sgemm(row_major, as_it_is, as_it_is, n, n, n, 1, reinterpret_cast<const float*>(operands.a.data()), n, reinterpret_cast<const float*>(operands.b.data()), n, 0,
+    sgemm(row_major, as_it_is, as_it_is, n, n, n, 1,
+          reinterpret_cast<const float*>(operands.a.data()), n,
+          reinterpret_cast<const float*>(operands.b.data()), n, 0,
           reinterpret_cast<float*>(operands.theirs.data()), n);
   };
 }
@@ -122,10 +147,14 @@ bool succeeded(dnnl_status_t status) { return status == dnnl_success; }
 
 dnnl_data_type_t onednn_type(DType dtype) {
   switch (dtype) {
-    case DType::bfloat16: return dnnl_bf16;
-    case DType::int8: return dnnl_s8;
-    case DType::int32: return dnnl_s32;
-    default: return dnnl_f32;
+    case DType::bfloat16:
+      return dnnl_bf16;
+    case DType::int8:
+      return dnnl_s8;
+    case DType::int32:
+      return dnnl_s32;
+    default:
+      return dnnl_f32;
   }
 }
 
@@ -137,19 +166,23 @@ struct OnednnMemory {
     const dnnl_dims_t dimensions = {side, side};
     const dnnl_dims_t strides = {side, 1};
 #if DNNL_VERSION_MAJOR >= 3
-    ONEDNN(dnnl_memory_desc_create_with_strides)(&descriptor, 2, dimensions, onednn_type(dtype), strides);
+    ONEDNN(dnnl_memory_desc_create_with_strides)
+    (&descriptor, 2, dimensions, onednn_type(dtype), strides);
     ONEDNN(dnnl_memory_create)(&memory, descriptor, engine, data);
 #else
-    ONEDNN(dnnl_memory_desc_init_by_strides)(&descriptor, 2, dimensions, onednn_type(dtype), strides);
+    ONEDNN(dnnl_memory_desc_init_by_strides)
+    (&descriptor, 2, dimensions, onednn_type(dtype), strides);
     ONEDNN(dnnl_memory_create)(&memory, &descriptor, engine, data);
 #endif
   }
 };
 
-dnnl_primitive_desc_t describe(dnnl_engine_t engine, OnednnMemory& a, OnednnMemory& b, OnednnMemory& out) {
+dnnl_primitive_desc_t describe(dnnl_engine_t engine, OnednnMemory& a, OnednnMemory& b,
+                               OnednnMemory& out) {
   dnnl_primitive_desc_t descriptor = nullptr;
 #if DNNL_VERSION_MAJOR >= 3
-  ONEDNN(dnnl_matmul_primitive_desc_create)(&descriptor, engine, a.descriptor, b.descriptor, nullptr, out.descriptor, nullptr);
+  ONEDNN(dnnl_matmul_primitive_desc_create)
+  (&descriptor, engine, a.descriptor, b.descriptor, nullptr, out.descriptor, nullptr);
 #else
   dnnl_matmul_desc_t operation{};
   ONEDNN(dnnl_matmul_desc_init)(&operation, &a.descriptor, &b.descriptor, nullptr, &out.descriptor);
@@ -163,18 +196,24 @@ Run onednn(Operands& operands) {
   if (ONEDNN(dnnl_engine_create) == nullptr) return {};
   dnnl_engine_t engine = nullptr;
   dnnl_stream_t stream = nullptr;
-  if (!succeeded(ONEDNN(dnnl_engine_create)(&engine, dnnl_cpu, 0)) || !succeeded(ONEDNN(dnnl_stream_create)(&stream, engine, dnnl_stream_default_flags))) return {};
+  if (!succeeded(ONEDNN(dnnl_engine_create)(&engine, dnnl_cpu, 0)) ||
+      !succeeded(ONEDNN(dnnl_stream_create)(&stream, engine, dnnl_stream_default_flags)))
+    return {};
   OnednnMemory a(engine, operands.types.input, operands.side, operands.a.data());
   OnednnMemory b(engine, operands.types.input, operands.side, operands.b.data());
   OnednnMemory out(engine, operands.types.output, operands.side, operands.theirs.data());
   const dnnl_primitive_desc_t descriptor = describe(engine, a, b, out);
   dnnl_primitive_t primitive = nullptr;
-  if (descriptor == nullptr || !succeeded(ONEDNN(dnnl_primitive_create)(&primitive, descriptor))) return {};
-  const std::vector<dnnl_exec_arg_t> arguments{{DNNL_ARG_SRC, a.memory}, {DNNL_ARG_WEIGHTS, b.memory}, {DNNL_ARG_DST, out.memory}};
+  if (descriptor == nullptr || !succeeded(ONEDNN(dnnl_primitive_create)(&primitive, descriptor)))
+    return {};
+  const std::vector<dnnl_exec_arg_t> arguments{
+      {DNNL_ARG_SRC, a.memory}, {DNNL_ARG_WEIGHTS, b.memory}, {DNNL_ARG_DST, out.memory}};
   auto* const execute = ONEDNN(dnnl_primitive_execute);
   auto* const wait = ONEDNN(dnnl_stream_wait);
   return [=] {
-    if (!succeeded(execute(primitive, stream, static_cast<int>(arguments.size()), arguments.data()))) std::abort();
+    if (!succeeded(
+            execute(primitive, stream, static_cast<int>(arguments.size()), arguments.data())))
+      std::abort();
     wait(stream);
   };
 }
@@ -193,10 +232,10 @@ double seconds_of(const Run& run, int repeats) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
 }
 
-// So many that they take about 50 ms.
+// So many that they take about 10 ms.
 int choose_repeats(const Run& run) {
   run();
-  return std::clamp(static_cast<int>(0.05 / std::max(1e-7, seconds_of(run, 3))), 1, 100000);
+  return std::clamp(static_cast<int>(0.01 / std::max(1e-7, seconds_of(run, 3))), 1, 100000);
 }
 
 double quantile(std::vector<double> values, double q) {
@@ -210,7 +249,8 @@ struct Pair {
 };
 
 void compare(const Operands& operands, const Pair& pair, int pairs) {
-  std::printf("%-5s %5lld^3  %-12s vs %-9s ", operands.types.name, static_cast<long long>(operands.side), pair.ours.c_str(), pair.theirs.c_str());
+  std::printf("%-5s %5lld^3  %-12s vs %-9s ", operands.types.name,
+              static_cast<long long>(operands.side), pair.ours.c_str(), pair.theirs.c_str());
   if (!pair.our_run || !pair.their_run) {
     std::printf("not available: %s\n", !pair.our_run ? pair.ours.c_str() : pair.theirs.c_str());
     return;
@@ -227,19 +267,32 @@ void compare(const Operands& operands, const Pair& pair, int pairs) {
     ratios.push_back(theirs.back() / ours.back());
   }
   const double gflop = 2e-9 * std::pow(static_cast<double>(operands.side), 3);
-  std::printf("ratio %.3f (%.3f … %.3f)  ours %.1f, theirs %.1f GFLOP/s\n", quantile(ratios, 0.5), quantile(ratios, 0.1), quantile(ratios, 0.9),
-              gflop / quantile(ours, 0.5), gflop / quantile(theirs, 0.5));
+  std::printf(
+      "ratio %.3f (%.3f … %.3f)  ours %.1f, theirs %.1f GFLOP/s; of best times %.3f, ours %.1f, "
+      "theirs %.1f\n",
+      quantile(ratios, 0.5), quantile(ratios, 0.1), quantile(ratios, 0.9),
+      gflop / quantile(ours, 0.5), gflop / quantile(theirs, 0.5),
+      quantile(theirs, 0) / quantile(ours, 0), gflop / quantile(ours, 0),
+      gflop / quantile(theirs, 0));
   std::fflush(stdout);
 }
 
 void compare_size(std::int64_t side, int pairs) {
-  for (const Types types : {Types{"f32", DType::float32, DType::float32}, Types{"bf16", DType::bfloat16, DType::float32}, Types{"bf16d", DType::bfloat16, DType::bfloat16},
+  for (const Types types : {Types{"f32", DType::float32, DType::float32},
+                            Types{"bf16", DType::bfloat16, DType::float32},
+                            Types{"bf16d", DType::bfloat16, DType::bfloat16},
                             Types{"int8", DType::int8, DType::int32}}) {
     Operands operands(side, types);
     const GemmArguments arguments = operands.arguments();
-    compare(operands, {"host_onednn", "oneDNN", our_kernel(arguments, "host_onednn"), onednn(operands)}, pairs);
-    compare(operands, {"host_plain", "oneDNN", our_kernel(arguments, "host_plain"), onednn(operands)}, pairs);
-    if (types.input == DType::float32) compare(operands, {"host_plain", "OpenBLAS", our_kernel(arguments, "host_plain"), openblas(operands)}, pairs);
+    compare(operands,
+            {"host_onednn", "oneDNN", our_kernel(arguments, "host_onednn"), onednn(operands)},
+            pairs);
+    compare(operands,
+            {"host_plain", "oneDNN", our_kernel(arguments, "host_plain"), onednn(operands)}, pairs);
+    if (types.input == DType::float32)
+      compare(operands,
+              {"host_plain", "OpenBLAS", our_kernel(arguments, "host_plain"), openblas(operands)},
+              pairs);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool of threads behind `run_parallel`. It is never destroyed: threads that outlive main() must not meet destroyed state.
+// The pool of threads behind `run_parallel`. It is never destroyed: threads that outlive main()
+// must not meet destroyed state.
 #include "platform/parallel.hpp"
 
 #include <pthread.h>
@@ -31,7 +32,8 @@ struct InsideLoop {
 };
 
 int count_usable_cpus() {
-  // Machines with more CPUs than cpu_set_t has bits make sched_getaffinity fail; hardware_concurrency then is as good a guess.
+  // Machines with more CPUs than cpu_set_t has bits make sched_getaffinity fail;
+  // hardware_concurrency then is as good a guess.
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1, CPU_COUNT(&cpus));
@@ -48,7 +50,8 @@ int choose_thread_count() {
   return std::min(most_threads, count_usable_cpus());
 }
 
-// One loop in progress. Lives on the caller's stack; `Pool` keeps workers away from it before the caller returns.
+// One loop in progress. Lives on the caller's stack; `Pool` keeps workers away from it before the
+// caller returns.
 struct Loop {
   LoopRange range;
   LoopBody body;
@@ -90,7 +93,8 @@ class SignalsBlocked {
 
 class Pool {
  public:
-  // Runs the loop with up to `workers` threads beside the caller's; false, with nothing done, while another loop is running.
+  // Runs the loop with up to `workers` threads beside the caller's; false, with nothing done, while
+  // another loop is running.
   bool try_run(Loop& loop, int workers);
 
  private:
@@ -106,7 +110,8 @@ class Pool {
   std::vector<std::jthread> threads_;
 };
 
-// Null until the first loop of this process; a forked child begins anew, without the parent's threads and locks.
+// Null until the first loop of this process; a forked child begins anew, without the parent's
+// threads and locks.
 std::atomic<Pool*> current_pool{nullptr};
 std::atomic<unsigned> fork_generation{0};
 
@@ -120,7 +125,8 @@ Pool& pool() {
   if (found != nullptr) return *found;
   static const int registered = pthread_atfork(nullptr, nullptr, forget_pool_in_child);
   static_cast<void>(registered);
-  auto made = std::make_unique<Pool>();  // starts no thread yet, so the loser of the race below is cheap
+  auto made =
+      std::make_unique<Pool>();  // starts no thread yet, so the loser of the race below is cheap
   if (current_pool.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
     return *made.release();
   return *found;

@@ -8,8 +8,8 @@
 
 namespace gemmery::platform {
 
-// The threads that a parallel loop uses by default: GEMMERY_NUM_THREADS where it is a number in [1, 4096], else the CPUs that this
-// process may run on. Read once.
+// The threads that a parallel loop uses by default: GEMMERY_NUM_THREADS where it is a number in [1,
+// 4096], else the CPUs that this process may run on. Read once.
 int thread_count();
 
 // The body of a loop, not owned: chunk [begin, end) of its range.
@@ -23,10 +23,11 @@ struct LoopRange {
   std::int64_t grain;  // a chunk has at most this many of them; at least 1
 };
 
-// Calls the body for chunks that cover the range exactly once, on at most `threads` threads (0: `thread_count()`), the caller's among
-// them; returns when all are done. Chunks start at multiples of the grain. Runs in the caller's thread alone when it is inside
-// another parallel loop, or when another thread's loop holds the pool. The first exception of a body stops the handing out of further
-// chunks and is thrown to the caller.
+// Calls the body for chunks that cover the range exactly once, on at most `threads` threads (0:
+// `thread_count()`), the caller's among them; returns when all are done. Chunks start at multiples
+// of the grain. Runs in the caller's thread alone when it is inside another parallel loop, or when
+// another thread's loop holds the pool. The first exception of a body stops the handing out of
+// further chunks and is thrown to the caller.
 void run_parallel(LoopRange range, LoopBody body, int threads = 0);
 
 // The same for a callable `body(begin, end)`.

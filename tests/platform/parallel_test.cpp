@@ -18,9 +18,12 @@ namespace {
 
 std::int64_t sum_in_parallel(std::int64_t count, int threads = 0) {
   std::atomic<std::int64_t> sum{0};
-  parallel_for(count, 3, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) sum += i;
-  }, threads);
+  parallel_for(
+      count, 3,
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) sum += i;
+      },
+      threads);
   return sum;
 }
 
@@ -28,11 +31,14 @@ TEST(Parallel, every_index_is_visited_exactly_once) {
   for (const std::int64_t count : {0, 1, 2, 7, 100, 1001}) {
     for (const std::int64_t grain : {1, 3, 64, 5000}) {
       std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
-      parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
-        EXPECT_EQ(begin % grain, 0);
-        EXPECT_LE(end - begin, grain);
-        for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
-      }, 4);
+      parallel_for(
+          count, grain,
+          [&](std::int64_t begin, std::int64_t end) {
+            EXPECT_EQ(begin % grain, 0);
+            EXPECT_LE(end - begin, grain);
+            for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+          },
+          4);
       for (const auto& visit : visits) ASSERT_EQ(visit, 1) << count << " by " << grain;
     }
   }
@@ -40,15 +46,20 @@ TEST(Parallel, every_index_is_visited_exactly_once) {
 
 TEST(Parallel, a_grain_below_one_means_one) {
   int calls = 0;
-  parallel_for(3, 0, [&](std::int64_t, std::int64_t) { ++calls; }, 1);
+  parallel_for(
+      3, 0, [&](std::int64_t, std::int64_t) { ++calls; }, 1);
   EXPECT_EQ(calls, 3);
 }
 
 TEST(Parallel, the_first_exception_reaches_the_caller_and_the_pool_survives) {
   for (int repeat = 0; repeat < 50; ++repeat) {
-    EXPECT_THROW(parallel_for(1000, 1, [](std::int64_t begin, std::int64_t) {
-      if (begin % 7 == 3) throw std::domain_error("planted");
-    }, 4), std::domain_error);
+    EXPECT_THROW(parallel_for(
+                     1000, 1,
+                     [](std::int64_t begin, std::int64_t) {
+                       if (begin % 7 == 3) throw std::domain_error("planted");
+                     },
+                     4),
+                 std::domain_error);
     EXPECT_EQ(sum_in_parallel(100, 4), 4950);
   }
 }
@@ -56,15 +67,18 @@ TEST(Parallel, the_first_exception_reaches_the_caller_and_the_pool_survives) {
 TEST(Parallel, nested_loops_run_in_the_thread_of_the_outer_one) {
   EXPECT_FALSE(is_inside_parallel_loop());
   std::atomic<int> inner{0};
-  parallel_for(8, 1, [&](std::int64_t, std::int64_t) {
-    EXPECT_TRUE(is_inside_parallel_loop());
-    const auto self = std::this_thread::get_id();
-    parallel_for(5, 2, [&](std::int64_t begin, std::int64_t end) {
-      EXPECT_EQ(std::this_thread::get_id(), self);
-      inner += static_cast<int>(end - begin);
-    });
-    EXPECT_TRUE(is_inside_parallel_loop());
-  }, 4);
+  parallel_for(
+      8, 1,
+      [&](std::int64_t, std::int64_t) {
+        EXPECT_TRUE(is_inside_parallel_loop());
+        const auto self = std::this_thread::get_id();
+        parallel_for(5, 2, [&](std::int64_t begin, std::int64_t end) {
+          EXPECT_EQ(std::this_thread::get_id(), self);
+          inner += static_cast<int>(end - begin);
+        });
+        EXPECT_TRUE(is_inside_parallel_loop());
+      },
+      4);
   EXPECT_EQ(inner, 40);
   EXPECT_FALSE(is_inside_parallel_loop());
 }
@@ -73,17 +87,22 @@ TEST(Parallel, loops_of_many_threads_do_not_disturb_each_other) {
   std::vector<std::jthread> callers;
   for (int t = 0; t < 6; ++t)
     callers.emplace_back([] {
-      for (int repeat = 0; repeat < 200; ++repeat) EXPECT_EQ(sum_in_parallel(257, 3), 257 * 256 / 2);
+      for (int repeat = 0; repeat < 200; ++repeat)
+        EXPECT_EQ(sum_in_parallel(257, 3), 257 * 256 / 2);
     });
 }
 
 TEST(Parallel, several_threads_work_on_one_loop) {
-  // Each chunk waits until another thread has one too, so the loop ends only if two threads share it.
+  // Each chunk waits until another thread has one too, so the loop ends only if two threads share
+  // it.
   std::atomic<int> arrived{0};
-  parallel_for(2, 1, [&](std::int64_t, std::int64_t) {
-    ++arrived;
-    while (arrived < 2) std::this_thread::yield();
-  }, 2);
+  parallel_for(
+      2, 1,
+      [&](std::int64_t, std::int64_t) {
+        ++arrived;
+        while (arrived < 2) std::this_thread::yield();
+      },
+      2);
   EXPECT_EQ(arrived, 2);
 }
 

@@ -11,20 +11,25 @@
 namespace gemmery::host {
 namespace {
 
-// A depth block of B's panel (32 floats or 16 doubles wide) fills 32 KiB of first-level cache. It also keeps sums of int8 products
-// exact in float: 256 · 255² < 2^24.
+// A depth block of B's panel (32 floats or 16 doubles wide) fills 32 KiB of first-level cache. It
+// also keeps sums of int8 products exact in float: 256 · 255² < 2^24.
 constexpr std::int64_t depth_block = 256;
 static_assert(depth_block * 255 * 255 < (1 << 24));
 
-// A task's sums and its share of A stay in a second-level cache of 1 MiB: 192 · (512 + 256) floats are 590 KiB.
+// A task's sums and its share of A stay in a second-level cache of 1 MiB: 192 · (512 + 256) floats
+// are 590 KiB.
 constexpr std::int64_t most_task_rows = 192;
 constexpr std::int64_t most_task_columns = 512;
 
 // Packed operands take at most this many bytes each, except that one panel is always packed whole.
 constexpr std::int64_t most_packed_bytes = std::int64_t{64} << 20;
 
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
-constexpr std::int64_t divide_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+constexpr std::int64_t divide_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit;
+}
 
 // Splits `extent` into equal parts of at most `most`, in units of a tile's side.
 std::int64_t part_of(std::int64_t extent, std::int64_t most, std::int64_t unit) {
@@ -34,14 +39,17 @@ std::int64_t part_of(std::int64_t extent, std::int64_t most, std::int64_t unit) 
 
 template <class T>
 std::int64_t packed_lanes(const PanelSource& source, int width) {
-  const auto lane_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(1, source.depth);
+  const auto lane_bytes =
+      static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(1, source.depth);
   return std::max<std::int64_t>(width, most_packed_bytes / lane_bytes / width * width);
 }
 
 template <class T>
-void pack_in_parallel(const PanelSource& source, LaneRange range, int width, const BlockedProduct<T>& product, T* panels) {
+void pack_in_parallel(const PanelSource& source, LaneRange range, int width,
+                      const BlockedProduct<T>& product, T* panels) {
   const std::int64_t elements_per_panel = source.depth * width;
-  const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, elements_per_panel));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, elements_per_panel));
   const auto pack_some = [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t first = begin * width;
     const LaneRange part{range.first + first, std::min(end * width, range.count) - first};
@@ -109,7 +117,8 @@ class TaskRunner {
     return {.row = chunk_.rows.first + task_.row + row,
             .column = chunk_.columns.first + task_.column + column,
             .rows = static_cast<int>(std::min<std::int64_t>(kernel_.rows, task_.rows - row)),
-            .columns = static_cast<int>(std::min<std::int64_t>(kernel_.columns, task_.columns - column)),
+            .columns =
+                static_cast<int>(std::min<std::int64_t>(kernel_.columns, task_.columns - column)),
             .sums = sums,
             .row_stride = kernel_.columns,
             .plane_stride = plane_};
@@ -126,16 +135,19 @@ class TaskRunner {
 };
 
 template <class T, class RunTask>
-void run_tasks(const BlockedProduct<T>& product, const PackedChunk<T>& chunk, const RunTask& run_task) {
+void run_tasks(const BlockedProduct<T>& product, const PackedChunk<T>& chunk,
+               const RunTask& run_task) {
   const std::int64_t rows = part_of(chunk.rows.count, most_task_rows, product.kernel.rows);
-  const std::int64_t columns = part_of(chunk.columns.count, most_task_columns, product.kernel.columns);
+  const std::int64_t columns =
+      part_of(chunk.columns.count, most_task_columns, product.kernel.columns);
   const std::int64_t row_tasks = divide_up(chunk.rows.count, rows);
   const std::int64_t task_count = row_tasks * divide_up(chunk.columns.count, columns);
   const auto run_some = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
       const std::int64_t row = index % row_tasks * rows;
       const std::int64_t column = index / row_tasks * columns;
-      run_task(Task{row, std::min(rows, chunk.rows.count - row), column, std::min(columns, chunk.columns.count - column)});
+      run_task(Task{row, std::min(rows, chunk.rows.count - row), column,
+                    std::min(columns, chunk.columns.count - column)});
     }
   };
   platform::parallel_for(task_count, 1, run_some, product.threads);
@@ -147,8 +159,10 @@ void run_chunks(const BlockedProduct<T>& product, const RunTask& run_task) {
   static thread_local Scratch a_scratch;
   static thread_local Scratch b_scratch;
   const std::int64_t depth = product.a.depth;
-  const std::int64_t chunk_rows = std::min(packed_lanes<T>(product.a, product.kernel.rows), round_up(product.a.lanes, product.kernel.rows));
-  const std::int64_t chunk_columns = std::min(packed_lanes<T>(product.b, product.kernel.columns), round_up(product.b.lanes, product.kernel.columns));
+  const std::int64_t chunk_rows = std::min(packed_lanes<T>(product.a, product.kernel.rows),
+                                           round_up(product.a.lanes, product.kernel.rows));
+  const std::int64_t chunk_columns = std::min(packed_lanes<T>(product.b, product.kernel.columns),
+                                              round_up(product.b.lanes, product.kernel.columns));
   T* a = a_scratch.reserve<T>(static_cast<std::size_t>(chunk_rows * depth));
   T* b = b_scratch.reserve<T>(static_cast<std::size_t>(chunk_columns * depth));
   for (std::int64_t column = 0; column < product.b.lanes; column += chunk_columns) {
@@ -183,10 +197,15 @@ void multiply(const BlockedProduct<T>& product, TileFinish<T> finish) {
 
 }  // namespace
 
-void multiply_blocked(const BlockedProduct<float>& product, TileFinish<float> finish) { multiply(product, finish); }
-void multiply_blocked(const BlockedProduct<double>& product, TileFinish<double> finish) { multiply(product, finish); }
+void multiply_blocked(const BlockedProduct<float>& product, TileFinish<float> finish) {
+  multiply(product, finish);
+}
+void multiply_blocked(const BlockedProduct<double>& product, TileFinish<double> finish) {
+  multiply(product, finish);
+}
 
-void multiply_blocked_integers(const BlockedProduct<float>& product, TileFinish<std::int32_t> finish) {
+void multiply_blocked_integers(const BlockedProduct<float>& product,
+                               TileFinish<std::int32_t> finish) {
   run_chunks(product, [&](const PackedChunk<float>& chunk, const Task& task) {
     const TaskRunner<float> runner(product, chunk, task);
     const std::int64_t count = runner.sum_count();
@@ -195,7 +214,8 @@ void multiply_blocked_integers(const BlockedProduct<float>& product, TileFinish<
     for (std::int64_t first = 0; first < depth; first += depth_block) {
       float* sums = zeroed_sums<float>(count);
       runner.accumulate(first, std::min(depth_block, depth - first), sums);
-      for (std::int64_t s = 0; s < count; ++s) totals[s] += static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[s]));
+      for (std::int64_t s = 0; s < count; ++s)
+        totals[s] += static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[s]));
     }
     runner.finish_tiles(reinterpret_cast<const std::int32_t*>(totals), finish);
   });

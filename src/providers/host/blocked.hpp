@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocked matrix product under every host path: packs both operands, walks tiles in parallel, hands out finished sums.
+// The blocked matrix product under every host path: packs both operands, walks tiles in parallel,
+// hands out finished sums.
 //
 //   A ─pack─► panels ┐
 //                    ├─► tasks of row_block × column_block ─► tiles in depth blocks ─► finish(tile)
@@ -22,9 +23,9 @@ struct FinishedTile {
   std::int64_t column;
   int rows;
   int columns;
-  const Sum* sums;      // sums[i · row_stride + j]
+  const Sum* sums;  // sums[i · row_stride + j]
   int row_stride;
-  int plane_stride;     // from a sum to its correction, in compensated products
+  int plane_stride;  // from a sum to its correction, in compensated products
 };
 
 // Not owned. Called once for every tile, from any thread.
@@ -36,7 +37,9 @@ struct TileFinish {
 
 template <class Sum, class Callable>
 TileFinish<Sum> finish_with(const Callable& callable) {
-  return {[](const void* context, const FinishedTile<Sum>& tile) { (*static_cast<const Callable*>(context))(tile); },
+  return {[](const void* context, const FinishedTile<Sum>& tile) {
+            (*static_cast<const Callable*>(context))(tile);
+          },
           static_cast<const void*>(std::addressof(callable))};
 }
 
@@ -54,7 +57,9 @@ struct BlockedProduct {
 void multiply_blocked(const BlockedProduct<float>& product, TileFinish<float> finish);
 void multiply_blocked(const BlockedProduct<double>& product, TileFinish<double> finish);
 
-// The product of int8 and uint8 operands modulo 2^32, exactly: floats hold the sums of a depth block, integers those of all.
-void multiply_blocked_integers(const BlockedProduct<float>& product, TileFinish<std::int32_t> finish);
+// The product of int8 and uint8 operands modulo 2^32, exactly: floats hold the sums of a depth
+// block, integers those of all.
+void multiply_blocked_integers(const BlockedProduct<float>& product,
+                               TileFinish<std::int32_t> finish);
 
 }  // namespace gemmery::host

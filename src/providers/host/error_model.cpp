@@ -9,48 +9,67 @@
 namespace gemmery::host {
 namespace {
 
-// How operands enter products (DESIGN §12). tf32 is the hardware's truncation unless a kernel rounds before; the weaker one counts.
+// How operands enter products (DESIGN §12). tf32 is the hardware's truncation unless a kernel
+// rounds before; the weaker one counts.
 double input_unit_of(Math math) {
   switch (math) {
     case Math::native:
     case Math::saturate:
     case Math::fp8_fast:
-    case Math::fp8_promoted: return 0;
-    case Math::tf32: return 0x1p-10;
-    case Math::tf32x3: return 0x1p-21;
-    case Math::f16: return 0x1p-11;
-    case Math::bf16: return 0x1p-8;
-    case Math::f16x3: return 0x1p-21;   // two parts of 11 bits each, the product of the low parts left out
-    case Math::bf16x3: return 0x1p-15;  // two parts of 8 bits each, likewise
+    case Math::fp8_promoted:
+      return 0;
+    case Math::tf32:
+      return 0x1p-10;
+    case Math::tf32x3:
+      return 0x1p-21;
+    case Math::f16:
+      return 0x1p-11;
+    case Math::bf16:
+      return 0x1p-8;
+    case Math::f16x3:
+      return 0x1p-21;  // two parts of 11 bits each, the product of the low parts left out
+    case Math::bf16x3:
+      return 0x1p-15;  // two parts of 8 bits each, likewise
   }
   return 1;
 }
 
 bool uses_tensor_cores(const DeclaredMath& declared) {
-  return declared.arithmetic == Arithmetic::tensor_core || (declared.math != Math::native && declared.math != Math::saturate);
+  return declared.arithmetic == Arithmetic::tensor_core ||
+         (declared.math != Math::native && declared.math != Math::saturate);
 }
 
 double accumulator_unit_of(const DeclaredMath& declared) {
   if (declared.math == Math::fp8_fast || declared.math == Math::fp8_promoted) return 0x1p-13;
   switch (declared.accumulator) {
-    case DType::int32: return 0;
-    case DType::float64: return 0x1p-53;
-    case DType::float16: return 0x1p-11;
-    default: return uses_tensor_cores(declared) ? 0x1p-23 : 0x1p-24;
+    case DType::int32:
+      return 0;
+    case DType::float64:
+      return 0x1p-53;
+    case DType::float16:
+      return 0x1p-11;
+    default:
+      return uses_tensor_cores(declared) ? 0x1p-23 : 0x1p-24;
   }
 }
 
-// Gradual underflow loses half the smallest subnormal; instructions on bfloat16 flush to zero, which loses up to the smallest normal
-// number (VDPBF16PS in the architecture's manual: denormals are flushed whatever MXCSR says).
+// Gradual underflow loses half the smallest subnormal; instructions on bfloat16 flush to zero,
+// which loses up to the smallest normal number (VDPBF16PS in the architecture's manual: denormals
+// are flushed whatever MXCSR says).
 double underflow_of(const DeclaredMath& declared) {
   switch (declared.accumulator) {
-    case DType::int32: return 0;
-    case DType::float64: return 0x1p-1074;
-    case DType::float16: return 0x1p-25;
-    default: break;
+    case DType::int32:
+      return 0;
+    case DType::float64:
+      return 0x1p-1074;
+    case DType::float16:
+      return 0x1p-25;
+    default:
+      break;
   }
-  const bool is_bfloat16 = declared.a == DType::bfloat16 || declared.b == DType::bfloat16 || bit_width(declared.a) == 8 ||
-                           bit_width(declared.b) == 8 || uses_tensor_cores(declared);
+  const bool is_bfloat16 = declared.a == DType::bfloat16 || declared.b == DType::bfloat16 ||
+                           bit_width(declared.a) == 8 || bit_width(declared.b) == 8 ||
+                           uses_tensor_cores(declared);
   return is_bfloat16 ? 0x1p-126 : 0x1p-149;
 }
 
@@ -64,7 +83,8 @@ double ErrorModel::product_factor(std::int64_t k) const {
   const auto terms = static_cast<double>(k);
   if (block_unit == 0) return 2 * input_unit + (terms + 2) * accumulator_unit;
   const double blocks = std::ceil(terms / 128);
-  return 2 * input_unit + (std::min(terms, 128.0) + 2) * accumulator_unit + (blocks + 2) * block_unit;
+  return 2 * input_unit + (std::min(terms, 128.0) + 2) * accumulator_unit +
+         (blocks + 2) * block_unit;
 }
 
 ErrorModel error_model(const DeclaredMath& declared) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel's declared arithmetic may cost in accuracy: one table, from which every bound comes.
+// What a kernel's declared arithmetic may cost in accuracy: one table, from which every bound
+// comes.
 //
-//   |x̂ − x| ≤ e = (2·u_in + (K+2)·u_acc)·|α|·(|A||B|) + 2·u_acc·|β||C|        before the final rounding
-//   |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2                                      after it
+//   |x̂ − x| ≤ e = (2·u_in + (K+2)·u_acc)·|α|·(|A||B|) + 2·u_acc·|β||C|        before the final
+//   rounding |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2                                      after it
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,13 @@ struct DeclaredMath {
 DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic = Arithmetic::fma);
 
 struct ErrorModel {
-  double input_unit = 0;         // u_in: of each operand as it enters a product
-  double accumulator_unit = 0;   // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
-  double block_unit = 0;         // second level of promoted sums: of each block of 128 products
-  double underflow = 0;          // absolute error of a product or sum too small for the accumulator
-  double accumulator_max = 0;    // beyond it sums may overflow, and no statement is made
-  double compute_max = 0;        // the same for the epilogue
+  double input_unit = 0;  // u_in: of each operand as it enters a product
+  double accumulator_unit =
+      0;  // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
+  double block_unit = 0;       // second level of promoted sums: of each block of 128 products
+  double underflow = 0;        // absolute error of a product or sum too small for the accumulator
+  double accumulator_max = 0;  // beyond it sums may overflow, and no statement is made
+  double compute_max = 0;      // the same for the epilogue
 
   // The factor of |α|·(|A||B|).
   double product_factor(std::int64_t k) const;

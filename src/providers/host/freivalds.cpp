@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a large product by matrix-vector products: O(MN + MK + KN) instead of O(MNK).
 //
-// For a vector r of signs, (out·r)_i must equal (alpha · A·(B·r) + beta · C·r)_i within the sum over j of the elements' allowed errors. That sum
-// needs (|A||B|)·1, which is |A|·(|B|·1): two more matrix-vector products.
+// For a vector r of signs, (out·r)_i must equal (alpha · A·(B·r) + beta · C·r)_i within the sum
+// over j of the elements' allowed errors. That sum needs (|A||B|)·1, which is |A|·(|B|·1): two more
+// matrix-vector products.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -23,15 +24,19 @@ struct Extents {
 
 enum class Entries : std::uint8_t { themselves, magnitudes };
 
-// matrix · x, row by row in double; the error of a row is at most columns · 2^-53 of the same product in magnitudes.
-Vector multiply_vector(const MatrixView& matrix, const Extents& extents, const Vector& x, Entries entries) {
+// matrix · x, row by row in double; the error of a row is at most columns · 2^-53 of the same
+// product in magnitudes.
+Vector multiply_vector(const MatrixView& matrix, const Extents& extents, const Vector& x,
+                       Entries entries) {
   Vector y(static_cast<std::size_t>(extents.rows));
   platform::parallel_for(extents.rows, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       double sum = 0;
       for (std::int64_t column = 0; column < extents.columns; ++column) {
-        const double value = load(matrix.dtype, matrix.data, row * matrix.row_stride + column * matrix.column_stride);
-        sum += (entries == Entries::magnitudes ? std::fabs(value) : value) * x[static_cast<std::size_t>(column)];
+        const double value = load(matrix.dtype, matrix.data,
+                                  row * matrix.row_stride + column * matrix.column_stride);
+        sum += (entries == Entries::magnitudes ? std::fabs(value) : value) *
+               x[static_cast<std::size_t>(column)];
       }
       y[static_cast<std::size_t>(row)] = sum;
     }
@@ -60,7 +65,8 @@ class RowCheck {
 
   Comparison check(std::mt19937_64& random) const {
     const Vector signs = random_signs(random, problem_.n);
-    const Vector got = multiply_vector(view_.out, {problem_.m, problem_.n}, signs, Entries::themselves);
+    const Vector got =
+        multiply_vector(view_.out, {problem_.m, problem_.n}, signs, Entries::themselves);
     const Vector expected = expected_rows(signs, Entries::themselves);
     Comparison comparison;
     for (std::int64_t row = 0; row < problem_.m; ++row) {
@@ -74,9 +80,13 @@ class RowCheck {
  private:
   // alpha · A·(B·x) + beta · C·x, of entries or magnitudes.
   Vector expected_rows(const Vector& x, Entries entries) const {
-    const auto scalar = [&](double value) { return entries == Entries::magnitudes ? std::fabs(value) : value; };
+    const auto scalar = [&](double value) {
+      return entries == Entries::magnitudes ? std::fabs(value) : value;
+    };
     Vector rows(static_cast<std::size_t>(problem_.m));
-    if (reads_products_) rows = multiply_vector(a_, {problem_.m, problem_.k}, multiply_vector(b_, {problem_.k, problem_.n}, x, entries), entries);
+    if (reads_products_)
+      rows = multiply_vector(a_, {problem_.m, problem_.k},
+                             multiply_vector(b_, {problem_.k, problem_.n}, x, entries), entries);
     for (double& row : rows) row *= scalar(scalars_.alpha);
     if (view_.c.data == nullptr) return rows;
     const Vector addend = multiply_vector(view_.c, {problem_.m, problem_.n}, x, entries);
@@ -91,12 +101,16 @@ class RowCheck {
     const auto n = static_cast<double>(problem_.n);
     const auto k = static_cast<double>(problem_.k);
     const double output_unit = is_integer(view_.out.dtype) ? 0 : rounding.unit;
-    const double kernel_factor = model.product_factor(problem_.k) + 2 * model.accumulator_unit + 0x1p-51;
+    const double kernel_factor =
+        model.product_factor(problem_.k) + 2 * model.accumulator_unit + 0x1p-51;
     const double own_factor = 4 * (n + k + 4) * 0x1p-53;
-    Vector allowed = expected_rows(Vector(static_cast<std::size_t>(problem_.n), 1.0), Entries::magnitudes);
+    Vector allowed =
+        expected_rows(Vector(static_cast<std::size_t>(problem_.n), 1.0), Entries::magnitudes);
     for (double& row : allowed) {
-      const double error = kernel_factor * row + n * (k + 2) * std::max(1.0, std::fabs(scalars_.alpha)) * model.underflow;
-      row = error + output_unit * (row + error) + n * (is_integer(view_.out.dtype) ? 0.5 : rounding.smallest / 2) + own_factor * row;
+      const double error = kernel_factor * row +
+                           n * (k + 2) * std::max(1.0, std::fabs(scalars_.alpha)) * model.underflow;
+      row = error + output_unit * (row + error) +
+            n * (is_integer(view_.out.dtype) ? 0.5 : rounding.smallest / 2) + own_factor * row;
     }
     return allowed;
   }
@@ -106,7 +120,8 @@ class RowCheck {
     const bool both_nonfinite = !std::isfinite(row.exact) && !std::isfinite(row.got);
     const bool is_right = both_nonfinite || error <= row.allowed;
     if (std::isfinite(error)) comparison.worst_error = std::max(comparison.worst_error, error);
-    if (row.allowed > 0 && std::isfinite(error)) comparison.worst_ratio = std::max(comparison.worst_ratio, error / row.allowed);
+    if (row.allowed > 0 && std::isfinite(error))
+      comparison.worst_ratio = std::max(comparison.worst_ratio, error / row.allowed);
     if (is_right) return;
     ++comparison.mismatches;
     if (!std::isfinite(error)) comparison.worst_ratio = std::numeric_limits<double>::infinity();
@@ -124,24 +139,30 @@ class RowCheck {
 
 // One row of the problem as a problem of its own.
 Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
-  const std::int64_t offset = (batch * view.stride(0) + row * view.stride(1)) * static_cast<std::int64_t>(byte_width(view.dtype()));
-  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(), {1, view.extent(2)}, {0, view.stride(2)});
+  const std::int64_t offset = (batch * view.stride(0) + row * view.stride(1)) *
+                              static_cast<std::int64_t>(byte_width(view.dtype()));
+  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
+                {1, view.extent(2)}, {0, view.stride(2)});
 }
 
 Tensor matrix_tensor(const Tensor& view, std::int64_t batch) {
-  const std::int64_t offset = batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
-  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(), {view.extent(1), view.extent(2)}, {view.stride(1), view.stride(2)});
+  const std::int64_t offset =
+      batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
+  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
+                {view.extent(1), view.extent(2)}, {view.stride(1), view.stride(2)});
 }
 
-Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch, std::int64_t row) {
+Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declared,
+                     std::int64_t batch, std::int64_t row) {
   GemmOptions options{.c = std::nullopt,
                       .alpha = arguments.alpha(),
                       .beta = arguments.beta(),
                       .math = arguments.problem().math,
                       .epilogue = arguments.problem().epilogue};
   if (arguments.c()) options.c = row_of(*arguments.c(), batch, row);
-  const GemmArguments one(row_of(arguments.a(), batch, row), matrix_tensor(arguments.b(), batch), row_of(arguments.out(), batch, row),
-                          arguments.problem().accumulator, options);
+  const GemmArguments one(row_of(arguments.a(), batch, row), matrix_tensor(arguments.b(), batch),
+                          row_of(arguments.out(), batch, row), arguments.problem().accumulator,
+                          options);
   Comparison comparison = compare_with_oracle(one, declared);
   comparison.elements = 0;  // counted once, by the vectors
   if (comparison.first) {
@@ -153,7 +174,8 @@ Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declare
 
 }  // namespace
 
-Comparison check_by_freivalds(const GemmArguments& arguments, const DeclaredMath& declared, const FreivaldsOptions& options) {
+Comparison check_by_freivalds(const GemmArguments& arguments, const DeclaredMath& declared,
+                              const FreivaldsOptions& options) {
   std::mt19937_64 random(options.seed);
   const GemmProblem& problem = arguments.problem();
   Comparison all;
@@ -166,7 +188,9 @@ Comparison check_by_freivalds(const GemmArguments& arguments, const DeclaredMath
     }
     if (problem.m == 0) continue;
     for (int sample = 0; sample < options.rows; ++sample)
-      all.merge(check_row(arguments, declared, batch, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.m))));
+      all.merge(
+          check_row(arguments, declared, batch,
+                    static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(problem.m))));
   }
   return all;
 }

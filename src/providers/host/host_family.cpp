@@ -13,14 +13,17 @@
 namespace gemmery::host {
 namespace {
 
-// A kernel of the host has no design of its own: the CPU decides. An empty struct would be a byte of any value.
+// A kernel of the host has no design of its own: the CPU decides. An empty struct would be a byte
+// of any value.
 struct NoDesign {
   std::uint8_t nothing = 0;
 };
 
-constexpr std::array narrow_floats{DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2};
-constexpr std::array outputs{DType::float64,       DType::float32,     DType::float16, DType::bfloat16, DType::float8_e4m3fn,
-                             DType::float8_e5m2,   DType::int8,        DType::uint8,   DType::int32};
+constexpr std::array narrow_floats{DType::float32, DType::float16, DType::bfloat16,
+                                   DType::float8_e4m3fn, DType::float8_e5m2};
+constexpr std::array outputs{DType::float64,  DType::float32,       DType::float16,
+                             DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2,
+                             DType::int8,     DType::uint8,         DType::int32};
 
 bool is_float8(DType dtype) { return bit_width(dtype) == 8 && is_floating(dtype); }
 
@@ -32,9 +35,12 @@ void append_float_products(std::vector<ProductTypes>& all) {
         if (accumulator == DType::float16 && !is_half) continue;
         all.push_back({a, b, accumulator, Math::native});
         if (a == DType::float32 && b == DType::float32)
-          for (const Math math : {Math::tf32, Math::tf32x3, Math::bf16x3, Math::f16x3, Math::f16, Math::bf16}) all.push_back({a, b, accumulator, math});
+          for (const Math math :
+               {Math::tf32, Math::tf32x3, Math::bf16x3, Math::f16x3, Math::f16, Math::bf16})
+            all.push_back({a, b, accumulator, math});
         if (is_float8(a) && is_float8(b))
-          for (const Math math : {Math::fp8_fast, Math::fp8_promoted}) all.push_back({a, b, accumulator, math});
+          for (const Math math : {Math::fp8_fast, Math::fp8_promoted})
+            all.push_back({a, b, accumulator, math});
       }
     }
   all.push_back({DType::float64, DType::float64, DType::float64, Math::native});
@@ -47,13 +53,20 @@ void append_float_products(std::vector<ProductTypes>& all) {
 void append_integer_products(std::vector<ProductTypes>& all) {
   for (const DType a : {DType::int8, DType::uint8})
     for (const DType b : {DType::int8, DType::uint8})
-      for (const Math math : {Math::native, Math::saturate}) all.push_back({a, b, DType::int32, math});
+      for (const Math math : {Math::native, Math::saturate})
+        all.push_back({a, b, DType::int32, math});
 }
 
-ProductTypes products_of(const OperandRules& rules) { return {rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math}; }
-ProductTypes products_of(const GemmProblem& problem) { return {problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math}; }
+ProductTypes products_of(const OperandRules& rules) {
+  return {rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math};
+}
+ProductTypes products_of(const GemmProblem& problem) {
+  return {problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math};
+}
 
-OperandRule any_of(DType dtype) { return {.dtype = dtype, .layout = LayoutRule::any, .alignment = 1}; }
+OperandRule any_of(DType dtype) {
+  return {.dtype = dtype, .layout = LayoutRule::any, .alignment = 1};
+}
 
 OperandRules make_rules(const ProductTypes& types, DType out, std::optional<DType> c) {
   return {.a = any_of(types.a),
@@ -79,10 +92,15 @@ void require_cpu_stream(Stream stream) {
 
 class HostLaunch final : public PreparedLaunchState {
  public:
-  HostLaunch(const Kernel& kernel, const GemmArguments& arguments) : kernel_(kernel), arguments_(arguments) {}
-  void set_data(std::string_view operand, const void* data) override { arguments_.set_data(operand, data); }
+  HostLaunch(const Kernel& kernel, const GemmArguments& arguments)
+      : kernel_(kernel), arguments_(arguments) {}
+  void set_data(std::string_view operand, const void* data) override {
+    arguments_.set_data(operand, data);
+  }
   void set_scalars(double alpha, double beta) override { arguments_.set_scalars(alpha, beta); }
-  void launch(Stream stream) override { kernel_.family().run(kernel_, arguments_, {.stream = stream}); }
+  void launch(Stream stream) override {
+    kernel_.family().run(kernel_, arguments_, {.stream = stream});
+  }
 
  private:
   Kernel kernel_;
@@ -107,7 +125,9 @@ class HostArtifact final : public ArtifactState {
                  .hint = {},
                  .cause = {}});
   }
-  void run(const GemmArguments& arguments, const RunOptions& options) const override { kernel_.family().run(kernel_, arguments, options); }
+  void run(const GemmArguments& arguments, const RunOptions& options) const override {
+    kernel_.family().run(kernel_, arguments, options);
+  }
   PreparedLaunch bind(const GemmArguments& arguments, std::size_t) const override {
     return PreparedLaunch(std::make_unique<HostLaunch>(kernel_, arguments));
   }
@@ -139,7 +159,9 @@ std::optional<DType> take_dtype(std::string_view& text) {
   return found == dtype_table.end() ? std::nullopt : std::optional(found->dtype);
 }
 
-bool is_output(std::optional<DType> dtype) { return dtype && std::ranges::find(outputs, *dtype) != outputs.end(); }
+bool is_output(std::optional<DType> dtype) {
+  return dtype && std::ranges::find(outputs, *dtype) != outputs.end();
+}
 
 }  // namespace
 
@@ -155,13 +177,15 @@ const std::vector<ProductTypes>& legal_products() {
 
 bool is_legal(const ProductTypes& types) {
   return std::ranges::any_of(legal_products(), [&](const ProductTypes& legal) {
-    return legal.a == types.a && legal.b == types.b && legal.accumulator == types.accumulator && legal.math == types.math;
+    return legal.a == types.a && legal.b == types.b && legal.accumulator == types.accumulator &&
+           legal.math == types.math;
   });
 }
 
 Kernel HostFamily::kernel_for(const GemmProblem& problem) const {
   const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
-  return Kernel(*this, make_rules(products_of(problem), problem.out.dtype, c), DesignBytes::of(NoDesign{}), problem.epilogue);
+  return Kernel(*this, make_rules(products_of(problem), problem.out.dtype, c),
+                DesignBytes::of(NoDesign{}), problem.epilogue);
 }
 
 Status HostFamily::serves(const GemmProblem& problem) const {
@@ -178,10 +202,12 @@ void HostFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
 void HostFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
   Reason reason{.provider = std::string(provider()), .family = name_};
   if (!query.device.target.is_cpu()) {
-    reason.failed = "device: expected operands in host memory, got operands on " + query.device.name;
+    reason.failed =
+        "device: expected operands in host memory, got operands on " + query.device.name;
   } else if (const Status status = serves(query.problem); !status) {
     reason.failed = status.error();
-    if (availability() && serves_types(products_of(query.problem))) reason.nearest.push_back(kernel_for(query.problem));
+    if (availability() && serves_types(products_of(query.problem)))
+      reason.nearest.push_back(kernel_for(query.problem));
   } else {
     reason.fitting = 1;
   }
@@ -228,17 +254,22 @@ std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   const auto c = has_c ? take_dtype(text) : std::nullopt;
   if (!take(text, "math_")) return std::nullopt;
   const auto math = parse_math(text);
-  if (!a || !b || !accumulator || !math || !is_output(out) || (has_c && !is_output(c))) return std::nullopt;
+  if (!a || !b || !accumulator || !math || !is_output(out) || (has_c && !is_output(c)))
+    return std::nullopt;
   const ProductTypes types{*a, *b, *accumulator, *math};
   if (!is_legal(types) || (availability() && !serves_types(types))) return std::nullopt;
   return Kernel(*this, make_rules(types, *out, c), DesignBytes::of(NoDesign{}));
 }
 
-std::vector<DesignField> HostFamily::design_fields(const Kernel&) const { return own_design_fields(); }
+std::vector<DesignField> HostFamily::design_fields(const Kernel&) const {
+  return own_design_fields();
+}
 
 std::vector<Target> HostFamily::targets(const Kernel&) const { return {Target::cpu()}; }
 
-const DeviceInfo* HostFamily::device_info(Device device) const { return device.is_cpu() ? &platform::host_device_info() : nullptr; }
+const DeviceInfo* HostFamily::device_info(Device device) const {
+  return device.is_cpu() ? &platform::host_device_info() : nullptr;
+}
 
 Target HostFamily::target_for(const Kernel&, const DeviceInfo&) const { return Target::cpu(); }
 
@@ -248,9 +279,12 @@ Status HostFamily::supports(const Kernel& kernel, const Query& query) const {
   return serves_shape(query.problem);
 }
 
-Artifact HostFamily::compile(const Kernel& kernel, Target) const { return Artifact(std::make_shared<HostArtifact>(kernel)); }
+Artifact HostFamily::compile(const Kernel& kernel, Target) const {
+  return Artifact(std::make_shared<HostArtifact>(kernel));
+}
 
-void HostFamily::run(const Kernel&, const GemmArguments& arguments, const RunOptions& options) const {
+void HostFamily::run(const Kernel&, const GemmArguments& arguments,
+                     const RunOptions& options) const {
   require_cpu_stream(options.stream);
   multiply(arguments, options.max_multiprocessors);
 }

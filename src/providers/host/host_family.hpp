@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU's families share: one kernel for every combination of types, named after it; nothing to compile, nothing to load.
+// What the CPU's families share: one kernel for every combination of types, named after it; nothing
+// to compile, nothing to load.
 #pragma once
 
 #include <optional>
@@ -43,7 +44,8 @@ class HostFamily : public Family {
   Status supports(const Kernel& kernel, const Query& query) const override;
   std::size_t workspace_bytes(const Kernel&, const GemmArguments&) const override { return 0; }
   Artifact compile(const Kernel& kernel, Target target) const override;
-  void run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const override;
+  void run(const Kernel& kernel, const GemmArguments& arguments,
+           const RunOptions& options) const override;
 
  protected:
   virtual Status serves_types(const ProductTypes& types) const = 0;

@@ -14,27 +14,38 @@
 namespace gemmery::host {
 namespace {
 
-// How long a product takes: a fixed time, then arithmetic at a share of the CPU's nominal float32 rate, or memory.
+// How long a product takes: a fixed time, then arithmetic at a share of the CPU's nominal float32
+// rate, or memory.
 struct Speed {
   double fixed_us;
-  double share;  // of cores · clock · fma_f32_per_clock; above 1 where instructions do more, or the clock is above nominal
+  double share;  // of cores · clock · fma_f32_per_clock; above 1 where instructions do more, or the
+                 // clock is above nominal
   double least_batch_us;  // of each matrix of a batch
 };
 
 double predict(const GemmProblem& problem, const DeviceInfo& device, const Speed& speed) {
-  // A tile of 12 by 32 is computed whole. Products of few rows or columns are bound by reading, which `bytes` knows.
-  const auto padded = [](std::int64_t extent, int tile) { return std::ceil(static_cast<double>(extent) / tile) * tile; };
+  // A tile of 12 by 32 is computed whole. Products of few rows or columns are bound by reading,
+  // which `bytes` knows.
+  const auto padded = [](std::int64_t extent, int tile) {
+    return std::ceil(static_cast<double>(extent) / tile) * tile;
+  };
   const auto batches = static_cast<double>(problem.l);
-  const double products = padded(problem.m, 12) * padded(problem.n, 32) * static_cast<double>(problem.k) * batches;
-  const double nominal = std::max(1, device.multiprocessors) * std::max(0.1, device.clock_ghz) * 1e3 * std::max(1, device.fma_f32_per_clock);
-  const double memory_us = device.bandwidth_bytes_per_second > 0 ? problem.bytes() / device.bandwidth_bytes_per_second * 1e6 : 0;
-  return speed.fixed_us + batches * speed.least_batch_us + std::max(products / (nominal * speed.share), memory_us);
+  const double products =
+      padded(problem.m, 12) * padded(problem.n, 32) * static_cast<double>(problem.k) * batches;
+  const double nominal = std::max(1, device.multiprocessors) * std::max(0.1, device.clock_ghz) *
+                         1e3 * std::max(1, device.fma_f32_per_clock);
+  const double memory_us = device.bandwidth_bytes_per_second > 0
+                               ? problem.bytes() / device.bandwidth_bytes_per_second * 1e6
+                               : 0;
+  return speed.fixed_us + batches * speed.least_batch_us +
+         std::max(products / (nominal * speed.share), memory_us);
 }
 
 bool is_plain_type(const ProductTypes& types) { return types.accumulator != DType::float16; }
 
 Status expected_got(std::string what, std::string expected, std::string_view got) {
-  return Status::fail(std::move(what) + ": expected " + std::move(expected) + ", got " + std::string(got));
+  return Status::fail(std::move(what) + ": expected " + std::move(expected) + ", got " +
+                      std::string(got));
 }
 
 class ReferenceFamily final : public HostFamily {
@@ -45,13 +56,20 @@ class ReferenceFamily final : public HostFamily {
   Status serves_types(const ProductTypes&) const override { return Status::success(); }
   Status serves_shape(const GemmProblem&) const override { return Status::success(); }
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
-    const bool is_compensated = problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
-    // Last whatever the others are: more fixed time, less speed, and the whole once more for sums that pass through memory.
-    const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) * static_cast<double>(problem.n);
-    return predict(problem, device, {.fixed_us = 50, .share = is_compensated ? 0.03 : 0.2, .least_batch_us = 5}) + 0.02 * elements;
+    const bool is_compensated =
+        problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
+    // Last whatever the others are: more fixed time, less speed, and the whole once more for sums
+    // that pass through memory.
+    const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) *
+                            static_cast<double>(problem.n);
+    return predict(problem, device,
+                   {.fixed_us = 50, .share = is_compensated ? 0.03 : 0.2, .least_batch_us = 5}) +
+           0.02 * elements;
   }
   void multiply(const GemmArguments& arguments, int) const override { run_reference(arguments); }
-  std::vector<DesignField> own_design_fields() const override { return {{"arithmetic", "float64, exact integers"}}; }
+  std::vector<DesignField> own_design_fields() const override {
+    return {{"arithmetic", "float64, exact integers"}};
+  }
 };
 
 class PlainFamily final : public HostFamily {
@@ -60,16 +78,26 @@ class PlainFamily final : public HostFamily {
 
  protected:
   Status serves_types(const ProductTypes& types) const override {
-    if (types.math != Math::native) return expected_got("math", "native", gemmery::name(types.math));
-    if (!is_plain_type(types)) return expected_got("accumulator", "float32, float64 or int32", gemmery::name(types.accumulator));
+    if (types.math != Math::native)
+      return expected_got("math", "native", gemmery::name(types.math));
+    if (!is_plain_type(types))
+      return expected_got("accumulator", "float32, float64 or int32",
+                          gemmery::name(types.accumulator));
     return Status::success();
   }
   Status serves_shape(const GemmProblem&) const override { return Status::success(); }
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
-    return predict(problem, device, {.fixed_us = 2, .share = problem.accumulator == DType::float64 ? 0.4 : 0.8, .least_batch_us = 0.3});
+    return predict(problem, device,
+                   {.fixed_us = 2,
+                    .share = problem.accumulator == DType::float64 ? 0.4 : 0.8,
+                    .least_batch_us = 0.3});
   }
-  void multiply(const GemmArguments& arguments, int threads) const override { run_plain(arguments, tile_kernels(), threads); }
-  std::vector<DesignField> own_design_fields() const override { return {{"instructions", tile_kernels().instruction_set}}; }
+  void multiply(const GemmArguments& arguments, int threads) const override {
+    run_plain(arguments, tile_kernels(), threads);
+  }
+  std::vector<DesignField> own_design_fields() const override {
+    return {{"instructions", tile_kernels().instruction_set}};
+  }
 };
 
 class OnednnFamily final : public HostFamily {
@@ -78,20 +106,26 @@ class OnednnFamily final : public HostFamily {
   Status availability() const override { return onednn::availability(); }
 
  protected:
-  Status serves_types(const ProductTypes& types) const override { return onednn_serves_types(types.a, types.b, types.accumulator, types.math); }
+  Status serves_types(const ProductTypes& types) const override {
+    return onednn_serves_types(types.a, types.b, types.accumulator, types.math);
+  }
   Status serves_shape(const GemmProblem& problem) const override { return onednn_serves(problem); }
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
-    return predict(problem, device, {.fixed_us = 6, .share = share_of(problem), .least_batch_us = 0.2});
+    return predict(problem, device,
+                   {.fixed_us = 6, .share = share_of(problem), .least_batch_us = 0.2});
   }
   void multiply(const GemmArguments& arguments, int) const override { run_onednn(arguments); }
-  std::vector<DesignField> own_design_fields() const override { return {{"library", "oneDNN " + onednn::version_text()}}; }
+  std::vector<DesignField> own_design_fields() const override {
+    return {{"library", "oneDNN " + onednn::version_text()}};
+  }
 
  private:
   static double share_of(const GemmProblem& problem) {
     if (problem.accumulator == DType::int32) return 2;
-    const bool in_bfloat16 = bit_width(problem.a.dtype) < 32 && bit_width(problem.b.dtype) < 32 && problem.a.dtype != DType::float16 &&
-                             problem.b.dtype != DType::float16 &&
-                             onednn::multiplies(onednn::DataType::bf16, onednn::DataType::bf16, onednn::DataType::f32);
+    const bool in_bfloat16 =
+        bit_width(problem.a.dtype) < 32 && bit_width(problem.b.dtype) < 32 &&
+        problem.a.dtype != DType::float16 && problem.b.dtype != DType::float16 &&
+        onednn::multiplies(onednn::DataType::bf16, onednn::DataType::bf16, onednn::DataType::f32);
     return in_bfloat16 ? 1.5 : 1;
   }
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of every dtype on the host: exact decoding, and encoding by one rounding to nearest even from the exact value.
+// Numbers of every dtype on the host: exact decoding, and encoding by one rounding to nearest even
+// from the exact value.
 //
 // What happens out of range, for all host families and for the oracle:
 //   float64 float32 float16 bfloat16 float8_e5m2   overflow gives infinity
-//   float8_e4m3fn, which has no infinity           overflow gives NaN, as `.to(torch.float8_e4m3fn)` does: 464 and below round to 448,
+//   float8_e4m3fn, which has no infinity           overflow gives NaN, as
+//   `.to(torch.float8_e4m3fn)` does: 464 and below round to 448,
 //                                                  everything beyond is NaN
 //   integers                                       saturate, NaN gives 0 (as CUDA's cvt.rni.sat)
 #pragma once
@@ -126,7 +128,8 @@ inline DoubleDouble multiply(DoubleDouble a, double b) {
   return drop_low_of_nonfinite(add_exactly(high.high, high.low + a.low * b));
 }
 
-// high + low rounded to odd: a double from which one more rounding to at most 51 bits is the rounding of the exact sum.
+// high + low rounded to odd: a double from which one more rounding to at most 51 bits is the
+// rounding of the exact sum.
 inline double round_to_odd(DoubleDouble x) {
   if (x.low == 0 || !std::isfinite(x.high)) return x.high;
   const auto bits = std::bit_cast<std::uint64_t>(x.high);
@@ -145,7 +148,8 @@ Integer saturate(double value) {
   return static_cast<Integer>(rounded);
 }
 
-// Element `index` of memory of a dtype, as a double (exact). Not for float8_e8m0fnu and float4_e2m1fn.
+// Element `index` of memory of a dtype, as a double (exact). Not for float8_e8m0fnu and
+// float4_e2m1fn.
 double load(DType dtype, const void* data, std::int64_t index);
 
 // Rounds once from the exact value and stores.
@@ -154,7 +158,8 @@ void store(DType dtype, void* data, std::int64_t index, DoubleDouble value);
 // The double that stands for `value` after storing it as `dtype` and loading it again.
 double rounded_to(DType dtype, DoubleDouble value);
 
-// The types that the host computes with: all but those without a GEMM of their own (e8m0 scales, packed e2m1).
+// The types that the host computes with: all but those without a GEMM of their own (e8m0 scales,
+// packed e2m1).
 constexpr bool is_host_number(DType dtype) {
   return dtype != DType::float8_e8m0fnu && dtype != DType::float4_e2m1fn;
 }
@@ -170,7 +175,8 @@ Rounding rounding_of(DType dtype);
 
 // --- single floats, fast: branches that a compiler turns into vector code ---
 
-// The code of the nearest number, equal to encode(format, double(value)) except for the payload of NaN.
+// The code of the nearest number, equal to encode(format, double(value)) except for the payload of
+// NaN.
 template <int exponent_bits, int mantissa_bits, bool has_infinity>
 inline std::uint32_t encode_float(float value) {
   constexpr FloatFormat format{exponent_bits, mantissa_bits, has_infinity};
@@ -178,7 +184,8 @@ inline std::uint32_t encode_float(float value) {
   constexpr std::uint32_t smallest_normal =
       static_cast<std::uint32_t>(format.smallest_exponent() + 127) << 23;
   constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - format.bias()) << 23;
-  // Adding this makes the float unit equal to the format's smallest subnormal, so that hardware rounds for us.
+  // Adding this makes the float unit equal to the format's smallest subnormal, so that hardware
+  // rounds for us.
   constexpr auto subnormal_shift =
       static_cast<std::uint32_t>(format.smallest_exponent() + dropped + 127) << 23;
   constexpr std::uint32_t too_large = format.largest() + 1;

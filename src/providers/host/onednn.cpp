@@ -26,7 +26,8 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool is_sanitizer_build = true;
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
 constexpr bool is_sanitizer_build = true;
 #else
 constexpr bool is_sanitizer_build = false;
@@ -106,10 +107,12 @@ class Library {
     Attributes attributes = nullptr;
     require_success(api.primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
     // A scratchpad of oneDNN's own would bind a primitive to the thread that created it.
-    require_success(api.primitive_attr_set_scratchpad_mode(attributes, scratchpad_of_user), "dnnl_primitive_attr_set_scratchpad_mode");
+    require_success(api.primitive_attr_set_scratchpad_mode(attributes, scratchpad_of_user),
+                    "dnnl_primitive_attr_set_scratchpad_mode");
     attributes_ = attributes;
     const Version* version = api.version();
-    text_ = std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->patch) + " at " + path;
+    text_ = std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+            std::to_string(version->patch) + " at " + path;
   }
   Attributes attributes() const { return attributes_; }
 
@@ -130,16 +133,20 @@ class LibraryV2 final : public Library {
     const MemoryDescriptorV2 weights = describe(shape.weights);
     const MemoryDescriptorV2 destination = describe(shape.destination);
     MatmulDescriptorV2 operation{};
-    require_success(own_.matmul_desc_init(&operation, &source, &weights, nullptr, &destination), "dnnl_matmul_desc_init");
+    require_success(own_.matmul_desc_init(&operation, &source, &weights, nullptr, &destination),
+                    "dnnl_matmul_desc_init");
     PrimitiveDescriptor descriptor = nullptr;
-    require_success(own_.primitive_desc_create(&descriptor, &operation, attributes(), engine(), nullptr), "dnnl_primitive_desc_create");
+    require_success(
+        own_.primitive_desc_create(&descriptor, &operation, attributes(), engine(), nullptr),
+        "dnnl_primitive_desc_create");
     return descriptor;
   }
 
  private:
   MemoryDescriptorV2 describe(const OperandShape& operand) const {
     MemoryDescriptorV2 descriptor{};
-    require_success(own_.memory_desc_init_by_strides(&descriptor, 3, operand.extents.data(), operand.type, operand.strides.data()),
+    require_success(own_.memory_desc_init_by_strides(&descriptor, 3, operand.extents.data(),
+                                                     operand.type, operand.strides.data()),
                     "dnnl_memory_desc_init_by_strides");
     return descriptor;
   }
@@ -156,9 +163,10 @@ class LibraryV3 final : public Library {
     const Descriptor weights = describe(shape.weights);
     const Descriptor destination = describe(shape.destination);
     PrimitiveDescriptor descriptor = nullptr;
-    require_success(own_.matmul_primitive_desc_create(&descriptor, engine(), source.get(), weights.get(), nullptr, destination.get(),
-                                                      attributes()),
-                    "dnnl_matmul_primitive_desc_create");
+    require_success(
+        own_.matmul_primitive_desc_create(&descriptor, engine(), source.get(), weights.get(),
+                                          nullptr, destination.get(), attributes()),
+        "dnnl_matmul_primitive_desc_create");
     return descriptor;
   }
 
@@ -171,7 +179,8 @@ class LibraryV3 final : public Library {
 
   Descriptor describe(const OperandShape& operand) const {
     MemoryDescriptor descriptor = nullptr;
-    require_success(own_.memory_desc_create_with_strides(&descriptor, 3, operand.extents.data(), operand.type, operand.strides.data()),
+    require_success(own_.memory_desc_create_with_strides(&descriptor, 3, operand.extents.data(),
+                                                         operand.type, operand.strides.data()),
                     "dnnl_memory_desc_create_with_strides");
     return {descriptor, Destroy{own_.memory_desc_destroy}};
   }
@@ -190,7 +199,8 @@ Found open_version(const platform::SharedLibrary& file, const FindOwn& find_own)
   Api api{};
   find_common(symbols, api);
   find_own(symbols, api);
-  if (!symbols.missing().empty()) return {nullptr, "unavailable: " + file.path() + " has no function " + symbols.missing()};
+  if (!symbols.missing().empty())
+    return {nullptr, "unavailable: " + file.path() + " has no function " + symbols.missing()};
   return {std::make_unique<Version>(api, file.path()), {}};
 }
 
@@ -213,15 +223,18 @@ Found open_v3(const platform::SharedLibrary& file) {
 Found search() {
   if (is_sanitizer_build) return {nullptr, "unavailable: oneDNN is not used in sanitizer builds"};
   const auto named = platform::read_environment_path("GEMMERY_ONEDNN_LIBRARY");
-  const std::vector<std::string> candidates = named ? std::vector{*named} : std::vector<std::string>{"libdnnl.so.3", "libdnnl.so.2"};
+  const std::vector<std::string> candidates =
+      named ? std::vector{*named} : std::vector<std::string>{"libdnnl.so.3", "libdnnl.so.2"};
   const auto result = platform::LibrarySearch::open_first(candidates);
   if (!result.library)
-    return {nullptr, "unavailable: " + (named ? *named : "libdnnl.so.3/.2") + " not found, looked in " + result.report()};
+    return {nullptr, "unavailable: " + (named ? *named : "libdnnl.so.3/.2") +
+                         " not found, looked in " + result.report()};
   const auto version = result.library->find_function<const Version*()>("dnnl_version");
   const int major = version != nullptr ? version()->major : 0;
   if (major == 3) return open_v3(*result.library);
   if (major == 2) return open_v2(*result.library);
-  return {nullptr, "unavailable: " + result.library->path() + " is version " + std::to_string(major) + " of oneDNN, known are 2 and 3"};
+  return {nullptr, "unavailable: " + result.library->path() + " is version " +
+                       std::to_string(major) + " of oneDNN, known are 2 and 3"};
 }
 
 Found search_without_throwing() {
@@ -266,7 +279,12 @@ constexpr const char* forked_reason =
 
 const Library& library() {
   if (const gemmery::Status status = availability(); !status)
-    throw Error({.kind = ErrorKind::unavailable, .operand = "oneDNN", .expected = {}, .got = status.error(), .hint = {}, .cause = {}});
+    throw Error({.kind = ErrorKind::unavailable,
+                 .operand = "oneDNN",
+                 .expected = {},
+                 .got = status.error(),
+                 .hint = {},
+                 .cause = {}});
   return *found().library;
 }
 
@@ -275,7 +293,8 @@ const Library& library() {
 // One primitive; usable from many threads at a time, since memory and scratchpad are the call's.
 class Matmul {
  public:
-  Matmul(const Library& library, const MatmulShape& shape) : library_(library), descriptor_(library.describe_matmul(shape)) {
+  Matmul(const Library& library, const MatmulShape& shape)
+      : library_(library), descriptor_(library.describe_matmul(shape)) {
     const Status status = api().primitive_create(&primitive_, descriptor_);
     if (status == success) return;
     api().primitive_desc_destroy(descriptor_);
@@ -288,20 +307,26 @@ class Matmul {
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  void execute(const MemoryDescriptor (&descriptors)[3], const void* source, const void* weights, void* destination) const;
+  void execute(const MemoryDescriptor (&descriptors)[3], const void* source, const void* weights,
+               void* destination) const;
   void execute(const void* source, const void* weights, void* destination) const {
-    const MemoryDescriptor descriptors[3] = {query(query_source_md), query(query_weights_md), query(query_destination_md)};
+    const MemoryDescriptor descriptors[3] = {query(query_source_md), query(query_weights_md),
+                                             query(query_destination_md)};
     execute(descriptors, source, weights, destination);
   }
   std::string name() const {
     const char* text = nullptr;
-    require_success(api().primitive_desc_query(descriptor_, query_implementation, 0, static_cast<void*>(&text)), "dnnl_primitive_desc_query");
+    require_success(
+        api().primitive_desc_query(descriptor_, query_implementation, 0, static_cast<void*>(&text)),
+        "dnnl_primitive_desc_query");
     return text == nullptr ? "" : text;
   }
 
  private:
   const ApiCommon& api() const { return library_.api(); }
-  MemoryDescriptor query(int what) const { return api().primitive_desc_query_md(descriptor_, what, 0); }
+  MemoryDescriptor query(int what) const {
+    return api().primitive_desc_query_md(descriptor_, what, 0);
+  }
 
   const Library& library_;
   PrimitiveDescriptor descriptor_;
@@ -311,8 +336,11 @@ class Matmul {
 // The caller's memory as oneDNN sees it, for one call.
 class MemoryView {
  public:
-  MemoryView(const Library& library, MemoryDescriptor descriptor, const void* data) : api_(library.api()) {
-    require_success(api_.memory_create(&memory_, descriptor, library.engine(), const_cast<void*>(data)), "dnnl_memory_create");
+  MemoryView(const Library& library, MemoryDescriptor descriptor, const void* data)
+      : api_(library.api()) {
+    require_success(
+        api_.memory_create(&memory_, descriptor, library.engine(), const_cast<void*>(data)),
+        "dnnl_memory_create");
   }
   ~MemoryView() { api_.memory_destroy(memory_); }
   MemoryView(const MemoryView&) = delete;
@@ -324,7 +352,8 @@ class MemoryView {
   Memory memory_ = nullptr;
 };
 
-void Matmul::execute(const MemoryDescriptor (&descriptors)[3], const void* source, const void* weights, void* destination) const {
+void Matmul::execute(const MemoryDescriptor (&descriptors)[3], const void* source,
+                     const void* weights, void* destination) const {
   static thread_local Scratch scratch;
   const MemoryDescriptor scratchpad_md = query(query_scratchpad_md);
   void* scratchpad = scratch.reserve<std::byte>(api().memory_desc_get_size(scratchpad_md));
@@ -393,33 +422,40 @@ bool is_integer(DataType type) { return type == DataType::s8 || type == DataType
 // Largest products of one sign: pairs of them do not fit 16 bits.
 bool sums_are_exact(const MatmulShape& shape) {
   constexpr std::size_t side = 64;
-  const auto extreme = [](DataType type) { return type == DataType::u8 ? std::uint8_t{255} : std::uint8_t{127}; };
+  const auto extreme = [](DataType type) {
+    return type == DataType::u8 ? std::uint8_t{255} : std::uint8_t{127};
+  };
   const std::vector<std::uint8_t> source(side * side, extreme(shape.source.type));
   const std::vector<std::uint8_t> weights(side * side, extreme(shape.weights.type));
   std::vector<std::int32_t> sums(side * side);
   multiply(shape, source.data(), weights.data(), sums.data());
-  const int expected = static_cast<int>(side) * extreme(shape.source.type) * extreme(shape.weights.type);
+  const int expected =
+      static_cast<int>(side) * extreme(shape.source.type) * extreme(shape.weights.type);
   for (const std::int32_t sum : sums)
     if (sum != expected) return false;
   return true;
 }
 
-// Rows whose end is not a multiple of anything, with NaN behind them: instructions that multiply groups along k must not read it.
+// Rows whose end is not a multiple of anything, with NaN behind them: instructions that multiply
+// groups along k must not read it.
 bool ignores_what_lies_behind_rows() {
   constexpr std::int64_t side = 32, depth = 38, step = 64;
   constexpr std::uint16_t one = 0x3f80, nan = 0x7fc0;
   std::vector<std::uint16_t> source(side * step, nan);
-  for (std::int64_t row = 0; row < side; ++row) std::fill_n(source.begin() + row * step, depth, one);
+  for (std::int64_t row = 0; row < side; ++row)
+    std::fill_n(source.begin() + row * step, depth, one);
   const std::vector<std::uint16_t> weights(depth * side, one);
   std::vector<float> sums(side * side);
-  MatmulShape shape{packed(DataType::bf16, side, depth), packed(DataType::bf16, depth, side), packed(DataType::f32, side, side)};
+  MatmulShape shape{packed(DataType::bf16, side, depth), packed(DataType::bf16, depth, side),
+                    packed(DataType::f32, side, side)};
   shape.source.strides = {side * step, step, 1};
   multiply(shape, source.data(), weights.data(), sums.data());
   return std::ranges::all_of(sums, [](float sum) { return sum == depth; });
 }
 
 bool try_types(DataType source, DataType weights, DataType destination) {
-  const MatmulShape shape{packed(source, 64, 64), packed(weights, 64, 64), packed(destination, 64, 64)};
+  const MatmulShape shape{packed(source, 64, 64), packed(weights, 64, 64),
+                          packed(destination, 64, 64)};
   try {
     cache().get(library(), shape);
     if (is_integer(source)) return sums_are_exact(shape);
@@ -432,7 +468,8 @@ bool try_types(DataType source, DataType weights, DataType destination) {
 }  // namespace
 
 gemmery::Status availability() {
-  if (was_used_by_parent.load(std::memory_order_relaxed)) return gemmery::Status::fail(forked_reason);
+  if (was_used_by_parent.load(std::memory_order_relaxed))
+    return gemmery::Status::fail(forked_reason);
   return found().library ? gemmery::Status::success() : gemmery::Status::fail(found().reason);
 }
 
@@ -450,7 +487,8 @@ bool multiplies(DataType source, DataType weights, DataType destination) {
   return known->emplace(types, try_types(source, weights, destination)).first->second;
 }
 
-void multiply(const MatmulShape& shape, const void* source, const void* weights, void* destination) {
+void multiply(const MatmulShape& shape, const void* source, const void* weights,
+              void* destination) {
   const Library& opened = library();
   const CallInFlight call;
   was_used = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of oneDNN's C API that is used here, written from its reference manual; opened at run time, major versions 2 and 3.
+// The part of oneDNN's C API that is used here, written from its reference manual; opened at run
+// time, major versions 2 and 3.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ enum class DataType : int { undefined = 0, f16 = 1, bf16 = 2, f32 = 3, s32 = 4, 
 inline constexpr int engine_cpu = 1;
 inline constexpr unsigned stream_in_order = 1;
 inline constexpr int scratchpad_of_user = 1;
-inline constexpr int query_implementation = 8;     // impl_info_str
+inline constexpr int query_implementation = 8;  // impl_info_str
 inline constexpr int query_source_md = 129;
 inline constexpr int query_weights_md = 131;
 inline constexpr int query_destination_md = 133;
@@ -50,7 +51,8 @@ struct Version {
   unsigned gpu_runtime;
 };
 
-// A memory descriptor is a handle in version 3 and a struct in version 2; functions of both take its address.
+// A memory descriptor is a handle in version 3 and a struct in version 2; functions of both take
+// its address.
 using MemoryDescriptor = const void*;
 
 // --- version 2: descriptors are structs of the caller ---
@@ -114,19 +116,24 @@ struct ApiCommon {
 };
 
 struct ApiV2 : ApiCommon {
-  Status (*memory_desc_init_by_strides)(MemoryDescriptorV2*, int count, const std::int64_t* dimensions, DataType,
+  Status (*memory_desc_init_by_strides)(MemoryDescriptorV2*, int count,
+                                        const std::int64_t* dimensions, DataType,
                                         const std::int64_t* strides);
-  Status (*matmul_desc_init)(MatmulDescriptorV2*, const MemoryDescriptorV2* source, const MemoryDescriptorV2* weights,
-                             const MemoryDescriptorV2* bias, const MemoryDescriptorV2* destination);
-  Status (*primitive_desc_create)(PrimitiveDescriptor*, const void* operation, Attributes, Engine, PrimitiveDescriptor hint);
+  Status (*matmul_desc_init)(MatmulDescriptorV2*, const MemoryDescriptorV2* source,
+                             const MemoryDescriptorV2* weights, const MemoryDescriptorV2* bias,
+                             const MemoryDescriptorV2* destination);
+  Status (*primitive_desc_create)(PrimitiveDescriptor*, const void* operation, Attributes, Engine,
+                                  PrimitiveDescriptor hint);
 };
 
 struct ApiV3 : ApiCommon {
-  Status (*memory_desc_create_with_strides)(MemoryDescriptor*, int count, const std::int64_t* dimensions, DataType,
+  Status (*memory_desc_create_with_strides)(MemoryDescriptor*, int count,
+                                            const std::int64_t* dimensions, DataType,
                                             const std::int64_t* strides);
   Status (*memory_desc_destroy)(MemoryDescriptor);
-  Status (*matmul_primitive_desc_create)(PrimitiveDescriptor*, Engine, MemoryDescriptor source, MemoryDescriptor weights,
-                                         MemoryDescriptor bias, MemoryDescriptor destination, Attributes);
+  Status (*matmul_primitive_desc_create)(PrimitiveDescriptor*, Engine, MemoryDescriptor source,
+                                         MemoryDescriptor weights, MemoryDescriptor bias,
+                                         MemoryDescriptor destination, Attributes);
 };
 
 }  // namespace gemmery::host::onednn

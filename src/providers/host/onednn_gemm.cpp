@@ -44,12 +44,18 @@ ComputeTypes compute_types(DType a, DType b) {
 
 DataType storage_type(DType dtype) {
   switch (dtype) {
-    case DType::float32: return DataType::f32;
-    case DType::bfloat16: return DataType::bf16;
-    case DType::int32: return DataType::s32;
-    case DType::int8: return DataType::s8;
-    case DType::uint8: return DataType::u8;
-    default: return DataType::undefined;
+    case DType::float32:
+      return DataType::f32;
+    case DType::bfloat16:
+      return DataType::bf16;
+    case DType::int32:
+      return DataType::s32;
+    case DType::int8:
+      return DataType::s8;
+    case DType::uint8:
+      return DataType::u8;
+    default:
+      return DataType::undefined;
   }
 }
 
@@ -59,7 +65,8 @@ struct Extents {
   std::int64_t batches, rows, columns;
 };
 
-// How oneDNN would see a batch of matrices in place; nothing where its strides are not those of packed or padded matrices.
+// How oneDNN would see a batch of matrices in place; nothing where its strides are not those of
+// packed or padded matrices.
 std::optional<OperandShape> in_place_shape(const MatrixType& matrix, const Extents& extents) {
   const bool is_row_major = matrix.column_stride == 1 || extents.columns <= 1;
   const bool is_column_major = matrix.row_stride == 1 || extents.rows <= 1;
@@ -71,22 +78,28 @@ std::optional<OperandShape> in_place_shape(const MatrixType& matrix, const Exten
   if (step < line) return std::nullopt;
   const bool is_broadcast = extents.batches > 1 && matrix.batch_stride == 0;
   const std::int64_t packed = step * lines;
-  const std::int64_t batch_step = extents.batches <= 1 || is_broadcast ? packed : matrix.batch_stride;
+  const std::int64_t batch_step =
+      extents.batches <= 1 || is_broadcast ? packed : matrix.batch_stride;
   if (batch_step < packed) return std::nullopt;
-  return OperandShape{.type = storage_type(matrix.dtype),
-                      .extents = {is_broadcast ? 1 : extents.batches, extents.rows, extents.columns},
-                      .strides = {batch_step, is_row_major ? step : 1, is_row_major ? 1 : step}};
+  return OperandShape{
+      .type = storage_type(matrix.dtype),
+      .extents = {is_broadcast ? 1 : extents.batches, extents.rows, extents.columns},
+      .strides = {batch_step, is_row_major ? step : 1, is_row_major ? 1 : step}};
 }
 
 OperandShape packed_shape(DataType type, const Extents& extents) {
-  return {.type = type, .extents = {extents.batches, extents.rows, extents.columns}, .strides = {extents.rows * extents.columns, extents.columns, 1}};
+  return {.type = type,
+          .extents = {extents.batches, extents.rows, extents.columns},
+          .strides = {extents.rows * extents.columns, extents.columns, 1}};
 }
 
 Extents extents_of_a(const GemmProblem& problem) { return {problem.l, problem.m, problem.k}; }
 Extents extents_of_b(const GemmProblem& problem) { return {problem.l, problem.k, problem.n}; }
 Extents extents_of_out(const GemmProblem& problem) { return {problem.l, problem.m, problem.n}; }
 
-bool is_converted(const MatrixType& matrix, DataType compute) { return storage_type(matrix.dtype) != compute; }
+bool is_converted(const MatrixType& matrix, DataType compute) {
+  return storage_type(matrix.dtype) != compute;
+}
 
 // Whether an operand can be presented: converted ones are packed anew, whatever their strides.
 bool fits(const MatrixType& matrix, const Extents& extents, DataType compute) {
@@ -96,35 +109,53 @@ bool fits(const MatrixType& matrix, const Extents& extents, DataType compute) {
 // --- conversion of operands ---
 
 template <class Stored, class Target, class Convert>
-void convert_row(const MatrixView& source, std::int64_t row, std::int64_t columns, Target* packed, const Convert& convert) {
+void convert_row(const MatrixView& source, std::int64_t row, std::int64_t columns, Target* packed,
+                 const Convert& convert) {
   const Stored* element = static_cast<const Stored*>(source.data) + row * source.row_stride;
   if (source.column_stride == 1) {
-    for (std::int64_t column = 0; column < columns; ++column) packed[column] = convert(element[column]);
+    for (std::int64_t column = 0; column < columns; ++column)
+      packed[column] = convert(element[column]);
     return;
   }
-  for (std::int64_t column = 0; column < columns; ++column) packed[column] = convert(element[column * source.column_stride]);
+  for (std::int64_t column = 0; column < columns; ++column)
+    packed[column] = convert(element[column * source.column_stride]);
 }
 
 template <class Stored, class Read>
-void convert_row_to(const MatrixView& source, std::int64_t row, std::int64_t columns, DataType compute, void* packed, const Read& read) {
-  if (compute == DataType::f32) return convert_row<Stored>(source, row, columns, static_cast<float*>(packed), read);
+void convert_row_to(const MatrixView& source, std::int64_t row, std::int64_t columns,
+                    DataType compute, void* packed, const Read& read) {
+  if (compute == DataType::f32)
+    return convert_row<Stored>(source, row, columns, static_cast<float*>(packed), read);
   // Exact: no rounding happens.
-  const auto to_bits = [&](Stored element) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(read(element)) >> 16); };
+  const auto to_bits = [&](Stored element) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(read(element)) >> 16);
+  };
   convert_row<Stored>(source, row, columns, static_cast<std::uint16_t*>(packed), to_bits);
 }
 
-void convert_any_row(const MatrixView& source, std::int64_t row, std::int64_t columns, DataType compute, void* packed) {
+void convert_any_row(const MatrixView& source, std::int64_t row, std::int64_t columns,
+                     DataType compute, void* packed) {
   switch (source.dtype) {
-    case DType::float32: return convert_row_to<float>(source, row, columns, compute, packed, [](float v) { return v; });
-    case DType::float16: return convert_row_to<std::uint16_t>(source, row, columns, compute, packed, from_float16);
-    case DType::bfloat16: return convert_row_to<std::uint16_t>(source, row, columns, compute, packed, from_bfloat16);
-    case DType::float8_e4m3fn: return convert_row_to<std::uint8_t>(source, row, columns, compute, packed, from_float8_e4m3fn);
-    case DType::float8_e5m2: return convert_row_to<std::uint8_t>(source, row, columns, compute, packed, from_float8_e5m2);
-    default: return;  // no other type is converted (onednn_serves_types)
+    case DType::float32:
+      return convert_row_to<float>(source, row, columns, compute, packed,
+                                   [](float v) { return v; });
+    case DType::float16:
+      return convert_row_to<std::uint16_t>(source, row, columns, compute, packed, from_float16);
+    case DType::bfloat16:
+      return convert_row_to<std::uint16_t>(source, row, columns, compute, packed, from_bfloat16);
+    case DType::float8_e4m3fn:
+      return convert_row_to<std::uint8_t>(source, row, columns, compute, packed,
+                                          from_float8_e4m3fn);
+    case DType::float8_e5m2:
+      return convert_row_to<std::uint8_t>(source, row, columns, compute, packed, from_float8_e5m2);
+    default:
+      return;  // no other type is converted (onednn_serves_types)
   }
 }
 
-std::size_t width_of(DataType type) { return type == DataType::bf16 ? 2 : type == DataType::f32 || type == DataType::s32 ? 4 : 1; }
+std::size_t width_of(DataType type) {
+  return type == DataType::bf16 ? 2 : type == DataType::f32 || type == DataType::s32 ? 4 : 1;
+}
 
 // What oneDNN reads for one operand.
 struct Presented {
@@ -141,8 +172,10 @@ struct Padding {
 };
 
 // Packed, row by row, of the compute type.
-Presented present_copy(const Tensor& view, DataType compute, const Padding& padding, Scratch& scratch) {
-  const Extents stored{view.stride(0) == 0 ? 1 : view.extent(0), view.extent(1) + padding.rows, view.extent(2) + padding.columns};
+Presented present_copy(const Tensor& view, DataType compute, const Padding& padding,
+                       Scratch& scratch) {
+  const Extents stored{view.stride(0) == 0 ? 1 : view.extent(0), view.extent(1) + padding.rows,
+                       view.extent(2) + padding.columns};
   const std::size_t width = width_of(compute);
   const auto row_bytes = static_cast<std::size_t>(stored.columns) * width;
   const std::int64_t rows = stored.batches * stored.rows;
@@ -151,18 +184,24 @@ Presented present_copy(const Tensor& view, DataType compute, const Padding& padd
     std::byte* target = packed + static_cast<std::size_t>(row) * row_bytes;
     const std::int64_t source_row = row % stored.rows;
     const std::int64_t columns = source_row < view.extent(1) ? view.extent(2) : 0;
-    if (columns > 0) convert_any_row(matrix_of(view, row / stored.rows), source_row, columns, compute, target);
-    std::memset(target + static_cast<std::size_t>(columns) * width, 0, static_cast<std::size_t>(stored.columns - columns) * width);
+    if (columns > 0)
+      convert_any_row(matrix_of(view, row / stored.rows), source_row, columns, compute, target);
+    std::memset(target + static_cast<std::size_t>(columns) * width, 0,
+                static_cast<std::size_t>(stored.columns - columns) * width);
   };
-  platform::parallel_for(rows, 1 + 65536 / (stored.columns + 1), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) copy_row(row);
-  });
+  platform::parallel_for(rows, 1 + 65536 / (stored.columns + 1),
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t row = begin; row < end; ++row) copy_row(row);
+                         });
   return {packed_shape(compute, stored), packed};
 }
 
-Presented present(const Tensor& view, const MatrixType& matrix, DataType compute, const Padding& padding, Scratch& scratch) {
-  if (is_converted(matrix, compute) || !padding.is_none()) return present_copy(view, compute, padding, scratch);
-  return {in_place_shape(matrix, {view.extent(0), view.extent(1), view.extent(2)}).value(), view.data()};
+Presented present(const Tensor& view, const MatrixType& matrix, DataType compute,
+                  const Padding& padding, Scratch& scratch) {
+  if (is_converted(matrix, compute) || !padding.is_none())
+    return present_copy(view, compute, padding, scratch);
+  return {in_place_shape(matrix, {view.extent(0), view.extent(1), view.extent(2)}).value(),
+          view.data()};
 }
 
 // --- the result ---
@@ -173,19 +212,23 @@ OperandShape transposed(OperandShape shape) {
   return shape;
 }
 
-// oneDNN (2.6.3, brg:avx512_core_vnni) turns the sums of int8 times int8 into floats on their way to int32: measured, odd sums beyond
-// 2^24 come back even. 1024 products of -128 by -128 are 2^24, so longer sums are made of pieces that long. uint8 times int8 is exact.
+// oneDNN (2.6.3, brg:avx512_core_vnni) turns the sums of int8 times int8 into floats on their way
+// to int32: measured, odd sums beyond 2^24 come back even. 1024 products of -128 by -128 are 2^24,
+// so longer sums are made of pieces that long. uint8 times int8 is exact.
 constexpr std::int64_t exact_int8_depth = 1024;
 
 bool is_summed_in_pieces(const GemmArguments& arguments, const ComputeTypes& types) {
   return types.a == DataType::s8 && arguments.problem().k > exact_int8_depth;
 }
 
-bool is_plain_epilogue(const GemmArguments& arguments) { return arguments.alpha() == 1 && !arguments.c(); }
+bool is_plain_epilogue(const GemmArguments& arguments) {
+  return arguments.alpha() == 1 && !arguments.c();
+}
 
-// Where oneDNN itself writes `out`: without an epilogue, in a type that it rounds sums to, row major (or column major, as the
-// product of the transposed operands).
-std::optional<OperandShape> direct_destination(const GemmArguments& arguments, const ComputeTypes& types) {
+// Where oneDNN itself writes `out`: without an epilogue, in a type that it rounds sums to, row
+// major (or column major, as the product of the transposed operands).
+std::optional<OperandShape> direct_destination(const GemmArguments& arguments,
+                                               const ComputeTypes& types) {
   const GemmProblem& problem = arguments.problem();
   if (!is_plain_epilogue(arguments) || is_summed_in_pieces(arguments, types)) return std::nullopt;
   const bool is_sum = storage_type(problem.out.dtype) == types.sum;
@@ -195,13 +238,15 @@ std::optional<OperandShape> direct_destination(const GemmArguments& arguments, c
   if (!shape) return std::nullopt;
   const bool is_transposed = shape->strides[2] != 1;
   const bool has_integer_weights = types.a == DataType::s8 || types.a == DataType::u8;
-  if (is_transposed && has_integer_weights && types.a != DataType::s8) return std::nullopt;  // weights are s8 only
+  if (is_transposed && has_integer_weights && types.a != DataType::s8)
+    return std::nullopt;  // weights are s8 only
   return shape;
 }
 
 void multiply_oriented(MatmulShape shape, const void* a, const void* b, void* out) {
   if (shape.destination.strides[2] == 1) return onednn::multiply(shape, a, b, out);
-  const MatmulShape swapped{transposed(shape.weights), transposed(shape.source), transposed(shape.destination)};
+  const MatmulShape swapped{transposed(shape.weights), transposed(shape.source),
+                            transposed(shape.destination)};
   onednn::multiply(swapped, b, a, out);
 }
 
@@ -237,7 +282,8 @@ Presented slice_of_b(Presented b, std::int64_t first, std::int64_t depth) {
   return b;
 }
 
-void multiply_in_pieces(const Presented& a, const Presented& b, const OperandShape& destination, std::uint32_t* sums) {
+void multiply_in_pieces(const Presented& a, const Presented& b, const OperandShape& destination,
+                        std::uint32_t* sums) {
   static thread_local Scratch scratch;
   const std::int64_t count = destination.extents[0] * destination.strides[0];
   auto* piece = scratch.reserve<std::uint32_t>(static_cast<std::size_t>(count));
@@ -246,7 +292,8 @@ void multiply_in_pieces(const Presented& a, const Presented& b, const OperandSha
     const std::int64_t depth = std::min(exact_int8_depth, k - first);
     const Presented a_slice = slice_of_a(a, first, depth);
     const Presented b_slice = slice_of_b(b, first, depth);
-    onednn::multiply({a_slice.shape, b_slice.shape, destination}, a_slice.data, b_slice.data, first == 0 ? sums : piece);
+    onednn::multiply({a_slice.shape, b_slice.shape, destination}, a_slice.data, b_slice.data,
+                     first == 0 ? sums : piece);
     if (first == 0) continue;
     platform::parallel_for(count, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) sums[i] += piece[i];
@@ -254,41 +301,57 @@ void multiply_in_pieces(const Presented& a, const Presented& b, const OperandSha
   }
 }
 
-void multiply_into_sums(const GemmArguments& arguments, const Presented& a, const Presented& b, const ComputeTypes& types) {
+void multiply_into_sums(const GemmArguments& arguments, const Presented& a, const Presented& b,
+                        const ComputeTypes& types) {
   static thread_local Scratch scratch;
   const Extents extents = extents_of_out(arguments.problem());
-  auto* sums = scratch.reserve<std::int32_t>(static_cast<std::size_t>(extents.batches * extents.rows * extents.columns));
+  auto* sums = scratch.reserve<std::int32_t>(
+      static_cast<std::size_t>(extents.batches * extents.rows * extents.columns));
   const OperandShape destination = packed_shape(types.sum, extents);
-  if (is_summed_in_pieces(arguments, types)) multiply_in_pieces(a, b, destination, reinterpret_cast<std::uint32_t*>(sums));
-  else onednn::multiply({a.shape, b.shape, destination}, a.data, b.data, sums);
+  if (is_summed_in_pieces(arguments, types))
+    multiply_in_pieces(a, b, destination, reinterpret_cast<std::uint32_t*>(sums));
+  else
+    onednn::multiply({a.shape, b.shape, destination}, a.data, b.data, sums);
   if (types.sum == DataType::s32) return write_from_sums(arguments, sums);
   write_from_sums(arguments, reinterpret_cast<const float*>(sums));
 }
 
 bool has_no_products(const GemmArguments& arguments) {
   const GemmProblem& problem = arguments.problem();
-  return arguments.alpha() == 0 || problem.m == 0 || problem.n == 0 || problem.k == 0 || problem.l == 0;
+  return arguments.alpha() == 0 || problem.m == 0 || problem.n == 0 || problem.k == 0 ||
+         problem.l == 0;
 }
 
 }  // namespace
 
 Status onednn_serves_types(DType a, DType b, DType accumulator, Math math) {
   if (Status available = onednn::availability(); !available) return available;
-  if (math != Math::native) return Status::fail("math: expected native, got " + std::string(name(math)));
+  if (math != Math::native)
+    return Status::fail("math: expected native, got " + std::string(name(math)));
   if (accumulator != DType::float32 && accumulator != DType::int32)
-    return Status::fail("accumulator: expected float32 or int32, got " + std::string(name(accumulator)));
-  if (b == DType::uint8) return Status::fail("B: expected int8 (oneDNN multiplies by it only), got uint8");
+    return Status::fail("accumulator: expected float32 or int32, got " +
+                        std::string(name(accumulator)));
+  if (b == DType::uint8)
+    return Status::fail("B: expected int8 (oneDNN multiplies by it only), got uint8");
   const ComputeTypes types = compute_types(a, b);
   if (onednn::multiplies(types.a, types.b, types.sum)) return Status::success();
-  return Status::fail("unavailable: this oneDNN on this CPU does not multiply " + std::string(name(a)) + " by " + std::string(name(b)) +
+  return Status::fail("unavailable: this oneDNN on this CPU does not multiply " +
+                      std::string(name(a)) + " by " + std::string(name(b)) +
                       (is_integer(a) ? " with exact sums" : ""));
 }
 
 Status onednn_serves(const GemmProblem& problem) {
-  if (Status types = onednn_serves_types(problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math); !types) return types;
+  if (Status types =
+          onednn_serves_types(problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math);
+      !types)
+    return types;
   const ComputeTypes types = compute_types(problem.a.dtype, problem.b.dtype);
-  if (!fits(problem.a, extents_of_a(problem), types.a)) return Status::fail("A: expected a row or column major matrix without overlap, got other strides");
-  if (!fits(problem.b, extents_of_b(problem), types.b)) return Status::fail("B: expected a row or column major matrix without overlap, got other strides");
+  if (!fits(problem.a, extents_of_a(problem), types.a))
+    return Status::fail(
+        "A: expected a row or column major matrix without overlap, got other strides");
+  if (!fits(problem.b, extents_of_b(problem), types.b))
+    return Status::fail(
+        "B: expected a row or column major matrix without overlap, got other strides");
   if (problem.l > 1 && problem.a.batch_stride == 0 && problem.b.batch_stride == 0)
     return Status::fail("A, B: expected at most one that is broadcast over the batch, got both");
   return Status::success();
@@ -301,10 +364,12 @@ void run_onednn(const GemmArguments& arguments) {
   static thread_local Scratch b_scratch;
   const GemmProblem& problem = arguments.problem();
   const ComputeTypes types = compute_types(problem.a.dtype, problem.b.dtype);
-  // bfloat16 is multiplied in pairs along k. With an odd k, oneDNN 2.6.3 takes the row's neighbour in memory for the missing half and
-  // multiplies it by zero, which is NaN where the neighbour is not finite.
+  // bfloat16 is multiplied in pairs along k. With an odd k, oneDNN 2.6.3 takes the row's neighbour
+  // in memory for the missing half and multiplies it by zero, which is NaN where the neighbour is
+  // not finite.
   const std::int64_t extra_depth = types.a == DataType::bf16 ? problem.k % 2 : 0;
-  const Presented a = present(arguments.a(), problem.a, types.a, {.columns = extra_depth}, a_scratch);
+  const Presented a =
+      present(arguments.a(), problem.a, types.a, {.columns = extra_depth}, a_scratch);
   const Presented b = present(arguments.b(), problem.b, types.b, {.rows = extra_depth}, b_scratch);
   if (const auto destination = direct_destination(arguments, types)) {
     MatmulShape shape{a.shape, b.shape, *destination};

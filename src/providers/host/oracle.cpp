@@ -21,17 +21,19 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 double own_factor(const GemmProblem& problem) {
   if (problem.accumulator == DType::int32) return 0;
   const auto terms = static_cast<double>(problem.k) + 2;
-  const bool is_compensated = problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
-  return is_compensated ? 2 * (terms * 0x1p-53) * (terms * 0x1p-53) + 0x1p-100 : 2 * terms * 0x1p-53;
+  const bool is_compensated =
+      problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
+  return is_compensated ? 2 * (terms * 0x1p-53) * (terms * 0x1p-53) + 0x1p-100
+                        : 2 * terms * 0x1p-53;
 }
 
 // Everything about a problem that the bound of an element needs.
 struct BoundTerms {
   ErrorModel model;
-  double alpha, beta;      // magnitudes
-  double product_factor;   // of alpha · magnitude
-  double own;              // of all magnitudes, the oracle's own error
-  double underflow;        // of an element
+  double alpha, beta;     // magnitudes
+  double product_factor;  // of alpha · magnitude
+  double own;             // of all magnitudes, the oracle's own error
+  double underflow;       // of an element
   bool is_integer;
   bool is_float64;
 };
@@ -63,8 +65,8 @@ double bound_of_floats(const BoundTerms& terms, double magnitude, double c) {
   if (may_overflow(terms, magnitude, c)) return infinity;
   const double products = terms.alpha * magnitude;
   const double addend = terms.beta * c;
-  return terms.product_factor * products + 2 * terms.model.accumulator_unit * addend + terms.own * products +
-         0x1p-100 * (products + addend) + terms.underflow;
+  return terms.product_factor * products + 2 * terms.model.accumulator_unit * addend +
+         terms.own * products + 0x1p-100 * (products + addend) + terms.underflow;
 }
 
 // Integer sums are exact; the epilogue in float64 may round its two products and their sum.
@@ -81,7 +83,8 @@ class Evaluation {
         scalars_(epilogue_scalars(arguments)),
         view_(arguments, batch),
         columns_(arguments.problem().n),
-        sums_(exact_sums(arguments, batch, terms_.is_integer ? WithMagnitude::no : WithMagnitude::yes)) {}
+        sums_(exact_sums(arguments, batch,
+                         terms_.is_integer ? WithMagnitude::no : WithMagnitude::yes)) {}
 
   struct Element {
     DoubleDouble value;
@@ -91,11 +94,16 @@ class Evaluation {
     const std::int64_t index = row * columns_ + column;
     const DoubleDouble product = multiply(sums_.at(index), scalars_.alpha);
     const bool has_c = view_.c.data != nullptr;
-    const double c = has_c ? load(view_.c.dtype, view_.c.data, row * view_.c.row_stride + column * view_.c.column_stride) : 0;
+    const double c = has_c ? load(view_.c.dtype, view_.c.data,
+                                  row * view_.c.row_stride + column * view_.c.column_stride)
+                           : 0;
     const DoubleDouble addend = has_c ? multiply({c, 0}, scalars_.beta) : DoubleDouble{};
     const DoubleDouble value = has_c ? add(product, addend) : product;
-    const double bound = terms_.is_integer ? bound_of_integers(product, addend, value)
-                                           : bound_of_floats(terms_, sums_.magnitude[static_cast<std::size_t>(index)], std::fabs(c));
+    const double bound =
+        terms_.is_integer
+            ? bound_of_integers(product, addend, value)
+            : bound_of_floats(terms_, sums_.magnitude[static_cast<std::size_t>(index)],
+                              std::fabs(c));
     return {value, bound};
   }
   std::int64_t columns() const { return columns_; }
@@ -118,21 +126,27 @@ double overflow_threshold(DType dtype, const Rounding& rounding) {
 ElementVerdict wrong(double allowed) { return {false, infinity, allowed}; }
 ElementVerdict right() { return {true, 0, 0}; }
 
-bool is_same(double got, double expected) { return got == expected || (std::isnan(got) && std::isnan(expected)); }
+bool is_same(double got, double expected) {
+  return got == expected || (std::isnan(got) && std::isnan(expected));
+}
 
 ElementVerdict judge_exact(DType out, DoubleDouble exact, double got) {
   return is_same(got, rounded_to(out, exact)) ? right() : wrong(0);
 }
 
-ElementVerdict judge_nonfinite(DType out, const Rounding& rounding, double exact, double bound, double got) {
+ElementVerdict judge_nonfinite(DType out, const Rounding& rounding, double exact, double bound,
+                               double got) {
   // e4m3fn has NaN where the others have infinity.
   const bool has_no_infinity = out == DType::float8_e4m3fn;
   const bool may_be_infinite = std::fabs(exact) + bound >= overflow_threshold(out, rounding);
-  const bool is_right_kind = std::isnan(got) ? has_no_infinity : std::signbit(got) == std::signbit(exact);
+  const bool is_right_kind =
+      std::isnan(got) ? has_no_infinity : std::signbit(got) == std::signbit(exact);
   return may_be_infinite && is_right_kind ? right() : wrong(bound);
 }
 
-double clamp_to(const Rounding& rounding, double value) { return std::clamp(value, rounding.lowest, rounding.largest); }
+double clamp_to(const Rounding& rounding, double value) {
+  return std::clamp(value, rounding.lowest, rounding.largest);
+}
 
 ElementVerdict judge_distance(double error, double allowed) {
   return {error <= allowed, allowed > 0 ? error / allowed : error > 0 ? infinity : 0, allowed};
@@ -144,10 +158,12 @@ ElementVerdict judge_element(DType out, DoubleDouble exact, double bound, double
   if (!std::isfinite(exact.high) || bound == 0) return judge_exact(out, exact, got);
   if (bound == infinity) return right();
   const Rounding rounding = rounding_of(out);
-  if (is_integer(out)) return judge_distance(std::fabs(got - clamp_to(rounding, exact.high)), bound + 0.5);
+  if (is_integer(out))
+    return judge_distance(std::fabs(got - clamp_to(rounding, exact.high)), bound + 0.5);
   if (!std::isfinite(got)) return judge_nonfinite(out, rounding, exact.high, bound, got);
   const double error = std::fabs((got - exact.high) - exact.low);
-  return judge_distance(error, bound + rounding.unit * (std::fabs(exact.high) + bound) + rounding.smallest / 2);
+  return judge_distance(
+      error, bound + rounding.unit * (std::fabs(exact.high) + bound) + rounding.smallest / 2);
 }
 
 void Comparison::merge(const Comparison& other) {
@@ -159,7 +175,8 @@ void Comparison::merge(const Comparison& other) {
   if (other.first && (!first || key(*other.first) < key(*first))) first = other.first;
 }
 
-OracleResult compute_oracle(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch) {
+OracleResult compute_oracle(const GemmArguments& arguments, const DeclaredMath& declared,
+                            std::int64_t batch) {
   const GemmProblem& problem = arguments.problem();
   const Evaluation evaluation(arguments, declared, batch);
   OracleResult result;
@@ -189,20 +206,26 @@ void count_element(Comparison& comparison, const Mismatch& at, const ElementVerd
   if (!comparison.first) comparison.first = at;
 }
 
-Comparison compare_rows(const Evaluation& evaluation, const MatrixView& out, std::int64_t batch, LaneRange rows, Criterion criterion) {
+Comparison compare_rows(const Evaluation& evaluation, const MatrixView& out, std::int64_t batch,
+                        LaneRange rows, Criterion criterion) {
   Comparison comparison;
   for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row)
     for (std::int64_t column = 0; column < evaluation.columns(); ++column) {
       const Evaluation::Element element = evaluation.at(row, column);
-      const double got = load(out.dtype, out.data, row * out.row_stride + column * out.column_stride);
-      const ElementVerdict verdict = criterion == Criterion::exact ? judge_exact(out.dtype, element.value, got)
-                                                                   : judge_element(out.dtype, element.value, element.bound, got);
-      count_element(comparison, {batch, row, column, got, element.value.high, verdict.allowed}, verdict);
+      const double got =
+          load(out.dtype, out.data, row * out.row_stride + column * out.column_stride);
+      const ElementVerdict verdict =
+          criterion == Criterion::exact
+              ? judge_exact(out.dtype, element.value, got)
+              : judge_element(out.dtype, element.value, element.bound, got);
+      count_element(comparison, {batch, row, column, got, element.value.high, verdict.allowed},
+                    verdict);
     }
   return comparison;
 }
 
-Comparison compare_matrix(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch, Criterion criterion) {
+Comparison compare_matrix(const GemmArguments& arguments, const DeclaredMath& declared,
+                          std::int64_t batch, Criterion criterion) {
   const Evaluation evaluation(arguments, declared, batch);
   const MatrixView out = matrix_of(arguments.out(), batch);
   Comparison all;
@@ -217,15 +240,19 @@ Comparison compare_matrix(const GemmArguments& arguments, const DeclaredMath& de
 
 }  // namespace
 
-Comparison compare_with_oracle(const GemmArguments& arguments, const DeclaredMath& declared, Criterion criterion) {
+Comparison compare_with_oracle(const GemmArguments& arguments, const DeclaredMath& declared,
+                               Criterion criterion) {
   Comparison all;
-  for (std::int64_t batch = 0; batch < arguments.problem().l; ++batch) all.merge(compare_matrix(arguments, declared, batch, criterion));
+  for (std::int64_t batch = 0; batch < arguments.problem().l; ++batch)
+    all.merge(compare_matrix(arguments, declared, batch, criterion));
   return all;
 }
 
 bool is_within_reach_of_oracle(const GemmProblem& problem) {
-  // 2·10^11 flops are 2 seconds or so on two cores, five for float64; and 2^26 elements take 1.5 GiB.
-  return problem.flops() <= 2e11 && static_cast<double>(problem.m) * static_cast<double>(problem.n) <= 0x1p26;
+  // 2·10^11 flops are 2 seconds or so on two cores, five for float64; and 2^26 elements take 1.5
+  // GiB.
+  return problem.flops() <= 2e11 &&
+         static_cast<double>(problem.m) * static_cast<double>(problem.n) <= 0x1p26;
 }
 
 }  // namespace gemmery::host

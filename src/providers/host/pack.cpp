@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One packing loop for each stored type; the compiler vectorises conversion and copy where lanes are contiguous.
+// One packing loop for each stored type; the compiler vectorises conversion and copy where lanes
+// are contiguous.
 #include "providers/host/pack.hpp"
 
 #include <algorithm>
@@ -42,23 +43,27 @@ T packed_value(typename Type::Stored element) {
 
 // One panel; `source` is its first lane.
 template <class T, class Type, PackedValue packed>
-void pack_panel(const PanelSource& shape, const typename Type::Stored* source, int lanes, int width, T* panel) {
+void pack_panel(const PanelSource& shape, const typename Type::Stored* source, int lanes, int width,
+                T* panel) {
   const std::int64_t lane_stride = shape.lane_stride;
   const std::int64_t depth_stride = shape.depth_stride;
   if (lanes < width) std::fill_n(panel, shape.depth * width, T{0});
   if (lane_stride == 1) {
     for (std::int64_t k = 0; k < shape.depth; ++k, panel += width, source += depth_stride)
-      for (int lane = 0; lane < lanes; ++lane) panel[lane] = packed_value<T, Type, packed>(source[lane]);
+      for (int lane = 0; lane < lanes; ++lane)
+        panel[lane] = packed_value<T, Type, packed>(source[lane]);
     return;
   }
-  // Depth in pieces, so that the panel's cache lines stay near while every lane adds its share to them.
+  // Depth in pieces, so that the panel's cache lines stay near while every lane adds its share to
+  // them.
   constexpr std::int64_t piece = 64;
   for (std::int64_t first = 0; first < shape.depth; first += piece) {
     const std::int64_t count = std::min(piece, shape.depth - first);
     for (int lane = 0; lane < lanes; ++lane) {
       const auto* element = source + lane * lane_stride + first * depth_stride;
       T* packed_element = panel + first * width + lane;
-      for (std::int64_t k = 0; k < count; ++k) packed_element[k * width] = packed_value<T, Type, packed>(element[k * depth_stride]);
+      for (std::int64_t k = 0; k < count; ++k)
+        packed_element[k * width] = packed_value<T, Type, packed>(element[k * depth_stride]);
     }
   }
 }
@@ -68,7 +73,8 @@ void pack_typed(const PanelSource& source, LaneRange range, int width, T* panels
   const auto* first = static_cast<const typename Type::Stored*>(source.data);
   for (std::int64_t lane = 0; lane < range.count; lane += width) {
     const int lanes = static_cast<int>(std::min<std::int64_t>(width, range.count - lane));
-    pack_panel<T, Type, packed>(source, first + (range.first + lane) * source.lane_stride, lanes, width, panels);
+    pack_panel<T, Type, packed>(source, first + (range.first + lane) * source.lane_stride, lanes,
+                                width, panels);
     panels += source.depth * width;
   }
 }
@@ -76,27 +82,40 @@ void pack_typed(const PanelSource& source, LaneRange range, int width, T* panels
 template <class T, PackedValue packed>
 void pack_any(const PanelSource& source, LaneRange range, int width, T* panels) {
   switch (source.dtype) {
-    case DType::float64: return pack_typed<T, AsItIs<double>, packed>(source, range, width, panels);
-    case DType::float32: return pack_typed<T, AsItIs<float>, packed>(source, range, width, panels);
-    case DType::float16: return pack_typed<T, Float16, packed>(source, range, width, panels);
-    case DType::bfloat16: return pack_typed<T, Bfloat16, packed>(source, range, width, panels);
-    case DType::float8_e4m3fn: return pack_typed<T, E4m3, packed>(source, range, width, panels);
-    case DType::float8_e5m2: return pack_typed<T, E5m2, packed>(source, range, width, panels);
-    case DType::int8: return pack_typed<T, AsItIs<std::int8_t>, packed>(source, range, width, panels);
-    case DType::uint8: return pack_typed<T, AsItIs<std::uint8_t>, packed>(source, range, width, panels);
-    case DType::int32: return pack_typed<T, AsItIs<std::int32_t>, packed>(source, range, width, panels);
-    case DType::uint32: return pack_typed<T, AsItIs<std::uint32_t>, packed>(source, range, width, panels);
+    case DType::float64:
+      return pack_typed<T, AsItIs<double>, packed>(source, range, width, panels);
+    case DType::float32:
+      return pack_typed<T, AsItIs<float>, packed>(source, range, width, panels);
+    case DType::float16:
+      return pack_typed<T, Float16, packed>(source, range, width, panels);
+    case DType::bfloat16:
+      return pack_typed<T, Bfloat16, packed>(source, range, width, panels);
+    case DType::float8_e4m3fn:
+      return pack_typed<T, E4m3, packed>(source, range, width, panels);
+    case DType::float8_e5m2:
+      return pack_typed<T, E5m2, packed>(source, range, width, panels);
+    case DType::int8:
+      return pack_typed<T, AsItIs<std::int8_t>, packed>(source, range, width, panels);
+    case DType::uint8:
+      return pack_typed<T, AsItIs<std::uint8_t>, packed>(source, range, width, panels);
+    case DType::int32:
+      return pack_typed<T, AsItIs<std::int32_t>, packed>(source, range, width, panels);
+    case DType::uint32:
+      return pack_typed<T, AsItIs<std::uint32_t>, packed>(source, range, width, panels);
     case DType::float8_e8m0fnu:
-    case DType::float4_e2m1fn: break;
+    case DType::float4_e2m1fn:
+      break;
   }
 }
 
 }  // namespace
 
 template <class T>
-void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed, T* panels) {
+void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
+                 T* panels) {
   if (source.depth == 0) return;  // and perhaps no memory
-  if (packed == PackedValue::itself) return pack_any<T, PackedValue::itself>(source, range, width, panels);
+  if (packed == PackedValue::itself)
+    return pack_any<T, PackedValue::itself>(source, range, width, panels);
   pack_any<T, PackedValue::magnitude>(source, range, width, panels);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: an operand of any dtype and strides becomes panels of floats or doubles in the order in which a register tile reads them.
+// Packing: an operand of any dtype and strides becomes panels of floats or doubles in the order in
+// which a register tile reads them.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,12 @@ struct LaneRange {
   std::int64_t count;
 };
 
-// Writes the lanes of the range as panels of `width` lanes, each panel complete in depth: panels[p][k][lane]. Lanes past the last are
-// zero. Floats hold types of at most 24 bits of significand (and int8, uint8) exactly, doubles hold all but integers beyond 2^53.
+// Writes the lanes of the range as panels of `width` lanes, each panel complete in depth:
+// panels[p][k][lane]. Lanes past the last are zero. Floats hold types of at most 24 bits of
+// significand (and int8, uint8) exactly, doubles hold all but integers beyond 2^53.
 template <class T>
-void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed, T* panels);
+void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
+                 T* panels);
 
 extern template void pack_panels<float>(const PanelSource&, LaneRange, int, PackedValue, float*);
 extern template void pack_panels<double>(const PanelSource&, LaneRange, int, PackedValue, double*);

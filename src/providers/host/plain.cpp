@@ -10,7 +10,8 @@
 namespace gemmery::host {
 namespace {
 
-// Below this a matrix is too little work to be shared by threads; a batch of such is shared matrix by matrix.
+// Below this a matrix is too little work to be shared by threads; a batch of such is shared matrix
+// by matrix.
 constexpr double least_shared_flops = 4e6;
 
 // How a run is to be done.
@@ -20,12 +21,15 @@ struct Means {
 };
 
 template <class T>
-void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int threads, std::int64_t batch) {
+void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int threads,
+                std::int64_t batch) {
   const PanelPair panels = panel_sources(arguments, batch);
   const EpilogueWriter writer(arguments, batch);
-  const BlockedProduct<T> product{.a = panels.a, .b = panels.b, .kernel = kernel, .threads = threads};
+  const BlockedProduct<T> product{
+      .a = panels.a, .b = panels.b, .kernel = kernel, .threads = threads};
   if constexpr (std::is_same_v<T, float>) {
-    if (arguments.problem().accumulator == DType::int32) return multiply_blocked_integers(product, finish_with<std::int32_t>(writer));
+    if (arguments.problem().accumulator == DType::int32)
+      return multiply_blocked_integers(product, finish_with<std::int32_t>(writer));
   }
   multiply_blocked(product, finish_with<T>(writer));
 }
@@ -42,11 +46,15 @@ void run_plain(const GemmArguments& arguments, const TileKernels& kernels, int t
   const Means means{kernels, threads};
   const GemmProblem& problem = arguments.problem();
   const std::int64_t batches = problem.l;
-  const double flops_each = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
+  const double flops_each = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                            static_cast<double>(problem.k);
   if (batches > 1 && flops_each < least_shared_flops) {
-    platform::parallel_for(batches, 1 + batches / 1024, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t batch = begin; batch < end; ++batch) run_one(arguments, means, batch);
-    }, threads);
+    platform::parallel_for(
+        batches, 1 + batches / 1024,
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t batch = begin; batch < end; ++batch) run_one(arguments, means, batch);
+        },
+        threads);
     return;
   }
   for (std::int64_t batch = 0; batch < batches; ++batch) run_one(arguments, means, batch);

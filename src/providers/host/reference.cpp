@@ -11,7 +11,9 @@
 namespace gemmery::host {
 namespace {
 
-std::size_t element_count(const GemmProblem& problem) { return static_cast<std::size_t>(problem.m) * static_cast<std::size_t>(problem.n); }
+std::size_t element_count(const GemmProblem& problem) {
+  return static_cast<std::size_t>(problem.m) * static_cast<std::size_t>(problem.n);
+}
 
 // Copies finished tiles into a packed matrix.
 struct Collect {
@@ -29,9 +31,12 @@ struct Collect {
   }
 };
 
-void collect(const BlockedProduct<double>& product, const Collect& into) { multiply_blocked(product, finish_with<double>(into)); }
+void collect(const BlockedProduct<double>& product, const Collect& into) {
+  multiply_blocked(product, finish_with<double>(into));
+}
 
-// high + low of a compensated sum is normalised; where the sum overflowed or met NaN, the correction is dropped.
+// high + low of a compensated sum is normalised; where the sum overflowed or met NaN, the
+// correction is dropped.
 void normalize_pairs(ExactSums& sums) {
   for (std::size_t i = 0; i < sums.high.size(); ++i) {
     const DoubleDouble pair = std::isfinite(sums.high[i]) && std::isfinite(sums.low[i])
@@ -47,22 +52,26 @@ double wrapped_to_int32(double sum) {
 }
 
 void limit_to_int32(ExactSums& sums, Math math) {
-  for (double& sum : sums.high) sum = math == Math::saturate ? saturate<std::int32_t>(sum) : wrapped_to_int32(sum);
+  for (double& sum : sums.high)
+    sum = math == Math::saturate ? saturate<std::int32_t>(sum) : wrapped_to_int32(sum);
 }
 
 }  // namespace
 
-ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, WithMagnitude with_magnitude) {
+ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
+                     WithMagnitude with_magnitude) {
   const GemmProblem& problem = arguments.problem();
-  const bool is_compensated = problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
+  const bool is_compensated =
+      problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
   const PanelPair panels = panel_sources(arguments, batch);
   ExactSums sums;
   sums.high.resize(element_count(problem));
   if (is_compensated) sums.low.resize(sums.high.size());
-  BlockedProduct<double> product{.a = panels.a,
-                                 .b = panels.b,
-                                 .kernel = is_compensated ? tile_kernels().compensated : tile_kernels().float64,
-                                 .is_compensated = is_compensated};
+  BlockedProduct<double> product{
+      .a = panels.a,
+      .b = panels.b,
+      .kernel = is_compensated ? tile_kernels().compensated : tile_kernels().float64,
+      .is_compensated = is_compensated};
   collect(product, {sums.high.data(), is_compensated ? sums.low.data() : nullptr, problem.n});
   if (is_compensated) normalize_pairs(sums);
   if (problem.accumulator == DType::int32) limit_to_int32(sums, problem.math);
@@ -76,7 +85,8 @@ ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, WithMag
 }
 
 EpilogueScalars epilogue_scalars(const GemmArguments& arguments) {
-  if (epilogue_compute_type(arguments.problem().accumulator) == DType::float64) return {arguments.alpha(), arguments.beta()};
+  if (epilogue_compute_type(arguments.problem().accumulator) == DType::float64)
+    return {arguments.alpha(), arguments.beta()};
   return {static_cast<float>(arguments.alpha()), static_cast<float>(arguments.beta())};
 }
 
@@ -90,10 +100,12 @@ void run_reference(const GemmArguments& arguments) {
       for (std::int64_t column = 0; column < problem.n; ++column) {
         DoubleDouble value = multiply(sums.at(row * problem.n + column), scalars.alpha);
         if (view.c.data != nullptr) {
-          const double c = load(view.c.dtype, view.c.data, row * view.c.row_stride + column * view.c.column_stride);
+          const double c = load(view.c.dtype, view.c.data,
+                                row * view.c.row_stride + column * view.c.column_stride);
           value = add(value, multiply({c, 0}, scalars.beta));
         }
-        store(view.out.dtype, view.out.data, row * view.out.row_stride + column * view.out.column_stride, value);
+        store(view.out.dtype, view.out.data,
+              row * view.out.row_stride + column * view.out.column_stride, value);
       }
     };
     platform::parallel_for(problem.m, 8, [&](std::int64_t begin, std::int64_t end) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for packed operands that a thread keeps between calls: fresh pages would cost more than the packing.
+// Memory for packed operands that a thread keeps between calls: fresh pages would cost more than
+// the packing.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,8 @@
 
 namespace gemmery::host {
 
-// Uninitialised memory of one thread, aligned to 64 bytes. What was asked for last stays until the thread ends, up to a limit.
+// Uninitialised memory of one thread, aligned to 64 bytes. What was asked for last stays until the
+// thread ends, up to a limit.
 class Scratch {
  public:
   Scratch() = default;

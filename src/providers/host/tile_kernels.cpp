@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles the register tiles for each instruction set and picks by what the CPU has. The only file with x86-only code.
+// Compiles the register tiles for each instruction set and picks by what the CPU has. The only file
+// with x86-only code.
 #include "providers/host/tile_kernels.hpp"
 
 #include <cstddef>
@@ -62,11 +63,13 @@ inline Vector fused_lanes(Vector a, Vector b, Vector c) {
 namespace gemmery::host {
 namespace {
 
-#define GEMMERY_TILE_KERNELS(isa)                                                                              \
-  TileKernels {                                                                                                \
-    #isa, {isa::tile_rows, 2 * sizeof(isa::FloatVector) / 4, isa::accumulate<float, isa::FloatVector>},        \
-        {isa::tile_rows, 2 * sizeof(isa::DoubleVector) / 8, isa::accumulate<double, isa::DoubleVector>},       \
-        {isa::compensated_rows, sizeof(isa::DoubleVector) / 8, isa::accumulate_compensated},                   \
+#define GEMMERY_TILE_KERNELS(isa)                                                                 \
+  TileKernels {                                                                                   \
+#isa, {isa::tile_rows, 2 * sizeof(isa::FloatVector) / 4, isa::accumulate < float,             \
+           isa::FloatVector> },                                                                   \
+           {isa::tile_rows, 2 * sizeof(isa::DoubleVector) / 8, isa::accumulate < double,          \
+            isa::DoubleVector> },                                                                 \
+            {isa::compensated_rows, sizeof(isa::DoubleVector) / 8, isa::accumulate_compensated }, \
   }
 
 const TileKernels generic_kernels = GEMMERY_TILE_KERNELS(generic);
@@ -82,7 +85,8 @@ std::vector<const TileKernels*> find_usable() {
   // These ask the operating system too whether it keeps the registers.
   __builtin_cpu_init();
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
+                          __builtin_cpu_supports("avx512dq") &&
                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   if (has_avx512) usable.push_back(&avx512_kernels);
   if (has_avx2) usable.push_back(&avx2_kernels);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost loops of the host's GEMM: one register tile, for each instruction set that this CPU may have.
+// The innermost loops of the host's GEMM: one register tile, for each instruction set that this CPU
+// may have.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,9 @@
 
 namespace gemmery::host {
 
-// Adds a rank-`depth` product to a tile: tile[i·columns + j] += sum over k of a[k·rows + i] · b[k·columns + j].
-// All pointers are aligned to `tile_alignment`; b and tile are read and written whole.
+// Adds a rank-`depth` product to a tile: tile[i·columns + j] += sum over k of a[k·rows + i] ·
+// b[k·columns + j]. All pointers are aligned to `tile_alignment`; b and tile are read and written
+// whole.
 template <class T>
 struct TileKernel {
   int rows;
@@ -25,8 +27,9 @@ struct TileKernels {
   const char* instruction_set;  // "generic", "avx2", "avx512"
   TileKernel<float> float32;
   TileKernel<double> float64;
-  // Compensated: the tile has two planes of rows·columns, the sum and its correction (Ogita, Rump, Oishi: Accurate sum and dot
-  // product, 2005, Dot2). The correction means nothing where the sum is not finite.
+  // Compensated: the tile has two planes of rows·columns, the sum and its correction (Ogita, Rump,
+  // Oishi: Accurate sum and dot product, 2005, Dot2). The correction means nothing where the sum is
+  // not finite.
   TileKernel<double> compensated;
 };
 

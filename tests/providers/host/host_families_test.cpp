@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's families as discovery sees them: names, refusals by reason, artifacts, prepared launches.
+// The CPU's families as discovery sees them: names, refusals by reason, artifacts, prepared
+// launches.
 #include <cmath>
 #include <set>
 #include <string>
@@ -45,7 +46,9 @@ std::string reason(const Family& one, const GemmProblem& asked) {
   return reasons[0].failed;
 }
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 bool has_onednn() { return onednn::availability().is_success(); }
 
@@ -72,10 +75,14 @@ TEST(HostFamilies, a_name_tells_the_types) {
 
 TEST(HostFamilies, wrong_names_are_nobodys) {
   const Family& plain = family("host_plain");
-  for (const char* text : {"", "host_plain", "host_plain_v1_", "host_plain_v2_f32_f32_out_f32_acc_f32_c_none_math_native",
-                           "host_plain_v1_f32_f32_out_f32_acc_f32_c_none_math_tf32", "host_plain_v1_f32_s8_out_f32_acc_f32_c_none_math_native",
-                           "host_plain_v1_f32_f32_out_f32_acc_f32_c_none_math_native_", "host_plain_v1_f32_f32_out_f32_acc_f32_c__math_native",
-                           "host_plain_v1_float32_f32_out_f32_acc_f32_c_none_math_native", "host_plain_v1_f32_f32_out_u32_acc_f32_c_none_math_native",
+  for (const char* text : {"", "host_plain", "host_plain_v1_",
+                           "host_plain_v2_f32_f32_out_f32_acc_f32_c_none_math_native",
+                           "host_plain_v1_f32_f32_out_f32_acc_f32_c_none_math_tf32",
+                           "host_plain_v1_f32_s8_out_f32_acc_f32_c_none_math_native",
+                           "host_plain_v1_f32_f32_out_f32_acc_f32_c_none_math_native_",
+                           "host_plain_v1_f32_f32_out_f32_acc_f32_c__math_native",
+                           "host_plain_v1_float32_f32_out_f32_acc_f32_c_none_math_native",
+                           "host_plain_v1_f32_f32_out_u32_acc_f32_c_none_math_native",
                            "host_reference_v1_f32_f32_out_f32_acc_f32_c_none_math_native"})
     EXPECT_FALSE(plain.parse_name(text).has_value()) << text;
 }
@@ -84,8 +91,11 @@ TEST(HostFamilies, every_enumerated_kernel_serves_a_problem_of_its_types) {
   for (const auto& one : families())
     one->enumerate([&](const Kernel& kernel) {
       const OperandRules& rules = kernel.operands();
-      std::string text = "gemm 4x5x6 a=" + std::string(alias(rules.a.dtype)) + " b=" + std::string(alias(rules.b.dtype)) + " out=" + std::string(alias(rules.out.dtype)) +
-                         " acc=" + std::string(alias(rules.accumulator)) + " math=" + std::string(name(rules.math));
+      std::string text = "gemm 4x5x6 a=" + std::string(alias(rules.a.dtype)) +
+                         " b=" + std::string(alias(rules.b.dtype)) +
+                         " out=" + std::string(alias(rules.out.dtype)) +
+                         " acc=" + std::string(alias(rules.accumulator)) +
+                         " math=" + std::string(name(rules.math));
       if (rules.has_c) text += " c=" + std::string(alias(rules.c.dtype)) + " beta=1";
       const GemmProblem asked = problem(text.c_str());
       const auto kernels = match(*one, asked);
@@ -96,22 +106,28 @@ TEST(HostFamilies, every_enumerated_kernel_serves_a_problem_of_its_types) {
 }
 
 TEST(HostFamilies, the_reference_serves_everything_and_is_expected_to_be_slowest) {
-  for (const char* text : {"gemm 1x1x1 a=f32", "gemm 0x5x0 a=f32", "gemm 1x4096x4096 a=f32", "gemm 64x64x64x100 a=f32", "gemm 512x512x512 a=f64", "gemm 99x98x97 a=s8 out=s8",
-                           "gemm 7x8x9 a=f16 acc=f16", "gemm 7x8x9 a=f32 math=tf32", "gemm 300x20x1000 a=bf16 out=e4m3"}) {
+  for (const char* text :
+       {"gemm 1x1x1 a=f32", "gemm 0x5x0 a=f32", "gemm 1x4096x4096 a=f32", "gemm 64x64x64x100 a=f32",
+        "gemm 512x512x512 a=f64", "gemm 99x98x97 a=s8 out=s8", "gemm 7x8x9 a=f16 acc=f16",
+        "gemm 7x8x9 a=f32 math=tf32", "gemm 300x20x1000 a=bf16 out=e4m3"}) {
     const GemmProblem asked = problem(text);
     const auto reference = match(family("host_reference"), asked);
     ASSERT_EQ(reference.size(), 1u) << text;
     for (const char* name : {"host_plain", "host_onednn"})
-      for (const RankedKernel& other : match(family(name), asked)) EXPECT_LT(other.predicted_us, reference[0].predicted_us) << text << " " << name;
+      for (const RankedKernel& other : match(family(name), asked))
+        EXPECT_LT(other.predicted_us, reference[0].predicted_us) << text << " " << name;
   }
 }
 
 TEST(HostFamilies, refusals_tell_their_reason) {
   const Family& plain = family("host_plain");
   EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f32")), "");
-  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f32 math=tf32")), "math: expected native, got tf32");
-  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f16 acc=f16")), "accumulator: expected float32, float64 or int32, got float16");
-  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=s8 out=s32 math=saturate")), "math: expected native, got saturate");
+  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f32 math=tf32")),
+            "math: expected native, got tf32");
+  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=f16 acc=f16")),
+            "accumulator: expected float32, float64 or int32, got float16");
+  EXPECT_EQ(reason(plain, problem("gemm 8x8x8 a=s8 out=s32 math=saturate")),
+            "math: expected native, got saturate");
 }
 
 TEST(HostFamilies, refusals_of_onednn_tell_their_reason) {
@@ -121,11 +137,15 @@ TEST(HostFamilies, refusals_of_onednn_tell_their_reason) {
     GTEST_SKIP() << one.availability().error();
   }
   EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f32")), "");
-  EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f32 math=bf16x3")), "math: expected native, got bf16x3");
-  EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f64")), "accumulator: expected float32 or int32, got float64");
+  EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f32 math=bf16x3")),
+            "math: expected native, got bf16x3");
+  EXPECT_EQ(reason(one, problem("gemm 8x8x8 a=f64")),
+            "accumulator: expected float32 or int32, got float64");
   EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=s8 b=u8 out=s32")), "B: expected int8"));
-  EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=f32/strides=0,1")), "A: expected a row or column major matrix"));
-  EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8x3 a=f32/batch=0 b=f32/batch=0")), "got both"));
+  EXPECT_TRUE(contains(reason(one, problem("gemm 8x8x8 a=f32/strides=0,1")),
+                       "A: expected a row or column major matrix"));
+  EXPECT_TRUE(
+      contains(reason(one, problem("gemm 8x8x8x3 a=f32/batch=0 b=f32/batch=0")), "got both"));
 }
 
 TEST(HostFamilies, gpus_are_not_theirs) {
@@ -138,7 +158,8 @@ TEST(HostFamilies, gpus_are_not_theirs) {
     std::vector<Reason> reasons;
     one->explain({asked, h200}, reasons);
     ASSERT_EQ(reasons.size(), 1u);
-    EXPECT_TRUE(contains(reasons[0].failed, "device: expected operands in host memory")) << reasons[0].failed;
+    EXPECT_TRUE(contains(reasons[0].failed, "device: expected operands in host memory"))
+        << reasons[0].failed;
     EXPECT_EQ(one->device_info(Device::cuda(0)), nullptr);
   }
 }
@@ -148,7 +169,10 @@ struct Small {
   std::vector<float> a{1, 0, 0, 1};
   std::vector<float> b{1, 2, 3, 4};
   std::vector<float> out{0, 0, 0, 0};
-  GemmArguments arguments() { return {Tensor(a.data(), DType::float32, {2, 2}), Tensor(b.data(), DType::float32, {2, 2}), Tensor(out.data(), DType::float32, {2, 2})}; }
+  GemmArguments arguments() {
+    return {Tensor(a.data(), DType::float32, {2, 2}), Tensor(b.data(), DType::float32, {2, 2}),
+            Tensor(out.data(), DType::float32, {2, 2})};
+  }
 };
 
 TEST(HostFamilies, kernels_run_compile_and_bind) {
@@ -195,9 +219,12 @@ TEST(HostFamilies, fewer_threads_give_the_same_bits) {
   std::vector<float> a(static_cast<std::size_t>(side * side)), one(a.size()), all(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::sin(static_cast<float>(i));
   const auto run = [&](std::vector<float>& out, int threads) {
-    const GemmArguments arguments(Tensor(a.data(), DType::float32, {side, side}), Tensor(a.data(), DType::float32, {side, side}, {1, side}),
+    const GemmArguments arguments(Tensor(a.data(), DType::float32, {side, side}),
+                                  Tensor(a.data(), DType::float32, {side, side}, {1, side}),
                                   Tensor(out.data(), DType::float32, {side, side}));
-    match(family("host_plain"), arguments.problem()).at(0).run(arguments, {.stream = Stream::cpu(), .max_multiprocessors = threads});
+    match(family("host_plain"), arguments.problem())
+        .at(0)
+        .run(arguments, {.stream = Stream::cpu(), .max_multiprocessors = threads});
   };
   run(one, 1);
   run(all, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the host computes a GEMM, against the oracle and against plain loops in wide arithmetic.
+// Every way in which the host computes a GEMM, against the oracle and against plain loops in wide
+// arithmetic.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -14,9 +15,9 @@
 #include "providers/host/onednn_gemm.hpp"
 #include "providers/host/oracle.hpp"
 #include "providers/host/plain.hpp"
+#include "providers/host/reference.hpp"
 #include "tests/providers/host/random_gemm.hpp"
 #include "tests/support/random_seed.hpp"
-#include "providers/host/reference.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -31,14 +32,23 @@ std::vector<Path> all_paths() {
   const auto anything = [](const GemmArguments&) { return true; };
   std::vector<Path> paths{{"reference", anything, run_reference}};
   for (const TileKernels* kernels : usable_tile_kernels())
-    paths.push_back({std::string("plain ") + kernels->instruction_set, anything, [kernels](const GemmArguments& arguments) { run_plain(arguments, *kernels); }});
-  paths.push_back({"onednn", [](const GemmArguments& arguments) { return onednn_serves(arguments.problem()).is_success(); }, run_onednn});
+    paths.push_back(
+        {std::string("plain ") + kernels->instruction_set, anything,
+         [kernels](const GemmArguments& arguments) { run_plain(arguments, *kernels); }});
+  paths.push_back({"onednn",
+                   [](const GemmArguments& arguments) {
+                     return onednn_serves(arguments.problem()).is_success();
+                   },
+                   run_onednn});
   return paths;
 }
 
 DeclaredMath math_of(const GemmArguments& arguments) {
   const GemmProblem& problem = arguments.problem();
-  return {.a = problem.a.dtype, .b = problem.b.dtype, .accumulator = problem.accumulator, .math = problem.math};
+  return {.a = problem.a.dtype,
+          .b = problem.b.dtype,
+          .accumulator = problem.accumulator,
+          .math = problem.math};
 }
 
 int case_count(int usual) { return std::getenv("GEMMERY_SOAK") != nullptr ? 50 * usual : usual; }
@@ -46,9 +56,11 @@ int case_count(int usual) { return std::getenv("GEMMERY_SOAK") != nullptr ? 50 *
 std::string describe(const Comparison& comparison) {
   if (!comparison.first) return "no mismatch";
   const Mismatch& m = *comparison.first;
-  return std::to_string(comparison.mismatches) + " of " + std::to_string(comparison.elements) + " wrong, first at [" + std::to_string(m.batch) + "," +
-         std::to_string(m.row) + "," + std::to_string(m.column) + "]: got " + std::to_string(m.got) + ", exact " + std::to_string(m.exact) +
-         ", allowed " + std::to_string(m.allowed) + ", ratio " + std::to_string(comparison.worst_ratio);
+  return std::to_string(comparison.mismatches) + " of " + std::to_string(comparison.elements) +
+         " wrong, first at [" + std::to_string(m.batch) + "," + std::to_string(m.row) + "," +
+         std::to_string(m.column) + "]: got " + std::to_string(m.got) + ", exact " +
+         std::to_string(m.exact) + ", allowed " + std::to_string(m.allowed) + ", ratio " +
+         std::to_string(comparison.worst_ratio);
 }
 
 void check_path(const Path& path, RandomGemm& gemm, Criterion criterion) {
@@ -56,7 +68,8 @@ void check_path(const Path& path, RandomGemm& gemm, Criterion criterion) {
   if (!path.serves(arguments)) return;
   path.run(arguments);
   const Comparison comparison = compare_with_oracle(arguments, math_of(arguments), criterion);
-  EXPECT_EQ(comparison.mismatches, 0) << path.name << ": " << gemm.text() << "\n" << describe(comparison);
+  EXPECT_EQ(comparison.mismatches, 0) << path.name << ": " << gemm.text() << "\n"
+                                      << describe(comparison);
   EXPECT_EQ(gemm.out.touched_gaps(), 0) << path.name << ": " << gemm.text();
 }
 
@@ -106,8 +119,10 @@ TEST(HostPaths, c_may_be_out) {
       path.run(in_place);
       gemm.options.c = before.view();
       const GemmArguments arguments = gemm.arguments();
-      const Comparison comparison = compare_with_oracle(arguments, math_of(arguments), Criterion::exact);
-      EXPECT_EQ(comparison.mismatches, 0) << path.name << ": " << gemm.text() << "\n" << describe(comparison);
+      const Comparison comparison =
+          compare_with_oracle(arguments, math_of(arguments), Criterion::exact);
+      EXPECT_EQ(comparison.mismatches, 0) << path.name << ": " << gemm.text() << "\n"
+                                          << describe(comparison);
     }
 }
 
@@ -119,10 +134,15 @@ TEST(HostPaths, infinities_and_nan_arrive_where_they_must) {
       shape.m = std::max<std::int64_t>(shape.m, 1);
       shape.k = std::max<std::int64_t>(shape.k, 1);
       shape.l = std::max<std::int64_t>(shape.l, 1);
-      const DType dtype = pick_from(random, {DType::float64, DType::float32, DType::float16, DType::bfloat16, DType::float8_e5m2});
+      const DType dtype = pick_from(random, {DType::float64, DType::float32, DType::float16,
+                                             DType::bfloat16, DType::float8_e5m2});
       const DType accumulator = dtype == DType::float64 ? dtype : DType::float32;
-      RandomGemm gemm(random, {dtype, dtype, pick_from(random, {DType::float32, dtype}), accumulator}, shape, Fill::integers);
-      const double special = pick_from(random, {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")});
+      RandomGemm gemm(random,
+                      {dtype, dtype, pick_from(random, {DType::float32, dtype}), accumulator},
+                      shape, Fill::integers);
+      const double special =
+          pick_from(random, {std::numeric_limits<double>::infinity(),
+                             -std::numeric_limits<double>::infinity(), std::nan("")});
       gemm.a.set(0, pick(random, 0, shape.m - 1), pick(random, 0, shape.k - 1), special);
       check_path(path, gemm, Criterion::exact);
     }
@@ -133,7 +153,9 @@ TEST(HostPaths, int8_sums_wrap_at_32_bits) {
   std::vector<std::int8_t> a(2 * k, 127);
   std::vector<std::int8_t> b(2 * k, 127);
   std::vector<std::int32_t> out(4);
-  const GemmArguments arguments(Tensor(a.data(), DType::int8, {2, k}), Tensor(b.data(), DType::int8, {k, 2}), Tensor(out.data(), DType::int32, {2, 2}));
+  const GemmArguments arguments(Tensor(a.data(), DType::int8, {2, k}),
+                                Tensor(b.data(), DType::int8, {k, 2}),
+                                Tensor(out.data(), DType::int32, {2, 2}));
   const auto expected = static_cast<std::int32_t>(static_cast<std::uint32_t>(k * 127 * 127));
   for (const Path& path : all_paths()) {
     if (!path.serves(arguments)) continue;
@@ -146,7 +168,8 @@ TEST(HostPaths, int8_sums_wrap_at_32_bits) {
 TEST(HostPaths, larger_problems_cross_every_blocking) {
   Random random(tests::random_seed() + 5);
   for (const Path& path : all_paths())
-    for (const GemmShape shape : {GemmShape{1, 413, 1031, 517}, GemmShape{1, 3, 2000, 300}, GemmShape{1, 1500, 2, 300}, GemmShape{40, 33, 17, 65}}) {
+    for (const GemmShape shape : {GemmShape{1, 413, 1031, 517}, GemmShape{1, 3, 2000, 300},
+                                  GemmShape{1, 1500, 2, 300}, GemmShape{40, 33, 17, 65}}) {
       RandomGemm gemm(random, random_types(random), shape, Fill::normal);
       check_path(path, gemm, Criterion::bound);
     }
@@ -154,11 +177,13 @@ TEST(HostPaths, larger_problems_cross_every_blocking) {
 
 // --- the reference and the oracle against wide arithmetic ---
 
-// In long double (64 bits of significand) for narrow floats, in __float128 where operands are float64.
+// In long double (64 bits of significand) for narrow floats, in __float128 where operands are
+// float64.
 template <class Wide>
 Wide wide_sum(const RandomGemm& gemm, std::int64_t l, std::int64_t i, std::int64_t j) {
   Wide sum = 0;
-  for (std::int64_t k = 0; k < gemm.shape.k; ++k) sum += static_cast<Wide>(gemm.a.get(l, i, k)) * static_cast<Wide>(gemm.b.get(l, k, j));
+  for (std::int64_t k = 0; k < gemm.shape.k; ++k)
+    sum += static_cast<Wide>(gemm.a.get(l, i, k)) * static_cast<Wide>(gemm.b.get(l, k, j));
   return sum;
 }
 
@@ -176,9 +201,11 @@ TEST(Reference, sums_agree_with_plain_loops_in_quadruple_precision) {
       for (std::int64_t j = 0; j < shape.n; ++j) {
         const auto exact = wide_sum<__float128>(gemm, 0, i, j);
         const DoubleDouble got = sums.at(i * shape.n + j);
-        const auto error = static_cast<double>(static_cast<__float128>(got.high) - exact + static_cast<__float128>(got.low));
+        const auto error = static_cast<double>(static_cast<__float128>(got.high) - exact +
+                                               static_cast<__float128>(got.low));
         const double magnitude = sums.magnitude[static_cast<std::size_t>(i * shape.n + j)];
-        const double unit = dtype == DType::float64 ? 0x1p-90 : static_cast<double>(shape.k) * 0x1p-53;
+        const double unit =
+            dtype == DType::float64 ? 0x1p-90 : static_cast<double>(shape.k) * 0x1p-53;
         ASSERT_LE(std::fabs(error), unit * magnitude) << gemm.text();
       }
   }
@@ -189,7 +216,9 @@ TEST(Reference, compensation_survives_cancellation) {
   for (const TileKernels* kernels : usable_tile_kernels()) {
     const TileKernel<double>& kernel = kernels->compensated;
     constexpr std::int64_t depth = 3000;
-    const auto aligned = [](std::size_t count) { return static_cast<double*>(std::aligned_alloc(64, (count * 8 + 63) / 64 * 64)); };
+    const auto aligned = [](std::size_t count) {
+      return static_cast<double*>(std::aligned_alloc(64, (count * 8 + 63) / 64 * 64));
+    };
     double* a = aligned(static_cast<std::size_t>(depth * kernel.rows));
     double* b = aligned(static_cast<std::size_t>(depth * kernel.columns));
     double* tile = aligned(static_cast<std::size_t>(2 * kernel.rows * kernel.columns));
@@ -201,7 +230,8 @@ TEST(Reference, compensation_survives_cancellation) {
     std::fill_n(tile, 2 * kernel.rows * kernel.columns, 0.0);
     kernel.accumulate(depth, a, b, tile);
     const int plane = kernel.rows * kernel.columns;
-    for (int s = 0; s < plane; ++s) ASSERT_EQ(tile[s] + tile[plane + s], 1000) << kernels->instruction_set;
+    for (int s = 0; s < plane; ++s)
+      ASSERT_EQ(tile[s] + tile[plane + s], 1000) << kernels->instruction_set;
     std::free(a);
     std::free(b);
     std::free(tile);
@@ -214,7 +244,8 @@ TEST(Oracle, catches_an_element_that_is_off_by_more_than_its_bound) {
   constexpr int planted = 60;
   for (int i = 0; i < planted; ++i) {
     const GemmShape shape{1, pick(random, 1, 40), pick(random, 1, 40), pick(random, 1, 40)};
-    RandomGemm gemm(random, {DType::float32, DType::float32, DType::float32, DType::float32}, shape, Fill::normal);
+    RandomGemm gemm(random, {DType::float32, DType::float32, DType::float32, DType::float32}, shape,
+                    Fill::normal);
     if (gemm.options.alpha == 0) gemm.options.alpha = 1;
     const GemmArguments arguments = gemm.arguments();
     run_plain(arguments);
@@ -225,7 +256,8 @@ TEST(Oracle, catches_an_element_that_is_off_by_more_than_its_bound) {
     const double unit = std::fabs(oracle.value[at]) * 0x1p-24;
     gemm.out.set(0, row, column, oracle.value[at] + 1.5 * oracle.bound[at] + 3 * unit + 1e-30);
     const Comparison comparison = compare_with_oracle(arguments, math_of(arguments));
-    caught += comparison.mismatches == 1 && comparison.first->row == row && comparison.first->column == column;
+    caught += comparison.mismatches == 1 && comparison.first->row == row &&
+              comparison.first->column == column;
   }
   EXPECT_EQ(caught, planted);
 }
@@ -233,7 +265,8 @@ TEST(Oracle, catches_an_element_that_is_off_by_more_than_its_bound) {
 TEST(Oracle, a_missing_product_is_caught) {
   Random random(tests::random_seed() + 8);
   for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
-    RandomGemm gemm(random, {dtype, dtype, DType::float32, DType::float32}, {1, 30, 30, 300}, Fill::normal);
+    RandomGemm gemm(random, {dtype, dtype, DType::float32, DType::float32}, {1, 30, 30, 300},
+                    Fill::normal);
     gemm.options = {};
     const GemmArguments arguments = gemm.arguments();
     run_plain(arguments);
@@ -255,7 +288,8 @@ TEST(Oracle, judges_infinities_at_the_edge_of_the_output_type) {
   EXPECT_FALSE(judge_element(DType::float32, {1, 0}, 1e-6, std::nan("")).is_right);
   EXPECT_TRUE(judge_element(DType::int8, {1000, 0}, 0.1, 127).is_right);
   EXPECT_FALSE(judge_element(DType::int8, {1000, 0}, 0.1, 126).is_right);
-  EXPECT_TRUE(judge_element(DType::float32, {std::nan(""), 0}, std::nan(""), std::nan("")).is_right);
+  EXPECT_TRUE(
+      judge_element(DType::float32, {std::nan(""), 0}, std::nan(""), std::nan("")).is_right);
   EXPECT_FALSE(judge_element(DType::float32, {std::nan(""), 0}, std::nan(""), 0).is_right);
   EXPECT_TRUE(judge_element(DType::int32, {3, 0}, 0, 3).is_right);
   EXPECT_FALSE(judge_element(DType::int32, {3, 0}, 0, 4).is_right);

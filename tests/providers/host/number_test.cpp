@@ -43,7 +43,8 @@ TEST(Number, the_formats_have_their_published_limits) {
   EXPECT_EQ(rounding_of(DType::float8_e4m3fn).largest, 448);
   EXPECT_EQ(rounding_of(DType::float8_e4m3fn).smallest, std::ldexp(1.0, -9));
   EXPECT_EQ(rounding_of(DType::float8_e5m2).largest, 57344);
-  EXPECT_EQ(rounding_of(DType::float32).largest, static_cast<double>(std::numeric_limits<float>::max()));
+  EXPECT_EQ(rounding_of(DType::float32).largest,
+            static_cast<double>(std::numeric_limits<float>::max()));
   EXPECT_EQ(rounding_of(DType::float32).unit, std::ldexp(1.0, -24));
   EXPECT_EQ(rounding_of(DType::int32).lowest, -2147483648.0);
 }
@@ -74,17 +75,24 @@ TEST(Number, load_agrees_with_decode_for_every_code) {
     for (std::uint32_t code = 0; code < code_count(dtype); ++code) {
       const double expected = decode(float_format(dtype), code);
       const double loaded = load(dtype, &code, 0);
-      if (std::isnan(expected)) ASSERT_TRUE(std::isnan(loaded)) << name(dtype) << " " << code;
-      else ASSERT_EQ(std::bit_cast<std::uint64_t>(loaded), std::bit_cast<std::uint64_t>(expected)) << name(dtype) << " " << code;
+      if (std::isnan(expected))
+        ASSERT_TRUE(std::isnan(loaded)) << name(dtype) << " " << code;
+      else
+        ASSERT_EQ(std::bit_cast<std::uint64_t>(loaded), std::bit_cast<std::uint64_t>(expected))
+            << name(dtype) << " " << code;
     }
 }
 
 std::uint32_t encode_fast(DType dtype, float value) {
   switch (dtype) {
-    case DType::float16: return to_float16(value);
-    case DType::bfloat16: return to_bfloat16(value);
-    case DType::float8_e4m3fn: return to_float8_e4m3fn(value);
-    default: return to_float8_e5m2(value);
+    case DType::float16:
+      return to_float16(value);
+    case DType::bfloat16:
+      return to_bfloat16(value);
+    case DType::float8_e4m3fn:
+      return to_float8_e4m3fn(value);
+    default:
+      return to_float8_e5m2(value);
   }
 }
 
@@ -93,15 +101,16 @@ void expect_same_code(DType dtype, float value) {
       << name(dtype) << " of " << std::hexfloat << value;
 }
 
-// Every value between neighbours of a format that decides a rounding: the midpoint, and the floats next to it.
+// Every value between neighbours of a format that decides a rounding: the midpoint, and the floats
+// next to it.
 TEST(Number, floats_round_to_nearest_even_at_every_midpoint) {
   for (const DType dtype : narrow_types) {
     const FloatFormat format = float_format(dtype);
     for (std::uint32_t code = 0; code <= format.largest(); ++code) {
       const double low = decode(format, code);
       // Past the largest number the next one would be as far away as the one before.
-      const double high = code == format.largest() ? 2 * low - decode(format, code - 1)
-                                                   : decode(format, code + 1);
+      const double high =
+          code == format.largest() ? 2 * low - decode(format, code - 1) : decode(format, code + 1);
       const double middle = (low + high) / 2;
       const std::uint32_t even = (code & 1) == 0 ? code : code + 1;
       ASSERT_EQ(encode(format, middle), even) << name(dtype) << " " << code;
@@ -109,8 +118,11 @@ TEST(Number, floats_round_to_nearest_even_at_every_midpoint) {
       ASSERT_EQ(encode(format, std::nextafter(middle, infinity)), code + 1) << name(dtype);
       ASSERT_EQ(encode(format, -middle), even | format.sign_bit()) << name(dtype);
       const auto narrow_middle = static_cast<float>(middle);
-      if (static_cast<double>(narrow_middle) != middle) continue;  // bfloat16 subnormals reach below float's
-      for (const float value : {narrow_middle, std::nextafter(narrow_middle, 0.0f), std::nextafter(narrow_middle, std::numeric_limits<float>::infinity())}) {
+      if (static_cast<double>(narrow_middle) != middle)
+        continue;  // bfloat16 subnormals reach below float's
+      for (const float value :
+           {narrow_middle, std::nextafter(narrow_middle, 0.0f),
+            std::nextafter(narrow_middle, std::numeric_limits<float>::infinity())}) {
         expect_same_code(dtype, value);
         expect_same_code(dtype, -value);
       }
@@ -124,8 +136,10 @@ TEST(Number, the_fast_encoders_agree_with_encode_on_random_floats) {
   for (int i = 0; i < count; ++i) {
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
     for (const DType dtype : narrow_types) {
-      if (std::isnan(value)) ASSERT_TRUE(std::isnan(decode(float_format(dtype), encode_fast(dtype, value))));
-      else expect_same_code(dtype, value);
+      if (std::isnan(value))
+        ASSERT_TRUE(std::isnan(decode(float_format(dtype), encode_fast(dtype, value))));
+      else
+        expect_same_code(dtype, value);
     }
   }
 }
@@ -151,13 +165,15 @@ TEST(Number, float32_encoding_is_the_hardware_conversion) {
   const auto f32 = float_format(DType::float32);
   for (int i = 0; i < 1'000'000; ++i) {
     const auto scale = static_cast<int>(random() % 300) - 160;
-    const double value = std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), scale - 63);
+    const double value =
+        std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), scale - 63);
     ASSERT_EQ(encode(f32, value), std::bit_cast<std::uint32_t>(static_cast<float>(value))) << value;
   }
 }
 
 TEST(Number, a_double_double_is_rounded_once) {
-  // 1 + 2^-24 is the tie between 1 and the next float; 2^-80 more decides it, less decides it the other way.
+  // 1 + 2^-24 is the tie between 1 and the next float; 2^-80 more decides it, less decides it the
+  // other way.
   const double tie = 1 + std::ldexp(1.0, -24);
   const double crumb = std::ldexp(1.0, -80);
   EXPECT_EQ(rounded_to(DType::float32, {tie, 0}), 1);
@@ -191,7 +207,8 @@ TEST(Number, exact_sums_and_products_lose_nothing) {
     const DoubleDouble sum = add_exactly(static_cast<double>(a), static_cast<double>(b));
     ASSERT_EQ(static_cast<std::int64_t>(sum.high) + static_cast<std::int64_t>(sum.low), a + b);
     const DoubleDouble product = multiply_exactly(static_cast<double>(a), static_cast<double>(b));
-    ASSERT_EQ(static_cast<__int128>(product.high) + static_cast<__int128>(product.low), static_cast<__int128>(a) * b);
+    ASSERT_EQ(static_cast<__int128>(product.high) + static_cast<__int128>(product.low),
+              static_cast<__int128>(a) * b);
   }
 }
 

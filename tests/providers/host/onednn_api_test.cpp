@@ -48,20 +48,28 @@ TEST(OnednnApi, constants_and_layouts_are_the_vendors) {
   static_assert(sizeof(MemoryDescriptorV2) == sizeof(dnnl_memory_desc_t));
   static_assert(offsetof(MemoryDescriptorV2, dimensions) == offsetof(dnnl_memory_desc_t, dims));
   static_assert(offsetof(MemoryDescriptorV2, data_type) == offsetof(dnnl_memory_desc_t, data_type));
-  static_assert(offsetof(MemoryDescriptorV2, padded_dimensions) == offsetof(dnnl_memory_desc_t, padded_dims));
-  static_assert(offsetof(MemoryDescriptorV2, padded_offsets) == offsetof(dnnl_memory_desc_t, padded_offsets));
+  static_assert(offsetof(MemoryDescriptorV2, padded_dimensions) ==
+                offsetof(dnnl_memory_desc_t, padded_dims));
+  static_assert(offsetof(MemoryDescriptorV2, padded_offsets) ==
+                offsetof(dnnl_memory_desc_t, padded_offsets));
   static_assert(offsetof(MemoryDescriptorV2, offset) == offsetof(dnnl_memory_desc_t, offset0));
-  static_assert(offsetof(MemoryDescriptorV2, format_kind) == offsetof(dnnl_memory_desc_t, format_kind));
-  static_assert(offsetof(MemoryDescriptorV2, blocking) == offsetof(dnnl_memory_desc_t, format_desc));
+  static_assert(offsetof(MemoryDescriptorV2, format_kind) ==
+                offsetof(dnnl_memory_desc_t, format_kind));
+  static_assert(offsetof(MemoryDescriptorV2, blocking) ==
+                offsetof(dnnl_memory_desc_t, format_desc));
   static_assert(sizeof(BlockingV2) == sizeof(dnnl_blocking_desc_t));
-  static_assert(sizeof(BlockingV2) >= sizeof(dnnl_rnn_packed_desc_t) && sizeof(BlockingV2) >= sizeof(dnnl_wino_desc_t));
+  static_assert(sizeof(BlockingV2) >= sizeof(dnnl_rnn_packed_desc_t) &&
+                sizeof(BlockingV2) >= sizeof(dnnl_wino_desc_t));
   static_assert(offsetof(MemoryDescriptorV2, extra) == offsetof(dnnl_memory_desc_t, extra));
   static_assert(sizeof(ExtraV2) == sizeof(dnnl_memory_extra_desc_t));
   static_assert(sizeof(MatmulDescriptorV2) == sizeof(dnnl_matmul_desc_t));
   static_assert(offsetof(MatmulDescriptorV2, source) == offsetof(dnnl_matmul_desc_t, src_desc));
-  static_assert(offsetof(MatmulDescriptorV2, weights) == offsetof(dnnl_matmul_desc_t, weights_desc));
-  static_assert(offsetof(MatmulDescriptorV2, destination) == offsetof(dnnl_matmul_desc_t, dst_desc));
-  static_assert(offsetof(MatmulDescriptorV2, accumulator) == offsetof(dnnl_matmul_desc_t, accum_data_type));
+  static_assert(offsetof(MatmulDescriptorV2, weights) ==
+                offsetof(dnnl_matmul_desc_t, weights_desc));
+  static_assert(offsetof(MatmulDescriptorV2, destination) ==
+                offsetof(dnnl_matmul_desc_t, dst_desc));
+  static_assert(offsetof(MatmulDescriptorV2, accumulator) ==
+                offsetof(dnnl_matmul_desc_t, accum_data_type));
 #endif
   SUCCEED();
 #else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN as the host uses it: threads, fork, refusals, absence. What it computes is tested in host_paths_test.cpp.
+// oneDNN as the host uses it: threads, fork, refusals, absence. What it computes is tested in
+// host_paths_test.cpp.
 #include "providers/host/onednn.hpp"
 
 #include <sys/wait.h>
@@ -67,7 +68,8 @@ TEST_F(Onednn, many_threads_share_its_primitives) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t] {
-      for (int repeat = 0; repeat < 50; ++repeat) EXPECT_TRUE(multiplies_ones(16 + (t + repeat) % 5));
+      for (int repeat = 0; repeat < 50; ++repeat)
+        EXPECT_TRUE(multiplies_ones(16 + (t + repeat) % 5));
     });
 }
 
@@ -108,22 +110,30 @@ TEST_F(Onednn, forks_during_a_storm_of_calls_end) {
     while (!done) multiplies_ones(24);
   });
   for (int repeat = 0; repeat < 20; ++repeat)
-    EXPECT_EQ(in_child([] { return availability() || !multiplies(DataType::f32, DataType::f32, DataType::f32) ? 0 : 1; }), 0);
+    EXPECT_EQ(
+        in_child([] {
+          return availability() || !multiplies(DataType::f32, DataType::f32, DataType::f32) ? 0 : 1;
+        }),
+        0);
   done = true;
 }
 
-// Says why oneDNN is not available when it is looked for at another place; exits with 0 when that is so.
+// Says why oneDNN is not available when it is looked for at another place; exits with 0 when that
+// is so.
 [[noreturn]] void look_elsewhere() {
   setenv("GEMMERY_ONEDNN_LIBRARY", "/nowhere/libdnnl.so.3", 1);
   const gemmery::Status status = availability();
-  const gemmery::Status types = onednn_serves_types(DType::float32, DType::float32, DType::float32, Math::native);
+  const gemmery::Status types =
+      onednn_serves_types(DType::float32, DType::float32, DType::float32, Math::native);
   std::fprintf(stderr, "%s\n", status.error().c_str());
   std::_Exit(status || types ? 1 : 0);
 }
 
 TEST(OnednnAbsentDeathTest, is_reported_with_what_was_looked_for) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";  // a process of its own, since the library is looked for once
-  EXPECT_EXIT(look_elsewhere(), testing::ExitedWithCode(0), "unavailable: .*(/nowhere/libdnnl.so.3|sanitizer builds)");
+  testing::FLAGS_gtest_death_test_style =
+      "threadsafe";  // a process of its own, since the library is looked for once
+  EXPECT_EXIT(look_elsewhere(), testing::ExitedWithCode(0),
+              "unavailable: .*(/nowhere/libdnnl.so.3|sanitizer builds)");
 }
 
 }  // namespace

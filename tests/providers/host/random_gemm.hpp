@@ -35,7 +35,8 @@ class OwnedTensor {
   // How the strides of a (batch, rows, columns) view are made.
   enum class Form { row, column, padded, general, negative, broadcast_batch, broadcast_rows };
 
-  OwnedTensor(Random& random, DType dtype, std::array<std::int64_t, 3> shape, Form form) : dtype_(dtype), shape_(shape) {
+  OwnedTensor(Random& random, DType dtype, std::array<std::int64_t, 3> shape, Form form)
+      : dtype_(dtype), shape_(shape) {
     choose_strides(random, form);
     std::int64_t low = 0;
     std::int64_t high = 0;
@@ -44,14 +45,24 @@ class OwnedTensor {
       (reach < 0 ? low : high) += shape[d] > 0 ? reach : 0;
     }
     first_ = guard - low;
-    bytes_.assign(static_cast<std::size_t>(first_ + high + 1 + guard) * byte_width(dtype), std::byte{0xff});  // NaN in every float
+    bytes_.assign(static_cast<std::size_t>(first_ + high + 1 + guard) * byte_width(dtype),
+                  std::byte{0xff});  // NaN in every float
   }
 
-  Tensor view() const { return Tensor(bytes_.data() + static_cast<std::size_t>(first_) * byte_width(dtype_), dtype_, shape_, strides_); }
+  Tensor view() const {
+    return Tensor(bytes_.data() + static_cast<std::size_t>(first_) * byte_width(dtype_), dtype_,
+                  shape_, strides_);
+  }
 
-  std::int64_t index(std::int64_t l, std::int64_t i, std::int64_t j) const { return first_ + l * strides_[0] + i * strides_[1] + j * strides_[2]; }
-  double get(std::int64_t l, std::int64_t i, std::int64_t j) const { return load(dtype_, bytes_.data(), index(l, i, j)); }
-  void set(std::int64_t l, std::int64_t i, std::int64_t j, double value) { store(dtype_, bytes_.data(), index(l, i, j), {value, 0}); }
+  std::int64_t index(std::int64_t l, std::int64_t i, std::int64_t j) const {
+    return first_ + l * strides_[0] + i * strides_[1] + j * strides_[2];
+  }
+  double get(std::int64_t l, std::int64_t i, std::int64_t j) const {
+    return load(dtype_, bytes_.data(), index(l, i, j));
+  }
+  void set(std::int64_t l, std::int64_t i, std::int64_t j, double value) {
+    store(dtype_, bytes_.data(), index(l, i, j), {value, 0});
+  }
 
   template <class Value>
   void fill(const Value& value) {
@@ -74,7 +85,8 @@ class OwnedTensor {
       for (std::size_t b = 0; b < byte_width(dtype_); ++b) is_element[begin + b] = true;
     });
     std::int64_t touched = 0;
-    for (std::size_t b = 0; b < bytes_.size(); ++b) touched += !is_element[b] && bytes_[b] != std::byte{0xff};
+    for (std::size_t b = 0; b < bytes_.size(); ++b)
+      touched += !is_element[b] && bytes_[b] != std::byte{0xff};
     return touched;
   }
   const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -93,10 +105,14 @@ class OwnedTensor {
     const auto [batches, rows, columns] = shape_;
     const std::int64_t pad = form == Form::row || form == Form::column ? 0 : pick(random, 0, 5);
     const std::int64_t step = form == Form::general ? pick(random, 1, 3) : 1;
-    if (form == Form::column) strides_ = {rows * columns, 1, std::max<std::int64_t>(rows, 1)};
-    else strides_ = {rows * (columns * step + pad) + pad, columns * step + pad, step};
-    if (form == Form::padded && pick(random, 0, 1) == 1) strides_ = {columns * (rows + pad) + pad, 1, rows + pad};
-    if (form == Form::negative) for (auto& stride : strides_) stride *= pick(random, 0, 1) == 0 ? 1 : -1;
+    if (form == Form::column)
+      strides_ = {rows * columns, 1, std::max<std::int64_t>(rows, 1)};
+    else
+      strides_ = {rows * (columns * step + pad) + pad, columns * step + pad, step};
+    if (form == Form::padded && pick(random, 0, 1) == 1)
+      strides_ = {columns * (rows + pad) + pad, 1, rows + pad};
+    if (form == Form::negative)
+      for (auto& stride : strides_) stride *= pick(random, 0, 1) == 0 ? 1 : -1;
     if (form == Form::broadcast_batch) strides_[0] = 0;
     if (form == Form::broadcast_rows) strides_[1] = 0;
     static_cast<void>(batches);
@@ -115,11 +131,17 @@ struct GemmTypes {
 
 inline GemmTypes random_types(Random& random) {
   using enum DType;
-  if (pick(random, 0, 3) == 0) return {pick_from(random, {int8, uint8}), pick_from(random, {int8, uint8}), pick_from(random, {int32, float32, int8, uint8}), int32};
-  if (pick(random, 0, 4) == 0) return {float64, float64, pick_from(random, {float64, float32}), float64};
+  if (pick(random, 0, 3) == 0)
+    return {pick_from(random, {int8, uint8}), pick_from(random, {int8, uint8}),
+            pick_from(random, {int32, float32, int8, uint8}), int32};
+  if (pick(random, 0, 4) == 0)
+    return {float64, float64, pick_from(random, {float64, float32}), float64};
   const DType a = pick_from(random, {float32, float16, bfloat16, float8_e4m3fn, float8_e5m2});
-  const DType b = pick(random, 0, 2) == 0 ? pick_from(random, {float32, float16, bfloat16, float8_e4m3fn, float8_e5m2}) : a;
-  return {a, b, pick_from(random, {float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, a}), pick(random, 0, 7) == 0 ? float64 : float32};
+  const DType b = pick(random, 0, 2) == 0
+                      ? pick_from(random, {float32, float16, bfloat16, float8_e4m3fn, float8_e5m2})
+                      : a;
+  return {a, b, pick_from(random, {float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, a}),
+          pick(random, 0, 7) == 0 ? float64 : float32};
 }
 
 struct GemmShape {
@@ -127,7 +149,9 @@ struct GemmShape {
 };
 
 inline GemmShape random_shape(Random& random) {
-  const auto extent = [&] { return pick(random, 0, 9) == 0 ? pick(random, 0, 2) : pick(random, 1, 80); };
+  const auto extent = [&] {
+    return pick(random, 0, 9) == 0 ? pick(random, 0, 2) : pick(random, 1, 80);
+  };
   GemmShape shape{pick(random, 0, 2) == 0 ? pick(random, 0, 3) : 1, extent(), extent(), extent()};
   if (pick(random, 0, 9) == 0) shape.k = pick(random, 250, 600);
   return shape;
@@ -161,17 +185,26 @@ class RandomGemm {
     if (c) all.c = c->view();
     return GemmArguments(a.view(), b.view(), out.view(), types.accumulator, all);
   }
-  std::string text() const { return to_string(ProblemLine{arguments().problem(), options.alpha, options.beta}); }
+  std::string text() const {
+    return to_string(ProblemLine{arguments().problem(), options.alpha, options.beta});
+  }
 
  private:
   using Form = OwnedTensor::Form;
   static Form input_form(Random& random) {
-    return pick_from(random, {Form::row, Form::row, Form::column, Form::column, Form::padded, Form::general, Form::negative, Form::broadcast_batch, Form::broadcast_rows});
+    return pick_from(random,
+                     {Form::row, Form::row, Form::column, Form::column, Form::padded, Form::general,
+                      Form::negative, Form::broadcast_batch, Form::broadcast_rows});
   }
-  static Form output_form(Random& random) { return pick_from(random, {Form::row, Form::row, Form::column, Form::padded, Form::general, Form::negative}); }
+  static Form output_form(Random& random) {
+    return pick_from(
+        random, {Form::row, Form::row, Form::column, Form::padded, Form::general, Form::negative});
+  }
 
   void add_c(Random& random, Fill how) {
-    c.emplace(random, pick_from(random, {types.out, types.out, is_integer(types.a) ? DType::int32 : DType::float32}),
+    c.emplace(random,
+              pick_from(random, {types.out, types.out,
+                                 is_integer(types.a) ? DType::int32 : DType::float32}),
               std::array{shape.l, shape.m, shape.n}, input_form(random));
     if (pick(random, 0, 2) == 0) return;  // beta = 0: C stays NaN
     options.beta = pick_from(random, {1.0, -1.0, 2.0, 0.5, how == Fill::normal ? 0.3 : 4.0});
