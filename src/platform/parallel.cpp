@@ -10,12 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
+
+#include "platform/environment.hpp"
 
 namespace gemmery::platform {
 namespace {
@@ -41,12 +42,8 @@ int count_usable_cpus() {
 }
 
 int choose_thread_count() {
-  if (const char* text = std::getenv("GEMMERY_NUM_THREADS")) {
-    char* end = nullptr;
-    const long wanted = std::strtol(text, &end, 10);
-    if (end != text && *end == '\0' && wanted >= 1 && wanted <= most_threads)
-      return static_cast<int>(wanted);
-  }
+  const auto wanted = read_environment_integer("GEMMERY_NUM_THREADS", 1, most_threads);
+  if (wanted) return static_cast<int>(*wanted);
   return std::min(most_threads, count_usable_cpus());
 }
 

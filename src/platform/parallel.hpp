@@ -8,8 +8,9 @@
 
 namespace gemmery::platform {
 
-// The threads that a parallel loop uses by default: GEMMERY_NUM_THREADS where it is a number in [1,
-// 4096], else the CPUs that this process may run on. Read once.
+// The threads that a parallel loop uses by default: GEMMERY_NUM_THREADS where it is set, else the
+// CPUs that this process may run on. Read once. Throws Error (invalid_argument) where the variable
+// is no number from 1 to 4096.
 int thread_count();
 
 // The body of a loop, not owned: chunk [begin, end) of its range.

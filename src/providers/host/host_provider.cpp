@@ -14,14 +14,21 @@
 namespace gemmery::host {
 namespace {
 
-// How long a product takes: a fixed time, then arithmetic at a share of the CPU's nominal float32
-// rate, or memory.
+// How long a product takes: a fixed time, packing, then arithmetic at a share of the CPU's nominal
+// float32 rate, or memory. The shares below were measured at 1024^3 on two cores of an AMD EPYC
+// (Zen 5, nominal 332 GFLOP/s; bench/peers/host_peers), 2026-11-21.
 struct Speed {
   double fixed_us;
-  double share;  // of cores · clock · fma_f32_per_clock; above 1 where instructions do more, or the
-                 // clock is above nominal
+  double share;           // above 1 where instructions do more, or the clock is above nominal
   double least_batch_us;  // of each matrix of a batch
+  double packing_ns = 0;  // of each element of A and B, on one core
 };
+
+double element_count(const MatrixType& matrix, std::int64_t batches, std::int64_t rows,
+                     std::int64_t columns) {
+  const auto matrices = static_cast<double>(matrix.batch_stride == 0 ? 1 : batches);
+  return matrices * static_cast<double>(rows) * static_cast<double>(columns);
+}
 
 double predict(const GemmProblem& problem, const DeviceInfo& device, const Speed& speed) {
   // A tile of 12 by 32 is computed whole. Products of few rows or columns are bound by reading,
@@ -29,15 +36,19 @@ double predict(const GemmProblem& problem, const DeviceInfo& device, const Speed
   const auto padded = [](std::int64_t extent, int tile) {
     return std::ceil(static_cast<double>(extent) / tile) * tile;
   };
+  const double cores = std::max(1, device.multiprocessors);
   const auto batches = static_cast<double>(problem.l);
   const double products =
       padded(problem.m, 12) * padded(problem.n, 32) * static_cast<double>(problem.k) * batches;
-  const double nominal = std::max(1, device.multiprocessors) * std::max(0.1, device.clock_ghz) *
-                         1e3 * std::max(1, device.fma_f32_per_clock);
+  const double nominal =
+      cores * std::max(0.1, device.clock_ghz) * 1e3 * std::max(1, device.fma_f32_per_clock);
   const double memory_us = device.bandwidth_bytes_per_second > 0
                                ? problem.bytes() / device.bandwidth_bytes_per_second * 1e6
                                : 0;
+  const double packed = element_count(problem.a, problem.l, problem.m, problem.k) +
+                        element_count(problem.b, problem.l, problem.k, problem.n);
   return speed.fixed_us + batches * speed.least_batch_us +
+         packed * speed.packing_ns * 1e-3 / cores +
          std::max(products / (nominal * speed.share), memory_us);
 }
 
@@ -58,12 +69,14 @@ class ReferenceFamily final : public HostFamily {
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
     const bool is_compensated =
         problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
-    // Last whatever the others are: more fixed time, less speed, and the whole once more for sums
-    // that pass through memory.
+    // Last whatever the others are: more of everything, and sums that pass through memory.
     const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) *
                             static_cast<double>(problem.n);
     return predict(problem, device,
-                   {.fixed_us = 50, .share = is_compensated ? 0.03 : 0.2, .least_batch_us = 5}) +
+                   {.fixed_us = 50,
+                    .share = is_compensated ? 0.05 : 0.2,
+                    .least_batch_us = 5,
+                    .packing_ns = 2}) +
            0.02 * elements;
   }
   void multiply(const GemmArguments& arguments, int) const override { run_reference(arguments); }
@@ -87,16 +100,21 @@ class PlainFamily final : public HostFamily {
   }
   Status serves_shape(const GemmProblem&) const override { return Status::success(); }
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
-    return predict(problem, device,
-                   {.fixed_us = 2,
-                    .share = problem.accumulator == DType::float64 ? 0.4 : 0.8,
-                    .least_batch_us = 0.3});
+    return predict(
+        problem, device,
+        {.fixed_us = 2, .share = share_of(problem), .least_batch_us = 0.3, .packing_ns = 0.8});
   }
   void multiply(const GemmArguments& arguments, int threads) const override {
     run_plain(arguments, tile_kernels(), threads);
   }
   std::vector<DesignField> own_design_fields() const override {
     return {{"instructions", tile_kernels().instruction_set}};
+  }
+
+ private:
+  static double share_of(const GemmProblem& problem) {
+    if (problem.accumulator == DType::float64) return 0.4;
+    return problem.accumulator == DType::int32 ? 0.5 : 0.85;
   }
 };
 
@@ -112,7 +130,10 @@ class OnednnFamily final : public HostFamily {
   Status serves_shape(const GemmProblem& problem) const override { return onednn_serves(problem); }
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
     return predict(problem, device,
-                   {.fixed_us = 6, .share = share_of(problem), .least_batch_us = 0.2});
+                   {.fixed_us = 6,
+                    .share = share_of(problem),
+                    .least_batch_us = 0.2,
+                    .packing_ns = is_converted(problem) ? 0.8 : 0});
   }
   void multiply(const GemmArguments& arguments, int) const override { run_onednn(arguments); }
   std::vector<DesignField> own_design_fields() const override {
@@ -120,13 +141,21 @@ class OnednnFamily final : public HostFamily {
   }
 
  private:
+  static bool is_in_place(DType dtype) {
+    return dtype == DType::float32 || dtype == DType::bfloat16;
+  }
+  static bool is_converted(const GemmProblem& problem) {
+    if (problem.accumulator == DType::int32) return false;
+    return problem.a.dtype != problem.b.dtype || !is_in_place(problem.a.dtype);
+  }
+  static bool is_narrow(DType dtype) { return bit_width(dtype) < 32 && dtype != DType::float16; }
+
   static double share_of(const GemmProblem& problem) {
-    if (problem.accumulator == DType::int32) return 2;
+    if (problem.accumulator == DType::int32) return 5;
     const bool in_bfloat16 =
-        bit_width(problem.a.dtype) < 32 && bit_width(problem.b.dtype) < 32 &&
-        problem.a.dtype != DType::float16 && problem.b.dtype != DType::float16 &&
+        is_narrow(problem.a.dtype) && is_narrow(problem.b.dtype) &&
         onednn::multiplies(onednn::DataType::bf16, onednn::DataType::bf16, onednn::DataType::f32);
-    return in_bfloat16 ? 1.5 : 1;
+    return in_bfloat16 ? 2.3 : 1;
   }
 };
 
