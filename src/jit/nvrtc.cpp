@@ -50,6 +50,14 @@ std::vector<int> read_architectures(const NvrtcApi& api) {
   return architectures;
 }
 
+// NVRTC opens its built-in declarations by name alone, which the loader finds only where the folder is one of its own; it is
+// not for a compiler from a Python package. Once opened by path the name is known. Where there is none NVRTC will say so.
+void open_builtins(const std::string& nvrtc_path, CompilerVersion version) {
+  const std::string folder = nvrtc_path.substr(0, nvrtc_path.rfind('/') + 1);
+  const std::array<std::string, 1> candidates{folder + "libnvrtc-builtins.so." + to_string(version)};
+  platform::LibrarySearch::open_first(candidates);
+}
+
 // --- the search ------------------------------------------------------------------------------------------------------
 
 class Search {
@@ -67,6 +75,7 @@ class Search {
       note(path + " (version " + to_string(version) + ", " + to_string(oldest_nvrtc) + " or later is needed)");
       return;
     }
+    open_builtins(path, version);
     found_ = std::make_unique<Nvrtc>(Nvrtc{*api, path, version, read_architectures(*api)});
   }
 
