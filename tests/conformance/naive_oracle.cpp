@@ -127,9 +127,13 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, std::
   long double addend = 0;
   if (arguments.c()) addend = beta * read(*arguments.c(), l, m, n);
   element.value += addend;
+  // A C wider than the type that the epilogue computes in is rounded on its way.
+  const bool is_wide = arguments.c() && (arguments.c()->dtype() == DType::float64 ||
+                                         arguments.c()->dtype() == DType::int32);
+  const long double conversion = !is_double && is_wide ? 0x1p-24L : 0;
   const auto steps = static_cast<long double>(k_extent + 2);
   element.error = steps * (unit + 0x1p-63L) * std::fabs(alpha) * magnitude +
-                  2 * (unit + 0x1p-63L) * std::fabs(addend);
+                  (2 * (unit + 0x1p-63L) + conversion) * std::fabs(addend);
   return element;
 }
 

@@ -4,6 +4,9 @@
 //
 //   |x̂ − x| ≤ e = (2·u_in + (K+2)·u_acc)·|α|·(|A||B|) + 2·u_acc·|β||C|        before the final
 //   rounding |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2                                      after it
+//
+// Where C is wider than the type that the epilogue computes in (f64 or int32 in float32), its
+// conversion adds 2⁻²⁴·|β||C| to e (oracle.cpp).
 #pragma once
 
 #include <cstdint>

@@ -32,11 +32,20 @@ struct BoundTerms {
   ErrorModel model;
   double alpha, beta;     // magnitudes
   double product_factor;  // of alpha · magnitude
+  double addend_factor;   // of beta · |C|
   double own;             // of all magnitudes, the oracle's own error
   double underflow;       // of an element
   bool is_integer;
   bool is_float64;
 };
+
+// Of C as it enters an epilogue that computes in a narrower type: an f64 or int32 C in float32.
+double addend_conversion_unit(const GemmProblem& problem) {
+  const bool computes_in_double = epilogue_compute_type(problem.accumulator) == DType::float64;
+  if (computes_in_double || !problem.c) return 0;
+  const DType c = problem.c->dtype;
+  return c == DType::float64 || c == DType::int32 ? 0x1p-24 : 0;
+}
 
 BoundTerms bound_terms(const GemmArguments& arguments, const DeclaredMath& declared) {
   const GemmProblem& problem = arguments.problem();
@@ -47,6 +56,7 @@ BoundTerms bound_terms(const GemmArguments& arguments, const DeclaredMath& decla
           .alpha = alpha,
           .beta = std::fabs(scalars.beta),
           .product_factor = model.product_factor(problem.k),
+          .addend_factor = 2 * model.accumulator_unit + addend_conversion_unit(problem),
           .own = own_factor(problem),
           .underflow = (static_cast<double>(problem.k) * alpha + 2) * model.underflow,
           .is_integer = declared.accumulator == DType::int32,
@@ -65,8 +75,8 @@ double bound_of_floats(const BoundTerms& terms, double magnitude, double c) {
   if (may_overflow(terms, magnitude, c)) return infinity;
   const double products = terms.alpha * magnitude;
   const double addend = terms.beta * c;
-  return terms.product_factor * products + 2 * terms.model.accumulator_unit * addend +
-         terms.own * products + 0x1p-100 * (products + addend) + terms.underflow;
+  return terms.product_factor * products + terms.addend_factor * addend + terms.own * products +
+         0x1p-100 * (products + addend) + terms.underflow;
 }
 
 // Integer sums are exact; the epilogue in float64 may round its two products and their sum.
