@@ -56,7 +56,7 @@ TEST(Rules, each_broken_rule_is_named) {
     const char* line;
     const char* words;
   } rows[] = {
-      {"gemm 8x8x8 a=f64 b=f32 out=f32 acc=f32", "A: expected element type float32, got float64"},
+      {"gemm 8x8x8 a=bf16 b=f32 out=f32", "A: expected element type float32, got bfloat16"},
       {"gemm 8x8x8 a=f32 b=f32:c", "B: expected layout row, got column"},
       {"gemm 8x8x8 a=f32/strides=3,70", "A: expected layout row, got strided"},
       {"gemm 8x8x8 a=f32 out=bf16", "out: expected element type float32, got bfloat16"},
