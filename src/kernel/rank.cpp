@@ -17,12 +17,6 @@ void apply_history(const Query& query, const History* history, std::vector<Ranke
   }
 }
 
-// Names are built only for ties, which are rare.
-bool is_better(const RankedKernel& x, const RankedKernel& y) {
-  if (x.predicted_us != y.predicted_us) return x.predicted_us < y.predicted_us;
-  return x.name() < y.name();
-}
-
 }  // namespace
 
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
@@ -32,7 +26,8 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
     if (family->availability()) family->match(query, kernels);
   }
   apply_history(query, history, kernels);
-  std::ranges::sort(kernels, is_better);
+  // Stable: equals stay in the order of the providers' list and of each family's own.
+  std::ranges::stable_sort(kernels, {}, &RankedKernel::predicted_us);
   return kernels;
 }
 

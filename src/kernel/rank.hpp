@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks families about a query and orders the answers: measured times first in trust, then predictions, ties by name.
+// Asks families about a query and orders the answers: measured times first in trust, then predictions; equals stay in the order of the list.
 #pragma once
 
 #include <gemmery/family.hpp>
