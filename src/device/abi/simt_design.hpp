@@ -65,14 +65,15 @@ constexpr int thread_count(const SimtDesign& design) {
 }
 
 /// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads
-/// with 8x8 accumulators each fit in 128 registers without spills where no bytes are unpacked, and
-/// hide each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by column, H200, 2026-11-21).
+/// with 8x8 accumulators each fit in 128 registers without spills where operands go to shared memory
+/// as they are, and hide each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by column, H200,
+/// 2026-11-21).
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
-  const bool is_unpacking = bits_of(design.a) < 16 || bits_of(design.b) < 16;
+  const bool is_copied = design.a == DType::float32 && design.b == DType::float32;
   const bool is_small =
       design.thread_m * design.thread_n * word_bytes(design) <= 256 && thread_count(design) <= 256;
-  return is_small && !is_unpacking && word_bytes(design) == 4 ? 2 : 1;
+  return is_small && is_copied ? 2 : 1;
 }
 
 /// Words between two k of a staged tile. The 16 bytes of padding let neighbouring k fall into
@@ -106,11 +107,25 @@ constexpr unsigned tiles_along(unsigned extent, int tile) {
   return extent / size + (extent % size != 0 ? 1U : 0U);
 }
 
-/// Blocks of a launch: one per tile of out, as far as a grid reaches; a block strides over the
-/// tiles beyond.
+/// Tiles of one matrix are counted in 32 bits, with room for a stride.
 GEMMERY_HOST_DEVICE
-constexpr unsigned grid_blocks(UInt64 tile_count, unsigned block_limit = 0x7fffffffU) {
-  return tile_count < block_limit ? static_cast<unsigned>(tile_count) : block_limit;
+constexpr bool fits_grid(unsigned tile_rows, unsigned tile_columns) {
+  return static_cast<UInt64>(tile_rows) * tile_columns <= 0x7fffffffU;
+}
+
+/// Blocks of a launch along x (tiles of a matrix) and y (matrices of the batch).
+struct SimtGrid {
+  unsigned x;
+  unsigned y;
+};
+
+/// One block per tile as far as a grid reaches and at most `block_limit` in all; blocks stride over
+/// what is beyond. Neither count may be 0.
+GEMMERY_HOST_DEVICE
+constexpr SimtGrid simt_grid(unsigned tiles, unsigned batches, unsigned block_limit = 0x7fffffffU) {
+  const unsigned x = tiles < block_limit ? tiles : block_limit;
+  const unsigned left = block_limit / x < 0xffffU ? block_limit / x : 0xffffU;
+  return {.x = x, .y = batches < left ? batches : left};
 }
 
 enum class SimtFault : unsigned char {

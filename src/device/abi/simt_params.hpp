@@ -23,16 +23,15 @@ struct SimtParams {
   SimtMatrix out;
   double alpha;
   double beta;
-  UInt64 tile_count;  // of the whole batch
   unsigned m;
   unsigned n;
   unsigned k;
   unsigned tile_rows;     // tiles along m
   unsigned tile_columns;  // tiles along n
-  unsigned reserved;      // zero; keeps the size a multiple of 8 without hidden padding
+  unsigned batches;
 };
 
 static_assert(sizeof(SimtMatrix) == 32);
-static_assert(sizeof(SimtParams) == 4 * 32 + 2 * 8 + 8 + 6 * 4);
+static_assert(sizeof(SimtParams) == 4 * 32 + 2 * 8 + 6 * 4);
 
 }  // namespace gemmery::abi

@@ -240,7 +240,7 @@ class SimtGemm {
 };
 
 /// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
-/// per block, any number of blocks.
+/// per block, any grid of up to 2^31 - 1 blocks for the tiles of a matrix by 65535 for the batch.
 template <abi::SimtDesign design>
 __device__ inline void simt_gemm(const abi::SimtParams& params) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
@@ -249,8 +249,11 @@ __device__ inline void simt_gemm(const abi::SimtParams& params) {
   extern __shared__ __align__(16) char shared[];
   SimtGemm<design> gemm(params, shared);
 #pragma unroll 1
-  for (abi::UInt64 tile = blockIdx.x; tile < params.tile_count; tile += gridDim.x) {
-    gemm.compute_tile(grouped_tile(tile, params.tile_rows, params.tile_columns));
+  for (unsigned batch = blockIdx.y; batch < params.batches; batch += gridDim.y) {
+#pragma unroll 1
+    for (unsigned tile = blockIdx.x; tile < params.tile_rows * params.tile_columns; tile += gridDim.x) {
+      gemm.compute_tile(grouped_tile(batch, tile, params.tile_rows, params.tile_columns));
+    }
   }
 }
 

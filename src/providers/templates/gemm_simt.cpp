@@ -75,6 +75,12 @@ bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithme
   return extent % simt_run_elements(rule, tile, arithmetic) == 0;
 }
 
+// Whether the tiles of one matrix can be counted.
+bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
+  return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
+                        abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
+}
+
 // Keeps the rules of a list that one operand of the problem fits.
 template <std::size_t count>
 struct FittingRules {
@@ -247,6 +253,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
   const std::span<const OperandRule> c_rules = problem.c ? c.span() : std::span<const OperandRule>{};
   for (const SimtTile& tile : simt_tiles(arithmetic)) {
+    if (!fits_grid(tile, problem)) continue;
     const model::TimeParts parts = predict(problem, tile, arithmetic, query.device);
     const double padding = padding_factor(problem, tile);
     const DesignBytes design = DesignBytes::of(tile);
@@ -271,6 +278,9 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     rule.layout == LayoutRule::row ? "N" : "M", simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
+  if (!fits_grid(tile, problem)) {
+    return Status::fail(fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {}x{} elements", tile.m, tile.n, problem.m, problem.n));
+  }
   if (Status status = check("out", rules.out); !status) return status;
   return rules.has_c ? check("C", rules.c) : Status::success();
 }
@@ -385,7 +395,7 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const auto n = static_cast<unsigned>(problem.n);
   const unsigned tile_rows = abi::tiles_along(m, design.tile_m);
   const unsigned tile_columns = abi::tiles_along(n, design.tile_n);
-  const abi::UInt64 tile_count = static_cast<abi::UInt64>(tile_rows) * tile_columns * static_cast<abi::UInt64>(problem.l);
+  const auto batches = static_cast<unsigned>(problem.l);
   plan.set_parameters(abi::SimtParams{
       .a = to_abi(arguments.a()),
       .b = to_abi(arguments.b()),
@@ -393,17 +403,17 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
       .out = to_abi(arguments.out()),
       .alpha = arguments.alpha(),
       .beta = arguments.beta(),
-      .tile_count = tile_count,
       .m = m,
       .n = n,
       // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
       .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
       .tile_rows = tile_rows,
       .tile_columns = tile_columns,
-      .reserved = 0});
-  // Blocks stride over the tiles, so a grid of one block per allowed multiprocessor covers them all.
+      .batches = batches});
+  // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.
   const unsigned limit = request.max_multiprocessors > 0 ? static_cast<unsigned>(request.max_multiprocessors) : 0x7fffffffU;
-  plan.shape.grid = {abi::grid_blocks(tile_count, limit), 1, 1};
+  const abi::SimtGrid grid = abi::simt_grid(tile_rows * tile_columns, batches, limit);
+  plan.shape.grid = {grid.x, grid.y, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
 }

@@ -14,7 +14,6 @@ namespace {
 // Which tile wins where, on an H200: docs/performance-simt.md. Large tiles first; where k_slices is above 1, groups of threads share a
 // tile and split k, so that little outputs still fill the device. The last four are for outputs of few rows or few columns.
 constexpr SimtTile f32_tiles[] = {
-    {.m = 128, .n = 256, .k = 8, .thread_m = 8, .thread_n = 16, .k_slices = 1, .stages = 4},
     {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
     {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
     {.m = 64, .n = 64, .k = 16, .thread_m = 8, .thread_n = 4, .k_slices = 2, .stages = 3},

@@ -63,9 +63,18 @@ TEST(SimtDesign, a_grid_covers_all_tiles_or_strides_over_them) {
   EXPECT_EQ(tiles_along(1, 128), 1U);
   EXPECT_EQ(tiles_along(129, 128), 2U);
   EXPECT_EQ(tiles_along(0x7fffffffU, 8), 0x10000000U);
-  EXPECT_EQ(grid_blocks(5), 5U);
-  EXPECT_EQ(grid_blocks(UInt64{1} << 40), 0x7fffffffU);
-  EXPECT_EQ(grid_blocks(1000, 132), 132U);
+  const auto blocks = [](unsigned tiles, unsigned batches, unsigned limit = 0x7fffffffU) {
+    const SimtGrid grid = simt_grid(tiles, batches, limit);
+    return std::pair(grid.x, grid.y);
+  };
+  EXPECT_EQ(blocks(5, 1), std::pair(5U, 1U));
+  EXPECT_EQ(blocks(5, 70000), std::pair(5U, 65535U));
+  EXPECT_EQ(blocks(0x7fffffffU, 9), std::pair(0x7fffffffU, 1U));
+  EXPECT_EQ(blocks(1000, 9, 132), std::pair(132U, 1U));
+  EXPECT_EQ(blocks(50, 9, 132), std::pair(50U, 2U));
+  EXPECT_TRUE(fits_grid(0x7fffU, 0x10001U));
+  EXPECT_FALSE(fits_grid(0x8000U, 0x10000U));
+  EXPECT_FALSE(fits_grid(0x10000000U, 0x10000000U));
 }
 
 // A change of the plain design, and the field that is to blame.
