@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch costs the host beyond the driver's own: prepared launches and `run` against raw cuLaunchKernelEx of the same kernel with
-// the same parameters on the same stream, call by call in turn. Usage: launch [CALLS] [DEVICE]
+// What a launch costs the host beyond the driver's own: prepared launches and `run` against raw
+// cuLaunchKernelEx of the same kernel with the same parameters on the same stream, call by call in
+// turn. Usage: launch [CALLS] [DEVICE]
 #include <gemmery/gemmery.hpp>
 
 #include <dlfcn.h>
@@ -22,7 +23,8 @@ using gemmery::Device;
 using gemmery::Stream;
 using Clock = std::chrono::steady_clock;
 
-// --- the driver, as far as a raw launch needs it (CUDA driver API 12.0) --------------------------------------------------
+// --- the driver, as far as a raw launch needs it (CUDA driver API 12.0)
+// --------------------------------------------------
 
 struct LaunchConfig {
   unsigned grid[3];
@@ -83,10 +85,12 @@ void require(int result, const char* call) {
   if (result != 0) throw std::runtime_error(fmt::format("{} failed with {}", call, result));
 }
 
-// The launch that a captured prepared launch recorded: the same function, shape and parameter bytes, without any of our code.
+// The launch that a captured prepared launch recorded: the same function, shape and parameter
+// bytes, without any of our code.
 class RawLaunch {
  public:
-  RawLaunch(const RawDriver& driver, gemmery::PreparedLaunch& prepared, Stream stream) : driver_(driver) {
+  RawLaunch(const RawDriver& driver, gemmery::PreparedLaunch& prepared, Stream stream)
+      : driver_(driver) {
     require(driver.begin_capture(stream.handle(), 2), "cuStreamBeginCapture");
     prepared.launch(stream);
     void* graph = nullptr;  // kept: it owns the parameters
@@ -103,7 +107,10 @@ class RawLaunch {
                .attribute_count = 0};
   }
 
-  void operator()() const { require(driver_.launch(&config_, node_.function, node_.parameters, nullptr), "cuLaunchKernelEx"); }
+  void operator()() const {
+    require(driver_.launch(&config_, node_.function, node_.parameters, nullptr),
+            "cuLaunchKernelEx");
+  }
 
  private:
   const RawDriver& driver_;
@@ -111,7 +118,8 @@ class RawLaunch {
   LaunchConfig config_{};
 };
 
-// --- measuring -------------------------------------------------------------------------------------------------------
+// --- measuring
+// -------------------------------------------------------------------------------------------------------
 
 template <class Call>
 double time_us(const Call& call) {
@@ -126,13 +134,17 @@ struct Spread {
 
 Spread spread_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const auto at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))]; };
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
   return {at(0.25), at(0.5), at(0.75)};
 }
 
-// Raw and ours in turn; the queue is emptied before the driver makes a caller wait for a place in it (1024).
+// Raw and ours in turn; the queue is emptied before the driver makes a caller wait for a place in
+// it (1024).
 template <class Raw, class Ours>
-void compare(const std::string& name, double limit_us, int calls, Stream stream, const Raw& raw, const Ours& ours) {
+void compare(const std::string& name, double limit_us, int calls, Stream stream, const Raw& raw,
+             const Ours& ours) {
   std::vector<double> raw_us, ours_us;
   for (int call = -200; call < calls; ++call) {
     if (call % 100 == 0) gemmery::synchronize(stream);
@@ -153,10 +165,15 @@ void compare(const std::string& name, double limit_us, int calls, Stream stream,
   gemmery::synchronize(stream);
   const Spread r = spread_of(raw_us);
   const Spread o = spread_of(ours_us);
-  fmt::print("{:<26} raw {:.3f} us ({:.3f} to {:.3f}), ours {:.3f} us ({:.3f} to {:.3f}), above raw {:+.3f} us, allowed {:+.1f}\n", name,
-             r.median, r.lower_quartile, r.upper_quartile, o.median, o.lower_quartile, o.upper_quartile, o.median - r.median, limit_us);
-  fmt::print("{{\"bench\": \"launch\", \"path\": \"{}\", \"calls\": {}, \"raw_us\": {:.4f}, \"ours_us\": {:.4f}, \"above_raw_us\": {:.4f}}}\n",
-             name, calls, r.median, o.median, o.median - r.median);
+  fmt::print(
+      "{:<26} raw {:.3f} us ({:.3f} to {:.3f}), ours {:.3f} us ({:.3f} to {:.3f}), above raw "
+      "{:+.3f} us, allowed {:+.1f}\n",
+      name, r.median, r.lower_quartile, r.upper_quartile, o.median, o.lower_quartile,
+      o.upper_quartile, o.median - r.median, limit_us);
+  fmt::print(
+      "{{\"bench\": \"launch\", \"path\": \"{}\", \"calls\": {}, \"raw_us\": {:.4f}, \"ours_us\": "
+      "{:.4f}, \"above_raw_us\": {:.4f}}}\n",
+      name, calls, r.median, o.median, o.median - r.median);
 }
 
 int measure(int calls, Device device) {
@@ -164,7 +181,8 @@ int measure(int calls, Device device) {
   const RawDriver driver;
   constexpr std::int64_t size = 32;
   const Buffer a(size * size * 4, stream), b(size * size * 4, stream), out(size * size * 4, stream);
-  for (const Buffer* const buffer : {&a, &b, &out}) gemmery::fill(buffer->data(), 0, buffer->bytes(), stream);
+  for (const Buffer* const buffer : {&a, &b, &out})
+    gemmery::fill(buffer->data(), 0, buffer->bytes(), stream);
   const auto matrix = [&](const Buffer& buffer) {
     return gemmery::Tensor(buffer.data(), gemmery::DType::float32, {size, size}, device);
   };
@@ -193,9 +211,12 @@ int measure(int calls, Device device) {
   unchecked.assume_supported = true;
   compare("raw again", 0, calls, stream, raw, raw);
   compare("prepared", 0.5, calls, stream, raw, [&] { prepared.launch(stream); });
-  compare("run with artifact", 1.5, calls, stream, raw, [&] { kernel->run(arguments, with_artifact); });
-  compare("run, assume_supported", 1.5, calls, stream, raw, [&] { kernel->run(arguments, unchecked); });
-  compare("run without artifact", 1.5, calls, stream, raw, [&] { kernel->run(arguments, {.stream = stream}); });
+  compare("run with artifact", 1.5, calls, stream, raw,
+          [&] { kernel->run(arguments, with_artifact); });
+  compare("run, assume_supported", 1.5, calls, stream, raw,
+          [&] { kernel->run(arguments, unchecked); });
+  compare("run without artifact", 1.5, calls, stream, raw,
+          [&] { kernel->run(arguments, {.stream = stream}); });
   bool is_swapped = false;
   compare("prepared, new pointer", 1.5, calls, stream, raw, [&] {
     is_swapped = !is_swapped;
@@ -203,11 +224,14 @@ int measure(int calls, Device device) {
     prepared.launch(stream);
   });
   require(driver.set_current(nullptr), "cuCtxSetCurrent");
-  compare("prepared, no context", 0.5, calls, stream, [&] {
-    driver.set_current(context);
-    raw();
-    driver.set_current(nullptr);
-  }, [&] { prepared.launch(stream); });
+  compare(
+      "prepared, no context", 0.5, calls, stream,
+      [&] {
+        driver.set_current(context);
+        raw();
+        driver.set_current(nullptr);
+      },
+      [&] { prepared.launch(stream); });
   return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation with its operands bound to memory. Validated once, here; what was accepted can be run.
+// An operation with its operands bound to memory. Validated once, here; what was accepted can be
+// run.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,9 @@ namespace gemmery {
 
 // What a GEMM may have beside A, B, out and the accumulator.
 struct GemmOptions {
-  std::optional<Tensor> c = std::nullopt;  // read only where beta is not 0; its shape broadcasts to out's by NumPy's rule
-  double alpha = 1;         // with alpha = 0, A and B are not read (BLAS rule)
+  std::optional<Tensor> c =
+      std::nullopt;  // read only where beta is not 0; its shape broadcasts to out's by NumPy's rule
+  double alpha = 1;  // with alpha = 0, A and B are not read (BLAS rule)
   double beta = 0;
   Math math = Math::native;
   EpilogueId epilogue = default_epilogue;
@@ -22,31 +24,36 @@ struct GemmOptions {
 
 // out[l,m,n] = alpha * ( sum over k of A[l,m,k] * B[l,k,n] ) + beta * C[l,m,n]
 //
-// A is (M,K) or (L,M,K), B (K,N) or (L,K,N), out (M,N) or (L,M,N). Batches of A and B broadcast: a missing batch dimension,
-// an extent of 1 or a stride of 0. Any strides serve for A, B and C; out's elements must not overlap each other, nor those of
-// an input, except that C may be exactly out. Zero extents are legal; K = 0 gives alpha * 0 + beta * C.
-// The tensors' memory stays the caller's. All operands are on one device.
+// A is (M,K) or (L,M,K), B (K,N) or (L,K,N), out (M,N) or (L,M,N). Batches of A and B broadcast: a
+// missing batch dimension, an extent of 1 or a stride of 0. Any strides serve for A, B and C; out's
+// elements must not overlap each other, nor those of an input, except that C may be exactly out.
+// Zero extents are legal; K = 0 gives alpha * 0 + beta * C. The tensors' memory stays the caller's.
+// All operands are on one device.
 class GEMMERY_API GemmArguments {
  public:
-  // Throws Error (invalid_argument, or unsupported for types that no kernel serves) naming operand, expected and got.
+  // Throws Error (invalid_argument, or unsupported for types that no kernel serves) naming operand,
+  // expected and got.
   GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                 const GemmOptions& options = {});
   // With the accumulator that `default_accumulator` names.
-  GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, const GemmOptions& options = {});
+  GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
+                const GemmOptions& options = {});
 
   const GemmProblem& problem() const noexcept { return problem_; }
   Device device() const noexcept { return out_.device(); }
   double alpha() const noexcept { return alpha_; }
   double beta() const noexcept { return beta_; }
 
-  // Views of rank 3 (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0. `c` is empty where beta is 0.
+  // Views of rank 3 (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0. `c` is empty
+  // where beta is 0.
   const Tensor& a() const noexcept { return a_; }
   const Tensor& b() const noexcept { return b_; }
   const Tensor& out() const noexcept { return out_; }
   const std::optional<Tensor>& c() const noexcept { return c_; }
 
-  // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result would be another problem:
-  // a null or less aligned pointer, an overlap, a beta that becomes 0 or stops being 0.
+  // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result
+  // would be another problem: a null or less aligned pointer, an overlap, a beta that becomes 0 or
+  // stops being 0.
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and streams for those who have no framework that brings them: buffers from a pool, copies, streams.
+// Memory and streams for those who have no framework that brings them: buffers from a pool, copies,
+// streams.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,13 @@
 
 namespace gemmery {
 
-// Owns bytes on a device (from our stream-ordered pool there) or on the CPU (aligned to 256 bytes). Move only. The contents
-// are not initialised.
+// Owns bytes on a device (from our stream-ordered pool there) or on the CPU (aligned to 256 bytes).
+// Move only. The contents are not initialised.
 class GEMMERY_API Buffer {
  public:
   Buffer() noexcept = default;
-  // Throws Error: out_of_memory, unavailable where the device is not there. Allocated in the order of `stream`, whose device is
-  // the buffer's.
+  // Throws Error: out_of_memory, unavailable where the device is not there. Allocated in the order
+  // of `stream`, whose device is the buffer's.
   Buffer(std::size_t bytes, Stream stream);
   ~Buffer();  // freed in the order of the stream it was allocated on
   Buffer(Buffer&& other) noexcept;
@@ -35,12 +36,15 @@ class GEMMERY_API Buffer {
   void* stream_ = nullptr;
 };
 
-// Copies between any two places, in the order of the stream (of the GPU that takes part); host memory must stay as it is until
-// the stream has been synchronised. Fills with one byte value likewise.
-GEMMERY_API void copy(void* destination, Device to, const void* source, Device from, std::size_t bytes, Stream stream);
+// Copies between any two places, in the order of the stream (of the GPU that takes part); host
+// memory must stay as it is until the stream has been synchronised. Fills with one byte value
+// likewise.
+GEMMERY_API void copy(void* destination, Device to, const void* source, Device from,
+                      std::size_t bytes, Stream stream);
 GEMMERY_API void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream stream);
 
-// Waits until everything on the stream is done; throws Error (launch) with the driver's words if any of it failed.
+// Waits until everything on the stream is done; throws Error (launch) with the driver's words if
+// any of it failed.
 GEMMERY_API void synchronize(Stream stream);
 
 // A stream of our own; destroyed with the object.
@@ -60,21 +64,21 @@ class GEMMERY_API OwnedStream {
 
 // The pool of a device: how much it keeps and how much it has given out.
 struct PoolStatistics {
-  std::uint64_t reserved_bytes = 0;       // held from the driver now
+  std::uint64_t reserved_bytes = 0;  // held from the driver now
   std::uint64_t reserved_peak_bytes = 0;
-  std::uint64_t used_bytes = 0;           // given out now
+  std::uint64_t used_bytes = 0;  // given out now
   std::uint64_t used_peak_bytes = 0;
-  std::uint64_t limit_bytes = 0;          // 0 = none
+  std::uint64_t limit_bytes = 0;  // 0 = none
 };
 
 struct PoolOptions {
-  std::uint64_t initial_bytes = 0;   // reserved at once
-  std::uint64_t limit_bytes = 0;     // an allocation beyond it throws out_of_memory; 0 = none
+  std::uint64_t initial_bytes = 0;        // reserved at once
+  std::uint64_t limit_bytes = 0;          // an allocation beyond it throws out_of_memory; 0 = none
   std::uint64_t keep_bytes = UINT64_MAX;  // what is kept from the driver at synchronisation
 };
 
-// Sets up the pool of a GPU; before its first use, or between uses to change limit and keep. Throws Error (invalid_argument)
-// where initial_bytes exceeds the limit.
+// Sets up the pool of a GPU; before its first use, or between uses to change limit and keep. Throws
+// Error (invalid_argument) where initial_bytes exceeds the limit.
 GEMMERY_API void configure_pool(Device device, const PoolOptions& options);
 GEMMERY_API PoolStatistics pool_statistics(Device device);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device, and what is known of it. Facts are data: from the driver where there is one, from a table by name elsewhere.
+// Which device, and what is known of it. Facts are data: from the driver where there is one, from a
+// table by name elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +31,27 @@ struct Device {
 // "cpu", "cuda:1", "emulated:0"
 GEMMERY_API std::string to_string(Device device);
 
-// What predictions and matching need to know of a device. Rates are peaks by the data sheet or the driver.
+// What predictions and matching need to know of a device. Rates are peaks by the data sheet or the
+// driver.
 struct DeviceInfo {
   std::string name;  // "NVIDIA H200", or the table's name
   Target target;
-  int multiprocessors = 0;                        // SMs; cores of a CPU
-  std::int64_t shared_bytes_per_block = 0;        // dynamic shared memory that one block may ask for
+  int multiprocessors = 0;                  // SMs; cores of a CPU
+  std::int64_t shared_bytes_per_block = 0;  // dynamic shared memory that one block may ask for
   std::int64_t shared_bytes_per_multiprocessor = 0;
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
-  double clock_ghz = 0;                  // boost clock
+  double clock_ghz = 0;                   // boost clock
   double bandwidth_bytes_per_second = 0;  // device memory
-  // Fused multiply-adds per clock and multiprocessor on the CUDA cores (or the vector units of a CPU core).
+  // Fused multiply-adds per clock and multiprocessor on the CUDA cores (or the vector units of a
+  // CPU core).
   int fma_f32_per_clock = 0;
   int fma_f64_per_clock = 0;
   int fma_int_per_clock = 0;
 };
 
-// The facts of a device that need not be here: h100 h200 a100 l40s rtx4090 b200; nothing for an unknown name.
+// The facts of a device that need not be here: h100 h200 a100 l40s rtx4090 b200; nothing for an
+// unknown name.
 GEMMERY_API std::optional<DeviceInfo> find_device_info(std::string_view table_name);
 
 // The names that `find_device_info` knows.

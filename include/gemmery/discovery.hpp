@@ -21,16 +21,21 @@ namespace gemmery {
 // Narrows what is returned. Empty fields do not.
 struct Filter {
   std::function<bool(const Metadata&)> metadata = {};
-  std::optional<Target> target = {};         // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a
-  std::vector<std::string> providers = {};   // by name; an unknown one throws Error (invalid_argument) listing the known
+  std::optional<Target> target =
+      {};  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a
+  std::vector<std::string> providers =
+      {};  // by name; an unknown one throws Error (invalid_argument) listing the known
 };
 
-// Kernels that run these arguments where their memory is, best first; an empty list comes with reasons from `explain`. On a
-// GPU the list ends with simt, on the CPU with the reference. Throws Error (unavailable) where the device is not there.
-GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmArguments& arguments, const Filter& filter = {});
+// Kernels that run these arguments where their memory is, best first; an empty list comes with
+// reasons from `explain`. On a GPU the list ends with simt, on the CPU with the reference. Throws
+// Error (unavailable) where the device is not there.
+GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmArguments& arguments,
+                                                  const Filter& filter = {});
 
 // The same for a problem on a device that need not be here.
-GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device,
+GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmProblem& problem,
+                                                  const DeviceInfo& device,
                                                   const Filter& filter = {});
 
 // Every kernel of every family, for all targets or the filter's.
@@ -38,7 +43,8 @@ GEMMERY_API std::vector<Kernel> get_kernels(const Filter& filter = {});
 GEMMERY_API void for_each_kernel(const std::function<void(const Kernel&)>& visit,
                                  const Filter& filter = {});
 
-// The kernel of a name that `Kernel::name` gave, in this process or another of this version; nothing where no family knows it.
+// The kernel of a name that `Kernel::name` gave, in this process or another of this version;
+// nothing where no family knows it.
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
 // For every family and design class, the first constraint that failed, or how many kernels fit.
@@ -51,16 +57,16 @@ GEMMERY_API Explanation explain(const GemmArguments& arguments);
 GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& device);
 GEMMERY_API std::string to_string(const Explanation& explanation);
 
-// The devices of this machine: GPUs by index; and the facts of one (the CPU included). Throws Error (unavailable, with what was
-// looked for) for one that is not there.
+// The devices of this machine: GPUs by index; and the facts of one (the CPU included). Throws Error
+// (unavailable, with what was looked for) for one that is not there.
 GEMMERY_API std::vector<Device> devices();
 GEMMERY_API const DeviceInfo& device_info(Device device);
 
 // Names of the providers, best first.
 GEMMERY_API std::vector<std::string> provider_names();
 
-// Adds a family to discovery; seen by every later call. The family is never destroyed. Throws Error (invalid_argument) where a
-// family of the same provider and name is there.
+// Adds a family to discovery; seen by every later call. The family is never destroyed. Throws Error
+// (invalid_argument) where a family of the same provider and name is there.
 GEMMERY_API void register_family(std::unique_ptr<Family> family);
 
 // Replaces the history that get_kernels asks; nullptr = none.

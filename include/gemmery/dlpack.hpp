@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of other libraries through DLPack 1.x. Only names are declared here: the layout is DLPack's published ABI, so this
-// header goes together with any copy of dlpack.h.
+// Tensors of other libraries through DLPack 1.x. Only names are declared here: the layout is
+// DLPack's published ABI, so this header goes together with any copy of dlpack.h.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,19 @@ struct DLManagedTensorVersioned;
 
 namespace gemmery {
 
-// A view of a DLTensor; nothing is owned and nothing is synchronised: the caller orders the producer's stream before ours.
-// Missing strides mean row major; `byte_offset` is applied. Throws Error: invalid_argument for malformed tensors (rank, lanes,
-// null data with elements, misaligned offset), unsupported for element types and devices that we do not serve.
+// A view of a DLTensor; nothing is owned and nothing is synchronised: the caller orders the
+// producer's stream before ours. Missing strides mean row major; `byte_offset` is applied. Throws
+// Error: invalid_argument for malformed tensors (rank, lanes, null data with elements, misaligned
+// offset), unsupported for element types and devices that we do not serve.
 GEMMERY_API Tensor from_dlpack(const DLTensor& tensor);
 
-// Owns what a producer handed over, and calls its deleter exactly once, on whichever thread lets go last.
+// Owns what a producer handed over, and calls its deleter exactly once, on whichever thread lets go
+// last.
 class GEMMERY_API DlpackTensor {
  public:
-  // Takes ownership at once: when the constructor throws (another major version, a tensor that `from_dlpack` refuses), the
-  // deleter has been called and nothing else was touched. A null pointer is refused.
+  // Takes ownership at once: when the constructor throws (another major version, a tensor that
+  // `from_dlpack` refuses), the deleter has been called and nothing else was touched. A null
+  // pointer is refused.
   explicit DlpackTensor(DLManagedTensorVersioned* managed);
   explicit DlpackTensor(DLManagedTensor* managed);
 

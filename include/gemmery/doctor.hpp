@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine offers: which libraries were found, where, in which version, and what each enables.
+// What this machine offers: which libraries were found, where, in which version, and what each
+// enables.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@
 namespace gemmery {
 
 struct LibraryFinding {
-  std::string name = {};      // "NVRTC"
+  std::string name = {};  // "NVRTC"
   bool found = false;
-  std::string path = {};      // absolute; empty where not found
+  std::string path = {};  // absolute; empty where not found
   std::string version = {};
   std::string enables = {};   // "compiling kernels from source"
   std::string searched = {};  // where it was looked for, when it was not found

@@ -20,7 +20,8 @@ enum class DType : std::uint8_t {
 
 enum class DTypeKind : std::uint8_t { floating, signed_integer, unsigned_integer };
 
-// What is known of an element type. `exponent_bits` and `mantissa_bits` are those of the encoding (explicit bits), 0 for integers.
+// What is known of an element type. `exponent_bits` and `mantissa_bits` are those of the encoding
+// (explicit bits), 0 for integers.
 struct DTypeFacts {
   DType dtype;
   std::string_view name;   // canonical, torch's spelling: "bfloat16"
@@ -34,8 +35,8 @@ struct DTypeFacts {
 
 inline constexpr std::array dtype_table{
 #define GEMMERY_DTYPE(name, alias, bits, kind, exponent_bits, mantissa_bits, dlpack_code, cuda) \
-  DTypeFacts{DType::name, #name, #alias, bits, DTypeKind::kind, exponent_bits, mantissa_bits,    \
-             dlpack_code},
+  DTypeFacts{DType::name,     #name,         #alias,        bits,                               \
+             DTypeKind::kind, exponent_bits, mantissa_bits, dlpack_code},
 #include <gemmery/dtype.def>
 };
 
@@ -55,8 +56,8 @@ constexpr std::size_t byte_width(DType dtype) noexcept {
   return static_cast<std::size_t>(bit_width(dtype)) / 8;
 }
 
-// Understands the canonical names, the short forms, NumPy's and CUDA's spellings ("<f4", "CUDA_R_16BF", "half");
-// nothing for a word that names no type. Case matters.
+// Understands the canonical names, the short forms, NumPy's and CUDA's spellings ("<f4",
+// "CUDA_R_16BF", "half"); nothing for a word that names no type. Case matters.
 GEMMERY_API std::optional<DType> parse_dtype(std::string_view word) noexcept;
 
 // The type that a C++ element type stands for, where there is exactly one.

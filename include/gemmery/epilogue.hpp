@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is applied to the accumulator before it is stored. This version knows the default program only.
+// The program that is applied to the accumulator before it is stored. This version knows the
+// default program only.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ inline constexpr EpilogueId default_epilogue = EpilogueId::linear_combination;
 
 GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
 
-// Reads a program; white space does not matter. Throws Error (unsupported) for any but the default one, with the position at
-// which it departs.
+// Reads a program; white space does not matter. Throws Error (unsupported) for any but the default
+// one, with the position at which it departs.
 GEMMERY_API EpilogueId parse_epilogue(std::string_view program);
 
 }  // namespace gemmery

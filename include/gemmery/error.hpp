@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exception of this library: what was wrong with what, what was expected, what was found, and what to do about it.
+// The exception of this library: what was wrong with what, what was expected, what was found, and
+// what to do about it.
 #pragma once
 
 #include <exception>
@@ -25,7 +26,7 @@ GEMMERY_API std::string_view name(ErrorKind kind) noexcept;
 // What an Error tells. Empty fields are left out of the message.
 struct ErrorDetails {
   ErrorKind kind = ErrorKind::invalid_argument;
-  std::string operand = {};   // what it is about: "B", "stream", "GEMMERY_LOG_LEVEL"
+  std::string operand = {};  // what it is about: "B", "stream", "GEMMERY_LOG_LEVEL"
   std::string expected = {};
   std::string got = {};
   std::string hint = {};   // what to do

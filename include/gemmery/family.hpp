@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family: a source of kernels that answers queries. Implement one and register it to have its kernels discovered.
+// A family: a source of kernels that answers queries. Implement one and register it to have its
+// kernels discovered.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@
 
 namespace gemmery {
 
-// What is asked: which kernels run this problem on this device? Two equal queries get the same answer.
+// What is asked: which kernels run this problem on this device? Two equal queries get the same
+// answer.
 struct Query {
   const GemmProblem& problem;
   const DeviceInfo& device;  // its target says whether memory is the CPU's or a GPU's
@@ -26,13 +28,14 @@ struct Query {
 struct Reason {
   std::string provider = {};
   std::string family = {};
-  std::string design_class = {};  // "128x128x16"; empty where it speaks of the whole family
-  std::string failed = {};        // the first constraint that failed; empty where it fits
-  int fitting = 0;           // kernels that serve the query
+  std::string design_class = {};     // "128x128x16"; empty where it speaks of the whole family
+  std::string failed = {};           // the first constraint that failed; empty where it fits
+  int fitting = 0;                   // kernels that serve the query
   std::vector<Kernel> nearest = {};  // kernels that nearly fit, at most three
 };
 
-// Families live as long as the process once they are registered. All functions are safe to call concurrently.
+// Families live as long as the process once they are registered. All functions are safe to call
+// concurrently.
 class GEMMERY_API Family {
  public:
   virtual ~Family();
@@ -53,8 +56,8 @@ class GEMMERY_API Family {
   // Calls `visit` with every kernel of the family once, in a fixed order.
   virtual void enumerate(const std::function<void(const Kernel&)>& visit) const = 0;
 
-  // The name carries everything that makes the kernel what it is; `parse_name` reads it back, and returns nothing for names
-  // that are not this family's.
+  // The name carries everything that makes the kernel what it is; `parse_name` reads it back, and
+  // returns nothing for names that are not this family's.
   virtual std::string kernel_name(const Kernel& kernel) const = 0;
   virtual std::optional<Kernel> parse_name(std::string_view kernel_name) const = 0;
   virtual std::vector<DesignField> design_fields(const Kernel& kernel) const = 0;
@@ -62,24 +65,31 @@ class GEMMERY_API Family {
   // Whether equal inputs give equal bits on one device.
   virtual bool is_deterministic(const Kernel&) const { return true; }
 
-  // The facts of a device that this family's kernels run on; nullptr for devices of another type ("cpu" asked of a GPU family).
-  // Throws Error (unavailable) for a device of the right type that is not there.
+  // The facts of a device that this family's kernels run on; nullptr for devices of another type
+  // ("cpu" asked of a GPU family). Throws Error (unavailable) for a device of the right type that
+  // is not there.
   virtual const DeviceInfo* device_info(Device device) const = 0;
 
-  // The target of `targets(kernel)` to compile for when the kernel is to run on this device; any other of them where none does.
+  // The target of `targets(kernel)` to compile for when the kernel is to run on this device; any
+  // other of them where none does.
   virtual Target target_for(const Kernel& kernel, const DeviceInfo& device) const = 0;
 
-  // What the operand rules of the kernel cannot say; they, the target and the availability were checked before.
+  // What the operand rules of the kernel cannot say; they, the target and the availability were
+  // checked before.
   virtual Status supports(const Kernel& kernel, const Query& query) const = 0;
 
-  virtual std::size_t workspace_bytes(const Kernel& kernel, const GemmArguments& arguments) const = 0;
+  virtual std::size_t workspace_bytes(const Kernel& kernel,
+                                      const GemmArguments& arguments) const = 0;
 
-  // Compiled code for a target, from the process-wide store or built now (once, from any number of threads).
+  // Compiled code for a target, from the process-wide store or built now (once, from any number of
+  // threads).
   virtual Artifact compile(const Kernel& kernel, Target target) const = 0;
 
-  // Runs without an artifact in hand: takes it from the process-wide store, or compiles and loads first, unless the stream is
-  // being captured: then throws Error (unsupported) naming `compile`, before any call that would end the capture.
-  virtual void run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const = 0;
+  // Runs without an artifact in hand: takes it from the process-wide store, or compiles and loads
+  // first, unless the stream is being captured: then throws Error (unsupported) naming `compile`,
+  // before any call that would end the capture.
+  virtual void run(const Kernel& kernel, const GemmArguments& arguments,
+                   const RunOptions& options) const = 0;
 };
 
 }  // namespace gemmery

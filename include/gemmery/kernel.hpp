@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel: one thing that can run problems. A small value; names and metadata are built when asked for.
+// A kernel: one thing that can run problems. A small value; names and metadata are built when asked
+// for.
 #pragma once
 
 #include <array>
@@ -51,7 +52,8 @@ struct OperandRules {
   friend bool operator==(const OperandRules&, const OperandRules&) = default;
 };
 
-// A family's own description of one of its designs: a trivially copyable struct of at most 24 bytes, kept as bytes.
+// A family's own description of one of its designs: a trivially copyable struct of at most 24
+// bytes, kept as bytes.
 class DesignBytes {
  public:
   static constexpr std::size_t capacity = 24;
@@ -100,7 +102,8 @@ struct GEMMERY_API Metadata {
   GEMMERY_API std::string_view design_value(std::string_view field) const noexcept;
 };
 
-// Scratch memory that the caller lends for one launch, on the operands' device; aligned to 256 bytes.
+// Scratch memory that the caller lends for one launch, on the operands' device; aligned to 256
+// bytes.
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -108,11 +111,13 @@ struct Workspace {
 
 // How to run. `stream` has no default: leaving it out does not compile.
 struct RunOptions {
-  const Artifact* artifact = nullptr;  // compiled earlier; without it the process-wide store of compiled kernels serves
+  const Artifact* artifact =
+      nullptr;  // compiled earlier; without it the process-wide store of compiled kernels serves
   Stream stream;
-  Workspace workspace = {};              // without it, stream-ordered memory from our pool where the kernel needs any
-  bool assume_supported = false;         // skip the check of `supports`; wrong use is undefined behaviour
-  int max_multiprocessors = 0;           // limits persistent grids; 0 = all
+  Workspace workspace =
+      {};  // without it, stream-ordered memory from our pool where the kernel needs any
+  bool assume_supported = false;  // skip the check of `supports`; wrong use is undefined behaviour
+  int max_multiprocessors = 0;    // limits persistent grids; 0 = all
 };
 
 // What a compiler said of a kernel's code for one target.
@@ -124,7 +129,8 @@ struct CodeResources {
   int stack_bytes = 0;
 };
 
-// Copies freely (64 bytes); valid as long as the process. Equality means: the same source code is run.
+// Copies freely (64 bytes); valid as long as the process. Equality means: the same source code is
+// run.
 class GEMMERY_API Kernel {
  public:
   Kernel(const Family& family, const OperandRules& operands, const DesignBytes& design,
@@ -146,9 +152,10 @@ class GEMMERY_API Kernel {
   // The same for a problem on a device that need not be here.
   Status supports(const GemmProblem& problem, const DeviceInfo& device) const;
 
-  // Compiles for the device of the arguments, loads there and sets attributes, so that a later `run` may be captured into a
-  // graph. Compiling the same kernel twice, from any number of threads, builds it once. Throws Error: unsupported with the
-  // text of `supports`, compile with the compiler's log, unavailable without a compiler.
+  // Compiles for the device of the arguments, loads there and sets attributes, so that a later
+  // `run` may be captured into a graph. Compiling the same kernel twice, from any number of
+  // threads, builds it once. Throws Error: unsupported with the text of `supports`, compile with
+  // the compiler's log, unavailable without a compiler.
   Artifact compile(const GemmArguments& arguments) const;
 
   // Compiles for a named target; no device is needed. Throws like the other form.
@@ -157,11 +164,12 @@ class GEMMERY_API Kernel {
   // Bytes of scratch memory that `run` needs for these arguments.
   std::size_t get_workspace_size(const GemmArguments& arguments) const;
 
-  // Puts the work on the stream and returns; nothing is synchronised. The current device and context stay as they are. On the
-  // CPU the work is done when it returns. Throws Error: unsupported with the text of `supports`, invalid_argument for a stream
-  // of another device or a workspace that is too small, launch for what the driver refuses. While the stream is being captured
-  // only launches happen: what is not compiled and loaded, or needs a workspace that was not passed, throws unsupported before
-  // any CUDA call, and the capture stays valid.
+  // Puts the work on the stream and returns; nothing is synchronised. The current device and
+  // context stay as they are. On the CPU the work is done when it returns. Throws Error:
+  // unsupported with the text of `supports`, invalid_argument for a stream of another device or a
+  // workspace that is too small, launch for what the driver refuses. While the stream is being
+  // captured only launches happen: what is not compiled and loaded, or needs a workspace that was
+  // not passed, throws unsupported before any CUDA call, and the capture stays valid.
   void run(const GemmArguments& arguments, const RunOptions& options) const;
 
  private:
@@ -181,7 +189,8 @@ struct RankedKernel : Kernel {
   bool is_measured = false;  // from the history of this device, not from a model
 };
 
-// What an Artifact holds; implemented by the room that makes it. Immutable, safe to use from many threads.
+// What an Artifact holds; implemented by the room that makes it. Immutable, safe to use from many
+// threads.
 class GEMMERY_API ArtifactState {
  public:
   virtual ~ArtifactState();
@@ -193,7 +202,8 @@ class GEMMERY_API ArtifactState {
   virtual std::optional<CodeResources> resources() const = 0;
   virtual void load(Device device) const = 0;
   virtual void run(const GemmArguments& arguments, const RunOptions& options) const = 0;
-  virtual PreparedLaunch bind(const GemmArguments& arguments, std::size_t workspace_bytes) const = 0;
+  virtual PreparedLaunch bind(const GemmArguments& arguments,
+                              std::size_t workspace_bytes) const = 0;
 };
 
 // What a PreparedLaunch holds.
@@ -205,13 +215,15 @@ class GEMMERY_API PreparedLaunchState {
   virtual void launch(Stream stream) = 0;
 };
 
-// A launch with everything packed. Belongs to one thread at a time. It does not own the operands' memory.
+// A launch with everything packed. Belongs to one thread at a time. It does not own the operands'
+// memory.
 class GEMMERY_API PreparedLaunch {
  public:
   explicit PreparedLaunch(std::unique_ptr<PreparedLaunchState> state) noexcept
       : state_(std::move(state)) {}
 
-  // "A", "B", "C" or "out". Throws Error (invalid_argument) where the pointer does not fit the problem it was bound for.
+  // "A", "B", "C" or "out". Throws Error (invalid_argument) where the pointer does not fit the
+  // problem it was bound for.
   void set_data(std::string_view operand, const void* data) { state_->set_data(operand, data); }
   void set_scalars(double alpha, double beta) { state_->set_scalars(alpha, beta); }
 
@@ -225,18 +237,21 @@ class GEMMERY_API PreparedLaunch {
 // A compiled kernel. Shared and immutable; copies are cheap.
 class GEMMERY_API Artifact {
  public:
-  explicit Artifact(std::shared_ptr<const ArtifactState> state) noexcept : state_(std::move(state)) {}
+  explicit Artifact(std::shared_ptr<const ArtifactState> state) noexcept
+      : state_(std::move(state)) {}
 
   const Kernel& kernel() const noexcept { return state_->kernel(); }
   std::vector<Target> targets() const { return state_->targets(); }
-  // The emitted source and the compiler's log; empty for kernels that were not compiled from source.
+  // The emitted source and the compiler's log; empty for kernels that were not compiled from
+  // source.
   std::string_view source() const noexcept { return state_->source(); }
   std::string_view log() const noexcept { return state_->log(); }
   double compile_ms() const noexcept { return state_->compile_ms(); }
   std::optional<CodeResources> resources() const { return state_->resources(); }
 
-  // Loads the code on a device and sets its attributes there; a later `run` on it may then be captured. Throws Error:
-  // unsupported when no code of this artifact runs there, launch when the driver refuses it.
+  // Loads the code on a device and sets its attributes there; a later `run` on it may then be
+  // captured. Throws Error: unsupported when no code of this artifact runs there, launch when the
+  // driver refuses it.
   void load(Device device) const { state_->load(device); }
 
   // Packs a launch for these arguments; reserves the workspace that it needs.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of a kernel on a problem: rotating buffers larger than the cache, random data, device timing, medians with spread.
+// Timing of a kernel on a problem: rotating buffers larger than the cache, random data, device
+// timing, medians with spread.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace gemmery {
 
 struct MeasureOptions {
   Device device = Device::cpu();
-  int samples = 11;             // timed batches; the median of them is reported
-  double sample_ms = 5;         // least length of a batch
+  int samples = 11;      // timed batches; the median of them is reported
+  double sample_ms = 5;  // least length of a batch
   double warmup_ms = 20;
-  std::uint64_t seed = 0;       // 0 = fresh
+  std::uint64_t seed = 0;  // 0 = fresh
 };
 
 // Times per run in microseconds, over the samples.
@@ -28,17 +29,20 @@ struct Measurement {
   double quartile_high_us = 0;
   int samples = 0;
   int runs_per_sample = 0;
-  int buffer_sets = 0;      // operand sets that were rotated through
+  int buffer_sets = 0;  // operand sets that were rotated through
   double flops_per_second = 0;
-  double roofline_us = 0;   // the least time by peak arithmetic and memory bandwidth of the device
+  double roofline_us = 0;  // the least time by peak arithmetic and memory bandwidth of the device
   double roofline_share = 0;  // roofline_us / median_us
 };
 
 // Throws what `run` throws.
-GEMMERY_API Measurement measure(const ProblemLine& line, const Kernel& kernel, const MeasureOptions& options);
+GEMMERY_API Measurement measure(const ProblemLine& line, const Kernel& kernel,
+                                const MeasureOptions& options);
 
-// Several kernels in turn, sample by sample, so that drifts of the clock meet all of them: one measurement per kernel.
-GEMMERY_API std::vector<Measurement> measure_interleaved(const ProblemLine& line, const std::vector<Kernel>& kernels,
+// Several kernels in turn, sample by sample, so that drifts of the clock meet all of them: one
+// measurement per kernel.
+GEMMERY_API std::vector<Measurement> measure_interleaved(const ProblemLine& line,
+                                                         const std::vector<Kernel>& kernels,
                                                          const MeasureOptions& options);
 
 }  // namespace gemmery

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem: what a GEMM computes, without pointers. Equal problems get equal answers. One line of text spells one problem:
+// A problem: what a GEMM computes, without pointers. Equal problems get equal answers. One line of
+// text spells one problem:
 //   gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32
 #pragma once
 
@@ -36,10 +37,12 @@ GEMMERY_API std::optional<Math> parse_math(std::string_view word) noexcept;
 enum class Layout : std::uint8_t { row, column, strided };
 GEMMERY_API std::string_view name(Layout layout) noexcept;
 
-// One matrix (or batch of them) of a problem. Strides are in elements; those of extents 0 and 1 are stored as 0 and ignored.
+// One matrix (or batch of them) of a problem. Strides are in elements; those of extents 0 and 1 are
+// stored as 0 and ignored.
 struct MatrixType {
   DType dtype = DType::float32;
-  std::uint8_t alignment = 16;  // bytes that divide every element address of its first row or column: 1, 2, 4, 8 or 16
+  std::uint8_t alignment =
+      16;  // bytes that divide every element address of its first row or column: 1, 2, 4, 8 or 16
   std::int64_t batch_stride = 0;
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 0;
@@ -47,7 +50,8 @@ struct MatrixType {
   friend bool operator==(const MatrixType&, const MatrixType&) = default;
 };
 
-// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), with C read only where `c` is there (beta is not 0).
+// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), with C read only where `c` is there
+// (beta is not 0).
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
@@ -65,7 +69,8 @@ struct GEMMERY_API GemmProblem {
 };
 
 GEMMERY_API std::size_t hash_value(const GemmProblem& problem) noexcept;
-GEMMERY_API Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) noexcept;
+GEMMERY_API Layout layout_of(const MatrixType& matrix, std::int64_t rows,
+                             std::int64_t columns) noexcept;
 
 // A problem with the numbers that are not part of its identity.
 struct ProblemLine {
@@ -80,14 +85,16 @@ struct ProblemLine {
 GEMMERY_API std::string to_string(const ProblemLine& line);
 GEMMERY_API std::string to_string(const GemmProblem& problem);
 
-// Reads the grammar above (docs/problems.md). Throws Error: invalid_argument with the word and its position, unsupported for
-// what the grammar knows and this version does not.
+// Reads the grammar above (docs/problems.md). Throws Error: invalid_argument with the word and its
+// position, unsupported for what the grammar knows and this version does not.
 GEMMERY_API ProblemLine parse_problem(std::string_view line);
 
-// The accumulator that is used when none is named: f64 for f64, int32 for integers, f32 for everything else.
+// The accumulator that is used when none is named: f64 for f64, int32 for integers, f32 for
+// everything else.
 GEMMERY_API DType default_accumulator(DType a, DType b) noexcept;
 
-// The type in which the epilogue computes: f64 for f64 and int32 accumulators (exact for integers), f32 for the rest.
+// The type in which the epilogue computes: f64 for f64 and int32 accumulators (exact for integers),
+// f32 for the rest.
 GEMMERY_API DType epilogue_compute_type(DType accumulator) noexcept;
 
 }  // namespace gemmery

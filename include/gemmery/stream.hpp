@@ -6,13 +6,14 @@
 
 namespace gemmery {
 
-// There is no default stream on purpose: leaving a stream out does not compile. `Stream::cpu()` stands for the calling thread.
+// There is no default stream on purpose: leaving a stream out does not compile. `Stream::cpu()`
+// stands for the calling thread.
 class Stream {
  public:
   Stream() = delete;
 
-  // `handle` is a CUstream or cudaStream_t of `device`; nullptr is the legacy default stream, (void*)0x2 the per-thread one.
-  // The caller keeps the stream alive while work is put on it.
+  // `handle` is a CUstream or cudaStream_t of `device`; nullptr is the legacy default stream,
+  // (void*)0x2 the per-thread one. The caller keeps the stream alive while work is put on it.
   static constexpr Stream of(void* handle, Device device) { return Stream{handle, device}; }
   static constexpr Stream cpu() { return Stream{nullptr, Device::cpu()}; }
 

@@ -11,8 +11,8 @@
 
 namespace gemmery {
 
-// Code for a portable target runs on it and on every later one of its major version (cubins); code for a family target ("f")
-// on its family; code for an exact target ("a") only there.
+// Code for a portable target runs on it and on every later one of its major version (cubins); code
+// for a family target ("f") on its family; code for an exact target ("a") only there.
 struct Target {
   std::uint16_t architecture = 0;  // 90 for sm_90; 0 for the CPU
   char suffix = 0;                 // 0 portable, 'f' family, 'a' exact
@@ -27,11 +27,12 @@ struct Target {
 
 GEMMERY_API std::string to_string(Target target);
 
-// "cpu", "sm_90a", "90a", "90"; throws Error (invalid_argument) that names what is wrong: an unknown form, 'a' below sm_90,
-// 'f' below sm_100.
+// "cpu", "sm_90a", "90a", "90"; throws Error (invalid_argument) that names what is wrong: an
+// unknown form, 'a' below sm_90, 'f' below sm_100.
 GEMMERY_API Target parse_target(std::string_view text);
 
-// Whether a cubin built for `code` loads on a device whose own target is `device` (its suffix is ignored).
+// Whether a cubin built for `code` loads on a device whose own target is `device` (its suffix is
+// ignored).
 GEMMERY_API bool runs_on(Target code, Target device) noexcept;
 
 }  // namespace gemmery

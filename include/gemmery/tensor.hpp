@@ -27,9 +27,10 @@ concept MdspanLike = requires(const T& view) {
   typename T::element_type;
 };
 
-// A view of at most five dimensions. `data` points at the element of index 0 in every dimension, also where strides are
-// negative. The memory stays the caller's and must outlive every use of the view, asynchronous ones included. Whether a view
-// is written is decided by its role in an operation; inputs are never written.
+// A view of at most five dimensions. `data` points at the element of index 0 in every dimension,
+// also where strides are negative. The memory stays the caller's and must outlive every use of the
+// view, asynchronous ones included. Whether a view is written is decided by its role in an
+// operation; inputs are never written.
 class GEMMERY_API Tensor {
  public:
   static constexpr int max_rank = 5;
@@ -38,14 +39,16 @@ class GEMMERY_API Tensor {
   // An empty view of rank 0.
   Tensor() = default;
 
-  // Packed, row major. Throws Error (invalid_argument) for a rank over five, negative extents or sizes beyond 2^62 bytes.
+  // Packed, row major. Throws Error (invalid_argument) for a rank over five, negative extents or
+  // sizes beyond 2^62 bytes.
   Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape,
          Device device = Device::cpu());
   Tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape,
          Device device = Device::cpu())
       : Tensor(data, dtype, std::span<const std::int64_t>(shape.begin(), shape.size()), device) {}
 
-  // Any strides, in elements; negative and zero among them. Throws like the packed form, and when the counts differ.
+  // Any strides, in elements; negative and zero among them. Throws like the packed form, and when
+  // the counts differ.
   Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape,
          std::span<const std::int64_t> strides, Device device = Device::cpu());
   Tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape,
@@ -53,7 +56,8 @@ class GEMMERY_API Tensor {
       : Tensor(data, dtype, std::span<const std::int64_t>(shape.begin(), shape.size()),
                std::span<const std::int64_t>(strides.begin(), strides.size()), device) {}
 
-  // From std::mdspan or anything of its form; the element type must be one that C++ knows (dtype_of).
+  // From std::mdspan or anything of its form; the element type must be one that C++ knows
+  // (dtype_of).
   template <MdspanLike View>
   static Tensor from_mdspan(const View& view, Device device = Device::cpu()) {
     static_assert(View::rank() <= max_rank, "gemmery::Tensor has at most five dimensions");

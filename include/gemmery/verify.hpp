@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: results in float64 (or exact integers) with proven bounds, and a kernel's result held against them.
+// The oracle: results in float64 (or exact integers) with proven bounds, and a kernel's result held
+// against them.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,15 @@ namespace gemmery {
 enum class Fill : std::uint8_t {
   normal,    // standard normal, rounded to the operand's type
   uniform,   // [-1, 1]
-  integers,  // small enough that every partial sum and the result are exact: the comparison is of bits
+  integers,  // small enough that every partial sum and the result are exact: the comparison is of
+             // bits
 };
 
 struct VerifyOptions {
   Fill fill = Fill::normal;
-  std::uint64_t seed = 0;     // 0 = fresh; the report tells it
-  bool guard_bands = true;    // NaN around inputs, canaries around outputs, poison in outputs and workspace
+  std::uint64_t seed = 0;  // 0 = fresh; the report tells it
+  bool guard_bands =
+      true;  // NaN around inputs, canaries around outputs, poison in outputs and workspace
   Device device = Device::cpu();
 };
 
@@ -30,17 +33,19 @@ struct VerifyReport {
   bool passed = false;
   std::uint64_t seed = 0;
   std::int64_t elements = 0;
-  std::int64_t mismatches = 0;     // elements outside their bound
-  double worst_ratio = 0;          // largest |result - exact| / bound; at most 1 passes
-  double worst_error = 0;          // largest |result - exact|
+  std::int64_t mismatches = 0;        // elements outside their bound
+  double worst_ratio = 0;             // largest |result - exact| / bound; at most 1 passes
+  double worst_error = 0;             // largest |result - exact|
   std::int64_t guard_violations = 0;  // bytes outside out that changed
-  std::string method;              // "componentwise bound", "exact integers", "Freivalds (3 vectors)"
-  std::string first_failure;       // indices, got, exact, bound; empty when passed
+  std::string method;         // "componentwise bound", "exact integers", "Freivalds (3 vectors)"
+  std::string first_failure;  // indices, got, exact, bound; empty when passed
 };
 
-// Fills operands with random numbers, runs the kernel on the device and holds every element against its bound. Problems that
-// are too large for the oracle are held against Freivalds' check. Throws what `run` throws.
-GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel, const VerifyOptions& options);
+// Fills operands with random numbers, runs the kernel on the device and holds every element against
+// its bound. Problems that are too large for the oracle are held against Freivalds' check. Throws
+// what `run` throws.
+GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel,
+                                const VerifyOptions& options);
 
 // The same for results that the caller computed: operands on the CPU, out holds the result.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared);

@@ -7,7 +7,8 @@
 
 namespace gemmery {
 
-/// "MAJOR.MINOR.PATCH" of the loaded library, which may be newer than the headers that a program was compiled with.
+/// "MAJOR.MINOR.PATCH" of the loaded library, which may be newer than the headers that a program
+/// was compiled with.
 GEMMERY_API const char* version() noexcept;
 
 }  // namespace gemmery

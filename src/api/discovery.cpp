@@ -28,7 +28,8 @@ FamilySpan all_families() {
   return kernel::families();
 }
 
-// --- history ------------------------------------------------------------------------------------------------------------
+// --- history
+// ------------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<tune::MeasuredHistory> own_history() {
   static auto* const history = new std::shared_ptr(std::make_shared<tune::MeasuredHistory>());
@@ -51,7 +52,8 @@ std::shared_ptr<const History> current_history() {
   return slot.history;
 }
 
-// --- filters ------------------------------------------------------------------------------------------------------------
+// --- filters
+// ------------------------------------------------------------------------------------------------------------
 
 void check_providers(const Filter& filter) {
   const auto known = provider_names();
@@ -65,7 +67,8 @@ void check_providers(const Filter& filter) {
 }
 
 bool is_wanted(const Family& family, const Filter& filter) {
-  return filter.providers.empty() || std::ranges::find(filter.providers, family.provider()) != filter.providers.end();
+  return filter.providers.empty() ||
+         std::ranges::find(filter.providers, family.provider()) != filter.providers.end();
 }
 
 // The families that a filter leaves; `kept` holds them where it leaves out some.
@@ -73,14 +76,17 @@ FamilySpan wanted_families(const Filter& filter, std::vector<const Family*>& kep
   const FamilySpan all = all_families();
   if (filter.providers.empty()) return all;
   check_providers(filter);
-  std::ranges::copy_if(all, std::back_inserter(kept), [&](const Family* family) { return is_wanted(*family, filter); });
+  std::ranges::copy_if(all, std::back_inserter(kept),
+                       [&](const Family* family) { return is_wanted(*family, filter); });
   return kept;
 }
 
 bool passes(const Kernel& kernel, const Filter& filter) {
   if (filter.target) {
     const auto targets = kernel.family().targets(kernel);
-    const auto serves = [&](Target target) { return kernel::serves_target(target, *filter.target); };
+    const auto serves = [&](Target target) {
+      return kernel::serves_target(target, *filter.target);
+    };
     if (std::ranges::none_of(targets, serves)) return false;
   }
   return !filter.metadata || filter.metadata(kernel.metadata());
@@ -88,12 +94,15 @@ bool passes(const Kernel& kernel, const Filter& filter) {
 
 }  // namespace
 
-// --- kernels ------------------------------------------------------------------------------------------------------------
+// --- kernels
+// ------------------------------------------------------------------------------------------------------------
 
-std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device, const Filter& filter) {
+std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device,
+                                      const Filter& filter) {
   std::vector<const Family*> kept;
   const auto history = current_history();
-  auto kernels = kernel::rank_kernels({problem, device}, wanted_families(filter, kept), history.get());
+  auto kernels =
+      kernel::rank_kernels({problem, device}, wanted_families(filter, kept), history.get());
   if (filter.target || filter.metadata) {
     std::erase_if(kernels, [&](const RankedKernel& kernel) { return !passes(kernel, filter); });
   }
@@ -127,7 +136,8 @@ std::optional<Kernel> find_kernel(std::string_view kernel_name) {
   return std::nullopt;
 }
 
-// --- explanations -------------------------------------------------------------------------------------------------------
+// --- explanations
+// -------------------------------------------------------------------------------------------------------
 
 Explanation explain(const GemmProblem& problem, const DeviceInfo& device) {
   return {.problem = to_string(problem),
@@ -143,14 +153,17 @@ std::string to_string(const Explanation& explanation) {
   std::string text = fmt::format("{}\non {}\n", explanation.problem, explanation.device);
   for (const Reason& reason : explanation.reasons) {
     const std::string place = reason.design_class.empty() ? "" : " " + reason.design_class;
-    const std::string answer = reason.failed.empty() ? fmt::format("{} fit", reason.fitting) : "no: " + reason.failed;
+    const std::string answer =
+        reason.failed.empty() ? fmt::format("{} fit", reason.fitting) : "no: " + reason.failed;
     text += fmt::format("  {}/{}{}: {}\n", reason.provider, reason.family, place, answer);
-    for (const Kernel& kernel : reason.nearest) text += fmt::format("      nearest: {}\n", kernel.name());
+    for (const Kernel& kernel : reason.nearest)
+      text += fmt::format("      nearest: {}\n", kernel.name());
   }
   return text;
 }
 
-// --- devices ------------------------------------------------------------------------------------------------------------
+// --- devices
+// ------------------------------------------------------------------------------------------------------------
 
 std::vector<Device> devices() {
   std::vector<Device> list;
@@ -164,19 +177,24 @@ const DeviceInfo& device_info(Device device) {
   return device.is_cpu() ? platform::host_device_info() : driver::open_device(device).info();
 }
 
-// --- providers and history ----------------------------------------------------------------------------------------------
+// --- providers and history
+// ----------------------------------------------------------------------------------------------
 
 std::vector<std::string> provider_names() {
   std::vector<std::string> names;
   for (const Family* const family : all_families()) {
-    if (std::ranges::find(names, family->provider()) == names.end()) names.emplace_back(family->provider());
+    if (std::ranges::find(names, family->provider()) == names.end())
+      names.emplace_back(family->provider());
   }
   return names;
 }
 
 void register_family(std::unique_ptr<Family> family) {
   if (family == nullptr) {
-    throw Error({.kind = ErrorKind::invalid_argument, .operand = "register_family", .expected = "a family", .got = "nullptr"});
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "register_family",
+                 .expected = "a family",
+                 .got = "nullptr"});
   }
   (void)all_families();
   kernel::add_family(std::move(family));
@@ -188,7 +206,8 @@ void set_history(std::shared_ptr<const History> history) {
   slot.history = std::move(history);
 }
 
-void record_measurement(const GemmProblem& problem, const DeviceInfo& device, const Kernel& kernel, double microseconds) {
+void record_measurement(const GemmProblem& problem, const DeviceInfo& device, const Kernel& kernel,
+                        double microseconds) {
   own_history()->record({problem, device}, kernel, microseconds);
 }
 

@@ -22,7 +22,8 @@ inline std::optional<std::int64_t> checked_multiply(std::int64_t x, std::int64_t
 
 // |x|, with the one value that has no positive counterpart mapped to the largest.
 constexpr std::int64_t magnitude(std::int64_t x) noexcept {
-  if (x == std::numeric_limits<std::int64_t>::min()) return std::numeric_limits<std::int64_t>::max();
+  if (x == std::numeric_limits<std::int64_t>::min())
+    return std::numeric_limits<std::int64_t>::max();
   return x < 0 ? -x : x;
 }
 

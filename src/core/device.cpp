@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that are known by name, so that kernels can be ranked and explained where there is no such device.
+// The devices that are known by name, so that kernels can be ranked and explained where there is no
+// such device.
 #include <gemmery/device.hpp>
 
 #include <array>
@@ -26,15 +27,70 @@ struct DeviceRow {
   double bandwidth;
 };
 
-// Sources: NVIDIA's data sheets (H100 and H200 SXM, A100 SXM 80 GB, L40S, GeForce RTX 4090, B200); shared memory by the CUDA C++
-// Programming Guide, table of compute capabilities; L2 of the H200 as its driver reports it.
+// Sources: NVIDIA's data sheets (H100 and H200 SXM, A100 SXM 80 GB, L40S, GeForce RTX 4090, B200);
+// shared memory by the CUDA C++ Programming Guide, table of compute capabilities; L2 of the H200 as
+// its driver reports it.
 constexpr std::array device_rows{
-    DeviceRow{"h100", "NVIDIA H100 SXM", {90, 0}, 132, 227 * kib, 228 * kib, 50 * mib, 80 * gib, 1.98, 3.35e12},
-    DeviceRow{"h200", "NVIDIA H200", {90, 0}, 132, 227 * kib, 228 * kib, 60 * mib, 141 * gib, 1.98, 4.8e12},
-    DeviceRow{"a100", "NVIDIA A100 SXM 80GB", {80, 0}, 108, 163 * kib, 164 * kib, 40 * mib, 80 * gib, 1.41, 2.039e12},
-    DeviceRow{"l40s", "NVIDIA L40S", {89, 0}, 142, 99 * kib, 100 * kib, 96 * mib, 48 * gib, 2.52, 0.864e12},
-    DeviceRow{"rtx4090", "NVIDIA GeForce RTX 4090", {89, 0}, 128, 99 * kib, 100 * kib, 72 * mib, 24 * gib, 2.52, 1.008e12},
-    DeviceRow{"b200", "NVIDIA B200", {100, 0}, 148, 227 * kib, 228 * kib, 126 * mib, 180 * gib, 1.96, 8.0e12},
+    DeviceRow{"h100",
+              "NVIDIA H100 SXM",
+              {90, 0},
+              132,
+              227 * kib,
+              228 * kib,
+              50 * mib,
+              80 * gib,
+              1.98,
+              3.35e12},
+    DeviceRow{"h200",
+              "NVIDIA H200",
+              {90, 0},
+              132,
+              227 * kib,
+              228 * kib,
+              60 * mib,
+              141 * gib,
+              1.98,
+              4.8e12},
+    DeviceRow{"a100",
+              "NVIDIA A100 SXM 80GB",
+              {80, 0},
+              108,
+              163 * kib,
+              164 * kib,
+              40 * mib,
+              80 * gib,
+              1.41,
+              2.039e12},
+    DeviceRow{"l40s",
+              "NVIDIA L40S",
+              {89, 0},
+              142,
+              99 * kib,
+              100 * kib,
+              96 * mib,
+              48 * gib,
+              2.52,
+              0.864e12},
+    DeviceRow{"rtx4090",
+              "NVIDIA GeForce RTX 4090",
+              {89, 0},
+              128,
+              99 * kib,
+              100 * kib,
+              72 * mib,
+              24 * gib,
+              2.52,
+              1.008e12},
+    DeviceRow{"b200",
+              "NVIDIA B200",
+              {100, 0},
+              148,
+              227 * kib,
+              228 * kib,
+              126 * mib,
+              180 * gib,
+              1.96,
+              8.0e12},
 };
 
 constexpr auto table_names = [] {
@@ -61,9 +117,12 @@ DeviceInfo to_info(const DeviceRow& row) {
 
 std::string_view name(DeviceType type) {
   switch (type) {
-    case DeviceType::cpu: return "cpu";
-    case DeviceType::cuda: return "cuda";
-    case DeviceType::emulated: return "emulated";
+    case DeviceType::cpu:
+      return "cpu";
+    case DeviceType::cuda:
+      return "cuda";
+    case DeviceType::emulated:
+      return "emulated";
   }
   return "unknown";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads DLPack tensors: views, and ownership that ends in exactly one call of the producer's deleter.
+// Reads DLPack tensors: views, and ownership that ends in exactly one call of the producer's
+// deleter.
 #include <gemmery/dlpack.hpp>
 #include <gemmery/error.hpp>
 
@@ -13,7 +14,8 @@
 namespace gemmery {
 namespace {
 
-[[noreturn]] void refuse(ErrorKind kind, std::string expected, std::string got, std::string hint = {}) {
+[[noreturn]] void refuse(ErrorKind kind, std::string expected, std::string got,
+                         std::string hint = {}) {
   throw Error({.kind = kind,
                .operand = "DLPack tensor",
                .expected = std::move(expected),
@@ -35,9 +37,11 @@ DType read_dtype(const dlpack::TypeCode& type) {
 Device read_device(const dlpack::DeviceCode& device) {
   switch (device.type) {
     case dlpack::device_cpu:
-    case dlpack::device_cuda_host: return Device::cpu();
+    case dlpack::device_cuda_host:
+      return Device::cpu();
     case dlpack::device_cuda:
-    case dlpack::device_cuda_managed: return Device::cuda(device.index);
+    case dlpack::device_cuda_managed:
+      return Device::cuda(device.index);
     default:
       refuse(ErrorKind::unsupported, "memory of the CPU or of a CUDA device",
              "device type " + std::to_string(device.type));
@@ -46,7 +50,8 @@ Device read_device(const dlpack::DeviceCode& device) {
 
 Tensor read_view(const dlpack::TensorLayout& layout) {
   if (layout.rank < 0 || layout.rank > Tensor::max_rank) {
-    refuse(ErrorKind::invalid_argument, "a rank from 0 to 5", "rank " + std::to_string(layout.rank));
+    refuse(ErrorKind::invalid_argument, "a rank from 0 to 5",
+           "rank " + std::to_string(layout.rank));
   }
   const auto rank = static_cast<std::size_t>(layout.rank);
   if (rank != 0 && layout.shape == nullptr) {
@@ -57,16 +62,19 @@ Tensor read_view(const dlpack::TensorLayout& layout) {
   const std::span<const std::int64_t> shape(layout.shape, rank);
   const auto* const bytes = static_cast<const std::byte*>(layout.data);
   const void* const data = bytes == nullptr ? nullptr : bytes + layout.byte_offset;
-  const Tensor view = layout.strides == nullptr
-                          ? Tensor(data, dtype, shape, device)
-                          : Tensor(data, dtype, shape, std::span<const std::int64_t>(layout.strides, rank), device);
+  const Tensor view =
+      layout.strides == nullptr
+          ? Tensor(data, dtype, shape, device)
+          : Tensor(data, dtype, shape, std::span<const std::int64_t>(layout.strides, rank), device);
   if (data == nullptr && view.element_count() != 0) {
     refuse(ErrorKind::invalid_argument, "memory for its elements", "null data with elements");
   }
   const std::size_t width = byte_width(dtype);
-  if (width > 1 && view.element_count() != 0 && reinterpret_cast<std::uintptr_t>(data) % width != 0) {
+  if (width > 1 && view.element_count() != 0 &&
+      reinterpret_cast<std::uintptr_t>(data) % width != 0) {
     refuse(ErrorKind::invalid_argument, "an address that is a multiple of " + std::to_string(width),
-           "byte offset " + std::to_string(layout.byte_offset) + " from an address that makes it misaligned",
+           "byte offset " + std::to_string(layout.byte_offset) +
+               " from an address that makes it misaligned",
            "copy the tensor to aligned memory");
   }
   return view;
@@ -89,11 +97,13 @@ Tensor from_dlpack(const DLTensor& tensor) {
 
 DlpackTensor::DlpackTensor(DLManagedTensorVersioned* managed)
     : owner_(take_ownership(reinterpret_cast<dlpack::ManagedVersionedLayout*>(managed))) {
-  // The version stands at the front, and with the deleter is all that may be read of another major version.
+  // The version stands at the front, and with the deleter is all that may be read of another major
+  // version.
   const auto& layout = *static_cast<const dlpack::ManagedVersionedLayout*>(owner_.get());
   if (layout.version.major != dlpack::supported_major_version) {
     refuse(ErrorKind::unsupported, "DLPack of major version 1",
-           "version " + std::to_string(layout.version.major) + "." + std::to_string(layout.version.minor),
+           "version " + std::to_string(layout.version.major) + "." +
+               std::to_string(layout.version.minor),
            "ask the producer for max_version=(1, 1)");
   }
   tensor_ = read_view(layout.tensor);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory layout of DLPack 1.x, as its specification publishes it. Our own names; the public header forward-declares theirs.
+// The memory layout of DLPack 1.x, as its specification publishes it. Our own names; the public
+// header forward-declares theirs.
 #pragma once
 
 #include <cstdint>

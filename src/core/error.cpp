@@ -28,13 +28,20 @@ std::string compose_message(const ErrorDetails& details) {
 
 std::string_view name(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::invalid_argument: return "invalid argument";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::unavailable: return "unavailable";
-    case ErrorKind::compile: return "compile error";
-    case ErrorKind::launch: return "launch failure";
-    case ErrorKind::out_of_memory: return "out of memory";
-    case ErrorKind::io: return "input/output error";
+    case ErrorKind::invalid_argument:
+      return "invalid argument";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::unavailable:
+      return "unavailable";
+    case ErrorKind::compile:
+      return "compile error";
+    case ErrorKind::launch:
+      return "launch failure";
+    case ErrorKind::out_of_memory:
+      return "out of memory";
+    case ErrorKind::io:
+      return "input/output error";
   }
   return "error";
 }

@@ -62,7 +62,8 @@ void check_reach(std::span<const std::int64_t> shape, std::span<const std::int64
     const auto step = checked_multiply(shape[d] - 1, magnitude(strides[d]));
     const auto sum = step ? checked_add(reach, *step) : std::nullopt;
     const auto bytes =
-        sum ? checked_multiply(*sum, static_cast<std::int64_t>(std::max<std::size_t>(byte_width(dtype), 1)))
+        sum ? checked_multiply(
+                  *sum, static_cast<std::int64_t>(std::max<std::size_t>(byte_width(dtype), 1)))
             : std::nullopt;
     if (!bytes || *bytes > largest_offset_bytes) {
       refuse_tensor("elements within 2^60 bytes of the first",
@@ -118,7 +119,8 @@ ByteRange byte_range(const Tensor& tensor) noexcept {
     (step < 0 ? lowest : highest) += step;
   }
   const auto base = reinterpret_cast<std::uintptr_t>(tensor.data());
-  const auto width = static_cast<std::int64_t>(std::max<std::size_t>(byte_width(tensor.dtype()), 1));
+  const auto width =
+      static_cast<std::int64_t>(std::max<std::size_t>(byte_width(tensor.dtype()), 1));
   return {base + static_cast<std::uintptr_t>(lowest * width),
           base + static_cast<std::uintptr_t>((highest + 1) * width)};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements <gemmery/buffer.hpp>: on the CPU by the C library, elsewhere by the device's driver. No CUDA is touched for the CPU.
+// Implements <gemmery/buffer.hpp>: on the CPU by the C library, elsewhere by the device's driver.
+// No CUDA is touched for the CPU.
 #include <gemmery/buffer.hpp>
 #include <gemmery/error.hpp>
 
@@ -15,7 +16,8 @@ namespace gemmery {
 namespace {
 
 constexpr std::size_t cpu_alignment = 256;
-constexpr std::size_t address_space_bytes = std::size_t{1} << 48;  // the most that a process has; sanitizers abort when asked for more
+constexpr std::size_t address_space_bytes =
+    std::size_t{1} << 48;  // the most that a process has; sanitizers abort when asked for more
 
 void* allocate_on_cpu(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -33,7 +35,10 @@ void* allocate_on_cpu(std::size_t bytes) {
 
 void check_pointer(const char* operand, const void* pointer, std::size_t bytes) {
   if (pointer != nullptr || bytes == 0) return;
-  throw Error({.kind = ErrorKind::invalid_argument, .operand = operand, .expected = "memory", .got = "a null pointer"});
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = operand,
+               .expected = "memory",
+               .got = "a null pointer"});
 }
 
 [[noreturn]] void refuse_stream(std::string expected, Stream stream) {
@@ -61,16 +66,19 @@ driver::cuda::Result put_copy(const driver::GpuDevice& device, const GpuCopy& co
   if (copy.from.is_cpu()) return api.cuMemcpyHtoDAsync(to, copy.source, copy.bytes, stream);
   if (copy.to.is_cpu()) return api.cuMemcpyDtoHAsync(copy.destination, from, copy.bytes, stream);
   if (copy.from == copy.to) return api.cuMemcpyDtoDAsync(to, from, copy.bytes, stream);
-  return api.cuMemcpyPeerAsync(to, driver::open_device(copy.to).context(), from, driver::open_device(copy.from).context(),
-                               copy.bytes, stream);
+  return api.cuMemcpyPeerAsync(to, driver::open_device(copy.to).context(), from,
+                               driver::open_device(copy.from).context(), copy.bytes, stream);
 }
 
 }  // namespace
 
-// --- Buffer ----------------------------------------------------------------------------------------------------------
+// --- Buffer
+// ----------------------------------------------------------------------------------------------------------
 
-Buffer::Buffer(std::size_t bytes, Stream stream) : bytes_(bytes), device_(stream.device()), stream_(stream.handle()) {
-  data_ = device_.is_cpu() ? allocate_on_cpu(bytes) : driver::open_device(device_).pool().allocate(bytes, stream);
+Buffer::Buffer(std::size_t bytes, Stream stream)
+    : bytes_(bytes), device_(stream.device()), stream_(stream.handle()) {
+  data_ = device_.is_cpu() ? allocate_on_cpu(bytes)
+                           : driver::open_device(device_).pool().allocate(bytes, stream);
 }
 
 Buffer::~Buffer() {
@@ -96,14 +104,17 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
-// --- copies ----------------------------------------------------------------------------------------------------------
+// --- copies
+// ----------------------------------------------------------------------------------------------------------
 
-void copy(void* destination, Device to, const void* source, Device from, std::size_t bytes, Stream stream) {
+void copy(void* destination, Device to, const void* source, Device from, std::size_t bytes,
+          Stream stream) {
   const bool takes_part = stream.device() == to || stream.device() == from;
   if (to.is_cpu() && from.is_cpu()) {
     if (!stream.device().is_cpu()) refuse_stream("the CPU's, for a copy within its memory", stream);
   } else if (stream.device().is_cpu() || !takes_part) {
-    refuse_stream("one of a GPU that takes part (" + to_string(from) + " to " + to_string(to) + ")", stream);
+    refuse_stream("one of a GPU that takes part (" + to_string(from) + " to " + to_string(to) + ")",
+                  stream);
   }
   check_pointer("destination", destination, bytes);
   check_pointer("source", source, bytes);
@@ -114,7 +125,8 @@ void copy(void* destination, Device to, const void* source, Device from, std::si
   }
   const driver::GpuDevice& device = driver::open_device(stream.device());
   const driver::ScopedContext current(device);
-  driver::check(device.api(), put_copy(device, {destination, to, source, from, bytes, stream}), "copy");
+  driver::check(device.api(), put_copy(device, {destination, to, source, from, bytes, stream}),
+                "copy");
 }
 
 void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream stream) {
@@ -127,7 +139,8 @@ void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream strea
   const driver::GpuDevice& device = driver::open_device(stream.device());
   const driver::ScopedContext current(device);
   driver::check(device.api(),
-                device.api().cuMemsetD8Async(driver::device_pointer(destination), value, bytes, driver::stream_handle(stream)),
+                device.api().cuMemsetD8Async(driver::device_pointer(destination), value, bytes,
+                                             driver::stream_handle(stream)),
                 "cuMemsetD8Async");
 }
 
@@ -135,17 +148,20 @@ void synchronize(Stream stream) {
   if (stream.device().is_cpu()) return;
   const driver::GpuDevice& device = driver::open_device(stream.device());
   const driver::ScopedContext current(device);
-  driver::check(device.api(), device.api().cuStreamSynchronize(driver::stream_handle(stream)), "cuStreamSynchronize");
+  driver::check(device.api(), device.api().cuStreamSynchronize(driver::stream_handle(stream)),
+                "cuStreamSynchronize");
 }
 
-// --- streams ---------------------------------------------------------------------------------------------------------
+// --- streams
+// ---------------------------------------------------------------------------------------------------------
 
 OwnedStream::OwnedStream(Device device) : stream_(Stream::of(nullptr, device)) {
   if (device.is_cpu()) return;
   const driver::GpuDevice& gpu = driver::open_device(device);
   const driver::ScopedContext current(gpu);
   driver::cuda::Stream handle = nullptr;
-  driver::check(gpu.api(), gpu.api().cuStreamCreate(&handle, driver::cuda::stream_non_blocking), "cuStreamCreate");
+  driver::check(gpu.api(), gpu.api().cuStreamCreate(&handle, driver::cuda::stream_non_blocking),
+                "cuStreamCreate");
   stream_ = Stream::of(handle, device);
 }
 
@@ -163,10 +179,15 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
   return *this;
 }
 
-// --- the pool --------------------------------------------------------------------------------------------------------
+// --- the pool
+// --------------------------------------------------------------------------------------------------------
 
-void configure_pool(Device device, const PoolOptions& options) { driver::open_device(device).pool().configure(options); }
+void configure_pool(Device device, const PoolOptions& options) {
+  driver::open_device(device).pool().configure(options);
+}
 
-PoolStatistics pool_statistics(Device device) { return driver::open_device(device).pool().statistics(); }
+PoolStatistics pool_statistics(Device device) {
+  return driver::open_device(device).pool().statistics();
+}
 
 }  // namespace gemmery

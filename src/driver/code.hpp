@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code in a driver: loaded once for all devices, its entry prepared on each device where it is to run.
+// Machine code in a driver: loaded once for all devices, its entry prepared on each device where it
+// is to run.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +11,15 @@
 
 namespace gemmery::driver {
 
-// A cubin known to a driver. Never unloaded: a launch or a captured graph anywhere in the process may still need it.
+// A cubin known to a driver. Never unloaded: a launch or a captured graph anywhere in the process
+// may still need it.
 class LoadedCode {
  public:
   // Throws Error (launch) with the driver's words for bytes that it does not take.
   LoadedCode(const Driver& driver, std::span<const std::byte> cubin, const std::string& entry);
 
-  // The entry on one device, with the dynamic shared memory that its launches may ask for. Throws Error: unsupported where the device
-  // offers less, launch for what else the driver refuses.
+  // The entry on one device, with the dynamic shared memory that its launches may ask for. Throws
+  // Error: unsupported where the device offers less, launch for what else the driver refuses.
   cuda::Function prepare(const GpuDevice& device, int max_dynamic_shared_bytes) const;
 
  private:

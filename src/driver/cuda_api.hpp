@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the CUDA driver API (12.0 and later) that is used here, written from its manual, so that no toolkit header is needed.
-// A test compares every size, offset and value with the toolkit's cuda.h where that is installed.
+// The part of the CUDA driver API (12.0 and later) that is used here, written from its manual, so
+// that no toolkit header is needed. A test compares every size, offset and value with the toolkit's
+// cuda.h where that is installed.
 #pragma once
 
 #include <cstddef>
@@ -142,7 +143,8 @@ enum class TensorMapSwizzle : int { none, bytes32, bytes64, bytes128 };
 enum class TensorMapL2Promotion : int { none, bytes64, bytes128, bytes256 };
 enum class TensorMapOutOfBounds : int { zero, nan_request_zero_fma };
 
-// How cuGetProcAddress is to resolve a name: with a null stream that means the legacy default stream.
+// How cuGetProcAddress is to resolve a name: with a null stream that means the legacy default
+// stream.
 inline constexpr std::uint64_t proc_address_legacy_stream = 1;
 
 // The version whose signatures are declared here; the oldest driver that is served.
@@ -151,68 +153,81 @@ inline constexpr int api_version = 12000;
 }  // namespace cuda
 
 // Every function that is called: name in the manual, parameters. Each returns a Result.
-#define GEMMERY_CUDA_FUNCTIONS(X)                                                                    \
-  X(cuInit, (unsigned flags))                                                                        \
-  X(cuDriverGetVersion, (int* version))                                                              \
-  X(cuGetErrorName, (cuda::Result error, const char** text))                                         \
-  X(cuGetErrorString, (cuda::Result error, const char** text))                                       \
-  X(cuDeviceGetCount, (int* count))                                                                  \
-  X(cuDeviceGet, (cuda::DeviceOrdinal * device, int index))                                          \
-  X(cuDeviceGetName, (char* name, int length, cuda::DeviceOrdinal device))                           \
-  X(cuDeviceGetAttribute, (int* value, cuda::DeviceAttribute attribute, cuda::DeviceOrdinal device)) \
-  X(cuDeviceTotalMem, (std::size_t * bytes, cuda::DeviceOrdinal device))                             \
-  X(cuDevicePrimaryCtxRetain, (cuda::Context * context, cuda::DeviceOrdinal device))                 \
-  X(cuCtxGetCurrent, (cuda::Context * context))                                                      \
-  X(cuCtxSetCurrent, (cuda::Context context))                                                        \
-  X(cuCtxPushCurrent, (cuda::Context context))                                                       \
-  X(cuCtxPopCurrent, (cuda::Context * context))                                                      \
-  X(cuStreamCreate, (cuda::Stream * stream, unsigned flags))                                         \
-  X(cuStreamDestroy, (cuda::Stream stream))                                                          \
-  X(cuStreamSynchronize, (cuda::Stream stream))                                                      \
-  X(cuStreamQuery, (cuda::Stream stream))                                                            \
-  X(cuStreamWaitEvent, (cuda::Stream stream, cuda::Event event, unsigned flags))                     \
-  X(cuStreamIsCapturing, (cuda::Stream stream, cuda::CaptureStatus* status))                         \
-  X(cuThreadExchangeStreamCaptureMode, (cuda::CaptureMode * mode))                                   \
-  X(cuStreamBeginCapture, (cuda::Stream stream, cuda::CaptureMode mode))                             \
-  X(cuStreamEndCapture, (cuda::Stream stream, cuda::Graph* graph))                                   \
-  X(cuGraphInstantiateWithFlags, (cuda::GraphExec * exec, cuda::Graph graph, unsigned long long flags)) \
-  X(cuGraphLaunch, (cuda::GraphExec exec, cuda::Stream stream))                                      \
-  X(cuGraphExecDestroy, (cuda::GraphExec exec))                                                      \
-  X(cuGraphDestroy, (cuda::Graph graph))                                                             \
-  X(cuEventCreate, (cuda::Event * event, unsigned flags))                                            \
-  X(cuEventDestroy, (cuda::Event event))                                                             \
-  X(cuEventRecord, (cuda::Event event, cuda::Stream stream))                                         \
-  X(cuEventSynchronize, (cuda::Event event))                                                         \
-  X(cuEventElapsedTime, (float* milliseconds, cuda::Event start, cuda::Event end))                   \
-  X(cuMemGetInfo, (std::size_t * free_bytes, std::size_t* total_bytes))                              \
-  X(cuMemPoolCreate, (cuda::MemoryPool * pool, const cuda::MemPoolProps* properties))                \
-  X(cuMemPoolTrimTo, (cuda::MemoryPool pool, std::size_t keep_bytes))                                \
-  X(cuMemPoolSetAttribute, (cuda::MemoryPool pool, cuda::MemPoolAttribute attribute, void* value))   \
-  X(cuMemPoolGetAttribute, (cuda::MemoryPool pool, cuda::MemPoolAttribute attribute, void* value))   \
-  X(cuMemAllocFromPoolAsync, (cuda::DevicePointer * pointer, std::size_t bytes, cuda::MemoryPool pool, cuda::Stream stream)) \
-  X(cuMemFreeAsync, (cuda::DevicePointer pointer, cuda::Stream stream))                              \
-  X(cuMemcpyHtoDAsync, (cuda::DevicePointer to, const void* from, std::size_t bytes, cuda::Stream stream)) \
-  X(cuMemcpyDtoHAsync, (void* to, cuda::DevicePointer from, std::size_t bytes, cuda::Stream stream)) \
-  X(cuMemcpyDtoDAsync, (cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes, cuda::Stream stream)) \
-  X(cuMemcpyPeerAsync, (cuda::DevicePointer to, cuda::Context to_context, cuda::DevicePointer from, cuda::Context from_context, \
-                        std::size_t bytes, cuda::Stream stream))                                     \
-  X(cuMemsetD8Async, (cuda::DevicePointer to, unsigned char value, std::size_t bytes, cuda::Stream stream)) \
-  X(cuLibraryLoadData, (cuda::Library * library, const void* code, int* jit_options, void** jit_option_values,                  \
-                        unsigned jit_option_count, int* library_options, void** library_option_values,                          \
-                        unsigned library_option_count))                                              \
-  X(cuLibraryUnload, (cuda::Library library))                                                        \
-  X(cuLibraryGetKernel, (cuda::Kernel * kernel, cuda::Library library, const char* name))            \
-  X(cuKernelGetFunction, (cuda::Function * function, cuda::Kernel kernel))                           \
-  X(cuKernelGetAttribute, (int* value, cuda::FunctionAttribute attribute, cuda::Kernel kernel, cuda::DeviceOrdinal device)) \
-  X(cuKernelSetAttribute, (cuda::FunctionAttribute attribute, int value, cuda::Kernel kernel, cuda::DeviceOrdinal device)) \
-  X(cuLaunchKernelEx, (const cuda::LaunchConfig* config, cuda::Function function, void** parameters, void** extra)) \
-  X(cuTensorMapEncodeTiled, (cuda::TensorMap * map, cuda::TensorMapDataType type, std::uint32_t rank, void* address,            \
-                             const std::uint64_t* extents, const std::uint64_t* byte_strides, const std::uint32_t* box,         \
-                             const std::uint32_t* element_strides, cuda::TensorMapInterleave interleave,                        \
-                             cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion promotion,                              \
-                             cuda::TensorMapOutOfBounds out_of_bounds))
+#define GEMMERY_CUDA_FUNCTIONS(X)                                                                  \
+  X(cuInit, (unsigned flags))                                                                      \
+  X(cuDriverGetVersion, (int* version))                                                            \
+  X(cuGetErrorName, (cuda::Result error, const char** text))                                       \
+  X(cuGetErrorString, (cuda::Result error, const char** text))                                     \
+  X(cuDeviceGetCount, (int* count))                                                                \
+  X(cuDeviceGet, (cuda::DeviceOrdinal * device, int index))                                        \
+  X(cuDeviceGetName, (char* name, int length, cuda::DeviceOrdinal device))                         \
+  X(cuDeviceGetAttribute,                                                                          \
+    (int* value, cuda::DeviceAttribute attribute, cuda::DeviceOrdinal device))                     \
+  X(cuDeviceTotalMem, (std::size_t * bytes, cuda::DeviceOrdinal device))                           \
+  X(cuDevicePrimaryCtxRetain, (cuda::Context * context, cuda::DeviceOrdinal device))               \
+  X(cuCtxGetCurrent, (cuda::Context * context))                                                    \
+  X(cuCtxSetCurrent, (cuda::Context context))                                                      \
+  X(cuCtxPushCurrent, (cuda::Context context))                                                     \
+  X(cuCtxPopCurrent, (cuda::Context * context))                                                    \
+  X(cuStreamCreate, (cuda::Stream * stream, unsigned flags))                                       \
+  X(cuStreamDestroy, (cuda::Stream stream))                                                        \
+  X(cuStreamSynchronize, (cuda::Stream stream))                                                    \
+  X(cuStreamQuery, (cuda::Stream stream))                                                          \
+  X(cuStreamWaitEvent, (cuda::Stream stream, cuda::Event event, unsigned flags))                   \
+  X(cuStreamIsCapturing, (cuda::Stream stream, cuda::CaptureStatus * status))                      \
+  X(cuThreadExchangeStreamCaptureMode, (cuda::CaptureMode * mode))                                 \
+  X(cuStreamBeginCapture, (cuda::Stream stream, cuda::CaptureMode mode))                           \
+  X(cuStreamEndCapture, (cuda::Stream stream, cuda::Graph * graph))                                \
+  X(cuGraphInstantiateWithFlags,                                                                   \
+    (cuda::GraphExec * exec, cuda::Graph graph, unsigned long long flags))                         \
+  X(cuGraphLaunch, (cuda::GraphExec exec, cuda::Stream stream))                                    \
+  X(cuGraphExecDestroy, (cuda::GraphExec exec))                                                    \
+  X(cuGraphDestroy, (cuda::Graph graph))                                                           \
+  X(cuEventCreate, (cuda::Event * event, unsigned flags))                                          \
+  X(cuEventDestroy, (cuda::Event event))                                                           \
+  X(cuEventRecord, (cuda::Event event, cuda::Stream stream))                                       \
+  X(cuEventSynchronize, (cuda::Event event))                                                       \
+  X(cuEventElapsedTime, (float* milliseconds, cuda::Event start, cuda::Event end))                 \
+  X(cuMemGetInfo, (std::size_t * free_bytes, std::size_t * total_bytes))                           \
+  X(cuMemPoolCreate, (cuda::MemoryPool * pool, const cuda::MemPoolProps* properties))              \
+  X(cuMemPoolTrimTo, (cuda::MemoryPool pool, std::size_t keep_bytes))                              \
+  X(cuMemPoolSetAttribute, (cuda::MemoryPool pool, cuda::MemPoolAttribute attribute, void* value)) \
+  X(cuMemPoolGetAttribute, (cuda::MemoryPool pool, cuda::MemPoolAttribute attribute, void* value)) \
+  X(cuMemAllocFromPoolAsync, (cuda::DevicePointer * pointer, std::size_t bytes,                    \
+                              cuda::MemoryPool pool, cuda::Stream stream))                         \
+  X(cuMemFreeAsync, (cuda::DevicePointer pointer, cuda::Stream stream))                            \
+  X(cuMemcpyHtoDAsync,                                                                             \
+    (cuda::DevicePointer to, const void* from, std::size_t bytes, cuda::Stream stream))            \
+  X(cuMemcpyDtoHAsync,                                                                             \
+    (void* to, cuda::DevicePointer from, std::size_t bytes, cuda::Stream stream))                  \
+  X(cuMemcpyDtoDAsync,                                                                             \
+    (cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes, cuda::Stream stream))    \
+  X(cuMemcpyPeerAsync,                                                                             \
+    (cuda::DevicePointer to, cuda::Context to_context, cuda::DevicePointer from,                   \
+     cuda::Context from_context, std::size_t bytes, cuda::Stream stream))                          \
+  X(cuMemsetD8Async,                                                                               \
+    (cuda::DevicePointer to, unsigned char value, std::size_t bytes, cuda::Stream stream))         \
+  X(cuLibraryLoadData, (cuda::Library * library, const void* code, int* jit_options,               \
+                        void** jit_option_values, unsigned jit_option_count, int* library_options, \
+                        void** library_option_values, unsigned library_option_count))              \
+  X(cuLibraryUnload, (cuda::Library library))                                                      \
+  X(cuLibraryGetKernel, (cuda::Kernel * kernel, cuda::Library library, const char* name))          \
+  X(cuKernelGetFunction, (cuda::Function * function, cuda::Kernel kernel))                         \
+  X(cuKernelGetAttribute, (int* value, cuda::FunctionAttribute attribute, cuda::Kernel kernel,     \
+                           cuda::DeviceOrdinal device))                                            \
+  X(cuKernelSetAttribute, (cuda::FunctionAttribute attribute, int value, cuda::Kernel kernel,      \
+                           cuda::DeviceOrdinal device))                                            \
+  X(cuLaunchKernelEx,                                                                              \
+    (const cuda::LaunchConfig* config, cuda::Function function, void** parameters, void** extra))  \
+  X(cuTensorMapEncodeTiled,                                                                        \
+    (cuda::TensorMap * map, cuda::TensorMapDataType type, std::uint32_t rank, void* address,       \
+     const std::uint64_t* extents, const std::uint64_t* byte_strides, const std::uint32_t* box,    \
+     const std::uint32_t* element_strides, cuda::TensorMapInterleave interleave,                   \
+     cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion promotion,                         \
+     cuda::TensorMapOutOfBounds out_of_bounds))
 
-// One driver: NVIDIA's, or whatever implements the same functions. Nothing outside this room calls past it.
+// One driver: NVIDIA's, or whatever implements the same functions. Nothing outside this room calls
+// past it.
 struct DriverApi {
 #define GEMMERY_DECLARE(name, parameters) cuda::Result(*name) parameters = nullptr;
   GEMMERY_CUDA_FUNCTIONS(GEMMERY_DECLARE)

@@ -10,7 +10,8 @@
 namespace gemmery::driver {
 namespace {
 
-using GetProcAddress = cuda::Result(const char* symbol, void** function, int version, std::uint64_t flags, int* status);
+using GetProcAddress = cuda::Result(const char* symbol, void** function, int version,
+                                    std::uint64_t flags, int* status);
 
 [[noreturn]] void throw_unavailable(std::string expected, std::string got, std::string hint = {}) {
   throw Error({.kind = ErrorKind::unavailable,
@@ -24,24 +25,29 @@ platform::SharedLibrary open_library() {
   const std::array<std::string, 1> candidates{"libcuda.so.1"};
   platform::LibrarySearch search = platform::LibrarySearch::open_first(candidates);
   if (!search.library) {
-    throw_unavailable("libcuda.so.1", "looked for " + search.report(), "install NVIDIA's driver, or use the CPU");
+    throw_unavailable("libcuda.so.1", "looked for " + search.report(),
+                      "install NVIDIA's driver, or use the CPU");
   }
   return *std::move(search.library);
 }
 
-// Names without version suffix; the driver picks the variant that the version and the flags ask for.
+// Names without version suffix; the driver picks the variant that the version and the flags ask
+// for.
 class Resolver {
  public:
   explicit Resolver(const platform::SharedLibrary& library)
       : library_(library), get_(library.find_function<GetProcAddress>("cuGetProcAddress_v2")) {
-    if (get_ == nullptr) throw_unavailable("a driver for CUDA 12.0 or later", library.path() + " without cuGetProcAddress_v2");
+    if (get_ == nullptr)
+      throw_unavailable("a driver for CUDA 12.0 or later",
+                        library.path() + " without cuGetProcAddress_v2");
   }
 
   template <class Function>
   void resolve(Function*& function, const char* name) const {
     void* address = nullptr;
     int status = 0;
-    const cuda::Result result = get_(name, &address, cuda::api_version, cuda::proc_address_legacy_stream, &status);
+    const cuda::Result result =
+        get_(name, &address, cuda::api_version, cuda::proc_address_legacy_stream, &status);
     if (result != cuda::Result::success || address == nullptr) {
       throw_unavailable("a driver for CUDA 12.0 or later", library_.path() + " without " + name);
     }

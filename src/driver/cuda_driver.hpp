@@ -8,8 +8,8 @@
 
 namespace gemmery::driver {
 
-// libcuda.so.1 by the system's loader, its functions resolved for the API version that is declared here, with the legacy default
-// stream. Throws Error (unavailable) with what was looked for.
+// libcuda.so.1 by the system's loader, its functions resolved for the API version that is declared
+// here, with the legacy default stream. Throws Error (unavailable) with what was looked for.
 std::unique_ptr<Driver> open_cuda_driver();
 
 }  // namespace gemmery::driver

@@ -15,12 +15,15 @@
 namespace gemmery::driver {
 namespace {
 
-// --- fork ------------------------------------------------------------------------------------------------------------
+// --- fork
+// ------------------------------------------------------------------------------------------------------------
 
 std::atomic<bool> is_used{false};
 std::atomic<bool> is_forked{false};
 
-void note_fork_in_child() { is_forked.store(is_used.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+void note_fork_in_child() {
+  is_forked.store(is_used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
 
 // Called before a driver is initialised. Other drivers than NVIDIA's survive a fork.
 void watch_for_fork() {
@@ -31,10 +34,12 @@ void watch_for_fork() {
 void forget_use() { is_used.store(false, std::memory_order_relaxed); }
 
 constexpr std::string_view fork_hint =
-    "CUDA does not work in a child that is forked after its first use: start such processes with exec (Python: \"spawn\"), or fork "
+    "CUDA does not work in a child that is forked after its first use: start such processes with "
+    "exec (Python: \"spawn\"), or fork "
     "before the first use of a GPU";
 
-// --- the drivers of this process -------------------------------------------------------------------------------------
+// --- the drivers of this process
+// -------------------------------------------------------------------------------------
 
 // Made on first use and never destroyed: nothing here may run when the process ends.
 struct Registry {
@@ -48,7 +53,9 @@ Registry& registry() {
   return *instance;
 }
 
-std::atomic<const Driver*>& slot(DeviceType type) { return registry().drivers[static_cast<std::size_t>(type)]; }
+std::atomic<const Driver*>& slot(DeviceType type) {
+  return registry().drivers[static_cast<std::size_t>(type)];
+}
 
 [[noreturn]] void throw_unavailable(DeviceType type, std::string got, std::string cause = {}) {
   throw Error({.kind = ErrorKind::unavailable,
@@ -61,7 +68,8 @@ std::atomic<const Driver*>& slot(DeviceType type) { return registry().drivers[st
 const Driver* open_cuda_once() {
   Registry& all = registry();
   const std::lock_guard lock(all.opening);
-  if (const Driver* const driver = slot(DeviceType::cuda).load(std::memory_order_acquire)) return driver;
+  if (const Driver* const driver = slot(DeviceType::cuda).load(std::memory_order_acquire))
+    return driver;
   if (!all.cuda_failure.empty()) throw_unavailable(DeviceType::cuda, "none", all.cuda_failure);
   try {
     const Driver* const driver = open_cuda_driver().release();
@@ -73,7 +81,8 @@ const Driver* open_cuda_once() {
   }
 }
 
-// --- facts of a device -----------------------------------------------------------------------------------------------
+// --- facts of a device
+// -----------------------------------------------------------------------------------------------
 
 class DeviceReader {
  public:
@@ -91,7 +100,8 @@ class DeviceReader {
   }
   std::string name() const {
     std::array<char, 256> text{};
-    check(api_, api_.cuDeviceGetName(text.data(), static_cast<int>(text.size()) - 1, ordinal_), "cuDeviceGetName");
+    check(api_, api_.cuDeviceGetName(text.data(), static_cast<int>(text.size()) - 1, ordinal_),
+          "cuDeviceGetName");
     return text.data();
   }
   std::int64_t memory_bytes() const {
@@ -122,8 +132,10 @@ DeviceInfo read_info(const DriverApi& api, cuda::DeviceOrdinal ordinal) {
   return {.name = read.name(),
           .target = target,
           .multiprocessors = read.attribute(cuda::DeviceAttribute::multiprocessor_count),
-          .shared_bytes_per_block = read.attribute(cuda::DeviceAttribute::max_shared_bytes_per_block_optin),
-          .shared_bytes_per_multiprocessor = read.attribute(cuda::DeviceAttribute::max_shared_bytes_per_multiprocessor),
+          .shared_bytes_per_block =
+              read.attribute(cuda::DeviceAttribute::max_shared_bytes_per_block_optin),
+          .shared_bytes_per_multiprocessor =
+              read.attribute(cuda::DeviceAttribute::max_shared_bytes_per_multiprocessor),
           .l2_bytes = read.attribute(cuda::DeviceAttribute::l2_cache_bytes),
           .memory_bytes = read.memory_bytes(),
           .clock_ghz = 1e-6 * read.attribute_or_zero(cuda::DeviceAttribute::clock_rate_khz),
@@ -135,9 +147,11 @@ DeviceInfo read_info(const DriverApi& api, cuda::DeviceOrdinal ordinal) {
 
 }  // namespace
 
-// --- Driver ----------------------------------------------------------------------------------------------------------
+// --- Driver
+// ----------------------------------------------------------------------------------------------------------
 
-Driver::Driver(DeviceType type, const DriverApi& api, std::string path) : type_(type), api_(api), path_(std::move(path)) {
+Driver::Driver(DeviceType type, const DriverApi& api, std::string path)
+    : type_(type), api_(api), path_(std::move(path)) {
   if (type_ == DeviceType::cuda) watch_for_fork();
   const cuda::Result initialised = api_.cuInit(0);
   if (initialised != cuda::Result::success) forget_use();
@@ -152,9 +166,11 @@ Driver::Driver(DeviceType type, const DriverApi& api, std::string path) : type_(
   }
   check(api_, api_.cuDriverGetVersion(&version_), "cuDriverGetVersion");
   if (version_ < cuda::api_version) {
-    throw_unavailable(type_, path_ + " of version " + std::to_string(version_) + ", 12000 is needed");
+    throw_unavailable(type_,
+                      path_ + " of version " + std::to_string(version_) + ", 12000 is needed");
   }
-  if (initialised == cuda::Result::success) check(api_, api_.cuDeviceGetCount(&device_count_), "cuDeviceGetCount");
+  if (initialised == cuda::Result::success)
+    check(api_, api_.cuDeviceGetCount(&device_count_), "cuDeviceGetCount");
   if (device_count_ > max_devices) device_count_ = max_devices;
 }
 
@@ -162,7 +178,8 @@ GpuDevice& Driver::open(int index) const {
   if (index < 0 || index >= device_count_) {
     throw Error({.kind = ErrorKind::unavailable,
                  .operand = to_string(Device{type_, index}),
-                 .expected = "an index below " + std::to_string(device_count_) + ", the number of devices that " + path_ + " offers",
+                 .expected = "an index below " + std::to_string(device_count_) +
+                             ", the number of devices that " + path_ + " offers",
                  .got = std::to_string(index),
                  .hint = "CUDA_VISIBLE_DEVICES hides devices"});
   }
@@ -206,7 +223,8 @@ const Driver& register_driver(std::unique_ptr<Driver> driver) {
   return *lasting;
 }
 
-// --- GpuDevice -------------------------------------------------------------------------------------------------------
+// --- GpuDevice
+// -------------------------------------------------------------------------------------------------------
 
 GpuDevice::GpuDevice(const Driver& driver, int index)
     : driver_(driver), device_{driver.type(), index}, pool_(std::make_unique<MemoryPool>(*this)) {
@@ -221,20 +239,25 @@ Stream GpuDevice::housekeeping_stream() const {
   std::call_once(stream_made_, [this] {
     const ScopedContext current(*this);
     const ScopedRelaxedCapture relaxed(api());
-    check(api(), api().cuStreamCreate(&housekeeping_stream_, cuda::stream_non_blocking), "cuStreamCreate");
+    check(api(), api().cuStreamCreate(&housekeeping_stream_, cuda::stream_non_blocking),
+          "cuStreamCreate");
   });
   return Stream::of(housekeeping_stream_, device_);
 }
 
 GpuDevice& open_device(Device device) {
   if (device.is_cpu()) {
-    throw Error({.kind = ErrorKind::invalid_argument, .operand = "device", .expected = "a GPU", .got = to_string(device)});
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "device",
+                 .expected = "a GPU",
+                 .got = to_string(device)});
   }
   return driver_for(device.type).open(device.index);
 }
 
 void refuse_after_fork() {
-  if (!is_forked_after_use()) [[likely]] return;
+  if (!is_forked_after_use()) [[likely]]
+    return;
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "CUDA driver",
                .expected = "a process that was not forked after CUDA was used",
@@ -244,7 +267,8 @@ void refuse_after_fork() {
 
 bool is_forked_after_use() noexcept { return is_forked.load(std::memory_order_relaxed); }
 
-// --- contexts and errors ---------------------------------------------------------------------------------------------
+// --- contexts and errors
+// ---------------------------------------------------------------------------------------------
 
 ScopedContext::ScopedContext(const GpuDevice& device) : api_(device.api()) {
   cuda::Context current = nullptr;

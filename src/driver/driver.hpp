@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers and their devices: NVIDIA's driver, opened when it is first needed and never closed, and any other that is registered.
+// Drivers and their devices: NVIDIA's driver, opened when it is first needed and never closed, and
+// any other that is registered.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -37,7 +38,8 @@ class Driver {
   int version() const noexcept { return version_; }  // 13000 for 13.0
   int device_count() const noexcept { return device_count_; }
 
-  // The device with its context retained; made once. Throws Error (unavailable) for an index that is not there.
+  // The device with its context retained; made once. Throws Error (unavailable) for an index that
+  // is not there.
   GpuDevice& open(int index) const;
 
  private:
@@ -50,8 +52,9 @@ class Driver {
   mutable std::array<std::atomic<GpuDevice*>, max_devices> devices_{};
 };
 
-// The driver for devices of a type, opened now if need be. Throws Error (unavailable): the library that was looked for and where, a
-// driver that is too old, or a process that was forked from one which used the driver.
+// The driver for devices of a type, opened now if need be. Throws Error (unavailable): the library
+// that was looked for and where, a driver that is too old, or a process that was forked from one
+// which used the driver.
 const Driver& driver_for(DeviceType type);
 inline const Driver& driver_for(Device device) { return driver_for(device.type); }
 
@@ -62,7 +65,8 @@ struct DriverFinding {
 };
 DriverFinding find_driver(DeviceType type) noexcept;
 
-// Makes a driver serve a type of device. It stays until the process ends; a second one for the same type is refused.
+// Makes a driver serve a type of device. It stays until the process ends; a second one for the same
+// type is refused.
 const Driver& register_driver(std::unique_ptr<Driver> driver);
 
 // One GPU: its facts, its primary context, its memory pool. Lives as long as the process.
@@ -79,7 +83,8 @@ class GpuDevice {
   const DeviceInfo& info() const noexcept { return info_; }
   MemoryPool& pool() const noexcept { return *pool_; }
 
-  // A stream for housekeeping (reserving memory before the caller has named a stream); made on first use.
+  // A stream for housekeeping (reserving memory before the caller has named a stream); made on
+  // first use.
   Stream housekeeping_stream() const;
 
  private:
@@ -93,15 +98,17 @@ class GpuDevice {
   mutable cuda::Stream housekeeping_stream_ = nullptr;
 };
 
-// The device, opened now if need be; after the first time this is one load. Throws Error: invalid_argument for the CPU,
-// unavailable where it is not there.
+// The device, opened now if need be; after the first time this is one load. Throws Error:
+// invalid_argument for the CPU, unavailable where it is not there.
 GpuDevice& open_device(Device device);
 
-// Throws Error (unavailable) in a child that was forked after the driver was initialised: CUDA does not work there.
+// Throws Error (unavailable) in a child that was forked after the driver was initialised: CUDA does
+// not work there.
 void refuse_after_fork();
 bool is_forked_after_use() noexcept;
 
-// Makes the device's context current, and the caller's own again at the end. Costs one query where it is current already.
+// Makes the device's context current, and the caller's own again at the end. Costs one query where
+// it is current already.
 class ScopedContext {
  public:
   explicit ScopedContext(const GpuDevice& device);
@@ -114,7 +121,8 @@ class ScopedContext {
   bool is_pushed_ = false;
 };
 
-// Lets this thread load code and reserve memory while some other stream of the process is being captured.
+// Lets this thread load code and reserve memory while some other stream of the process is being
+// captured.
 class ScopedRelaxedCapture {
  public:
   explicit ScopedRelaxedCapture(const DriverApi& api) noexcept : api_(api) { exchange(); }
@@ -132,14 +140,19 @@ class ScopedRelaxedCapture {
 // "CUDA_ERROR_INVALID_VALUE (invalid argument)"
 std::string describe(const DriverApi& api, cuda::Result result);
 
-// Throws Error with the driver's words and the name of the call: out_of_memory where it says so, launch for anything else.
-[[noreturn]] void throw_driver_error(const DriverApi& api, cuda::Result result, std::string_view call);
+// Throws Error with the driver's words and the name of the call: out_of_memory where it says so,
+// launch for anything else.
+[[noreturn]] void throw_driver_error(const DriverApi& api, cuda::Result result,
+                                     std::string_view call);
 inline void check(const DriverApi& api, cuda::Result result, std::string_view call) {
-  if (result != cuda::Result::success) [[unlikely]] throw_driver_error(api, result, call);
+  if (result != cuda::Result::success) [[unlikely]]
+    throw_driver_error(api, result, call);
 }
 
 // Handles of the API from the opaque ones of the interface.
-inline cuda::Stream stream_handle(Stream stream) noexcept { return static_cast<cuda::Stream>(stream.handle()); }
+inline cuda::Stream stream_handle(Stream stream) noexcept {
+  return static_cast<cuda::Stream>(stream.handle());
+}
 inline cuda::DevicePointer device_pointer(const void* pointer) noexcept {
   return static_cast<cuda::DevicePointer>(reinterpret_cast<std::uintptr_t>(pointer));
 }

@@ -18,12 +18,15 @@ Graph& Graph::operator=(Graph&& other) noexcept {
 
 void Graph::launch(Stream stream) const {
   const ScopedContext current(*device_);
-  check(device_->api(), device_->api().cuGraphLaunch(exec_, stream_handle(stream)), "cuGraphLaunch");
+  check(device_->api(), device_->api().cuGraphLaunch(exec_, stream_handle(stream)),
+        "cuGraphLaunch");
 }
 
-GraphCapture::GraphCapture(Stream stream, cuda::CaptureMode mode) : device_(open_device(stream.device())), stream_(stream) {
+GraphCapture::GraphCapture(Stream stream, cuda::CaptureMode mode)
+    : device_(open_device(stream.device())), stream_(stream) {
   const ScopedContext current(device_);
-  check(device_.api(), device_.api().cuStreamBeginCapture(stream_handle(stream_), mode), "cuStreamBeginCapture");
+  check(device_.api(), device_.api().cuStreamBeginCapture(stream_handle(stream_), mode),
+        "cuStreamBeginCapture");
 }
 
 GraphCapture::~GraphCapture() {

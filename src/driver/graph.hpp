@@ -14,7 +14,9 @@ class Graph {
   Graph() noexcept = default;
   Graph(const GpuDevice& device, cuda::GraphExec exec) noexcept : device_(&device), exec_(exec) {}
   ~Graph();
-  Graph(Graph&& other) noexcept : device_(other.device_), exec_(other.exec_) { other.exec_ = nullptr; }
+  Graph(Graph&& other) noexcept : device_(other.device_), exec_(other.exec_) {
+    other.exec_ = nullptr;
+  }
   Graph& operator=(Graph&& other) noexcept;
 
   void launch(Stream stream) const;
@@ -24,7 +26,8 @@ class Graph {
   cuda::GraphExec exec_ = nullptr;
 };
 
-// Records what is put on the stream from now on. Ending returns the graph; a capture that is not ended is ended and dropped.
+// Records what is put on the stream from now on. Ending returns the graph; a capture that is not
+// ended is ended and dropped.
 class GraphCapture {
  public:
   explicit GraphCapture(Stream stream, cuda::CaptureMode mode = cuda::CaptureMode::global);

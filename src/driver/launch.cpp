@@ -8,7 +8,8 @@ namespace gemmery::driver {
 namespace {
 
 // Only what differs from the default, since each attribute costs time in the driver.
-unsigned list_attributes(const LaunchShape& shape, std::array<cuda::LaunchAttribute, 2>& attributes) noexcept {
+unsigned list_attributes(const LaunchShape& shape,
+                         std::array<cuda::LaunchAttribute, 2>& attributes) noexcept {
   unsigned count = 0;
   if (shape.cluster != std::array<std::uint32_t, 3>{1, 1, 1}) {
     cuda::LaunchAttribute& attribute = attributes[count++];
@@ -27,8 +28,8 @@ unsigned list_attributes(const LaunchShape& shape, std::array<cuda::LaunchAttrib
 
 }  // namespace
 
-cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape, Stream stream,
-                    void* parameters) noexcept {
+cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape,
+                    Stream stream, void* parameters) noexcept {
   std::array<cuda::LaunchAttribute, 2> attributes;
   const unsigned attribute_count = list_attributes(shape, attributes);
   const cuda::LaunchConfig config{.grid_x = shape.grid[0],
@@ -46,9 +47,10 @@ cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchS
 }
 
 std::string to_string(const LaunchShape& shape) {
-  return fmt::format("grid {}x{}x{}, block {}x{}x{}, cluster {}x{}x{}, {} shared bytes", shape.grid[0], shape.grid[1],
-                     shape.grid[2], shape.block[0], shape.block[1], shape.block[2], shape.cluster[0], shape.cluster[1],
-                     shape.cluster[2], shape.shared_bytes);
+  return fmt::format("grid {}x{}x{}, block {}x{}x{}, cluster {}x{}x{}, {} shared bytes",
+                     shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+                     shape.block[2], shape.cluster[0], shape.cluster[1], shape.cluster[2],
+                     shape.shared_bytes);
 }
 
 }  // namespace gemmery::driver

@@ -15,14 +15,16 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::array<std::uint32_t, 3> cluster{1, 1, 1};
   std::uint32_t shared_bytes = 0;
-  bool is_programmatic = false;  // may start before the kernel ahead of it has finished (the kernel waits by itself)
+  bool is_programmatic =
+      false;  // may start before the kernel ahead of it has finished (the kernel waits by itself)
 
   friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
-// The context of the function must be current. `parameters` points at the one struct that the kernel takes. No exceptions, so that the
-// caller can say which launch it was.
-cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape, Stream stream, void* parameters) noexcept;
+// The context of the function must be current. `parameters` points at the one struct that the
+// kernel takes. No exceptions, so that the caller can say which launch it was.
+cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape,
+                    Stream stream, void* parameters) noexcept;
 
 // "grid 12x1x1, block 256x1x1, cluster 2x1x1, 1024 shared bytes"
 std::string to_string(const LaunchShape& shape);

@@ -10,17 +10,19 @@
 namespace gemmery::driver {
 namespace {
 
-void set(const DriverApi& api, cuda::MemoryPool pool, cuda::MemPoolAttribute attribute, std::uint64_t value) {
+void set(const DriverApi& api, cuda::MemoryPool pool, cuda::MemPoolAttribute attribute,
+         std::uint64_t value) {
   check(api, api.cuMemPoolSetAttribute(pool, attribute, &value), "cuMemPoolSetAttribute");
 }
 
 void refuse_capture(const GpuDevice& device, Stream stream) {
   if (!is_capturing(device, stream)) return;
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = "stream",
-               .expected = "a stream that is not being captured while memory is taken from the pool",
-               .got = "one that is",
-               .hint = "allocate before the capture begins; `bind` reserves what a kernel needs"});
+  throw Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = "stream",
+       .expected = "a stream that is not being captured while memory is taken from the pool",
+       .got = "one that is",
+       .hint = "allocate before the capture begins; `bind` reserves what a kernel needs"});
 }
 
 // Drivers answer absurd sizes with various errors.
@@ -44,10 +46,12 @@ void* MemoryPool::allocate(std::size_t bytes, Stream stream) {
   const ScopedContext current(device_);
   const ScopedRelaxedCapture relaxed(device_.api());
   cuda::DevicePointer pointer = 0;
-  const cuda::Result result = device_.api().cuMemAllocFromPoolAsync(&pointer, bytes, pool, stream_handle(stream));
+  const cuda::Result result =
+      device_.api().cuMemAllocFromPoolAsync(&pointer, bytes, pool, stream_handle(stream));
   if (result != cuda::Result::success) {
     given_out_.fetch_sub(bytes, std::memory_order_relaxed);
-    throw_driver_error(device_.api(), result, "cuMemAllocFromPoolAsync of " + std::to_string(bytes) + " bytes");
+    throw_driver_error(device_.api(), result,
+                       "cuMemAllocFromPoolAsync of " + std::to_string(bytes) + " bytes");
   }
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer));
 }
@@ -92,7 +96,8 @@ void MemoryPool::reserve(std::uint64_t bytes) {
   const ScopedRelaxedCapture relaxed(device_.api());
   const DriverApi& api = device_.api();
   cuda::DevicePointer block = 0;
-  check(api, api.cuMemAllocFromPoolAsync(&block, bytes, handle(), stream_handle(stream)), "cuMemAllocFromPoolAsync");
+  check(api, api.cuMemAllocFromPoolAsync(&block, bytes, handle(), stream_handle(stream)),
+        "cuMemAllocFromPoolAsync");
   check(api, api.cuMemFreeAsync(block, stream_handle(stream)), "cuMemFreeAsync");
   check(api, api.cuStreamSynchronize(stream_handle(stream)), "cuStreamSynchronize");
 }
@@ -107,7 +112,8 @@ PoolStatistics MemoryPool::statistics() {
 
 std::uint64_t MemoryPool::read(cuda::MemPoolAttribute attribute) {
   std::uint64_t value = 0;
-  check(device_.api(), device_.api().cuMemPoolGetAttribute(handle(), attribute, &value), "cuMemPoolGetAttribute");
+  check(device_.api(), device_.api().cuMemPoolGetAttribute(handle(), attribute, &value),
+        "cuMemPoolGetAttribute");
   return value;
 }
 
@@ -126,7 +132,8 @@ cuda::MemoryPool MemoryPool::handle() {
   return pool;
 }
 
-// The limit is on what is given out. What the driver holds may exceed it for as long as freed memory waits for its stream.
+// The limit is on what is given out. What the driver holds may exceed it for as long as freed
+// memory waits for its stream.
 void MemoryPool::count_or_throw(std::size_t bytes) {
   const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
   const std::uint64_t before = given_out_.fetch_add(bytes, std::memory_order_relaxed);
@@ -135,7 +142,8 @@ void MemoryPool::count_or_throw(std::size_t bytes) {
   throw Error({.kind = ErrorKind::out_of_memory,
                .operand = "memory pool of " + to_string(device_.device()),
                .expected = "at most " + std::to_string(limit) + " bytes given out, its limit",
-               .got = std::to_string(before) + " given out and " + std::to_string(bytes) + " more asked for",
+               .got = std::to_string(before) + " given out and " + std::to_string(bytes) +
+                      " more asked for",
                .hint = "raise limit_bytes by configure_pool"});
 }
 

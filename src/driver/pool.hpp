@@ -19,8 +19,9 @@ class MemoryPool {
  public:
   explicit MemoryPool(const GpuDevice& device) noexcept : device_(device) {}
 
-  // Memory in the order of a stream; aligned to 256 bytes at least. Throws Error: out_of_memory beyond the limit or where the driver
-  // has no more, unsupported while the stream is being captured.
+  // Memory in the order of a stream; aligned to 256 bytes at least. Throws Error: out_of_memory
+  // beyond the limit or where the driver has no more, unsupported while the stream is being
+  // captured.
   void* allocate(std::size_t bytes, Stream stream);
 
   // Returns memory in the order of a stream.

@@ -33,7 +33,8 @@ Event& Event::operator=(Event&& other) noexcept {
 
 void Event::record(Stream stream) const {
   const ScopedContext current(*device_);
-  check(device_->api(), device_->api().cuEventRecord(handle_, stream_handle(stream)), "cuEventRecord");
+  check(device_->api(), device_->api().cuEventRecord(handle_, stream_handle(stream)),
+        "cuEventRecord");
 }
 
 void Event::synchronize() const {
@@ -43,14 +44,16 @@ void Event::synchronize() const {
 
 void Event::make_wait(Stream stream) const {
   const ScopedContext current(*device_);
-  check(device_->api(), device_->api().cuStreamWaitEvent(stream_handle(stream), handle_, 0), "cuStreamWaitEvent");
+  check(device_->api(), device_->api().cuStreamWaitEvent(stream_handle(stream), handle_, 0),
+        "cuStreamWaitEvent");
 }
 
 double elapsed_ms(const Event& start, const Event& end) {
   const ScopedContext current(*start.device_);
   float milliseconds = 0;
   const DriverApi& api = start.device_->api();
-  check(api, api.cuEventElapsedTime(&milliseconds, start.handle_, end.handle_), "cuEventElapsedTime");
+  check(api, api.cuEventElapsedTime(&milliseconds, start.handle_, end.handle_),
+        "cuEventElapsedTime");
   return milliseconds;
 }
 

@@ -8,8 +8,9 @@
 
 namespace gemmery::driver {
 
-// Whether work put on the stream is recorded into a graph instead of run. The legacy default stream also counts as captured while it
-// cannot be used because another stream is. Asking does not end a capture.
+// Whether work put on the stream is recorded into a graph instead of run. The legacy default stream
+// also counts as captured while it cannot be used because another stream is. Asking does not end a
+// capture.
 bool is_capturing(const GpuDevice& device, Stream stream);
 
 // A point in a stream's order; with the time at which it was reached where `timing` is asked for.
@@ -19,7 +20,9 @@ class Event {
 
   Event(Device device, Kind kind);
   ~Event();
-  Event(Event&& other) noexcept : device_(other.device_), handle_(other.handle_) { other.handle_ = nullptr; }
+  Event(Event&& other) noexcept : device_(other.device_), handle_(other.handle_) {
+    other.handle_ = nullptr;
+  }
   Event& operator=(Event&& other) noexcept;
 
   void record(Stream stream) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes tensor maps after checking the manual's rules by name: the driver only says "invalid value".
+// Encodes tensor maps after checking the manual's rules by name: the driver only says "invalid
+// value".
 #include "driver/tensor_map.hpp"
 
 #include <gemmery/error.hpp>
@@ -15,18 +16,26 @@ namespace {
 std::optional<cuda::TensorMapDataType> data_type(DType dtype, bool is_tf32) {
   using Type = cuda::TensorMapDataType;
   switch (dtype) {
-    case DType::float64: return Type::float64;
-    case DType::float32: return is_tf32 ? Type::tfloat32 : Type::float32;
-    case DType::float16: return Type::float16;
-    case DType::bfloat16: return Type::bfloat16;
-    case DType::int32: return Type::int32;
-    case DType::uint32: return Type::uint32;
+    case DType::float64:
+      return Type::float64;
+    case DType::float32:
+      return is_tf32 ? Type::tfloat32 : Type::float32;
+    case DType::float16:
+      return Type::float16;
+    case DType::bfloat16:
+      return Type::bfloat16;
+    case DType::int32:
+      return Type::int32;
+    case DType::uint32:
+      return Type::uint32;
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
     case DType::float8_e8m0fnu:
     case DType::int8:
-    case DType::uint8: return Type::uint8;
-    case DType::float4_e2m1fn: return std::nullopt;
+    case DType::uint8:
+      return Type::uint8;
+    case DType::float4_e2m1fn:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -40,10 +49,14 @@ std::optional<cuda::TensorMapDataType> data_type(DType dtype, bool is_tf32) {
 
 std::uint64_t swizzle_bytes(cuda::TensorMapSwizzle swizzle) {
   switch (swizzle) {
-    case cuda::TensorMapSwizzle::none: return 0;
-    case cuda::TensorMapSwizzle::bytes32: return 32;
-    case cuda::TensorMapSwizzle::bytes64: return 64;
-    case cuda::TensorMapSwizzle::bytes128: return 128;
+    case cuda::TensorMapSwizzle::none:
+      return 0;
+    case cuda::TensorMapSwizzle::bytes32:
+      return 32;
+    case cuda::TensorMapSwizzle::bytes64:
+      return 64;
+    case cuda::TensorMapSwizzle::bytes128:
+      return 128;
   }
   return 0;
 }
@@ -54,8 +67,10 @@ void check_rules(const TiledTensorMap& view) {
   if (address == 0 || address % 16 != 0) refuse("address", "a multiple of 16 bytes", address);
   for (std::uint32_t d = 0; d < view.rank; ++d) {
     const std::uint64_t extent = view.extents[d];
-    if (extent == 0 || extent > std::uint64_t{1} << 32) refuse("extent " + std::to_string(d), "1 to 2^32", extent);
-    if (view.box[d] == 0 || view.box[d] > 256) refuse("box " + std::to_string(d), "1 to 256 elements", view.box[d]);
+    if (extent == 0 || extent > std::uint64_t{1} << 32)
+      refuse("extent " + std::to_string(d), "1 to 2^32", extent);
+    if (view.box[d] == 0 || view.box[d] > 256)
+      refuse("box " + std::to_string(d), "1 to 256 elements", view.box[d]);
     if (view.element_strides[d] == 0 || view.element_strides[d] > 8) {
       refuse("element stride " + std::to_string(d), "1 to 8", view.element_strides[d]);
     }
@@ -69,7 +84,8 @@ void check_rules(const TiledTensorMap& view) {
   const std::uint64_t inner_bytes = view.box[0] * byte_width(view.dtype);
   if (inner_bytes % 16 != 0) refuse("box 0 in bytes", "a multiple of 16", inner_bytes);
   const std::uint64_t widest = swizzle_bytes(view.swizzle);
-  if (widest != 0 && inner_bytes > widest) refuse("box 0 in bytes", "at most the swizzle's " + std::to_string(widest), inner_bytes);
+  if (widest != 0 && inner_bytes > widest)
+    refuse("box 0 in bytes", "at most the swizzle's " + std::to_string(widest), inner_bytes);
 }
 
 }  // namespace
@@ -84,12 +100,13 @@ cuda::TensorMap encode(const DriverApi& api, const TiledTensorMap& view) {
   }
   check_rules(view);
   cuda::TensorMap map;
-  check(api,
-        api.cuTensorMapEncodeTiled(&map, *type, view.rank, const_cast<void*>(view.address), view.extents.data(),
-                                   view.byte_strides.data(), view.box.data(), view.element_strides.data(),
-                                   cuda::TensorMapInterleave::none, view.swizzle, view.l2_promotion,
-                                   cuda::TensorMapOutOfBounds::zero),
-        "cuTensorMapEncodeTiled");
+  check(
+      api,
+      api.cuTensorMapEncodeTiled(&map, *type, view.rank, const_cast<void*>(view.address),
+                                 view.extents.data(), view.byte_strides.data(), view.box.data(),
+                                 view.element_strides.data(), cuda::TensorMapInterleave::none,
+                                 view.swizzle, view.l2_promotion, cuda::TensorMapOutOfBounds::zero),
+      "cuTensorMapEncodeTiled");
   return map;
 }
 

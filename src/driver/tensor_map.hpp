@@ -12,8 +12,9 @@
 
 namespace gemmery::driver {
 
-// A tiled view, the fastest dimension first. The manual's rules: address a multiple of 16 bytes, byte strides multiples of 16, box of at
-// most 256 elements a side whose fastest side is a multiple of 16 bytes and fits the swizzle.
+// A tiled view, the fastest dimension first. The manual's rules: address a multiple of 16 bytes,
+// byte strides multiples of 16, box of at most 256 elements a side whose fastest side is a multiple
+// of 16 bytes and fits the swizzle.
 struct TiledTensorMap {
   const void* address = nullptr;
   DType dtype = DType::float32;
@@ -27,7 +28,8 @@ struct TiledTensorMap {
   bool is_tf32 = false;  // float32 rounded to TF32 on its way
 };
 
-// Throws Error: invalid_argument with the field that breaks a rule, unsupported for a type that the hardware does not know.
+// Throws Error: invalid_argument with the field that breaks a rule, unsupported for a type that the
+// hardware does not know.
 cuda::TensorMap encode(const DriverApi& api, const TiledTensorMap& view);
 
 }  // namespace gemmery::driver

@@ -19,7 +19,8 @@ CompiledCode Builder::find_or_compile(const std::string& key, const CompileReque
 }
 
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request) {
-  // Covers the builder's own locks too: a child that is forked while another thread holds one would wait for ever.
+  // Covers the builder's own locks too: a child that is forked while another thread holds one would
+  // wait for ever.
   const CompilationInFlight in_flight;
   static Builder* const builder = new Builder(std::make_unique<NoCache>(), compile);
   return builder->build(request);

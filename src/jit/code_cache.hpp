@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where compiled code may be kept beyond this process. The place of the cache on disk; for now nothing is kept.
+// Where compiled code may be kept beyond this process. The place of the cache on disk; for now
+// nothing is kept.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,8 @@
 
 namespace gemmery::jit {
 
-// Asked before the compiler, told after it. A cache that fails is a cache that has nothing: neither function throws.
+// Asked before the compiler, told after it. A cache that fails is a cache that has nothing: neither
+// function throws.
 class CodeCache {
  public:
   virtual ~CodeCache() = default;

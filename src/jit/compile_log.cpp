@@ -19,9 +19,12 @@ void for_each_line(std::string_view text, Visit&& visit) {
   }
 }
 
-bool contains(std::string_view text, std::string_view part) noexcept { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != std::string_view::npos;
+}
 
-// The number in front of `unit`: 16 in "…, 16 bytes stack frame, …" for " bytes stack frame"; 0 where there is none.
+// The number in front of `unit`: 16 in "…, 16 bytes stack frame, …" for " bytes stack frame"; 0
+// where there is none.
 int number_before(std::string_view line, std::string_view unit) {
   const std::size_t end = line.find(unit);
   if (end == std::string_view::npos) return 0;
@@ -66,13 +69,16 @@ std::optional<CodeUsage> parse_usage(std::string_view log, std::string_view entr
 }
 
 std::optional<std::string_view> find_warning(std::string_view log) noexcept {
-  constexpr std::array<std::string_view, 4> signs{"): warning", "ptxas warning", "(C75", "serialized"};
+  constexpr std::array<std::string_view, 4> signs{"): warning", "ptxas warning", "(C75",
+                                                  "serialized"};
   std::optional<std::string_view> found;
   for_each_line(log, [&](std::string_view line) {
     for (const std::string_view sign : signs) {
       if (contains(line, sign)) found = line;
     }
-    if (!found && (line.starts_with("warning") || contains(line, ": warning:") || contains(line, "nvrtc: warning"))) found = line;
+    if (!found && (line.starts_with("warning") || contains(line, ": warning:") ||
+                   contains(line, "nvrtc: warning")))
+      found = line;
     return found.has_value();
   });
   return found;

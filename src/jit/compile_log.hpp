@@ -13,8 +13,8 @@ namespace gemmery::jit {
 // The figures that ptxas -v prints for the entry; nothing where the log has none.
 std::optional<CodeUsage> parse_usage(std::string_view log, std::string_view entry);
 
-// The first line that warns: of the front end, of ptxas, or that wgmma instructions were serialised (C75xx), which costs most of the
-// speed that a design promises.
+// The first line that warns: of the front end, of ptxas, or that wgmma instructions were serialised
+// (C75xx), which costs most of the speed that a design promises.
 std::optional<std::string_view> find_warning(std::string_view log) noexcept;
 
 // The first line that says why the source was refused; the first line of all where none does.

@@ -23,17 +23,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What the compiler calls the source in its messages; the same for all, since it may show in the machine code.
+// What the compiler calls the source in its messages; the same for all, since it may show in the
+// machine code.
 constexpr const char* program_name = "kernel.cu";
 
-// --- how many at a time ----------------------------------------------------------------------------------------------
+// --- how many at a time
+// ----------------------------------------------------------------------------------------------
 
 int job_limit() {
   const auto asked = platform::read_environment_integer("GEMMERY_NUM_COMPILE_JOBS", 1, 1024);
   return asked ? static_cast<int>(*asked) : platform::thread_count();
 }
 
-// A compilation needs tens of megabytes, so a storm of requests must not become a storm of compilations.
+// A compilation needs tens of megabytes, so a storm of requests must not become a storm of
+// compilations.
 class JobSlot {
  public:
   JobSlot() {
@@ -66,7 +69,8 @@ class JobSlot {
   }
 };
 
-// --- a program of NVRTC ----------------------------------------------------------------------------------------------
+// --- a program of NVRTC
+// ----------------------------------------------------------------------------------------------
 
 struct HeaderList {
   std::vector<const char*> names;
@@ -89,8 +93,9 @@ class Program {
  public:
   Program(const NvrtcApi& api, const std::string& source) : api_(api) {
     const HeaderList& headers = header_list();
-    check(api_.nvrtcCreateProgram(&handle_, source.c_str(), program_name, static_cast<int>(headers.names.size()),
-                                  headers.texts.data(), headers.names.data()),
+    check(api_.nvrtcCreateProgram(&handle_, source.c_str(), program_name,
+                                  static_cast<int>(headers.names.size()), headers.texts.data(),
+                                  headers.names.data()),
           "nvrtcCreateProgram");
   }
   ~Program() { api_.nvrtcDestroyProgram(&handle_); }
@@ -132,7 +137,8 @@ class Program {
  private:
   void check(nvrtc::Result result, const char* call) const {
     if (result == nvrtc::Result::success) return;
-    throw Error({.kind = result == nvrtc::Result::out_of_memory ? ErrorKind::out_of_memory : ErrorKind::compile,
+    throw Error({.kind = result == nvrtc::Result::out_of_memory ? ErrorKind::out_of_memory
+                                                                : ErrorKind::compile,
                  .operand = call,
                  .expected = {},
                  .got = api_.nvrtcGetErrorString(result)});
@@ -142,19 +148,21 @@ class Program {
   nvrtc::Program handle_ = nullptr;
 };
 
-// --- what may go wrong -----------------------------------------------------------------------------------------------
+// --- what may go wrong
+// -----------------------------------------------------------------------------------------------
 
 void check_target(const Nvrtc& compiler, Target target) {
   if (!target.is_cpu() && compiler.knows(target)) return;
   throw Error({.kind = ErrorKind::unsupported,
                .operand = "target",
-               .expected = "one that NVRTC " + to_string(compiler.version) + " at " + compiler.path + " compiles for",
+               .expected = "one that NVRTC " + to_string(compiler.version) + " at " +
+                           compiler.path + " compiles for",
                .got = to_string(target),
                .hint = "a later NVRTC may know it"});
 }
 
-[[noreturn]] void throw_compile_error(const CompileRequest& request, std::string expected, std::string_view problem,
-                                      const std::string& log) {
+[[noreturn]] void throw_compile_error(const CompileRequest& request, std::string expected,
+                                      std::string_view problem, const std::string& log) {
   throw Error({.kind = ErrorKind::compile,
                .operand = request.entry + " for " + to_string(request.target),
                .expected = std::move(expected),
@@ -163,19 +171,24 @@ void check_target(const Nvrtc& compiler, Target target) {
                .cause = log});
 }
 
-void check_outcome(const NvrtcApi& api, const CompileRequest& request, nvrtc::Result result, const std::string& log) {
+void check_outcome(const NvrtcApi& api, const CompileRequest& request, nvrtc::Result result,
+                   const std::string& log) {
   if (result == nvrtc::Result::cancelled) {
-    throw_compile_error(request, "compilation within the time that GEMMERY_COMPILE_TIMEOUT allows", "no end", log);
+    throw_compile_error(request, "compilation within the time that GEMMERY_COMPILE_TIMEOUT allows",
+                        "no end", log);
   }
   if (result != nvrtc::Result::success) {
-    const std::string_view problem = log.empty() ? std::string_view(api.nvrtcGetErrorString(result)) : find_problem_line(log);
+    const std::string_view problem =
+        log.empty() ? std::string_view(api.nvrtcGetErrorString(result)) : find_problem_line(log);
     throw_compile_error(request, "source that compiles", problem, log);
   }
-  if (const auto warning = find_warning(log)) throw_compile_error(request, "source without warnings", *warning, log);
+  if (const auto warning = find_warning(log))
+    throw_compile_error(request, "source without warnings", *warning, log);
 }
 
 std::chrono::seconds time_limit() {
-  return std::chrono::seconds(platform::read_environment_integer("GEMMERY_COMPILE_TIMEOUT", 1, 86400).value_or(300));
+  return std::chrono::seconds(
+      platform::read_environment_integer("GEMMERY_COMPILE_TIMEOUT", 1, 86400).value_or(300));
 }
 
 double milliseconds_since(Clock::time_point start) {
@@ -194,7 +207,9 @@ CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) 
   code.cubin = program.cubin();
   code.compile_ms = milliseconds_since(start);
   const std::optional<CodeUsage> usage = parse_usage(code.log, request.entry);
-  if (!usage) throw_compile_error(request, "an entry of this name", "none in the compiler's report", code.log);
+  if (!usage)
+    throw_compile_error(request, "an entry of this name", "none in the compiler's report",
+                        code.log);
   code.usage = *usage;
   return code;
 }
@@ -203,12 +218,12 @@ CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) 
 
 std::vector<std::string> compile_options(const CompileRequest& request) {
   std::vector<std::string> options{
-      "--gpu-architecture=" + to_string(request.target),
-      "--std=c++20",
-      "--no-source-include",    // never the working directory
-      "--ptxas-options=-v",     // resources of the entry, in the log
+      "--gpu-architecture=" + to_string(request.target), "--std=c++20",
+      "--no-source-include",  // never the working directory
+      "--ptxas-options=-v",   // resources of the entry, in the log
   };
-  // From this version on the library keeps a cache of its own, which would blur what compiling costs.
+  // From this version on the library keeps a cache of its own, which would blur what compiling
+  // costs.
   constexpr CompilerVersion first_with_cache{12, 9};
   if (find_nvrtc().version >= first_with_cache) options.emplace_back("--no-cache");
   options.insert(options.end(), request.extra_options.begin(), request.extra_options.end());
@@ -218,7 +233,8 @@ std::vector<std::string> compile_options(const CompileRequest& request) {
 std::string key_text(const CompileRequest& request) {
   std::string text = "nvrtc " + to_string(find_nvrtc().version) + "\noptions";
   for (const std::string& option : compile_options(request)) text += " " + option;
-  text += "\nheaders " + std::string(embedded_digest()) + "\nentry " + request.entry + "\n" + request.source;
+  text += "\nheaders " + std::string(embedded_digest()) + "\nentry " + request.entry + "\n" +
+          request.source;
   return text;
 }
 
@@ -229,7 +245,8 @@ CompiledCode compile(const CompileRequest& request) {
   const JobSlot slot;
   CompiledCode code = compile_with(compiler, request);
   if (platform::is_logged(LogLevel::debug)) {
-    platform::log(LogLevel::debug, "compiled " + request.entry + " for " + to_string(request.target) + " in " +
+    platform::log(LogLevel::debug, "compiled " + request.entry + " for " +
+                                       to_string(request.target) + " in " +
                                        std::to_string(code.compile_ms) + " ms");
   }
   return code;

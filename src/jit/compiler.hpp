@@ -41,13 +41,15 @@ struct CompiledCode {
 // The options that a request is compiled with, in order; part of the key of what is built.
 std::vector<std::string> compile_options(const CompileRequest& request);
 
-// Everything that shapes the bytes, as readable text: compiler, options, digest of the embedded headers, entry, source.
+// Everything that shapes the bytes, as readable text: compiler, options, digest of the embedded
+// headers, entry, source.
 std::string key_text(const CompileRequest& request);
 
-// Throws Error: compile with the compiler's log for source that it refuses or warns about, unsupported for a target that it does not
-// know, unavailable without a compiler or in a process that was forked in the middle of a compilation. At most
-// GEMMERY_NUM_COMPILE_JOBS run at a time (by default as many as there are cores); one that takes longer than
-// GEMMERY_COMPILE_TIMEOUT seconds (by default 300) is cancelled.
+// Throws Error: compile with the compiler's log for source that it refuses or warns about,
+// unsupported for a target that it does not know, unavailable without a compiler or in a process
+// that was forked in the middle of a compilation. At most GEMMERY_NUM_COMPILE_JOBS run at a time
+// (by default as many as there are cores); one that takes longer than GEMMERY_COMPILE_TIMEOUT
+// seconds (by default 300) is cancelled.
 CompiledCode compile(const CompileRequest& request);
 
 }  // namespace gemmery::jit

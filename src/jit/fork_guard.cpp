@@ -18,7 +18,8 @@ std::atomic<bool> is_forked_in_flight{false};
 
 // The parent's own compilations go on in the parent; the child has only the thread that forked.
 void note_fork_in_child() {
-  if (in_flight.load(std::memory_order_relaxed) > 0) is_forked_in_flight.store(true, std::memory_order_relaxed);
+  if (in_flight.load(std::memory_order_relaxed) > 0)
+    is_forked_in_flight.store(true, std::memory_order_relaxed);
 }
 
 void watch_for_fork() {
@@ -31,11 +32,12 @@ void watch_for_fork() {
 CompilationInFlight::CompilationInFlight() {
   watch_for_fork();
   if (is_forked_in_flight.load(std::memory_order_relaxed)) {
-    throw Error({.kind = ErrorKind::unavailable,
-                 .operand = "NVRTC",
-                 .expected = "a process that was not forked while a kernel was being compiled",
-                 .got = "a fork of one",
-                 .hint = "compile before the fork, or start the process with exec (Python: \"spawn\")"});
+    throw Error(
+        {.kind = ErrorKind::unavailable,
+         .operand = "NVRTC",
+         .expected = "a process that was not forked while a kernel was being compiled",
+         .got = "a fork of one",
+         .hint = "compile before the fork, or start the process with exec (Python: \"spawn\")"});
   }
   in_flight.fetch_add(1, std::memory_order_relaxed);
 }

@@ -19,19 +19,22 @@ namespace {
 
 constexpr const char* library_variable = "GEMMERY_NVRTC_LIBRARY";
 constexpr std::array<const char*, 2> sonames{"libnvrtc.so.13", "libnvrtc.so.12"};
-constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH", "CUDA_INSTALL_PATH"};
+constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH",
+                                                       "CUDA_INSTALL_PATH"};
 
-// --- one candidate ---------------------------------------------------------------------------------------------------
+// --- one candidate
+// ---------------------------------------------------------------------------------------------------
 
 std::optional<NvrtcApi> resolve_all(const platform::SharedLibrary& library) {
   NvrtcApi api;
   bool is_complete = true;
-#define GEMMERY_RESOLVE(name, result, parameters)                             \
-  api.name = reinterpret_cast<decltype(api.name)>(library.find(#name));       \
+#define GEMMERY_RESOLVE(name, result, parameters)                       \
+  api.name = reinterpret_cast<decltype(api.name)>(library.find(#name)); \
   is_complete = is_complete && api.name != nullptr;
   GEMMERY_NVRTC_FUNCTIONS(GEMMERY_RESOLVE)
 #undef GEMMERY_RESOLVE
-  api.nvrtcSetFlowCallback = reinterpret_cast<decltype(api.nvrtcSetFlowCallback)>(library.find("nvrtcSetFlowCallback"));
+  api.nvrtcSetFlowCallback =
+      reinterpret_cast<decltype(api.nvrtcSetFlowCallback)>(library.find("nvrtcSetFlowCallback"));
   if (!is_complete) return std::nullopt;
   return api;
 }
@@ -50,19 +53,23 @@ std::vector<int> read_architectures(const NvrtcApi& api) {
   return architectures;
 }
 
-// NVRTC opens its built-in declarations by name alone, which the loader finds only where the folder is one of its own; it is
-// not for a compiler from a Python package. Once opened by path the name is known. Where there is none NVRTC will say so.
+// NVRTC opens its built-in declarations by name alone, which the loader finds only where the folder
+// is one of its own; it is not for a compiler from a Python package. Once opened by path the name
+// is known. Where there is none NVRTC will say so.
 void open_builtins(const std::string& nvrtc_path, CompilerVersion version) {
   const std::string folder = nvrtc_path.substr(0, nvrtc_path.rfind('/') + 1);
-  const std::array<std::string, 1> candidates{folder + "libnvrtc-builtins.so." + to_string(version)};
+  const std::array<std::string, 1> candidates{folder + "libnvrtc-builtins.so." +
+                                              to_string(version)};
   platform::LibrarySearch::open_first(candidates);
 }
 
-// --- the search ------------------------------------------------------------------------------------------------------
+// --- the search
+// ------------------------------------------------------------------------------------------------------
 
 class Search {
  public:
-  // Takes what a search of the loader found if it is new enough; remembers what was tried otherwise.
+  // Takes what a search of the loader found if it is new enough; remembers what was tried
+  // otherwise.
   void consider(const platform::LibrarySearch& search) {
     if (!search.library) {
       note(search.report());
@@ -72,7 +79,8 @@ class Search {
     const std::optional<NvrtcApi> api = resolve_all(*search.library);
     const CompilerVersion version = api ? read_version(*api) : CompilerVersion{};
     if (version < oldest_nvrtc) {
-      note(path + " (version " + to_string(version) + ", " + to_string(oldest_nvrtc) + " or later is needed)");
+      note(path + " (version " + to_string(version) + ", " + to_string(oldest_nvrtc) +
+           " or later is needed)");
       return;
     }
     open_builtins(path, version);
@@ -124,9 +132,10 @@ void search_everywhere(Search& search) {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "NVRTC",
                .expected = "libnvrtc of version " + to_string(oldest_nvrtc) + " or later",
-               .got = tried.empty() ? "nothing to look at: GEMMERY_HIDE_CUDA is set" : "looked for " + tried,
-               .hint = std::string("install it (pip install nvidia-cuda-nvrtc) and set ") + library_variable +
-                       " to its absolute path"});
+               .got = tried.empty() ? "nothing to look at: GEMMERY_HIDE_CUDA is set"
+                                    : "looked for " + tried,
+               .hint = std::string("install it (pip install nvidia-cuda-nvrtc) and set ") +
+                       library_variable + " to its absolute path"});
 }
 
 std::unique_ptr<Nvrtc> search_nvrtc() {
@@ -143,14 +152,18 @@ std::unique_ptr<Nvrtc> search_nvrtc() {
 
 }  // namespace
 
-std::string to_string(CompilerVersion version) { return std::to_string(version.major) + "." + std::to_string(version.minor); }
+std::string to_string(CompilerVersion version) {
+  return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
 
 bool Nvrtc::knows(Target target) const noexcept {
-  return std::ranges::find(architectures, static_cast<int>(target.architecture)) != architectures.end();
+  return std::ranges::find(architectures, static_cast<int>(target.architecture)) !=
+         architectures.end();
 }
 
 const Nvrtc& find_nvrtc() {
-  // A search that fails is made again by the next call: the user may have set the variable meanwhile. Never destroyed.
+  // A search that fails is made again by the next call: the user may have set the variable
+  // meanwhile. Never destroyed.
   static std::mutex& searching = *new std::mutex;
   static const Nvrtc* found = nullptr;
   const std::lock_guard lock(searching);
@@ -161,7 +174,10 @@ const Nvrtc& find_nvrtc() {
 CompilerStatus compiler_status() noexcept {
   try {
     const Nvrtc& compiler = find_nvrtc();
-    return {.found = true, .path = compiler.path, .version = to_string(compiler.version), .searched = {}};
+    return {.found = true,
+            .path = compiler.path,
+            .version = to_string(compiler.version),
+            .searched = {}};
   } catch (const std::exception& error) {
     return {.found = false, .path = {}, .version = {}, .searched = error.what()};
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds NVRTC, once, and says where it was looked for. The library stays open until the process ends.
+// Finds NVRTC, once, and says where it was looked for. The library stays open until the process
+// ends.
 #pragma once
 
 #include <gemmery/target.hpp>
@@ -33,10 +34,12 @@ struct Nvrtc {
   bool knows(Target target) const noexcept;
 };
 
-// Throws Error: unavailable with every place that was looked in, invalid_argument for a relative GEMMERY_NVRTC_LIBRARY.
+// Throws Error: unavailable with every place that was looked in, invalid_argument for a relative
+// GEMMERY_NVRTC_LIBRARY.
 //
-// Places, in order: GEMMERY_NVRTC_LIBRARY (and then nowhere else); a libnvrtc that the process has loaded already; lib64 of CUDA_HOME,
-// CUDA_PATH, CUDA_INSTALL_PATH; /usr/local/cuda/lib64; the system's loader. GEMMERY_HIDE_CUDA=1 leaves only the first.
+// Places, in order: GEMMERY_NVRTC_LIBRARY (and then nowhere else); a libnvrtc that the process has
+// loaded already; lib64 of CUDA_HOME, CUDA_PATH, CUDA_INSTALL_PATH; /usr/local/cuda/lib64; the
+// system's loader. GEMMERY_HIDE_CUDA=1 leaves only the first.
 const Nvrtc& find_nvrtc();
 
 // What `doctor` tells of the compiler. Never throws.

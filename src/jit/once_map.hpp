@@ -10,8 +10,8 @@
 
 namespace gemmery::jit {
 
-// The first thread to ask makes the value, the others wait for it. A failure is thrown to all that wait and then forgotten, so that a
-// later call tries again. `make` runs without a lock held.
+// The first thread to ask makes the value, the others wait for it. A failure is thrown to all that
+// wait and then forgotten, so that a later call tries again. `make` runs without a lock held.
 template <class Key, class Value>
 class OnceMap {
  public:

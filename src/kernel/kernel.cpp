@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel does the same way: metadata, the question of support, and the hand-over to its family or artifact.
+// What every kernel does the same way: metadata, the question of support, and the hand-over to its
+// family or artifact.
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 #include <gemmery/history.hpp>
@@ -18,7 +19,8 @@ Status check_target(const std::vector<Target>& targets, const DeviceInfo& device
   if (std::ranges::any_of(targets, serves)) return Status::success();
   std::string list;
   for (const Target target : targets) list += (list.empty() ? "" : " ") + to_string(target);
-  return Status::fail("target: expected one of " + list + ", got " + to_string(device.target) + " (" + device.name + ")");
+  return Status::fail("target: expected one of " + list + ", got " + to_string(device.target) +
+                      " (" + device.name + ")");
 }
 
 [[noreturn]] void refuse_support(const Kernel& kernel, const Status& status) {
@@ -37,9 +39,12 @@ void require_support(const Kernel& kernel, const GemmArguments& arguments) {
 
 std::string_view name(LayoutRule rule) noexcept {
   switch (rule) {
-    case LayoutRule::row: return "row";
-    case LayoutRule::column: return "column";
-    case LayoutRule::any: return "any";
+    case LayoutRule::row:
+      return "row";
+    case LayoutRule::column:
+      return "column";
+    case LayoutRule::any:
+      return "any";
   }
   return "unknown";
 }
@@ -82,10 +87,11 @@ Status Kernel::supports(const GemmProblem& problem, const DeviceInfo& device) co
 Status Kernel::supports(const GemmArguments& arguments) const {
   const DeviceInfo* const device = family_->device_info(arguments.device());
   if (device == nullptr) {
-    return Status::fail("device: expected operands where " + std::string(family_->name()) + " kernels run, got operands on " +
-                        to_string(arguments.device()));
+    return Status::fail("device: expected operands where " + std::string(family_->name()) +
+                        " kernels run, got operands on " + to_string(arguments.device()));
   }
-  // The quick way first: rules and family agree on nearly every call, and words are made only for a no.
+  // The quick way first: rules and family agree on nearly every call, and words are made only for a
+  // no.
   const GemmProblem& problem = arguments.problem();
   const bool fits = kernel::keeps_rules(operands_, problem) && problem.epilogue == epilogue_ &&
                     runs_on(family_->target_for(*this, *device), device->target);
@@ -103,12 +109,14 @@ Artifact Kernel::compile(const GemmArguments& arguments) const {
 Artifact Kernel::compile(Target target) const {
   if (const Status status = family_->availability(); !status) refuse_support(*this, status);
   const auto targets = family_->targets(*this);
-  const bool is_served = std::ranges::any_of(
-      targets, [&](Target own) { return own == target || (own.suffix == 0 && own.architecture == target.architecture); });
+  const bool is_served = std::ranges::any_of(targets, [&](Target own) {
+    return own == target || (own.suffix == 0 && own.architecture == target.architecture);
+  });
   if (!is_served) {
     std::string list;
     for (const Target own : targets) list += (list.empty() ? "" : " ") + to_string(own);
-    refuse_support(*this, Status::fail("target: expected one of " + list + ", got " + to_string(target)));
+    refuse_support(*this,
+                   Status::fail("target: expected one of " + list + ", got " + to_string(target)));
   }
   return family_->compile(*this, target);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that only grows: each addition publishes a new array and leaves the old ones to their readers.
+// A list that only grows: each addition publishes a new array and leaves the old ones to their
+// readers.
 #include "kernel/registry.hpp"
 
 #include <gemmery/error.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families that discovery asks, in the order of the providers. Reading takes no lock; adding is safe at any time.
+// The families that discovery asks, in the order of the providers. Reading takes no lock; adding is
+// safe at any time.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -9,7 +10,8 @@
 
 namespace gemmery::kernel {
 
-// Adds a family; it is never destroyed. Throws Error (invalid_argument) where one of its provider and name is there.
+// Adds a family; it is never destroyed. Throws Error (invalid_argument) where one of its provider
+// and name is there.
 void add_family(std::unique_ptr<Family> family);
 
 // A snapshot that stays valid for ever.

@@ -18,9 +18,12 @@ struct Pairing {
 
 bool keeps_layout(const Pairing& pair) noexcept {
   switch (pair.rule.layout) {
-    case LayoutRule::any: return true;
-    case LayoutRule::row: return pair.columns <= 1 || pair.matrix.column_stride == 1;
-    case LayoutRule::column: return pair.rows <= 1 || pair.matrix.row_stride == 1;
+    case LayoutRule::any:
+      return true;
+    case LayoutRule::row:
+      return pair.columns <= 1 || pair.matrix.column_stride == 1;
+    case LayoutRule::column:
+      return pair.rows <= 1 || pair.matrix.row_stride == 1;
   }
   return false;
 }
@@ -30,20 +33,24 @@ bool keeps_rule(const Pairing& pair) noexcept {
          pair.matrix.alignment % pair.rule.alignment == 0;
 }
 
-std::string expected_got(const Pairing& pair, const std::string& what, std::string_view expected, std::string_view got) {
-  return std::string(pair.name) + ": expected " + what + " " + std::string(expected) + ", got " + std::string(got);
+std::string expected_got(const Pairing& pair, const std::string& what, std::string_view expected,
+                         std::string_view got) {
+  return std::string(pair.name) + ": expected " + what + " " + std::string(expected) + ", got " +
+         std::string(got);
 }
 
 Status check_pairing(const Pairing& pair) {
   if (pair.rule.dtype != pair.matrix.dtype) {
-    return Status::fail(expected_got(pair, "element type", name(pair.rule.dtype), name(pair.matrix.dtype)));
+    return Status::fail(
+        expected_got(pair, "element type", name(pair.rule.dtype), name(pair.matrix.dtype)));
   }
   if (!keeps_layout(pair)) {
     return Status::fail(expected_got(pair, "layout", name(pair.rule.layout),
                                      name(layout_of(pair.matrix, pair.rows, pair.columns))));
   }
   if (pair.matrix.alignment % pair.rule.alignment != 0) {
-    return Status::fail(expected_got(pair, "alignment in bytes of", std::to_string(pair.rule.alignment),
+    return Status::fail(expected_got(pair, "alignment in bytes of",
+                                     std::to_string(pair.rule.alignment),
                                      std::to_string(pair.matrix.alignment)));
   }
   return Status::success();
@@ -72,7 +79,8 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
 }
 
 Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
-  for (const Pairing& pair : {pair_a(rules, problem), pair_b(rules, problem), pair_out(rules, problem)}) {
+  for (const Pairing& pair :
+       {pair_a(rules, problem), pair_b(rules, problem), pair_out(rules, problem)}) {
     if (Status status = check_pairing(pair); !status) return status;
   }
   if (rules.has_c != problem.c.has_value()) {
@@ -87,7 +95,8 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
                         std::string(name(problem.accumulator)));
   }
   if (rules.math != problem.math) {
-    return Status::fail("math: expected " + std::string(name(rules.math)) + ", got " + std::string(name(problem.math)));
+    return Status::fail("math: expected " + std::string(name(rules.math)) + ", got " +
+                        std::string(name(problem.math)));
   }
   return Status::success();
 }

@@ -14,8 +14,8 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
 // The same with the first rule that is broken in words.
 Status check_rules(const OperandRules& rules, const GemmProblem& problem);
 
-// Whether code for `code` is what a query for `asked` wants: a portable target asks for what runs on such a device, an exact or
-// family one for exactly that code.
+// Whether code for `code` is what a query for `asked` wants: a portable target asks for what runs
+// on such a device, an exact or family one for exactly that code.
 bool serves_target(Target code, Target asked) noexcept;
 
 }  // namespace gemmery::kernel

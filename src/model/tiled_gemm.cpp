@@ -8,13 +8,16 @@
 namespace gemmery::model {
 namespace {
 
-// Host-visible length of an empty kernel in a stream of kernels: 0.61 to 0.66 us measured on an H200 in a graph, 2 to 3 us by launches.
+// Host-visible length of an empty kernel in a stream of kernels: 0.61 to 0.66 us measured on an
+// H200 in a graph, 2 to 3 us by launches.
 constexpr double launch_us = 2.0;
-// Bytes per clock that the second-level cache of an H100 delivers to all multiprocessors: 8 TB/s at 1.3 GHz.
+// Bytes per clock that the second-level cache of an H100 delivers to all multiprocessors: 8 TB/s
+// at 1.3 GHz.
 constexpr double l2_bytes_per_clock_and_multiprocessor = 6154.0 / 132.0;
 // Share of the data sheet's bandwidth that a copy reaches: 4.28 of 4.8 TB/s measured on an H200.
 constexpr double reachable_bandwidth = 0.89;
-// Time from a block's start to its first products, and from its last to the end of its stores: about two trips to memory.
+// Time from a block's start to its first products, and from its last to the end of its stores:
+// about two trips to memory.
 constexpr double fill_clocks = 2500;
 // Threads of one multiprocessor that keep its arithmetic units busy.
 constexpr double threads_for_full_rate = 256;
@@ -23,7 +26,9 @@ double divide_up(double x, double y) { return std::ceil(x / y); }
 
 double element_bytes(const MatrixType& matrix) { return bit_width(matrix.dtype) / 8.0; }
 
-double clocks_to_us(double clocks, const DeviceInfo& device) { return clocks / (device.clock_ghz * 1e3); }
+double clocks_to_us(double clocks, const DeviceInfo& device) {
+  return clocks / (device.clock_ghz * 1e3);
+}
 
 }  // namespace
 
@@ -31,7 +36,8 @@ double TimeParts::total_us() const noexcept {
   return launch_us + fill_us + std::max({math_us, l2_us, memory_us});
 }
 
-TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& design, const DeviceInfo& device) noexcept {
+TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& design,
+                             const DeviceInfo& device) noexcept {
   const auto m = static_cast<double>(problem.m);
   const auto n = static_cast<double>(problem.n);
   const auto k = static_cast<double>(problem.k);
@@ -40,29 +46,37 @@ TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& desi
   const double tiles = divide_up(m, design.tile_m) * divide_up(n, design.tile_n) * l;
   const double steps = std::max(divide_up(k, design.tile_k), 1.0);
 
-  // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its loads when few blocks share it.
+  // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its
+  // loads when few blocks share it.
   const double tiles_each = divide_up(tiles, multiprocessors);
   const double resident = std::clamp<double>(tiles_each, 1, design.blocks_per_multiprocessor);
   const double rate_share = std::min(1.0, resident * design.threads / threads_for_full_rate);
   const double tile_fma = static_cast<double>(design.tile_m) * design.tile_n * design.tile_k;
   const double step_clocks =
-      std::max(tile_fma / (design.fma_per_clock * design.efficiency * rate_share), design.step_latency_clocks / resident);
-  const double operand_bytes = (design.tile_m * element_bytes(problem.a) + design.tile_n * element_bytes(problem.b)) * k;
+      std::max(tile_fma / (design.fma_per_clock * design.efficiency * rate_share),
+               design.step_latency_clocks / resident);
+  const double operand_bytes =
+      (design.tile_m * element_bytes(problem.a) + design.tile_n * element_bytes(problem.b)) * k;
 
   TimeParts parts;
   parts.launch_us = launch_us;
   parts.fill_us = clocks_to_us(fill_clocks, device);
   parts.math_us = clocks_to_us(tiles_each * steps * step_clocks, device);
-  parts.l2_us = clocks_to_us(tiles * operand_bytes / (l2_bytes_per_clock_and_multiprocessor * multiprocessors), device);
-  parts.memory_us = problem.bytes() / (device.bandwidth_bytes_per_second * reachable_bandwidth) * 1e6;
+  parts.l2_us = clocks_to_us(
+      tiles * operand_bytes / (l2_bytes_per_clock_and_multiprocessor * multiprocessors), device);
+  parts.memory_us =
+      problem.bytes() / (device.bandwidth_bytes_per_second * reachable_bandwidth) * 1e6;
   return parts;
 }
 
-double roofline_us(const GemmProblem& problem, double fma_per_clock, const DeviceInfo& device) noexcept {
-  const double fma_per_second = fma_per_clock * std::max(device.multiprocessors, 1) * device.clock_ghz * 1e9;
+double roofline_us(const GemmProblem& problem, double fma_per_clock,
+                   const DeviceInfo& device) noexcept {
+  const double fma_per_second =
+      fma_per_clock * std::max(device.multiprocessors, 1) * device.clock_ghz * 1e9;
   const double math_us = fma_per_second > 0 ? problem.flops() / 2 / fma_per_second * 1e6 : 0;
-  const double memory_us =
-      device.bandwidth_bytes_per_second > 0 ? problem.bytes() / device.bandwidth_bytes_per_second * 1e6 : 0;
+  const double memory_us = device.bandwidth_bytes_per_second > 0
+                               ? problem.bytes() / device.bandwidth_bytes_per_second * 1e6
+                               : 0;
   return std::max(math_us, memory_us);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the time of a GEMM that is cut into tiles of the output, one block of threads each. Arithmetic only.
+// Predicts the time of a GEMM that is cut into tiles of the output, one block of threads each.
+// Arithmetic only.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -12,27 +13,31 @@ struct TiledDesign {
   int tile_m = 0;
   int tile_n = 0;
   int tile_k = 0;
-  int threads = 0;                 // of one block
+  int threads = 0;                    // of one block
   int blocks_per_multiprocessor = 1;  // that fit at a time, by registers and shared memory
-  double fma_per_clock = 0;        // of one multiprocessor, peak for the kernel's arithmetic
-  double efficiency = 1;           // share of that peak which the main loop reaches when it is not waiting
-  double step_latency_clocks = 0;  // least time of one step of tile_k when too few threads hide the loads
+  double fma_per_clock = 0;           // of one multiprocessor, peak for the kernel's arithmetic
+  double efficiency = 1;  // share of that peak which the main loop reaches when it is not waiting
+  double step_latency_clocks =
+      0;  // least time of one step of tile_k when too few threads hide the loads
 };
 
 // The parts of a prediction, in microseconds.
 struct TimeParts {
   double launch_us = 0;
-  double math_us = 0;     // waves of tiles through the arithmetic units
-  double l2_us = 0;       // every tile's operands through the second-level cache
-  double memory_us = 0;   // every operand once through device memory
-  double fill_us = 0;     // first loads and last stores, which nothing overlaps
+  double math_us = 0;    // waves of tiles through the arithmetic units
+  double l2_us = 0;      // every tile's operands through the second-level cache
+  double memory_us = 0;  // every operand once through device memory
+  double fill_us = 0;    // first loads and last stores, which nothing overlaps
 
   double total_us() const noexcept;
 };
 
-TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& design, const DeviceInfo& device) noexcept;
+TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& design,
+                             const DeviceInfo& device) noexcept;
 
-// The least time that the device needs by peak arithmetic and bandwidth, in microseconds. `fma_per_clock` as above.
-double roofline_us(const GemmProblem& problem, double fma_per_clock, const DeviceInfo& device) noexcept;
+// The least time that the device needs by peak arithmetic and bandwidth, in microseconds.
+// `fma_per_clock` as above.
+double roofline_us(const GemmProblem& problem, double fma_per_clock,
+                   const DeviceInfo& device) noexcept;
 
 }  // namespace gemmery::model

@@ -25,8 +25,8 @@ using operation::may_overlap;
 // Kernels count in 32 bits within an extent; addresses are 64 bits.
 constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
 
-[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got, std::string hint = {},
-                         ErrorKind kind = ErrorKind::invalid_argument) {
+[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
+                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
   throw Error({.kind = kind,
                .operand = "gemm: " + std::string(operand),
                .expected = std::move(expected),
@@ -36,7 +36,8 @@ constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
 
 std::string shape_text(const Tensor& tensor) {
   std::string text = "(";
-  for (int d = 0; d < tensor.rank(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(tensor.extent(d));
+  for (int d = 0; d < tensor.rank(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(tensor.extent(d));
   return text + ")";
 }
 
@@ -45,7 +46,8 @@ struct NamedOperand {
   const Tensor& tensor;
 };
 
-// --- shapes -------------------------------------------------------------------------------------------------------------
+// --- shapes
+// -------------------------------------------------------------------------------------------------------------
 
 Tensor with_batch_stride_zero(const Tensor& view, std::int64_t batches) {
   const std::array shape{batches, view.extent(1), view.extent(2)};
@@ -67,25 +69,28 @@ Tensor as_batch(const NamedOperand& operand, std::string_view form) {
   }
   for (int d = 0; d < tensor.rank(); ++d) {
     if (tensor.extent(d) > largest_extent) {
-      refuse(operand.name, "extents of at most 2147483647", "shape " + shape_text(tensor), "split the problem",
-             ErrorKind::unsupported);
+      refuse(operand.name, "extents of at most 2147483647", "shape " + shape_text(tensor),
+             "split the problem", ErrorKind::unsupported);
     }
   }
   return tensor.rank() == 3 ? tensor : with_leading_batch(tensor);
 }
 
-void require_extent(std::string_view operand, std::string_view what, std::int64_t expected, std::string_view owner,
-                    std::int64_t got) {
+void require_extent(std::string_view operand, std::string_view what, std::int64_t expected,
+                    std::string_view owner, std::int64_t got) {
   if (expected == got) return;
-  refuse(operand, std::to_string(expected) + " " + std::string(what) + " (as " + std::string(owner) + " has)",
-         std::to_string(got));
+  refuse(
+      operand,
+      std::to_string(expected) + " " + std::string(what) + " (as " + std::string(owner) + " has)",
+      std::to_string(got));
 }
 
 Tensor broadcast_batch(const NamedOperand& operand, std::int64_t batches) {
   const Tensor& view = operand.tensor;
   if (view.extent(0) == batches) return view;
   if (view.extent(0) == 1) return with_batch_stride_zero(view, batches);
-  refuse(operand.name, std::to_string(batches) + " batches (as out has) or 1", std::to_string(view.extent(0)));
+  refuse(operand.name, std::to_string(batches) + " batches (as out has) or 1",
+         std::to_string(view.extent(0)));
 }
 
 // C by NumPy's rule: missing leading dimensions and extents of 1 are repeated.
@@ -107,19 +112,23 @@ Tensor broadcast_c(const Tensor& c, const Tensor& out) {
                 std::span<const std::int64_t>(strides.data(), 3), c.device());
 }
 
-// --- memory -------------------------------------------------------------------------------------------------------------
+// --- memory
+// -------------------------------------------------------------------------------------------------------------
 
 void check_memory(const NamedOperand& operand) {
   const Tensor& tensor = operand.tensor;
   if (tensor.element_count() == 0) return;
   if (tensor.data() == nullptr) {
-    refuse(operand.name, "memory for " + std::to_string(tensor.element_count()) + " elements", "a null pointer");
+    refuse(operand.name, "memory for " + std::to_string(tensor.element_count()) + " elements",
+           "a null pointer");
   }
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
   const std::size_t width = byte_width(tensor.dtype());
   if (address % width != 0) {
-    refuse(operand.name, "an address that is a multiple of its " + std::to_string(width) + "-byte elements",
-           "an address that is " + std::to_string(address % width) + " bytes off", "copy it to aligned memory");
+    refuse(operand.name,
+           "an address that is a multiple of its " + std::to_string(width) + "-byte elements",
+           "an address that is " + std::to_string(address % width) + " bytes off",
+           "copy it to aligned memory");
   }
 }
 
@@ -141,7 +150,8 @@ void check_c_overlap(const Tensor& c, const Tensor& out) {
          "write to another tensor, or to C itself");
 }
 
-GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out, const std::optional<Tensor>& c, DType accumulator,
+GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out,
+                     const std::optional<Tensor>& c, DType accumulator,
                      const GemmOptions& options) {
   GemmProblem problem{.m = out.extent(1),
                       .n = out.extent(2),
@@ -160,11 +170,12 @@ GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out, const 
 
 }  // namespace
 
-GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, const GemmOptions& options)
+GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
+                             const GemmOptions& options)
     : GemmArguments(A, B, out, default_accumulator(A.dtype(), B.dtype()), options) {}
 
-GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
-                             const GemmOptions& options)
+GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
+                             DType accumulator_type, const GemmOptions& options)
     : a_(as_batch({"A", A}, "(M, K) or (L, M, K)")),
       b_(as_batch({"B", B}, "(K, N) or (L, K, N)")),
       out_(as_batch({"out", out}, "(M, N) or (L, M, N)")),
@@ -182,11 +193,13 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   check_operand_type("A", a_.dtype());
   check_operand_type("B", b_.dtype());
   check_operand_type("out", out_.dtype());
-  check_products({.a = a_.dtype(), .b = b_.dtype(), .accumulator = accumulator_type, .math = options.math});
+  check_products(
+      {.a = a_.dtype(), .b = b_.dtype(), .accumulator = accumulator_type, .math = options.math});
 
   if (beta_ != 0) {
     if (!options.c) {
-      refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none", "pass C, or beta = 0");
+      refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none",
+             "pass C, or beta = 0");
     }
     c_ = broadcast_c(*options.c, out_);
     check_operand_type("C", c_->dtype());
@@ -209,13 +222,15 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
 }
 
 void GemmArguments::set_data(std::string_view operand, const void* data) {
-  Tensor* const view = operand == "A"           ? &a_
-                       : operand == "B"         ? &b_
-                       : operand == "out"       ? &out_
-                       : operand == "C" && c_   ? &*c_
-                                                : nullptr;
+  Tensor* const view = operand == "A"         ? &a_
+                       : operand == "B"       ? &b_
+                       : operand == "out"     ? &out_
+                       : operand == "C" && c_ ? &*c_
+                                              : nullptr;
   if (view == nullptr) {
-    refuse("set_data", c_ ? "\"A\", \"B\", \"C\" or \"out\"" : "\"A\", \"B\" or \"out\" (beta is 0, C is not read)",
+    refuse("set_data",
+           c_ ? "\"A\", \"B\", \"C\" or \"out\""
+              : "\"A\", \"B\" or \"out\" (beta is 0, C is not read)",
            "\"" + std::string(operand) + "\"");
   }
   const Tensor moved = view->with_data(data);
@@ -223,8 +238,10 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
   const MatrixType bound = matrix_type(*view);
   const MatrixType now = matrix_type(moved);
   if (now.alignment < bound.alignment) {
-    refuse(operand, "memory aligned to " + std::to_string(bound.alignment) + " bytes, as it was bound",
-           "an alignment of " + std::to_string(now.alignment) + " bytes", "make new arguments for this memory");
+    refuse(operand,
+           "memory aligned to " + std::to_string(bound.alignment) + " bytes, as it was bound",
+           "an alignment of " + std::to_string(now.alignment) + " bytes",
+           "make new arguments for this memory");
   }
   const bool is_out = operand == "out";
   const Tensor& out = is_out ? moved : out_;
@@ -236,8 +253,8 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
 
 void GemmArguments::set_scalars(double alpha, double beta) {
   if ((beta != 0) != (beta_ != 0)) {
-    refuse("beta", beta_ != 0 ? "a value that is not 0, as it was bound" : "0, as it was bound", std::to_string(beta),
-           "make new arguments: whether C is read is part of the problem");
+    refuse("beta", beta_ != 0 ? "a value that is not 0, as it was bound" : "0, as it was bound",
+           std::to_string(beta), "make new arguments: whether C is read is part of the problem");
   }
   alpha_ = alpha;
   beta_ = beta;

@@ -26,7 +26,8 @@ using operation::MatrixExtents;
 using operation::normalize;
 using operation::packed_matrix;
 
-// --- words --------------------------------------------------------------------------------------------------------------
+// --- words
+// --------------------------------------------------------------------------------------------------------------
 
 // A word of the line, with the column (from 1) at which it starts.
 struct Word {
@@ -47,9 +48,12 @@ struct Word {
 constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
 constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
 
-bool is_space(char letter) { return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r'; }
+bool is_space(char letter) {
+  return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
+}
 
-// Splits at white space outside quotes; quotes are taken off, \" and \\ inside them read as " and \.
+// Splits at white space outside quotes; quotes are taken off, \" and \\ inside them read as " and
+// \.
 std::vector<Word> split_words(std::string_view line) {
   std::vector<Word> words;
   std::size_t at = 0;
@@ -90,11 +94,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// --- shape --------------------------------------------------------------------------------------------------------------
+// --- shape
+// --------------------------------------------------------------------------------------------------------------
 
 void read_extents(const Word& word, GemmProblem& problem) {
   const auto parts = split(word.text, 'x');
-  if (parts.size() != 3 && parts.size() != 4) refuse(word, "MxNxK or MxNxKxL", "for example 4096x4096x8192");
+  if (parts.size() != 3 && parts.size() != 4)
+    refuse(word, "MxNxK or MxNxKxL", "for example 4096x4096x8192");
   const std::array targets{&problem.m, &problem.n, &problem.k, &problem.l};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto extent = read_integer(parts[i]);
@@ -103,7 +109,8 @@ void read_extents(const Word& word, GemmProblem& problem) {
   }
 }
 
-// --- operands -----------------------------------------------------------------------------------------------------------
+// --- operands
+// -----------------------------------------------------------------------------------------------------------
 
 // An operand as it is spelled, before the extents are known.
 struct OperandWords {
@@ -120,20 +127,25 @@ struct OperandWords {
 };
 
 // What a silent operand is: packed and row major.
-OperandWords packed_operand(std::string_view role, DType dtype) { return {.role = role, .dtype = dtype}; }
+OperandWords packed_operand(std::string_view role, DType dtype) {
+  return {.role = role, .dtype = dtype};
+}
 
 DType read_dtype(const Word& word, std::string_view text, bool& names_tf32) {
   names_tf32 = text == "tf32" || text == "tfloat32" || text == "TFloat32";
   if (names_tf32) return DType::float32;
   const auto dtype = parse_dtype(text);
-  if (!dtype) refuse(word, "an element type such as f32, bf16, e4m3, s8", fmt::format("\"{}\" names none", text));
+  if (!dtype)
+    refuse(word, "an element type such as f32, bf16, e4m3, s8",
+           fmt::format("\"{}\" names none", text));
   return *dtype;
 }
 
 void read_modifier(OperandWords& operand, std::string_view modifier) {
   const std::size_t equals = modifier.find('=');
   const std::string_view key = modifier.substr(0, equals);
-  const std::string_view value = equals == std::string_view::npos ? std::string_view{} : modifier.substr(equals + 1);
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view{} : modifier.substr(equals + 1);
   if (key == "strides") {
     const auto parts = split(value, ',');
     const auto row = read_integer(parts.front());
@@ -216,15 +228,19 @@ MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
   const std::uint8_t natural = alignment_of(0, matrix);
   if (operand.alignment) {
     const auto width = static_cast<std::int64_t>(byte_width(operand.dtype));
-    if (!is_power_of_two_up_to_16(*operand.alignment) || *operand.alignment < width || *operand.alignment > natural) {
-      refuse(operand.word, fmt::format("align= of a power of two from {} (its element) to {} (its strides)", width, natural));
+    if (!is_power_of_two_up_to_16(*operand.alignment) || *operand.alignment < width ||
+        *operand.alignment > natural) {
+      refuse(operand.word,
+             fmt::format("align= of a power of two from {} (its element) to {} (its strides)",
+                         width, natural));
     }
   }
   matrix.alignment = operand.alignment ? static_cast<std::uint8_t>(*operand.alignment) : natural;
   return matrix;
 }
 
-// --- the line -----------------------------------------------------------------------------------------------------------
+// --- the line
+// -----------------------------------------------------------------------------------------------------------
 
 // The fields as they are spelled.
 struct Fields {
@@ -267,11 +283,14 @@ void read_field(const Word& word, Fields& fields) {
   }
   if (key == "math") {
     const auto math = parse_math(value);
-    if (!math) refuse(word, "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
+    if (!math)
+      refuse(word,
+             "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
     return set_once(word, fields.math, *math);
   }
   refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
-         "operands of an epilogue's text need an epilogue that names them", ErrorKind::invalid_argument);
+         "operands of an epilogue's text need an epilogue that names them",
+         ErrorKind::invalid_argument);
 }
 
 // What arguments refuse, a problem cannot be.
@@ -280,8 +299,10 @@ void check_types(const GemmProblem& problem) {
   operation::check_operand_type("B", problem.b.dtype);
   operation::check_operand_type("out", problem.out.dtype);
   if (problem.c) operation::check_operand_type("C", problem.c->dtype);
-  operation::check_products(
-      {.a = problem.a.dtype, .b = problem.b.dtype, .accumulator = problem.accumulator, .math = problem.math});
+  operation::check_products({.a = problem.a.dtype,
+                             .b = problem.b.dtype,
+                             .accumulator = problem.accumulator,
+                             .math = problem.math});
 }
 
 ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
@@ -294,32 +315,38 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   const double beta = fields.beta.value_or(0);
   if (beta != 0 && !fields.c) refuse(kind, "a field c= where beta is not 0");
   if (beta != 0) problem.c = make_matrix(*fields.c, {problem.l, problem.m, problem.n});
-  problem.accumulator = fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
+  problem.accumulator =
+      fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
   const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;
-  if (names_tf32 && fields.math && *fields.math != Math::tf32) refuse(fields.a->word, "math=tf32 with operands called tf32");
+  if (names_tf32 && fields.math && *fields.math != Math::tf32)
+    refuse(fields.a->word, "math=tf32 with operands called tf32");
   problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
   problem.epilogue = fields.epilogue.value_or(default_epilogue);
   check_types(problem);
   return {.problem = problem, .alpha = fields.alpha.value_or(1), .beta = beta};
 }
 
-// --- printing -----------------------------------------------------------------------------------------------------------
+// --- printing
+// -----------------------------------------------------------------------------------------------------------
 
 std::string spell(const OperandWords& operand) {
   std::string text{alias(operand.dtype)};
   if (operand.layout == Layout::column) text += ":c";
   if (operand.dims) text += "[" + *operand.dims + "]";
   if (operand.leading) text += fmt::format("/ld={}", *operand.leading);
-  if (operand.strides) text += fmt::format("/strides={},{}", operand.strides->first, operand.strides->second);
+  if (operand.strides)
+    text += fmt::format("/strides={},{}", operand.strides->first, operand.strides->second);
   if (operand.batch) text += fmt::format("/batch={}", *operand.batch);
   if (operand.alignment) text += fmt::format("/align={}", *operand.alignment);
   return text;
 }
 
 // Adds the modifiers that make the spelling read back as `matrix`; nothing where none can.
-std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix, const MatrixExtents& extents) {
+std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix,
+                                    const MatrixExtents& extents) {
   MatrixType read = make_matrix(spelling, extents);
-  if (read.row_stride != matrix.row_stride || read.column_stride != matrix.column_stride) return std::nullopt;
+  if (read.row_stride != matrix.row_stride || read.column_stride != matrix.column_stride)
+    return std::nullopt;
   if (read.batch_stride != matrix.batch_stride) {
     spelling.batch = matrix.batch_stride;
     read = make_matrix(spelling, extents);
@@ -329,7 +356,8 @@ std::optional<std::string> complete(OperandWords spelling, const MatrixType& mat
 }
 
 // Every way to spell the matrix that is shorter than its strides, shortest first; then its strides.
-std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtents& extents, std::string_view role) {
+std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtents& extents,
+                                    std::string_view role) {
   const OperandWords plain = packed_operand(role, matrix.dtype);
   std::vector<OperandWords> list{plain};
   OperandWords column = plain;
@@ -356,7 +384,8 @@ std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtent
 }
 
 // The spelling that, read back, gives this matrix again.
-std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents, std::string_view role) {
+std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
+                        std::string_view role) {
   for (const OperandWords& spelling : spellings(matrix, extents, role)) {
     if (const auto text = complete(spelling, matrix, extents)) return *text;
   }
@@ -375,9 +404,11 @@ std::string print(const GemmProblem& problem, double alpha, double beta) {
   if (b_text != silent) text += " b=" + b_text;
   if (out_text != silent) text += " out=" + out_text;
   if (c) text += " c=" + matrix_text(*c, {l, m, n}, "c");
-  if (accumulator != default_accumulator(a.dtype, b.dtype)) text += fmt::format(" acc={}", alias(accumulator));
+  if (accumulator != default_accumulator(a.dtype, b.dtype))
+    text += fmt::format(" acc={}", alias(accumulator));
   if (math != Math::native) text += fmt::format(" math={}", name(math));
-  if (epilogue != default_epilogue) text += fmt::format(" epilogue=\"{}\"", gemmery::text(epilogue));
+  if (epilogue != default_epilogue)
+    text += fmt::format(" epilogue=\"{}\"", gemmery::text(epilogue));
   if (alpha != 1) text += fmt::format(" alpha={}", alpha);
   if (beta != 0) text += fmt::format(" beta={}", beta);
   return text;
@@ -385,7 +416,9 @@ std::string print(const GemmProblem& problem, double alpha, double beta) {
 
 }  // namespace
 
-std::string to_string(const ProblemLine& line) { return print(line.problem, line.alpha, line.beta); }
+std::string to_string(const ProblemLine& line) {
+  return print(line.problem, line.alpha, line.beta);
+}
 
 std::string to_string(const GemmProblem& problem) { return print(problem, 1, problem.c ? 1 : 0); }
 
@@ -394,7 +427,8 @@ ProblemLine parse_problem(std::string_view line) {
   if (words.empty()) refuse(Word{}, "a problem such as gemm 4096x4096x4096 a=bf16");
   const Word& kind = words.front();
   if (kind.text != "gemm") {
-    const bool is_planned = kind.text == "grouped_gemm" || kind.text == "scaled_gemm" || kind.text == "conv2d";
+    const bool is_planned =
+        kind.text == "grouped_gemm" || kind.text == "scaled_gemm" || kind.text == "conv2d";
     refuse(kind, "gemm", is_planned ? "this version has no other operation" : "",
            is_planned ? ErrorKind::unsupported : ErrorKind::invalid_argument);
   }

@@ -49,7 +49,8 @@ MatrixType matrix_type(const Tensor& view) noexcept {
                        .column_stride = view.stride(2)};
   MatrixType matrix = normalize(raw, {view.extent(0), view.extent(1), view.extent(2)});
   const bool is_empty = view.element_count() == 0;
-  matrix.alignment = alignment_of(is_empty ? 0 : reinterpret_cast<std::uintptr_t>(view.data()), matrix);
+  matrix.alignment =
+      alignment_of(is_empty ? 0 : reinterpret_cast<std::uintptr_t>(view.data()), matrix);
   return matrix;
 }
 

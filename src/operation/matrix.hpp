@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of one operand's memory: its normalised strides, its alignment, what packed memory would have.
+// Facts of one operand's memory: its normalised strides, its alignment, what packed memory would
+// have.
 #pragma once
 
 #include <gemmery/problem.hpp>
@@ -19,11 +20,12 @@ struct MatrixExtents {
 // Sets the strides of extents 0 and 1 to 0: they are never used.
 MatrixType normalize(MatrixType matrix, const MatrixExtents& extents) noexcept;
 
-// Packed memory of a major, batches one after the other; aligned as memory whose first element is on 16 bytes.
+// Packed memory of a major, batches one after the other; aligned as memory whose first element is
+// on 16 bytes.
 MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extents) noexcept;
 
-// The alignment in bytes (1, 2, 4, 8 or 16) that every row or column start has: of the address, and of each stride in use that
-// is not 1.
+// The alignment in bytes (1, 2, 4, 8 or 16) that every row or column start has: of the address, and
+// of each stride in use that is not 1.
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept;
 
 // What a view of rank 3 (batch, rows, columns) is as an operand.

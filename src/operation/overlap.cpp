@@ -25,18 +25,23 @@ struct Dimensions {
 Dimensions moving_dimensions(const Tensor& view) {
   Dimensions dimensions;
   for (int d = 0; d < view.rank(); ++d) {
-    if (view.extent(d) > 1) dimensions.items[dimensions.count++] = {view.extent(d), magnitude(view.stride(d))};
+    if (view.extent(d) > 1)
+      dimensions.items[dimensions.count++] = {view.extent(d), magnitude(view.stride(d))};
   }
-  // By insertion: they are a handful, and g++ 12 takes std::sort's branch for long ranges for an access outside the array.
-  for (auto end = dimensions.items.begin(); end != dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count); ++end) {
-    const auto at = std::upper_bound(dimensions.items.begin(), end, *end,
-                                     [](const Dimension& x, const Dimension& y) { return x.stride < y.stride; });
+  // By insertion: they are a handful, and g++ 12 takes std::sort's branch for long ranges for an
+  // access outside the array.
+  for (auto end = dimensions.items.begin();
+       end != dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count); ++end) {
+    const auto at = std::upper_bound(
+        dimensions.items.begin(), end, *end,
+        [](const Dimension& x, const Dimension& y) { return x.stride < y.stride; });
     std::rotate(at, end, end + 1);
   }
   return dimensions;
 }
 
-// Each dimension steps over everything that the smaller ones span: the common case, sufficient but not necessary.
+// Each dimension steps over everything that the smaller ones span: the common case, sufficient but
+// not necessary.
 bool is_nested(const Dimensions& dimensions) {
   std::int64_t span = 0;
   for (std::size_t d = 0; d < dimensions.count; ++d) {
@@ -47,8 +52,9 @@ bool is_nested(const Dimensions& dimensions) {
   return true;
 }
 
-// Whether i*x.stride + j*y.stride = target has a solution other than i = j = 0 with |i| < x.extent and |j| < y.extent; strides
-// are positive. Walks the at most 2*x.extent - 1 candidates in steps of the solution lattice.
+// Whether i*x.stride + j*y.stride = target has a solution other than i = j = 0 with |i| < x.extent
+// and |j| < y.extent; strides are positive. Walks the at most 2*x.extent - 1 candidates in steps of
+// the solution lattice.
 bool has_difference(const Dimension& x, const Dimension& y, std::int64_t target) {
   for (std::int64_t i = -(x.extent - 1); i < x.extent; ++i) {
     const std::int64_t rest = target - i * x.stride;
@@ -63,7 +69,8 @@ constexpr std::int64_t longest_search = 1 << 22;
 
 bool has_collision(const Dimensions& dimensions) {
   const auto& [x, y, z, u, v] = dimensions.items;
-  if (std::any_of(dimensions.items.begin(), dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count),
+  if (std::any_of(dimensions.items.begin(),
+                  dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count),
                   [](const Dimension& d) { return d.stride == 0; })) {
     return true;
   }
@@ -98,7 +105,8 @@ bool may_overlap(const Tensor& first, const Tensor& second) noexcept {
   const ByteRange x = byte_range(first);
   const ByteRange y = byte_range(second);
   if (x.is_empty() || y.is_empty() || x.last <= y.first || y.last <= x.first) return false;
-  // Every address of either view is its start plus a multiple of `step`; starts that keep apart modulo it never meet.
+  // Every address of either view is its start plus a multiple of `step`; starts that keep apart
+  // modulo it never meet.
   const std::int64_t step = common_step_bytes(second, common_step_bytes(first, 0));
   if (step == 0) return true;
   const auto first_start = reinterpret_cast<std::intptr_t>(first.data());
@@ -110,7 +118,9 @@ bool may_overlap(const Tensor& first, const Tensor& second) noexcept {
 }
 
 bool is_same_view(const Tensor& first, const Tensor& second) noexcept {
-  if (first.data() != second.data() || first.rank() != second.rank() || first.dtype() != second.dtype()) return false;
+  if (first.data() != second.data() || first.rank() != second.rank() ||
+      first.dtype() != second.dtype())
+    return false;
   for (int d = 0; d < first.rank(); ++d) {
     if (first.extent(d) != second.extent(d)) return false;
     if (first.extent(d) > 1 && first.stride(d) != second.stride(d)) return false;

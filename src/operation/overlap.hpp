@@ -6,12 +6,12 @@
 
 namespace gemmery::operation {
 
-// Whether two elements of the view with different indices stand on the same address. Exact for rank 3 and below; where the
-// search would be too long it answers yes.
+// Whether two elements of the view with different indices stand on the same address. Exact for rank
+// 3 and below; where the search would be too long it answers yes.
 bool has_self_overlap(const Tensor& view) noexcept;
 
-// Whether an element of one may share a byte with an element of the other. Never answers no wrongly; answers yes for some
-// interleaved views that it cannot prove disjoint.
+// Whether an element of one may share a byte with an element of the other. Never answers no
+// wrongly; answers yes for some interleaved views that it cannot prove disjoint.
 bool may_overlap(const Tensor& first, const Tensor& second) noexcept;
 
 // Whether both are the same elements in the same order.

@@ -10,8 +10,9 @@
 namespace gemmery {
 namespace {
 
-constexpr std::array<std::string_view, 10> math_names{"native", "tf32", "tf32x3", "bf16x3",   "f16x3",
-                                                      "f16",    "bf16", "fp8_fast", "fp8_promoted", "saturate"};
+constexpr std::array<std::string_view, 10> math_names{
+    "native", "tf32", "tf32x3",   "bf16x3",       "f16x3",
+    "f16",    "bf16", "fp8_fast", "fp8_promoted", "saturate"};
 
 double matrix_bytes(const MatrixType& matrix, double batches, double rows, double columns) {
   // A broadcast operand is read once.
@@ -23,7 +24,8 @@ double matrix_bytes(const MatrixType& matrix, double batches, double rows, doubl
 using Words = std::array<std::int64_t, 24>;
 
 void append_matrix(Words& words, std::size_t& at, const MatrixType& matrix) {
-  words[at++] = static_cast<std::int64_t>(matrix.dtype) | (static_cast<std::int64_t>(matrix.alignment) << 8);
+  words[at++] =
+      static_cast<std::int64_t>(matrix.dtype) | (static_cast<std::int64_t>(matrix.alignment) << 8);
   words[at++] = matrix.batch_stride;
   words[at++] = matrix.row_stride;
   words[at++] = matrix.column_stride;
@@ -42,9 +44,12 @@ std::optional<Math> parse_math(std::string_view word) noexcept {
 
 std::string_view name(Layout layout) noexcept {
   switch (layout) {
-    case Layout::row: return "row";
-    case Layout::column: return "column";
-    case Layout::strided: return "strided";
+    case Layout::row:
+      return "row";
+    case Layout::column:
+      return "column";
+    case Layout::strided:
+      return "strided";
   }
   return "unknown";
 }
@@ -56,7 +61,8 @@ Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t colum
 }
 
 double GemmProblem::flops() const noexcept {
-  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(l);
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+         static_cast<double>(l);
 }
 
 double GemmProblem::bytes() const noexcept {
@@ -64,7 +70,8 @@ double GemmProblem::bytes() const noexcept {
   const auto dn = static_cast<double>(n);
   const auto dk = static_cast<double>(k);
   const auto dl = static_cast<double>(l);
-  double sum = matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn) + matrix_bytes(out, dl, dm, dn);
+  double sum =
+      matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn) + matrix_bytes(out, dl, dm, dn);
   if (c) sum += matrix_bytes(*c, dl, c->row_stride == 0 ? 1 : dm, c->column_stride == 0 ? 1 : dn);
   return sum;
 }
@@ -72,12 +79,14 @@ double GemmProblem::bytes() const noexcept {
 std::size_t hash_value(const GemmProblem& problem) noexcept {
   Words words{};
   std::size_t at = 0;
-  for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.l}) words[at++] = extent;
+  for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.l})
+    words[at++] = extent;
   append_matrix(words, at, problem.a);
   append_matrix(words, at, problem.b);
   append_matrix(words, at, problem.out);
   if (problem.c) append_matrix(words, at, *problem.c);
-  words[20] = static_cast<std::int64_t>(problem.accumulator) | (static_cast<std::int64_t>(problem.math) << 8) |
+  words[20] = static_cast<std::int64_t>(problem.accumulator) |
+              (static_cast<std::int64_t>(problem.math) << 8) |
               (static_cast<std::int64_t>(problem.c.has_value()) << 16);
   words[21] = static_cast<std::int64_t>(problem.epilogue);
   return XXH3_64bits(words.data(), sizeof words);

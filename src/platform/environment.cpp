@@ -26,14 +26,17 @@ std::optional<std::string> read_environment(const char* name) {
   return value;
 }
 
-std::optional<std::int64_t> read_environment_integer(const char* name, std::int64_t least, std::int64_t most) {
+std::optional<std::int64_t> read_environment_integer(const char* name, std::int64_t least,
+                                                     std::int64_t most) {
   const auto text = read_environment(name);
   if (!text) return std::nullopt;
   std::int64_t value = 0;
   const char* const end = text->data() + text->size();
   const auto [after, failure] = std::from_chars(text->data(), end, value);
   if (failure != std::errc{} || after != end || value < least || value > most) {
-    refuse_variable(name, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), *text);
+    refuse_variable(name,
+                    "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
+                    *text);
   }
   return value;
 }

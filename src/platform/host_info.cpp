@@ -14,7 +14,8 @@
 namespace gemmery::platform {
 namespace {
 
-// Used where the system does not tell: a server core under load, and two channels' worth of memory traffic for each.
+// Used where the system does not tell: a server core under load, and two channels' worth of memory
+// traffic for each.
 constexpr double usual_clock_ghz = 2.5;
 constexpr double usual_bandwidth_per_core = 10e9;
 

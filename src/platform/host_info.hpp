@@ -6,8 +6,8 @@
 
 namespace gemmery::platform {
 
-// Read once: the model's name, the cores that this process may use, last-level cache, memory, vector rates. Clock and bandwidth are
-// estimates where the system does not tell them.
+// Read once: the model's name, the cores that this process may use, last-level cache, memory,
+// vector rates. Clock and bandwidth are estimates where the system does not tell them.
 const DeviceInfo& host_device_info();
 
 // The vector instruction sets that matter to kernels: "avx512f avx512_bf16", "avx2 fma", "neon".

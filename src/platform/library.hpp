@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared libraries opened at run time: absolute paths or sonames that the system's loader resolves, never the working directory.
+// Shared libraries opened at run time: absolute paths or sonames that the system's loader resolves,
+// never the working directory.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@
 
 namespace gemmery::platform {
 
-// A shared library that stays open until the process ends: closing one that started threads or registered handlers crashes.
+// A shared library that stays open until the process ends: closing one that started threads or
+// registered handlers crashes.
 class SharedLibrary {
  public:
   // The address of a function or object; nullptr where the library has none of that name.
@@ -40,8 +42,8 @@ struct LibrarySearch {
   // "libcuda.so.1 (not found), /usr/local/cuda/lib64/libnvrtc.so.13 (no such file)"
   std::string report() const;
 
-  // Tries each candidate in order: an absolute path, or a plain soname for the system's loader. Relative paths are passed over
-  // and reported. Opened with RTLD_LOCAL and RTLD_NOW.
+  // Tries each candidate in order: an absolute path, or a plain soname for the system's loader.
+  // Relative paths are passed over and reported. Opened with RTLD_LOCAL and RTLD_NOW.
   static LibrarySearch open_first(std::span<const std::string> candidates);
 
   // Only libraries that this process has loaded already.

@@ -21,13 +21,17 @@ bool is_index_possible(Device device) noexcept {
   return !device.is_cpu() && device.index >= 0 && device.index < driver::max_devices;
 }
 
-void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& device, std::size_t bytes, Stream stream) {
+void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& device,
+                            std::size_t bytes, Stream stream) {
   if (!driver::is_capturing(device, stream)) return;
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = kernel.name(),
-               .expected = "a workspace of " + std::to_string(bytes) + " bytes, while the stream is being captured",
-               .got = "none",
-               .hint = "pass a workspace, or reserve one by artifact.bind(args) before the capture begins"});
+  throw Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = kernel.name(),
+       .expected =
+           "a workspace of " + std::to_string(bytes) + " bytes, while the stream is being captured",
+       .got = "none",
+       .hint =
+           "pass a workspace, or reserve one by artifact.bind(args) before the capture begins"});
 }
 
 void check_workspace(const Workspace& workspace, std::size_t bytes) {
@@ -39,10 +43,11 @@ void check_workspace(const Workspace& workspace, std::size_t bytes) {
                  .hint = "get_workspace_size(args) tells"});
   }
   if (reinterpret_cast<std::uintptr_t>(workspace.data) % workspace_alignment != 0) {
-    throw Error({.kind = ErrorKind::invalid_argument,
-                 .operand = "workspace",
-                 .expected = "an address that is a multiple of " + std::to_string(workspace_alignment),
-                 .got = std::to_string(reinterpret_cast<std::uintptr_t>(workspace.data))});
+    throw Error(
+        {.kind = ErrorKind::invalid_argument,
+         .operand = "workspace",
+         .expected = "an address that is a multiple of " + std::to_string(workspace_alignment),
+         .got = std::to_string(reinterpret_cast<std::uintptr_t>(workspace.data))});
   }
 }
 
@@ -56,10 +61,12 @@ DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSourc
       source_(std::move(source)),
       code_(std::move(code)) {}
 
-// What is loaded stays loaded: a launch or a graph may still need it. In practice artifacts of the store are never destroyed.
+// What is loaded stays loaded: a launch or a graph may still need it. In practice artifacts of the
+// store are never destroyed.
 DeviceArtifact::~DeviceArtifact() {
   for (PerDriver& of_driver : drivers_) {
-    for (const std::atomic<const LoadedKernel*>& loaded : of_driver.devices) delete loaded.load(std::memory_order_acquire);
+    for (const std::atomic<const LoadedKernel*>& loaded : of_driver.devices)
+      delete loaded.load(std::memory_order_acquire);
   }
 }
 
@@ -72,7 +79,8 @@ std::optional<CodeResources> DeviceArtifact::resources() const {
                        .stack_bytes = usage.stack_bytes};
 }
 
-// --- loading ---------------------------------------------------------------------------------------------------------
+// --- loading
+// ---------------------------------------------------------------------------------------------------------
 
 const LoadedKernel* DeviceArtifact::find_loaded(Device device) const noexcept {
   if (!is_index_possible(device)) return nullptr;
@@ -86,15 +94,18 @@ const LoadedKernel& DeviceArtifact::loaded_on(Device device) const {
   return load_now(device);
 }
 
-// The capture status is asked for only where something is to be loaded, so that a usual launch does not pay for it.
+// The capture status is asked for only where something is to be loaded, so that a usual launch does
+// not pay for it.
 const LoadedKernel& DeviceArtifact::ready_for(Stream stream) const {
   driver::refuse_after_fork();
-  if (const LoadedKernel* const loaded = find_loaded(stream.device())) [[likely]] return *loaded;
+  if (const LoadedKernel* const loaded = find_loaded(stream.device())) [[likely]]
+    return *loaded;
   const driver::GpuDevice& device = driver::open_device(stream.device());
   if (driver::is_capturing(device, stream)) {
     throw Error({.kind = ErrorKind::unsupported,
                  .operand = kernel_.name(),
-                 .expected = "code that is loaded on " + to_string(stream.device()) + ", while the stream is being captured",
+                 .expected = "code that is loaded on " + to_string(stream.device()) +
+                             ", while the stream is being captured",
                  .got = "code that is not",
                  .hint = "call artifact.load(device) or compile(args) before the capture begins"});
   }
@@ -113,17 +124,22 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
   const std::lock_guard lock(loading_);
   if (const LoadedKernel* const loaded = find_loaded(device)) return *loaded;
   PerDriver& of_driver = drivers_[driver_index(device.type)];
-  if (!of_driver.code) of_driver.code = std::make_unique<driver::LoadedCode>(gpu.driver(), code_->cubin, source_.entry);
-  const driver::cuda::Function function = of_driver.code->prepare(gpu, source_.max_dynamic_shared_bytes);
+  if (!of_driver.code)
+    of_driver.code =
+        std::make_unique<driver::LoadedCode>(gpu.driver(), code_->cubin, source_.entry);
+  const driver::cuda::Function function =
+      of_driver.code->prepare(gpu, source_.max_dynamic_shared_bytes);
   const LoadedKernel* const loaded = new LoadedKernel{&gpu, function};
-  of_driver.devices[static_cast<std::size_t>(device.index)].store(loaded, std::memory_order_release);
+  of_driver.devices[static_cast<std::size_t>(device.index)].store(loaded,
+                                                                  std::memory_order_release);
   return *loaded;
 }
 
-// --- running ---------------------------------------------------------------------------------------------------------
+// --- running
+// ---------------------------------------------------------------------------------------------------------
 
-void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevice& device, int max_multiprocessors,
-                          LaunchPlan& plan) const {
+void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevice& device,
+                          int max_multiprocessors, LaunchPlan& plan) const {
   family_.pack({.kernel = kernel_,
                 .arguments = arguments,
                 .device = device.info(),
@@ -152,8 +168,10 @@ void DeviceArtifact::run(const GemmArguments& arguments, const RunOptions& optio
   }
 }
 
-PreparedLaunch DeviceArtifact::bind(const GemmArguments& arguments, std::size_t workspace_bytes) const {
-  return PreparedLaunch(std::make_unique<DevicePreparedLaunch>(shared_from_this(), arguments, workspace_bytes));
+PreparedLaunch DeviceArtifact::bind(const GemmArguments& arguments,
+                                    std::size_t workspace_bytes) const {
+  return PreparedLaunch(
+      std::make_unique<DevicePreparedLaunch>(shared_from_this(), arguments, workspace_bytes));
 }
 
 }  // namespace gemmery::runtime

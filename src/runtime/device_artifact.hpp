@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form of a DeviceFamily's kernel: one cubin, loaded on each device when it is first needed there.
+// The compiled form of a DeviceFamily's kernel: one cubin, loaded on each device when it is first
+// needed there.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -24,9 +25,11 @@ struct LoadedKernel {
   driver::cuda::Function function;
 };
 
-class DeviceArtifact final : public ArtifactState, public std::enable_shared_from_this<DeviceArtifact> {
+class DeviceArtifact final : public ArtifactState,
+                             public std::enable_shared_from_this<DeviceArtifact> {
  public:
-  DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, std::shared_ptr<const jit::CompiledCode> code);
+  DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
+                 std::shared_ptr<const jit::CompiledCode> code);
   ~DeviceArtifact() override;
 
   const Kernel& kernel() const noexcept override { return kernel_; }
@@ -42,11 +45,13 @@ class DeviceArtifact final : public ArtifactState, public std::enable_shared_fro
   Target target() const noexcept { return target_; }
   const DeviceFamily& family() const noexcept { return family_; }
 
-  // The kernel on a device, loaded now if need be. Throws Error: unsupported for a device that the code does not run on.
+  // The kernel on a device, loaded now if need be. Throws Error: unsupported for a device that the
+  // code does not run on.
   const LoadedKernel& loaded_on(Device device) const;
 
   // Fills in a plan for a device.
-  void pack(const GemmArguments& arguments, const driver::GpuDevice& device, int max_multiprocessors, LaunchPlan& plan) const;
+  void pack(const GemmArguments& arguments, const driver::GpuDevice& device,
+            int max_multiprocessors, LaunchPlan& plan) const;
 
  private:
   const LoadedKernel* find_loaded(Device device) const noexcept;
@@ -59,7 +64,8 @@ class DeviceArtifact final : public ArtifactState, public std::enable_shared_fro
   EmittedSource source_;
   std::shared_ptr<const jit::CompiledCode> code_;
 
-  // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds it without a lock.
+  // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds
+  // it without a lock.
   struct PerDriver {
     std::unique_ptr<driver::LoadedCode> code;
     std::array<std::atomic<const LoadedKernel*>, driver::max_devices> devices{};

@@ -25,7 +25,8 @@ int closeness(Target target) noexcept {
 Target closest(std::span<const Target> targets, Target device) noexcept {
   const Target* best = nullptr;
   for (const Target& target : targets) {
-    if (runs_on(target, device) && (best == nullptr || closeness(target) > closeness(*best))) best = &target;
+    if (runs_on(target, device) && (best == nullptr || closeness(target) > closeness(*best)))
+      best = &target;
   }
   if (best != nullptr) return *best;
   return targets.empty() ? Target{} : targets.front();
@@ -40,7 +41,8 @@ const driver::GpuDevice& gpu_of(const Kernel& kernel, Device device) {
                .hint = "copy them to the device first"});
 }
 
-void refuse_to_compile_in_capture(const Kernel& kernel, const driver::GpuDevice& device, Stream stream) {
+void refuse_to_compile_in_capture(const Kernel& kernel, const driver::GpuDevice& device,
+                                  Stream stream) {
   if (!driver::is_capturing(device, stream)) return;
   throw Error({.kind = ErrorKind::unsupported,
                .operand = kernel.name(),
@@ -60,17 +62,22 @@ Target DeviceFamily::target_for(const Kernel& kernel, const DeviceInfo& device) 
   return table.empty() ? closest(targets(kernel), device.target) : closest(table, device.target);
 }
 
-std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel, const GemmArguments& arguments) const {
+std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel,
+                                          const GemmArguments& arguments) const {
   if (is_empty_output(arguments.problem())) return 0;
   const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
   LaunchPlan plan;
-  pack({.kernel = kernel, .arguments = arguments, .device = device.info(), .driver = device.api()}, plan);
+  pack({.kernel = kernel, .arguments = arguments, .device = device.info(), .driver = device.api()},
+       plan);
   return plan.workspace_bytes;
 }
 
-Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const { return Artifact(find_or_compile(kernel, target)); }
+Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const {
+  return Artifact(find_or_compile(kernel, target));
+}
 
-void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const {
+void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments,
+                       const RunOptions& options) const {
   check_stream(options.stream, arguments.device());
   if (is_empty_output(arguments.problem())) return;
   const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
@@ -84,14 +91,19 @@ void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments, con
   find_or_compile(kernel, target)->run(arguments, options);
 }
 
-std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel& kernel, Target target) const {
+std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel& kernel,
+                                                                    Target target) const {
   KernelStore& store = KernelStore::of_process();
   if (const KernelStore::Shared* const known = store.find(kernel, target)) return *known;
   EmittedSource source = emit(kernel, target);
-  // Two threads may both come here; the builder compiles once for both, and one of the artifacts is dropped.
-  std::shared_ptr<const jit::CompiledCode> code = jit::build(
-      {.source = source.text, .entry = source.entry, .target = target, .extra_options = source.options});
-  return store.insert(std::make_shared<const DeviceArtifact>(kernel, target, std::move(source), std::move(code)));
+  // Two threads may both come here; the builder compiles once for both, and one of the artifacts is
+  // dropped.
+  std::shared_ptr<const jit::CompiledCode> code = jit::build({.source = source.text,
+                                                              .entry = source.entry,
+                                                              .target = target,
+                                                              .extra_options = source.options});
+  return store.insert(
+      std::make_shared<const DeviceArtifact>(kernel, target, std::move(source), std::move(code)));
 }
 
 }  // namespace gemmery::runtime

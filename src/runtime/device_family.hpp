@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family of kernels that are compiled from source and launched on a GPU. A subclass says what the source is and how a launch is packed;
-// compiling, storing, loading and running are done here, once for all.
+// A family of kernels that are compiled from source and launched on a GPU. A subclass says what the
+// source is and how a launch is packed; compiling, storing, loading and running are done here, once
+// for all.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -23,8 +24,8 @@ class DeviceArtifact;
 
 // The source of a kernel for one target.
 struct EmittedSource {
-  std::string text;   // with <…> includes of embedded headers only
-  std::string entry;  // its extern "C" __global__ function, which takes one struct
+  std::string text;                  // with <…> includes of embedded headers only
+  std::string entry;                 // its extern "C" __global__ function, which takes one struct
   int max_dynamic_shared_bytes = 0;  // the most that any launch asks for
   std::vector<std::string> options;  // for the compiler, beyond those that every kernel gets
 };
@@ -34,41 +35,47 @@ struct PackRequest {
   const Kernel& kernel;
   const GemmArguments& arguments;
   const DeviceInfo& device;
-  int max_multiprocessors = 0;        // limits persistent grids; 0 = all
-  const driver::DriverApi& driver;    // for tensor maps
+  int max_multiprocessors = 0;      // limits persistent grids; 0 = all
+  const driver::DriverApi& driver;  // for tensor maps
 };
 
 class DeviceFamily : public Family {
  public:
-  // --- what a subclass says -----------------------------------------------------------------------------------------------
+  // --- what a subclass says
+  // -----------------------------------------------------------------------------------------------
 
-  // Equal text for equal (kernel, target). Throws Error (unsupported) for a target that is not among `targets(kernel)`.
+  // Equal text for equal (kernel, target). Throws Error (unsupported) for a target that is not
+  // among `targets(kernel)`.
   virtual EmittedSource emit(const Kernel& kernel, Target target) const = 0;
 
-  // Fills in a plan. On the path of every launch: no allocation, no lock. Never called for an empty output (M, N or L = 0). Throws
-  // Error (unsupported) for what no grid can cover.
+  // Fills in a plan. On the path of every launch: no allocation, no lock. Never called for an empty
+  // output (M, N or L = 0). Throws Error (unsupported) for what no grid can cover.
   virtual void pack(const PackRequest& request, LaunchPlan& plan) const = 0;
 
-  // `targets(kernel)` from a table that lives as long as the process; empty: there is none, `targets` is asked, which allocates on
-  // the path of every run.
+  // `targets(kernel)` from a table that lives as long as the process; empty: there is none,
+  // `targets` is asked, which allocates on the path of every run.
   virtual std::span<const Target> target_table(const Kernel&) const noexcept { return {}; }
 
-  // --- what is the same for all -------------------------------------------------------------------------------------------
+  // --- what is the same for all
+  // -------------------------------------------------------------------------------------------
 
   const DeviceInfo* device_info(Device device) const override;
 
-  // Of the targets that run on the device the one closest to it: the latest, and of those 'a' before 'f' before portable. Where none
-  // does, one that does not run there.
+  // Of the targets that run on the device the one closest to it: the latest, and of those 'a'
+  // before 'f' before portable. Where none does, one that does not run there.
   Target target_for(const Kernel& kernel, const DeviceInfo& device) const override;
   std::size_t workspace_bytes(const Kernel& kernel, const GemmArguments& arguments) const final;
   Artifact compile(const Kernel& kernel, Target target) const final;
-  void run(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) const final;
+  void run(const Kernel& kernel, const GemmArguments& arguments,
+           const RunOptions& options) const final;
 
  private:
   std::shared_ptr<const DeviceArtifact> find_or_compile(const Kernel& kernel, Target target) const;
 };
 
 // Whether `run` would have nothing to do.
-inline bool is_empty_output(const GemmProblem& problem) noexcept { return problem.m == 0 || problem.n == 0 || problem.l == 0; }
+inline bool is_empty_output(const GemmProblem& problem) noexcept {
+  return problem.m == 0 || problem.n == 0 || problem.l == 0;
+}
 
 }  // namespace gemmery::runtime

@@ -12,7 +12,8 @@
 namespace gemmery::runtime {
 namespace {
 
-// What differs between kernels of one process: the family, its design, the operand rules, the epilogue.
+// What differs between kernels of one process: the family, its design, the operand rules, the
+// epilogue.
 std::size_t hash_of(const Kernel& kernel, Target target) noexcept {
   struct {
     const Family* family;
@@ -45,7 +46,8 @@ struct KernelStore::Node {
 };
 
 const KernelStore::Shared* KernelStore::find(const Kernel& kernel, Target target) const noexcept {
-  const Node* node = buckets_[hash_of(kernel, target) % bucket_count].load(std::memory_order_acquire);
+  const Node* node =
+      buckets_[hash_of(kernel, target) % bucket_count].load(std::memory_order_acquire);
   while (node != nullptr && !node->is_of(kernel, target)) node = node->next;
   return node == nullptr ? nullptr : &node->artifact;
 }
@@ -61,7 +63,8 @@ const KernelStore::Shared& KernelStore::insert(Shared artifact) {
       if (other->is_of(node->artifact->kernel(), target)) return other->artifact;
     }
     node->next = seen;
-  } while (!head.compare_exchange_weak(seen, node.get(), std::memory_order_acq_rel, std::memory_order_acquire));
+  } while (!head.compare_exchange_weak(seen, node.get(), std::memory_order_acq_rel,
+                                       std::memory_order_acquire));
   return node.release()->artifact;
 }
 

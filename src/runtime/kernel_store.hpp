@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process-wide store of compiled kernels. Reading takes no lock, so a launch may look things up here, and so may a forked child.
+// The process-wide store of compiled kernels. Reading takes no lock, so a launch may look things up
+// here, and so may a forked child.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -21,7 +22,8 @@ class KernelStore {
   // nullptr where there is none.
   const Shared* find(const Kernel& kernel, Target target) const noexcept;
 
-  // The artifact that is stored from now on: the given one, or one that another thread stored first.
+  // The artifact that is stored from now on: the given one, or one that another thread stored
+  // first.
   const Shared& insert(Shared artifact);
 
   static KernelStore& of_process();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch of one kernel, packed: how many threads, which parameters, how much scratch memory. What a family fills in.
+// One launch of one kernel, packed: how many threads, which parameters, how much scratch memory.
+// What a family fills in.
 #pragma once
 
 #include <array>
@@ -30,13 +31,15 @@ struct LaunchPlan {
 
   // Writes the address of the scratch memory into the parameters.
   void place_workspace(void* workspace) noexcept {
-    if (workspace_slot != no_slot) std::memcpy(parameter_bytes + workspace_slot, &workspace, sizeof workspace);
+    if (workspace_slot != no_slot)
+      std::memcpy(parameter_bytes + workspace_slot, &workspace, sizeof workspace);
   }
 
   driver::LaunchShape shape;
 
-  // Scratch memory on the device, aligned to 256 bytes; its address is written to the parameters at `workspace_slot` (the offset of a
-  // pointer in the struct). Its first `zeroed_workspace_bytes` are set to zero on the stream before every launch.
+  // Scratch memory on the device, aligned to 256 bytes; its address is written to the parameters at
+  // `workspace_slot` (the offset of a pointer in the struct). Its first `zeroed_workspace_bytes`
+  // are set to zero on the stream before every launch.
   std::size_t workspace_bytes = 0;
   std::size_t zeroed_workspace_bytes = 0;
   std::size_t workspace_slot = no_slot;

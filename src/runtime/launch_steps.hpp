@@ -21,6 +21,7 @@ void check_stream(Stream stream, Device operands);
 void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, Stream stream);
 
 // Sets to zero what the kernel wants zeroed of its workspace, then launches.
-void clear_and_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, void* workspace, Stream stream);
+void clear_and_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan,
+                      void* workspace, Stream stream);
 
 }  // namespace gemmery::runtime

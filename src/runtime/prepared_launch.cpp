@@ -11,7 +11,8 @@
 
 namespace gemmery::runtime {
 
-DevicePreparedLaunch::DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact> artifact, const GemmArguments& arguments,
+DevicePreparedLaunch::DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact> artifact,
+                                           const GemmArguments& arguments,
                                            std::size_t workspace_bytes)
     : artifact_(std::move(artifact)),
       loaded_(artifact_->loaded_on(arguments.device())),
@@ -74,7 +75,8 @@ void DevicePreparedLaunch::adopt(const GemmArguments& arguments) {
   if (!is_empty_) {
     LaunchPlan plan;
     artifact_->pack(arguments, *loaded_.device, 0, plan);
-    require(plan.workspace_bytes <= workspace_.bytes(), "one problem asks for two sizes of workspace");
+    require(plan.workspace_bytes <= workspace_.bytes(),
+            "one problem asks for two sizes of workspace");
     plan.place_workspace(workspace_.data());
     plan_ = plan;
   }

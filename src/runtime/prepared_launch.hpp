@@ -16,7 +16,8 @@ namespace gemmery::runtime {
 class DevicePreparedLaunch final : public PreparedLaunchState {
  public:
   // Loads the kernel and reserves the workspace.
-  DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact> artifact, const GemmArguments& arguments, std::size_t workspace_bytes);
+  DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact> artifact,
+                       const GemmArguments& arguments, std::size_t workspace_bytes);
   ~DevicePreparedLaunch() override;
 
   void set_data(std::string_view operand, const void* data) override;
@@ -35,7 +36,8 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
   LaunchPlan plan_;
   bool is_empty_ = false;
 
-  // Only where the kernel needs scratch memory: launches on different streams share it, so each waits for the one before.
+  // Only where the kernel needs scratch memory: launches on different streams share it, so each
+  // waits for the one before.
   Buffer workspace_;
   std::optional<driver::Event> last_use_;
   std::optional<Stream> last_stream_;

@@ -11,7 +11,8 @@ namespace gemmery::tune {
 
 std::size_t MeasuredHistory::KeyHash::operator()(const Key& key) const noexcept {
   const auto& design = key.kernel.design().bytes();
-  return hash_value(key.problem) ^ (std::hash<std::string>{}(key.device) << 1) ^ XXH3_64bits(design.data(), design.size());
+  return hash_value(key.problem) ^ (std::hash<std::string>{}(key.device) << 1) ^
+         XXH3_64bits(design.data(), design.size());
 }
 
 std::optional<double> MeasuredHistory::measured_us(const Query& query, const Kernel& kernel) const {

@@ -12,7 +12,8 @@
 
 namespace gemmery::tune {
 
-// Looked up by problem, device name and kernel; the latest time wins. Bounded: when it is full, new problems are not kept.
+// Looked up by problem, device name and kernel; the latest time wins. Bounded: when it is full, new
+// problems are not kept.
 class MeasuredHistory final : public History {
  public:
   static constexpr std::size_t largest_size = 100'000;

@@ -15,7 +15,8 @@ TEST(Target, prints_what_it_reads) {
 }
 
 TEST(Target, refuses_what_is_none_naming_the_rule) {
-  for (const char* const text : {"", "sm_", "sm_x", "sm_90b", "sm_80a", "sm_90f", "sm_90aa", "sm_1", "sm_99999", "gpu", "sm_-90"}) {
+  for (const char* const text : {"", "sm_", "sm_x", "sm_90b", "sm_80a", "sm_90f", "sm_90aa", "sm_1",
+                                 "sm_99999", "gpu", "sm_-90"}) {
     try {
       parse_target(text);
       ADD_FAILURE() << text << " was taken";
@@ -28,7 +29,9 @@ TEST(Target, refuses_what_is_none_naming_the_rule) {
 }
 
 TEST(Target, code_runs_on_later_devices_of_its_major_version_only) {
-  const auto runs = [](const char* code, const char* device) { return runs_on(parse_target(code), parse_target(device)); };
+  const auto runs = [](const char* code, const char* device) {
+    return runs_on(parse_target(code), parse_target(device));
+  };
   EXPECT_TRUE(runs("sm_80", "sm_80"));
   EXPECT_TRUE(runs("sm_80", "sm_89"));
   EXPECT_FALSE(runs("sm_89", "sm_80"));

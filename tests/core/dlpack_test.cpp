@@ -24,10 +24,15 @@ struct Producer {
   Producer() {
     managed.version = {1, 1};
     managed.context = this;
-    managed.deleter = [](dlpack::ManagedVersionedLayout* self) { ++static_cast<Producer*>(self->context)->deleted; };
-    managed.tensor = {memory.data(), {dlpack::device_cpu, 0}, 2, {2, 32, 1}, shape.data(), strides.data(), 0};
+    managed.deleter = [](dlpack::ManagedVersionedLayout* self) {
+      ++static_cast<Producer*>(self->context)->deleted;
+    };
+    managed.tensor = {memory.data(), {dlpack::device_cpu, 0}, 2, {2, 32, 1},
+                      shape.data(),  strides.data(),          0};
   }
-  DLManagedTensorVersioned* handle() { return reinterpret_cast<DLManagedTensorVersioned*>(&managed); }
+  DLManagedTensorVersioned* handle() {
+    return reinterpret_cast<DLManagedTensorVersioned*>(&managed);
+  }
   const DLTensor& view() const { return reinterpret_cast<const DLTensor&>(managed.tensor); }
 };
 
@@ -49,7 +54,8 @@ TEST(Dlpack, missing_strides_mean_row_major) {
 TEST(Dlpack, every_type_of_the_table_comes_through) {
   for (const DTypeFacts& row : dtype_table) {
     Producer producer;
-    producer.managed.tensor.dtype = {static_cast<std::uint8_t>(row.dlpack_code), static_cast<std::uint8_t>(row.bits), 1};
+    producer.managed.tensor.dtype = {static_cast<std::uint8_t>(row.dlpack_code),
+                                     static_cast<std::uint8_t>(row.bits), 1};
     EXPECT_EQ(from_dlpack(producer.view()).dtype(), row.dtype);
   }
 }
@@ -108,7 +114,8 @@ TEST(Dlpack, malformed_tensors_are_refused_and_released) {
       const DlpackTensor tensor(producer.handle());
       ADD_FAILURE() << "a fault was taken";
     } catch (const Error& error) {
-      EXPECT_FALSE(error.operand().empty() || error.expected().empty() || error.got().empty()) << error.what();
+      EXPECT_FALSE(error.operand().empty() || error.expected().empty() || error.got().empty())
+          << error.what();
     }
     EXPECT_EQ(producer.deleted, 1);
   }

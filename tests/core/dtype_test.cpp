@@ -42,7 +42,8 @@ TEST(DType, tf32_is_no_storage_type_and_nonsense_is_none) {
 TEST(DType, no_two_rows_share_a_dlpack_type) {
   for (const DTypeFacts& x : dtype_table) {
     for (const DTypeFacts& y : dtype_table) {
-      EXPECT_TRUE(x.dtype == y.dtype || x.dlpack_code != y.dlpack_code || x.bits != y.bits) << x.name << " " << y.name;
+      EXPECT_TRUE(x.dtype == y.dtype || x.dlpack_code != y.dlpack_code || x.bits != y.bits)
+          << x.name << " " << y.name;
     }
   }
 }

@@ -14,7 +14,8 @@ TEST(Error, message_holds_every_field_that_is_there) {
                      .got = "4096",
                      .hint = "transpose it",
                      .cause = "below"});
-  EXPECT_STREQ(error.what(), "invalid argument: B: expected 8192 rows, got 4096; transpose it [below]");
+  EXPECT_STREQ(error.what(),
+               "invalid argument: B: expected 8192 rows, got 4096; transpose it [below]");
   const Error bare({.kind = ErrorKind::io, .got = "disk full"});
   EXPECT_STREQ(bare.what(), "input/output error: disk full");
 }

@@ -12,7 +12,8 @@ namespace {
 
 TEST(Tensor, packed_strides_are_row_major) {
   const Tensor tensor(nullptr, DType::float32, {2, 3, 4});
-  EXPECT_EQ(std::vector(tensor.strides().begin(), tensor.strides().end()), (std::vector<std::int64_t>{12, 4, 1}));
+  EXPECT_EQ(std::vector(tensor.strides().begin(), tensor.strides().end()),
+            (std::vector<std::int64_t>{12, 4, 1}));
   EXPECT_EQ(tensor.element_count(), 24);
 }
 
@@ -38,7 +39,8 @@ TEST(Tensor, refuses_shapes_that_no_memory_has) {
       make();
       return false;
     } catch (const Error& error) {
-      return error.kind() == ErrorKind::invalid_argument && !error.expected().empty() && !error.got().empty();
+      return error.kind() == ErrorKind::invalid_argument && !error.expected().empty() &&
+             !error.got().empty();
     }
   };
   EXPECT_TRUE(refuses([] { Tensor(nullptr, DType::int8, {1, 1, 1, 1, 1, 1}); }));
@@ -46,7 +48,9 @@ TEST(Tensor, refuses_shapes_that_no_memory_has) {
   EXPECT_TRUE(refuses([] { Tensor(nullptr, DType::int8, {2, 2}, {1}); }));
   EXPECT_TRUE(refuses([] { Tensor(nullptr, DType::float64, {INT64_MAX, INT64_MAX}); }));
   EXPECT_TRUE(refuses([] { Tensor(nullptr, DType::float64, {2}, {INT64_MIN}); }));
-  EXPECT_TRUE(refuses([] { Tensor(nullptr, DType::float64, {INT64_MAX / 2, 3}, {1, INT64_MAX / 2}); }));
+  EXPECT_TRUE(refuses([] {
+    Tensor(nullptr, DType::float64, {INT64_MAX / 2, 3}, {1, INT64_MAX / 2});
+  }));
 }
 
 // What std::mdspan looks like, which the compilers of this project do not have yet.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers, copies, streams and the pool: on the CPU, and on the fake driver's devices.
-#include <gemmery/buffer.hpp>
 #include <gtest/gtest.h>
+#include <gemmery/buffer.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -56,13 +56,27 @@ TEST(CpuCopy, moves_and_fills_bytes) {
 
 TEST(CpuCopy, refuses_null_pointers_and_streams_of_others) {
   std::uint8_t byte = 0;
-  EXPECT_EQ(thrown_error([&] { copy(nullptr, Device::cpu(), &byte, Device::cpu(), 1, Stream::cpu()); }).operand(), "destination");
-  EXPECT_EQ(thrown_error([&] { copy(&byte, Device::cpu(), nullptr, Device::cpu(), 1, Stream::cpu()); }).operand(), "source");
+  EXPECT_EQ(thrown_error([&] {
+              copy(nullptr, Device::cpu(), &byte, Device::cpu(), 1, Stream::cpu());
+            }).operand(),
+            "destination");
+  EXPECT_EQ(thrown_error([&] {
+              copy(&byte, Device::cpu(), nullptr, Device::cpu(), 1, Stream::cpu());
+            }).operand(),
+            "source");
   EXPECT_EQ(thrown_error([&] { fill(nullptr, 0, 1, Stream::cpu()); }).operand(), "destination");
   const Stream gpu = Stream::of(nullptr, Device::cuda(0));
-  EXPECT_EQ(thrown_error([&] { copy(&byte, Device::cpu(), &byte, Device::cpu(), 1, gpu); }).operand(), "stream");
-  EXPECT_EQ(thrown_error([&] { copy(&byte, Device::cuda(0), &byte, Device::cpu(), 1, Stream::cpu()); }).operand(), "stream");
-  EXPECT_EQ(thrown_error([&] { copy(&byte, Device::cuda(0), &byte, Device::cuda(1), 1, Stream::of(nullptr, Device::cuda(2))); }).operand(),
+  EXPECT_EQ(
+      thrown_error([&] { copy(&byte, Device::cpu(), &byte, Device::cpu(), 1, gpu); }).operand(),
+      "stream");
+  EXPECT_EQ(thrown_error([&] {
+              copy(&byte, Device::cuda(0), &byte, Device::cpu(), 1, Stream::cpu());
+            }).operand(),
+            "stream");
+  EXPECT_EQ(thrown_error([&] {
+              copy(&byte, Device::cuda(0), &byte, Device::cuda(1), 1,
+                   Stream::of(nullptr, Device::cuda(2)));
+            }).operand(),
             "stream");
 }
 
@@ -93,7 +107,8 @@ TEST_F(FakeGpu, bytes_travel_there_between_devices_and_back) {
 
 TEST_F(FakeGpu, no_call_changes_the_callers_context) {
   driver::GpuDevice& one = driver::open_device(fake_device(1));
-  for (const driver::cuda::Context before : {static_cast<driver::cuda::Context>(nullptr), one.context()}) {
+  for (const driver::cuda::Context before :
+       {static_cast<driver::cuda::Context>(nullptr), one.context()}) {
     set_fake_current_context(before);
     {
       const OwnedStream stream(fake_device(0));
@@ -150,7 +165,8 @@ TEST_F(FakeGpu, the_pools_limit_holds_and_what_is_freed_can_be_had_again) {
 }
 
 TEST_F(FakeGpu, an_initial_size_beyond_the_limit_is_refused) {
-  const Error error = thrown_error([] { configure_pool(fake_device(0), {.initial_bytes = 1001, .limit_bytes = 1000}); });
+  const Error error = thrown_error(
+      [] { configure_pool(fake_device(0), {.initial_bytes = 1001, .limit_bytes = 1000}); });
   EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
   EXPECT_EQ(error.operand(), "initial_bytes");
 }

@@ -9,7 +9,8 @@
 // Our function types, before cuda.h turns the names into macros.
 namespace gemmery::driver {
 namespace {
-#define GEMMERY_NAME_TYPE(name, parameters) [[maybe_unused]] typedef cuda::Result(*ours_##name) parameters;
+#define GEMMERY_NAME_TYPE(name, parameters) \
+  [[maybe_unused]] typedef cuda::Result(*ours_##name) parameters;
 GEMMERY_CUDA_FUNCTIONS(GEMMERY_NAME_TYPE)
 #undef GEMMERY_NAME_TYPE
 }  // namespace
@@ -25,12 +26,15 @@ namespace {
 template <class Ours, class Theirs>
 struct is_same_call : std::false_type {};
 template <class R, class... P, class S, class... Q>
-  requires(sizeof...(P) == sizeof...(Q))
-struct is_same_call<R (*)(P...), S (*)(Q...)>
-    : std::bool_constant<((sizeof(P) == sizeof(Q) && std::is_pointer_v<P> == std::is_pointer_v<Q>)&&... && (sizeof(R) == sizeof(S)))> {};
+requires(sizeof...(P) == sizeof...(Q)) struct is_same_call<R (*)(P...), S (*)(Q...)>
+    : std::bool_constant<((sizeof(P) == sizeof(Q) &&
+                           std::is_pointer_v<P> == std::is_pointer_v<Q>)&&... &&
+                          (sizeof(R) == sizeof(S)))> {
+};
 
 TEST(CudaApi, every_function_is_called_as_the_toolkit_declares_it) {
-#define GEMMERY_COMPARE(name, parameters) EXPECT_TRUE((is_same_call<ours_##name, decltype(&::name)>::value)) << #name;
+#define GEMMERY_COMPARE(name, parameters) \
+  EXPECT_TRUE((is_same_call<ours_##name, decltype(&::name)>::value)) << #name;
   GEMMERY_CUDA_FUNCTIONS(GEMMERY_COMPARE)
 #undef GEMMERY_COMPARE
 }
@@ -52,15 +56,17 @@ TEST(CudaApi, structures_have_the_layout_of_the_toolkit) {
   EXPECT_EQ(alignof(cuda::LaunchAttribute), alignof(CUlaunchAttribute));
   GEMMERY_SAME_FIELD(cuda::LaunchAttribute, id, CUlaunchAttribute, id);
   GEMMERY_SAME_FIELD(cuda::LaunchAttribute, value, CUlaunchAttribute, value);
-  GEMMERY_SAME_FIELD(cuda::LaunchAttributeValue, cluster_dimension, CUlaunchAttributeValue, clusterDim);
-  GEMMERY_SAME_FIELD(cuda::LaunchAttributeValue, programmatic_stream_serialization_allowed, CUlaunchAttributeValue,
-                     programmaticStreamSerializationAllowed);
+  GEMMERY_SAME_FIELD(cuda::LaunchAttributeValue, cluster_dimension, CUlaunchAttributeValue,
+                     clusterDim);
+  GEMMERY_SAME_FIELD(cuda::LaunchAttributeValue, programmatic_stream_serialization_allowed,
+                     CUlaunchAttributeValue, programmaticStreamSerializationAllowed);
 
   EXPECT_EQ(sizeof(cuda::MemPoolProps), sizeof(CUmemPoolProps));
   GEMMERY_SAME_FIELD(cuda::MemPoolProps, allocation_type, CUmemPoolProps, allocType);
   GEMMERY_SAME_FIELD(cuda::MemPoolProps, handle_types, CUmemPoolProps, handleTypes);
   GEMMERY_SAME_FIELD(cuda::MemPoolProps, location, CUmemPoolProps, location);
-  GEMMERY_SAME_FIELD(cuda::MemPoolProps, win32_security_attributes, CUmemPoolProps, win32SecurityAttributes);
+  GEMMERY_SAME_FIELD(cuda::MemPoolProps, win32_security_attributes, CUmemPoolProps,
+                     win32SecurityAttributes);
   GEMMERY_SAME_FIELD(cuda::MemPoolProps, reserved, CUmemPoolProps, reserved);
   GEMMERY_SAME_FIELD(cuda::MemLocation, id, CUmemLocation, id);
 
@@ -70,7 +76,8 @@ TEST(CudaApi, structures_have_the_layout_of_the_toolkit) {
   EXPECT_EQ(sizeof(cuda::DeviceOrdinal), sizeof(CUdevice));
 }
 
-#define GEMMERY_SAME_VALUE(ours, theirs) EXPECT_EQ(static_cast<int>(ours), static_cast<int>(theirs)) << #ours
+#define GEMMERY_SAME_VALUE(ours, theirs) \
+  EXPECT_EQ(static_cast<int>(ours), static_cast<int>(theirs)) << #ours
 
 TEST(CudaApi, values_are_those_of_the_toolkit) {
   using cuda::Result;
@@ -99,18 +106,24 @@ TEST(CudaApi, values_are_those_of_the_toolkit) {
   GEMMERY_SAME_VALUE(Attribute::memory_clock_rate_khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   GEMMERY_SAME_VALUE(Attribute::memory_bus_width_bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
   GEMMERY_SAME_VALUE(Attribute::l2_cache_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  GEMMERY_SAME_VALUE(Attribute::compute_capability_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  GEMMERY_SAME_VALUE(Attribute::compute_capability_minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  GEMMERY_SAME_VALUE(Attribute::max_shared_bytes_per_multiprocessor, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-  GEMMERY_SAME_VALUE(Attribute::max_shared_bytes_per_block_optin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  GEMMERY_SAME_VALUE(Attribute::compute_capability_major,
+                     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  GEMMERY_SAME_VALUE(Attribute::compute_capability_minor,
+                     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  GEMMERY_SAME_VALUE(Attribute::max_shared_bytes_per_multiprocessor,
+                     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  GEMMERY_SAME_VALUE(Attribute::max_shared_bytes_per_block_optin,
+                     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   GEMMERY_SAME_VALUE(Attribute::memory_pools_supported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 
   using cuda::FunctionAttribute;
   GEMMERY_SAME_VALUE(FunctionAttribute::shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   GEMMERY_SAME_VALUE(FunctionAttribute::local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   GEMMERY_SAME_VALUE(FunctionAttribute::registers, CU_FUNC_ATTRIBUTE_NUM_REGS);
-  GEMMERY_SAME_VALUE(FunctionAttribute::max_dynamic_shared_bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-  GEMMERY_SAME_VALUE(FunctionAttribute::non_portable_cluster_size_allowed, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  GEMMERY_SAME_VALUE(FunctionAttribute::max_dynamic_shared_bytes,
+                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  GEMMERY_SAME_VALUE(FunctionAttribute::non_portable_cluster_size_allowed,
+                     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
 
   GEMMERY_SAME_VALUE(cuda::CaptureStatus::active, CU_STREAM_CAPTURE_STATUS_ACTIVE);
   GEMMERY_SAME_VALUE(cuda::CaptureStatus::invalidated, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
@@ -122,13 +135,15 @@ TEST(CudaApi, values_are_those_of_the_toolkit) {
 
   GEMMERY_SAME_VALUE(cuda::MemPoolAttribute::release_threshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
   GEMMERY_SAME_VALUE(cuda::MemPoolAttribute::reserved_bytes, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-  GEMMERY_SAME_VALUE(cuda::MemPoolAttribute::reserved_peak_bytes, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+  GEMMERY_SAME_VALUE(cuda::MemPoolAttribute::reserved_peak_bytes,
+                     CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
   GEMMERY_SAME_VALUE(cuda::MemPoolAttribute::used_bytes, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
   GEMMERY_SAME_VALUE(cuda::MemPoolAttribute::used_peak_bytes, CU_MEMPOOL_ATTR_USED_MEM_HIGH);
   GEMMERY_SAME_VALUE(cuda::MemPoolProps{}.allocation_type, CU_MEM_ALLOCATION_TYPE_PINNED);
   GEMMERY_SAME_VALUE(cuda::MemLocation{}.type, CU_MEM_LOCATION_TYPE_DEVICE);
 
-  GEMMERY_SAME_VALUE(cuda::LaunchAttributeId::cluster_dimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  GEMMERY_SAME_VALUE(cuda::LaunchAttributeId::cluster_dimension,
+                     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
   GEMMERY_SAME_VALUE(cuda::LaunchAttributeId::programmatic_stream_serialization,
                      CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
   GEMMERY_SAME_VALUE(cuda::TensorMapDataType::uint8, CU_TENSOR_MAP_DATA_TYPE_UINT8);

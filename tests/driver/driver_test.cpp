@@ -2,8 +2,8 @@
 // Drivers and devices: what is said when there is none, facts, errors, fork.
 #include "driver/driver.hpp"
 
-#include <gemmery/buffer.hpp>
 #include <gtest/gtest.h>
+#include <gemmery/buffer.hpp>
 
 #include "driver/code.hpp"
 #include "driver/graph.hpp"
@@ -27,7 +27,8 @@ TEST(CudaDriver, absence_is_told_with_what_was_looked_for) {
 }
 
 TEST(CudaDriver, the_cpu_is_no_gpu) {
-  EXPECT_EQ(thrown_error([] { driver::open_device(Device::cpu()); }).kind(), ErrorKind::invalid_argument);
+  EXPECT_EQ(thrown_error([] { driver::open_device(Device::cpu()); }).kind(),
+            ErrorKind::invalid_argument);
 }
 
 class FakeDriver : public testing::Test {
@@ -119,7 +120,8 @@ TEST_F(FakeDriver, launch_attributes_are_only_those_that_differ_from_the_default
   const driver::GpuDevice& device = driver::open_device(fake_device(0));
   const driver::LoadedCode code(device.driver(), {}, "attributes");
   unsigned seen = 99;
-  define_fake_kernel("attributes", 4, [&](const FakeLaunch& launch) { seen = launch.config.attribute_count; });
+  define_fake_kernel("attributes", 4,
+                     [&](const FakeLaunch& launch) { seen = launch.config.attribute_count; });
   const driver::ScopedContext current(device);
   const driver::cuda::Function function = code.prepare(device, 0);
   const OwnedStream stream(fake_device(0));
@@ -128,9 +130,11 @@ TEST_F(FakeDriver, launch_attributes_are_only_those_that_differ_from_the_default
     driver::LaunchShape shape;
     unsigned attributes;
   };
-  for (const Row& row : {Row{{}, 0}, Row{{.cluster = {2, 1, 1}}, 1}, Row{{.is_programmatic = true}, 1},
-                         Row{{.cluster = {1, 2, 1}, .is_programmatic = true}, 2}}) {
-    EXPECT_EQ(driver::launch(device.api(), function, row.shape, stream, &parameter), driver::cuda::Result::success);
+  for (const Row& row :
+       {Row{{}, 0}, Row{{.cluster = {2, 1, 1}}, 1}, Row{{.is_programmatic = true}, 1},
+        Row{{.cluster = {1, 2, 1}, .is_programmatic = true}, 2}}) {
+    EXPECT_EQ(driver::launch(device.api(), function, row.shape, stream, &parameter),
+              driver::cuda::Result::success);
     EXPECT_EQ(seen, row.attributes) << to_string(row.shape);
   }
 }

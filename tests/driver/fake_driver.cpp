@@ -102,7 +102,8 @@ StreamHandle* resolve(driver::cuda::Stream stream) {
   return current() == nullptr ? nullptr : &state().default_streams[current()->device];
 }
 
-// A call that a capture in progress forbids, unless this thread has said that it knows what it does.
+// A call that a capture in progress forbids, unless this thread has said that it knows what it
+// does.
 Result refuse_where_captured() {
   State& all = state();
   const Lock lock(all.mutex);
@@ -124,7 +125,8 @@ Result put(driver::cuda::Stream handle, std::function<void()> work) {
   return Result::success;
 }
 
-// --- the functions ---------------------------------------------------------------------------------------------------
+// --- the functions
+// ---------------------------------------------------------------------------------------------------
 
 Result init(unsigned) { return Result::success; }
 Result driver_version(int* version) {
@@ -153,16 +155,36 @@ Result device_name(char* name, int length, DeviceOrdinal) {
 }
 Result device_attribute(int* value, DeviceAttribute attribute, DeviceOrdinal) {
   switch (attribute) {
-    case DeviceAttribute::clock_rate_khz: *value = 1'980'000; break;
-    case DeviceAttribute::multiprocessor_count: *value = 132; break;
-    case DeviceAttribute::memory_clock_rate_khz: *value = 3'201'000; break;
-    case DeviceAttribute::memory_bus_width_bits: *value = 6144; break;
-    case DeviceAttribute::l2_cache_bytes: *value = 60 << 20; break;
-    case DeviceAttribute::compute_capability_major: *value = 9; break;
-    case DeviceAttribute::compute_capability_minor: *value = 0; break;
-    case DeviceAttribute::max_shared_bytes_per_multiprocessor: *value = 228 << 10; break;
-    case DeviceAttribute::max_shared_bytes_per_block_optin: *value = 227 << 10; break;
-    case DeviceAttribute::memory_pools_supported: *value = 1; break;
+    case DeviceAttribute::clock_rate_khz:
+      *value = 1'980'000;
+      break;
+    case DeviceAttribute::multiprocessor_count:
+      *value = 132;
+      break;
+    case DeviceAttribute::memory_clock_rate_khz:
+      *value = 3'201'000;
+      break;
+    case DeviceAttribute::memory_bus_width_bits:
+      *value = 6144;
+      break;
+    case DeviceAttribute::l2_cache_bytes:
+      *value = 60 << 20;
+      break;
+    case DeviceAttribute::compute_capability_major:
+      *value = 9;
+      break;
+    case DeviceAttribute::compute_capability_minor:
+      *value = 0;
+      break;
+    case DeviceAttribute::max_shared_bytes_per_multiprocessor:
+      *value = 228 << 10;
+      break;
+    case DeviceAttribute::max_shared_bytes_per_block_optin:
+      *value = 227 << 10;
+      break;
+    case DeviceAttribute::memory_pools_supported:
+      *value = 1;
+      break;
   }
   return Result::success;
 }
@@ -290,11 +312,16 @@ Result create_pool(MemoryPool* pool, const MemPoolProps*) {
 Result trim_pool(MemoryPool, std::size_t) { return Result::success; }
 std::uint64_t* pool_value(MemoryPool pool, MemPoolAttribute attribute) {
   switch (attribute) {
-    case MemPoolAttribute::release_threshold: return &pool->release_threshold;
-    case MemPoolAttribute::reserved_bytes: return &pool->reserved;
-    case MemPoolAttribute::reserved_peak_bytes: return &pool->reserved_peak;
-    case MemPoolAttribute::used_bytes: return &pool->used;
-    case MemPoolAttribute::used_peak_bytes: return &pool->used_peak;
+    case MemPoolAttribute::release_threshold:
+      return &pool->release_threshold;
+    case MemPoolAttribute::reserved_bytes:
+      return &pool->reserved;
+    case MemPoolAttribute::reserved_peak_bytes:
+      return &pool->reserved_peak;
+    case MemPoolAttribute::used_bytes:
+      return &pool->used;
+    case MemPoolAttribute::used_peak_bytes:
+      return &pool->used_peak;
   }
   return nullptr;
 }
@@ -306,7 +333,8 @@ Result get_pool(MemoryPool pool, MemPoolAttribute attribute, void* value) {
   std::memcpy(value, pool_value(pool, attribute), sizeof(std::uint64_t));
   return Result::success;
 }
-Result allocate(DevicePointer* pointer, std::size_t bytes, MemoryPool pool, driver::cuda::Stream handle) {
+Result allocate(DevicePointer* pointer, std::size_t bytes, MemoryPool pool,
+                driver::cuda::Stream handle) {
   FAIL_WHERE_ASKED(cuMemAllocFromPoolAsync);
   const Lock lock(state().mutex);
   if (current() == nullptr) return Result::invalid_context;
@@ -338,22 +366,27 @@ Result free_memory(DevicePointer pointer, driver::cuda::Stream) {
   return Result::success;
 }
 
-void* host(DevicePointer pointer) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer)); }
-Result to_device(DevicePointer to, const void* from, std::size_t bytes, driver::cuda::Stream stream) {
+void* host(DevicePointer pointer) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer));
+}
+Result to_device(DevicePointer to, const void* from, std::size_t bytes,
+                 driver::cuda::Stream stream) {
   return put(stream, [=] { std::memcpy(host(to), from, bytes); });
 }
 Result to_host(void* to, DevicePointer from, std::size_t bytes, driver::cuda::Stream stream) {
   return put(stream, [=] { std::memcpy(to, host(from), bytes); });
 }
-Result on_device(DevicePointer to, DevicePointer from, std::size_t bytes, driver::cuda::Stream stream) {
+Result on_device(DevicePointer to, DevicePointer from, std::size_t bytes,
+                 driver::cuda::Stream stream) {
   return put(stream, [=] { std::memcpy(host(to), host(from), bytes); });
 }
-Result to_peer(DevicePointer to, Context to_context, DevicePointer from, Context from_context, std::size_t bytes,
-               driver::cuda::Stream stream) {
+Result to_peer(DevicePointer to, Context to_context, DevicePointer from, Context from_context,
+               std::size_t bytes, driver::cuda::Stream stream) {
   if (to_context == from_context) return Result::invalid_value;
   return on_device(to, from, bytes, stream);
 }
-Result set_bytes(DevicePointer to, unsigned char value, std::size_t bytes, driver::cuda::Stream stream) {
+Result set_bytes(DevicePointer to, unsigned char value, std::size_t bytes,
+                 driver::cuda::Stream stream) {
   ++state().counts.memsets;
   return put(stream, [=] { std::memset(host(to), value, bytes); });
 }
@@ -388,7 +421,8 @@ Result kernel_attribute(int* value, FunctionAttribute, Kernel kernel, DeviceOrdi
   return Result::success;
 }
 Result set_kernel_attribute(FunctionAttribute attribute, int value, Kernel kernel, DeviceOrdinal) {
-  if (attribute == FunctionAttribute::max_dynamic_shared_bytes) kernel->max_dynamic_shared_bytes = value;
+  if (attribute == FunctionAttribute::max_dynamic_shared_bytes)
+    kernel->max_dynamic_shared_bytes = value;
   return Result::success;
 }
 Result launch_kernel(const LaunchConfig* config, Function function, void** parameters, void**) {
@@ -401,17 +435,22 @@ Result launch_kernel(const LaunchConfig* config, Function function, void** param
   if (found == state().kernels.end()) return Result::not_found;
   // As the real driver does: the parameters are taken now, not when the work is done.
   const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
-  auto taken = std::make_shared<std::vector<unsigned char>>(bytes, bytes + found->second.parameter_bytes);
+  auto taken =
+      std::make_shared<std::vector<unsigned char>>(bytes, bytes + found->second.parameter_bytes);
   ++state().counts.launches;
-  FakeLaunch launch{.entry = function->entry, .device = function->device, .config = *config, .parameters = nullptr};
+  FakeLaunch launch{.entry = function->entry,
+                    .device = function->device,
+                    .config = *config,
+                    .parameters = nullptr};
   launch.config.attributes = nullptr;
   return put(config->stream, [run = found->second.run, launch, taken]() mutable {
     launch.parameters = taken->data();
     run(launch);
   });
 }
-Result encode_tiled(TensorMap* map, TensorMapDataType, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
-                    const std::uint32_t*, const std::uint32_t*, TensorMapInterleave, TensorMapSwizzle, TensorMapL2Promotion,
+Result encode_tiled(TensorMap* map, TensorMapDataType, std::uint32_t, void*, const std::uint64_t*,
+                    const std::uint64_t*, const std::uint32_t*, const std::uint32_t*,
+                    TensorMapInterleave, TensorMapSwizzle, TensorMapL2Promotion,
                     TensorMapOutOfBounds) {
   FAIL_WHERE_ASKED(cuTensorMapEncodeTiled);
   std::memset(map, 0, sizeof *map);
@@ -476,8 +515,8 @@ driver::DriverApi fake_api() {
 }  // namespace
 
 const driver::Driver& install_fake_driver() {
-  static const driver::Driver& installed =
-      driver::register_driver(std::make_unique<driver::Driver>(DeviceType::emulated, fake_api(), "the fake driver"));
+  static const driver::Driver& installed = driver::register_driver(
+      std::make_unique<driver::Driver>(DeviceType::emulated, fake_api(), "the fake driver"));
   return installed;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver whose devices are the host's memory, for tests of driver and runtime with no GPU: it keeps the rules of contexts, captures and
-// pools that a real one keeps, counts calls, and runs a "kernel" by calling a function that the test named.
+// A driver whose devices are the host's memory, for tests of driver and runtime with no GPU: it
+// keeps the rules of contexts, captures and pools that a real one keeps, counts calls, and runs a
+// "kernel" by calling a function that the test named.
 #pragma once
 
 #include <cstdint>

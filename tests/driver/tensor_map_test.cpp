@@ -63,7 +63,8 @@ TEST(TensorMap, each_broken_rule_is_named) {
 TEST(TensorMap, a_type_that_the_hardware_does_not_know_is_unsupported) {
   driver::TiledTensorMap view = good_view();
   view.dtype = DType::float4_e2m1fn;
-  EXPECT_EQ(thrown_error([&] { driver::encode(install_fake_driver().api(), view); }).kind(), ErrorKind::unsupported);
+  EXPECT_EQ(thrown_error([&] { driver::encode(install_fake_driver().api(), view); }).kind(),
+            ErrorKind::unsupported);
 }
 
 }  // namespace

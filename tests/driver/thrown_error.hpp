@@ -2,8 +2,8 @@
 // The Error that a call throws, to look into.
 #pragma once
 
-#include <gemmery/error.hpp>
 #include <gtest/gtest.h>
+#include <gemmery/error.hpp>
 
 namespace gemmery::tests {
 

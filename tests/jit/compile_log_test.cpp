@@ -44,12 +44,15 @@ struct WarningRow {
 
 TEST(CompileLog, warnings_of_every_origin_are_found) {
   const WarningRow rows[] = {
-      {"front end", "kernel.cu(4): warning #177-D: variable \"x\" was declared but never referenced"},
+      {"front end",
+       "kernel.cu(4): warning #177-D: variable \"x\" was declared but never referenced"},
       {"ptxas", "ptxas warning : Value of threads per SM for entry gemm is out of range"},
       {"serialised wgmma, 13.0",
-       "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient "
+       "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+       "serialized due to insufficient "
        "register resources for the wgmma pipeline in the function 'gemm'"},
-      {"serialised wgmma without its number", "ptxas info    : wgmma.mma_async instructions are serialized"},
+      {"serialised wgmma without its number",
+       "ptxas info    : wgmma.mma_async instructions are serialized"},
       {"options", "nvrtc: warning: architecture is deprecated"},
   };
   for (const WarningRow& row : rows) {
@@ -59,7 +62,8 @@ TEST(CompileLog, warnings_of_every_origin_are_found) {
 }
 
 TEST(CompileLog, the_problem_line_is_the_first_error) {
-  EXPECT_EQ(find_problem_line("note\nkernel.cu(3): error: identifier \"foo\" is undefined\nmore\nkernel.cu(4): error: bar"),
+  EXPECT_EQ(find_problem_line("note\nkernel.cu(3): error: identifier \"foo\" is "
+                              "undefined\nmore\nkernel.cu(4): error: bar"),
             "kernel.cu(3): error: identifier \"foo\" is undefined");
   EXPECT_EQ(find_problem_line("something else\nmore"), "something else");
   EXPECT_EQ(find_problem_line(""), "");

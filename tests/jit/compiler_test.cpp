@@ -2,10 +2,10 @@
 // NVRTC itself: tiny kernels, errors, warnings, storms of threads. No GPU is needed.
 #include "jit/compiler.hpp"
 
-#include <gemmery/error.hpp>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <gemmery/error.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -28,7 +28,8 @@ CompileRequest request_of(std::string source, Target target = {90, 'a'}) {
 }
 
 std::string adding(int number) {
-  return "extern \"C\" __global__ void entry(float* out) { out[threadIdx.x] += " + std::to_string(number) + ".0f; }\n";
+  return "extern \"C\" __global__ void entry(float* out) { out[threadIdx.x] += " +
+         std::to_string(number) + ".0f; }\n";
 }
 
 template <class Body>
@@ -60,11 +61,16 @@ class Compiler : public testing::Test {
 };
 
 TEST_F(Compiler, makes_a_cubin_with_its_resources) {
-  const CompiledCode code = compile(request_of(
-      "extern \"C\" __global__ void entry(float* out) { __shared__ float tile[64]; tile[threadIdx.x] = out[threadIdx.x]; "
-      "__syncthreads(); out[threadIdx.x] = tile[63 - threadIdx.x]; }"));
+  const CompiledCode code =
+      compile(request_of("extern \"C\" __global__ void entry(float* out) { __shared__ float "
+                         "tile[64]; tile[threadIdx.x] = out[threadIdx.x]; "
+                         "__syncthreads(); out[threadIdx.x] = tile[63 - threadIdx.x]; }"));
   ASSERT_GT(code.cubin.size(), 4U);
-  EXPECT_EQ(std::memcmp(code.cubin.data(), "\x7f" "ELF", 4), 0);
+  EXPECT_EQ(std::memcmp(code.cubin.data(),
+                        "\x7f"
+                        "ELF",
+                        4),
+            0);
   EXPECT_EQ(code.usage.static_shared_bytes, 256);
   EXPECT_GT(code.usage.registers, 0);
   EXPECT_EQ(code.usage.spill_store_bytes, 0);
@@ -73,7 +79,8 @@ TEST_F(Compiler, makes_a_cubin_with_its_resources) {
 
 TEST_F(Compiler, serves_every_target_that_it_claims_to_know) {
   for (const int architecture : find_nvrtc().architectures) {
-    EXPECT_NO_THROW(compile(request_of(adding(1), {static_cast<std::uint16_t>(architecture), 0}))) << architecture;
+    EXPECT_NO_THROW(compile(request_of(adding(1), {static_cast<std::uint16_t>(architecture), 0})))
+        << architecture;
   }
 }
 
@@ -86,12 +93,14 @@ TEST_F(Compiler, embedded_headers_are_found_by_their_names) {
   for (const EmbeddedHeader& header : embedded_headers()) {
     const std::string header_name = header.name;
     if (!header_name.ends_with(".cuh") && !header_name.ends_with(".hpp")) continue;
-    EXPECT_NO_THROW(compile(request_of("#include <" + header_name + ">\n" + adding(1)))) << header_name;
+    EXPECT_NO_THROW(compile(request_of("#include <" + header_name + ">\n" + adding(1))))
+        << header_name;
   }
 }
 
 TEST_F(Compiler, an_error_tells_entry_target_line_and_log) {
-  const Error error = error_of([] { compile(request_of("extern \"C\" __global__ void entry() { undefined_thing(); }")); });
+  const Error error = error_of(
+      [] { compile(request_of("extern \"C\" __global__ void entry() { undefined_thing(); }")); });
   EXPECT_EQ(error.kind(), ErrorKind::compile);
   EXPECT_EQ(error.operand(), "entry for sm_90a");
   EXPECT_NE(error.got().find("undefined_thing"), std::string::npos) << error.got();
@@ -99,13 +108,15 @@ TEST_F(Compiler, an_error_tells_entry_target_line_and_log) {
 }
 
 TEST_F(Compiler, a_warning_is_an_error) {
-  const Error error = error_of([] { compile(request_of("extern \"C\" __global__ void entry() { int never_used; }")); });
+  const Error error = error_of(
+      [] { compile(request_of("extern \"C\" __global__ void entry() { int never_used; }")); });
   EXPECT_EQ(error.kind(), ErrorKind::compile);
   EXPECT_NE(error.got().find("never_used"), std::string::npos) << error.got();
 }
 
 TEST_F(Compiler, a_missing_entry_is_an_error) {
-  EXPECT_EQ(error_of([] { compile(request_of("extern \"C\" __global__ void other() {}")); }).kind(), ErrorKind::compile);
+  EXPECT_EQ(error_of([] { compile(request_of("extern \"C\" __global__ void other() {}")); }).kind(),
+            ErrorKind::compile);
 }
 
 TEST_F(Compiler, an_unknown_option_is_an_error_that_names_it) {
@@ -118,18 +129,21 @@ TEST_F(Compiler, an_unknown_target_is_refused_by_name) {
   const Error error = error_of([] { compile(request_of(adding(1), {999, 0})); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_EQ(error.got(), "sm_999");
-  EXPECT_EQ(error_of([] { compile(request_of(adding(1), Target::cpu())); }).kind(), ErrorKind::unsupported);
+  EXPECT_EQ(error_of([] { compile(request_of(adding(1), Target::cpu())); }).kind(),
+            ErrorKind::unsupported);
 }
 
 TEST_F(Compiler, a_log_of_any_size_arrives_whole) {
   std::string source = "extern \"C\" __global__ void entry() {\n";
-  for (int line = 0; line < 90; ++line) source += "undefined_" + std::string(5000, 'x') + std::to_string(line) + "();\n";
+  for (int line = 0; line < 90; ++line)
+    source += "undefined_" + std::string(5000, 'x') + std::to_string(line) + "();\n";
   const Error error = error_of([&] { compile(request_of(source + "}\n")); });
   EXPECT_GT(error.cause().size(), 400'000U);
   EXPECT_NE(error.cause().find("89()"), std::string::npos) << "the last line is missing";
 }
 
-// RELIABILITY 7.3, fact 1: a header in the working directory would be picked up by "…" includes without the option against it.
+// RELIABILITY 7.3, fact 1: a header in the working directory would be picked up by "…" includes
+// without the option against it.
 TEST_F(Compiler, headers_of_the_working_directory_are_not_seen) {
   char folder[] = "/tmp/gemmery_jit_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
@@ -145,13 +159,17 @@ TEST_F(Compiler, headers_of_the_working_directory_are_not_seen) {
 }
 
 TEST_F(Compiler, a_compilation_without_end_is_cancelled) {
-  if (find_nvrtc().api.nvrtcSetFlowCallback == nullptr) GTEST_SKIP() << "this NVRTC cannot be interrupted";
+  if (find_nvrtc().api.nvrtcSetFlowCallback == nullptr)
+    GTEST_SKIP() << "this NVRTC cannot be interrupted";
   setenv("GEMMERY_COMPILE_TIMEOUT", "1", 1);
-  std::string source = "template <int N> struct Work { static __device__ float run(float x) { return Work<N-1>::run(x * x + N) + "
-                       "Work<N-2>::run(x + N); } };\n"
-                       "template <> struct Work<1> { static __device__ float run(float x) { return x * 3; } };\n"
-                       "template <> struct Work<0> { static __device__ float run(float x) { return x + 7; } };\n"
-                       "extern \"C\" __global__ void entry(float* out) { out[threadIdx.x] = Work<27>::run(out[threadIdx.x]); }\n";
+  std::string source =
+      "template <int N> struct Work { static __device__ float run(float x) { return "
+      "Work<N-1>::run(x * x + N) + "
+      "Work<N-2>::run(x + N); } };\n"
+      "template <> struct Work<1> { static __device__ float run(float x) { return x * 3; } };\n"
+      "template <> struct Work<0> { static __device__ float run(float x) { return x + 7; } };\n"
+      "extern \"C\" __global__ void entry(float* out) { out[threadIdx.x] = "
+      "Work<27>::run(out[threadIdx.x]); }\n";
   const auto start = std::chrono::steady_clock::now();
   const Error error = error_of([&] { compile(request_of(source)); });
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

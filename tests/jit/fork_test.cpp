@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY F47: a child that is forked while a compilation is in flight gets a clear error instead of a hang.
-#include <gemmery/error.hpp>
+// RELIABILITY F47: a child that is forked while a compilation is in flight gets a clear error
+// instead of a hang.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <gemmery/error.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -20,7 +21,8 @@ namespace {
 enum ChildExit { compiled = 0, refused_naming_fork = 3, failed_otherwise = 4 };
 
 CompileRequest request_of(int number) {
-  return {.source = "extern \"C\" __global__ void entry(float* out) { *out += " + std::to_string(number) + ".0f; }",
+  return {.source = "extern \"C\" __global__ void entry(float* out) { *out += " +
+                    std::to_string(number) + ".0f; }",
           .entry = "entry",
           .target = {90, 0},
           .extra_options = {}};
@@ -36,7 +38,8 @@ int outcome_in_child(int number) {
       _exit(compiled);
     } catch (const Error& error) {
       const bool names_fork = std::string(error.what()).find("fork") != std::string::npos;
-      _exit(error.kind() == ErrorKind::unavailable && names_fork ? refused_naming_fork : failed_otherwise);
+      _exit(error.kind() == ErrorKind::unavailable && names_fork ? refused_naming_fork
+                                                                 : failed_otherwise);
     }
   }
   int status = 0;

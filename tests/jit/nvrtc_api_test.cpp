@@ -15,16 +15,19 @@ namespace {
 template <class Ours, class Theirs>
 struct is_same_call : std::false_type {};
 template <class R, class... P, class S, class... Q>
-  requires(sizeof...(P) == sizeof...(Q))
-struct is_same_call<R (*)(P...), S (*)(Q...)>
-    : std::bool_constant<((sizeof(P) == sizeof(Q) && std::is_pointer_v<P> == std::is_pointer_v<Q>)&&... && (sizeof(R) == sizeof(S)))> {};
+requires(sizeof...(P) == sizeof...(Q)) struct is_same_call<R (*)(P...), S (*)(Q...)>
+    : std::bool_constant<((sizeof(P) == sizeof(Q) &&
+                           std::is_pointer_v<P> == std::is_pointer_v<Q>)&&... &&
+                          (sizeof(R) == sizeof(S)))> {
+};
 
 TEST(NvrtcApi, every_function_is_called_as_the_toolkit_declares_it) {
 #define GEMMERY_COMPARE(name, result, parameters) \
   EXPECT_TRUE((is_same_call<decltype(NvrtcApi::name), decltype(&::name)>::value)) << #name;
   GEMMERY_NVRTC_FUNCTIONS(GEMMERY_COMPARE)
 #undef GEMMERY_COMPARE
-  EXPECT_TRUE((is_same_call<decltype(NvrtcApi::nvrtcSetFlowCallback), decltype(&::nvrtcSetFlowCallback)>::value));
+  EXPECT_TRUE((is_same_call<decltype(NvrtcApi::nvrtcSetFlowCallback),
+                            decltype(&::nvrtcSetFlowCallback)>::value));
 }
 
 TEST(NvrtcApi, values_are_those_of_the_toolkit) {

@@ -2,10 +2,10 @@
 // Where NVRTC is looked for. Each case runs in a process of its own, because what was found stays.
 #include "jit/nvrtc.hpp"
 
-#include <gemmery/error.hpp>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <gemmery/error.hpp>
 
 #include <cstdlib>
 #include <functional>
@@ -14,14 +14,15 @@
 namespace gemmery::jit {
 namespace {
 
-// What `compiler_status` says in a fresh process with these settings: this program again, asked by a variable (see below).
+// What `compiler_status` says in a fresh process with these settings: this program again, asked by
+// a variable (see below).
 std::string status_with(const std::string& settings) {
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   if (length <= 0) return "no path of this program";
   const std::string program(path, static_cast<std::size_t>(length));
-  const std::string command =
-      "env " + settings + " GEMMERY_TEST_TELL=1 '" + program + "' --gtest_filter=NvrtcSearch.tells_its_status 2>&1";
+  const std::string command = "env " + settings + " GEMMERY_TEST_TELL=1 '" + program +
+                              "' --gtest_filter=NvrtcSearch.tells_its_status 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   std::string text;
   char part[1024];
@@ -34,7 +35,8 @@ std::string status_with(const std::string& settings) {
 TEST(NvrtcSearch, tells_its_status) {
   if (std::getenv("GEMMERY_TEST_TELL") == nullptr) return;  // only for the other tests of this file
   const CompilerStatus status = compiler_status();
-  std::printf("STATUS %s\n", status.found ? ("found " + status.path + " " + status.version).c_str() : status.searched.c_str());
+  std::printf("STATUS %s\n", status.found ? ("found " + status.path + " " + status.version).c_str()
+                                          : status.searched.c_str());
 }
 
 TEST(NvrtcSearch, a_relative_path_is_refused_by_the_name_of_its_variable) {

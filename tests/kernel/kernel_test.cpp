@@ -50,7 +50,8 @@ TEST(Kernel, metadata_tells_what_it_is) {
   EXPECT_EQ(metadata.epilogue, "D = alpha * accum + beta * C");
 }
 
-// One broken rule a row, each refused in words that name the operand, what was expected and what was found.
+// One broken rule a row, each refused in words that name the operand, what was expected and what
+// was found.
 TEST(Rules, each_broken_rule_is_named) {
   const struct {
     const char* line;
@@ -94,7 +95,8 @@ TEST(Rank, orders_by_prediction) {
   const ToyFamily family("toy");
   const Family* const families[] = {&family};
   const GemmProblem problem = problem_of("gemm 8x8x8 a=f32");
-  EXPECT_EQ(numbers(kernel::rank_kernels({problem, h200()}, families, nullptr)), (std::vector{1, 2, 3}));
+  EXPECT_EQ(numbers(kernel::rank_kernels({problem, h200()}, families, nullptr)),
+            (std::vector{1, 2, 3}));
 }
 
 TEST(Rank, equals_stay_in_the_order_of_the_list) {
@@ -119,7 +121,8 @@ TEST(Rank, measured_times_outrank_predictions) {
   EXPECT_EQ(numbers(kernels), (std::vector{3, 1, 2}));
   EXPECT_TRUE(kernels.front().is_measured);
   EXPECT_EQ(kernels.front().predicted_us, 1.5);
-  EXPECT_EQ(numbers(kernel::rank_kernels({other, h200()}, families, &history)), (std::vector{1, 2, 3}));
+  EXPECT_EQ(numbers(kernel::rank_kernels({other, h200()}, families, &history)),
+            (std::vector{1, 2, 3}));
 }
 
 TEST(Rank, a_family_that_does_not_fit_gives_its_reason) {
@@ -146,7 +149,8 @@ TEST(Registry, additions_during_discovery_are_safe_and_seen_later) {
     }
   });
   const std::size_t before = kernel::families().size();
-  for (int i = 0; i < 100; ++i) kernel::add_family(std::make_unique<ToyFamily>("storm" + std::to_string(i)));
+  for (int i = 0; i < 100; ++i)
+    kernel::add_family(std::make_unique<ToyFamily>("storm" + std::to_string(i)));
   is_done = true;
   reader.join();
   EXPECT_EQ(kernel::families().size(), before + 100);
@@ -171,10 +175,17 @@ TEST(History, threads_may_record_and_ask_at_once) {
 }
 
 TEST(Model, predictions_grow_with_the_work_and_never_beat_the_roofline) {
-  const model::TiledDesign design{.tile_m = 128, .tile_n = 128, .tile_k = 8, .threads = 256, .blocks_per_multiprocessor = 1,
-                                  .fma_per_clock = 128, .efficiency = 0.9, .step_latency_clocks = 300};
+  const model::TiledDesign design{.tile_m = 128,
+                                  .tile_n = 128,
+                                  .tile_k = 8,
+                                  .threads = 256,
+                                  .blocks_per_multiprocessor = 1,
+                                  .fma_per_clock = 128,
+                                  .efficiency = 0.9,
+                                  .step_latency_clocks = 300};
   double last = 0;
-  for (const char* const line : {"gemm 128x128x128 a=f32", "gemm 1024x1024x1024 a=f32", "gemm 4096x4096x4096 a=f32", "gemm 8192x8192x8192 a=f32"}) {
+  for (const char* const line : {"gemm 128x128x128 a=f32", "gemm 1024x1024x1024 a=f32",
+                                 "gemm 4096x4096x4096 a=f32", "gemm 8192x8192x8192 a=f32"}) {
     const GemmProblem problem = problem_of(line);
     const double predicted = model::predict_tiled_gemm(problem, design, h200()).total_us();
     EXPECT_GT(predicted, last);

@@ -16,7 +16,8 @@ struct ToyDesign {
 
 class ToyFamily : public Family {
  public:
-  explicit ToyFamily(std::string name, Target target = parse_target("sm_90")) : name_(std::move(name)), target_(target) {}
+  explicit ToyFamily(std::string name, Target target = parse_target("sm_90"))
+      : name_(std::move(name)), target_(target) {}
 
   std::string_view provider() const noexcept override { return "toys"; }
   std::string_view name() const noexcept override { return name_; }
@@ -24,16 +25,23 @@ class ToyFamily : public Family {
 
   Kernel kernel(int number) const {
     const OperandRule rule{.dtype = DType::float32, .layout = LayoutRule::row, .alignment = 4};
-    return Kernel(*this, {.a = rule, .b = rule, .c = {}, .out = rule}, DesignBytes::of(ToyDesign{number}));
+    return Kernel(*this, {.a = rule, .b = rule, .c = {}, .out = rule},
+                  DesignBytes::of(ToyDesign{number}));
   }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
     enumerate([&](const Kernel& one) {
-      if (one.supports(query.problem, query.device)) kernels.emplace_back(one, 10.0 * one.design().as<ToyDesign>().number);
+      if (one.supports(query.problem, query.device))
+        kernels.emplace_back(one, 10.0 * one.design().as<ToyDesign>().number);
     });
   }
   void explain(const Query& query, std::vector<Reason>& reasons) const override {
     const Status status = kernel(1).supports(query.problem, query.device);
-    reasons.push_back({.provider = "toys", .family = name_, .design_class = {}, .failed = status.error(), .fitting = status ? 3 : 0, .nearest = {}});
+    reasons.push_back({.provider = "toys",
+                       .family = name_,
+                       .design_class = {},
+                       .failed = status.error(),
+                       .fitting = status ? 3 : 0,
+                       .nearest = {}});
   }
   void enumerate(const std::function<void(const Kernel&)>& visit) const override {
     for (const int number : {3, 1, 2}) visit(kernel(number));

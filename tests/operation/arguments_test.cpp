@@ -57,8 +57,9 @@ TEST(GemmArguments, take_zero_extents_everywhere) {
     const std::int64_t n = zero == 1 ? 0 : 5;
     const std::int64_t k = zero == 2 ? 0 : 6;
     std::vector<float> memory(64);
-    const GemmArguments arguments(Tensor(nullptr, DType::float32, {m, k}, {0, 0}).with_data(&memory[0]),
-                                  Tensor(&memory[30], DType::float32, {k, n}), Tensor(&memory[40], DType::float32, {m, n}));
+    const GemmArguments arguments(
+        Tensor(nullptr, DType::float32, {m, k}, {0, 0}).with_data(&memory[0]),
+        Tensor(&memory[30], DType::float32, {k, n}), Tensor(&memory[40], DType::float32, {m, n}));
     EXPECT_EQ(arguments.problem().m, m);
   }
 }
@@ -66,7 +67,8 @@ TEST(GemmArguments, take_zero_extents_everywhere) {
 TEST(GemmArguments, in_place_c_is_taken_and_a_shifted_one_refused) {
   Matrices x;
   EXPECT_NO_THROW(GemmArguments(x.a, x.b, x.out, {.c = x.out, .beta = 1}));
-  EXPECT_THROW(GemmArguments(x.a, x.b, x.out, {.c = x.out.with_data(&x.memory[257]), .beta = 1}), Error);
+  EXPECT_THROW(GemmArguments(x.a, x.b, x.out, {.c = x.out.with_data(&x.memory[257]), .beta = 1}),
+               Error);
 }
 
 TEST(GemmArguments, interleaved_columns_do_not_overlap) {
@@ -93,8 +95,10 @@ TEST(GemmArguments, patching_keeps_the_problem_or_is_refused) {
 
 TEST(GemmArguments, patching_refuses_less_alignment) {
   std::vector<float> memory(4096);
-  auto* const base = reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
-  GemmArguments arguments(Tensor(base, DType::float32, {8, 8}), Tensor(base + 64, DType::float32, {8, 8}),
+  auto* const base =
+      reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+  GemmArguments arguments(Tensor(base, DType::float32, {8, 8}),
+                          Tensor(base + 64, DType::float32, {8, 8}),
                           Tensor(base + 128, DType::float32, {8, 8}));
   EXPECT_THROW(arguments.set_data("A", base + 257), Error);
   EXPECT_NO_THROW(arguments.set_data("A", base + 256));
@@ -106,7 +110,8 @@ std::vector<std::int64_t> element_offsets(const Tensor& tensor) {
   for (int d = 0; d < tensor.rank(); ++d) {
     std::vector<std::int64_t> next;
     for (const std::int64_t offset : offsets) {
-      for (std::int64_t i = 0; i < tensor.extent(d); ++i) next.push_back(offset + i * tensor.stride(d));
+      for (std::int64_t i = 0; i < tensor.extent(d); ++i)
+        next.push_back(offset + i * tensor.stride(d));
     }
     offsets = next;
   }
@@ -119,7 +124,8 @@ TEST(Overlap, agrees_with_brute_force_on_random_views) {
   const auto view = [&] {
     const auto extent = [&] { return static_cast<std::int64_t>(random() % 5); };
     const auto stride = [&] { return static_cast<std::int64_t>(random() % 25) - 12; };
-    return Tensor(&memory[4096 + random() % 16], DType::float16, {extent(), extent(), extent()}, {stride(), stride(), stride()});
+    return Tensor(&memory[4096 + random() % 16], DType::float16, {extent(), extent(), extent()},
+                  {stride(), stride(), stride()});
   };
   int disjoint_pairs = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -128,7 +134,8 @@ TEST(Overlap, agrees_with_brute_force_on_random_views) {
     const auto offsets = element_offsets(x);
     const std::set<std::int64_t> distinct(offsets.begin(), offsets.end());
     EXPECT_EQ(operation::has_self_overlap(x), distinct.size() != offsets.size()) << to_string(x);
-    const auto shift = (static_cast<const std::int16_t*>(y.data()) - static_cast<const std::int16_t*>(x.data()));
+    const auto shift =
+        (static_cast<const std::int16_t*>(y.data()) - static_cast<const std::int16_t*>(x.data()));
     bool meets = false;
     for (const std::int64_t offset : element_offsets(y)) meets |= distinct.contains(offset + shift);
     if (!operation::may_overlap(x, y)) {

@@ -38,7 +38,8 @@ TEST(Grammar, several_spellings_of_one_problem_are_equal) {
     EXPECT_EQ(parse_problem(x), parse_problem(y)) << x << " | " << y;
     EXPECT_EQ(hash_value(parse_problem(x).problem), hash_value(parse_problem(y).problem));
   };
-  equal("gemm 8x8x8 a=f32", "  gemm\t8x8x8x1   b=float32:r a=torch.float32 acc=f32 math=native alpha=1 beta=0 ");
+  equal("gemm 8x8x8 a=f32",
+        "  gemm\t8x8x8x1   b=float32:r a=torch.float32 acc=f32 math=native alpha=1 beta=0 ");
   equal("gemm 8x8x8 a=tf32", "gemm 8x8x8 a=f32 b=f32 math=tf32");
   equal("gemm 8x8x8 a=f32", "gemm 8x8x8 a=f32 \"epilogue=D=alpha*accum+beta*C\"");
   equal("gemm 1x8x8 a=f32:c", "gemm 1x8x8 a=f32/ld=100");  // a stride of extent 1 does not count
@@ -65,12 +66,16 @@ TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
     return text + pick("", "", "/batch=0", "/batch=999999");
   };
   for (int round = 0; round < 2000; ++round) {
-    std::string line = "gemm " + std::to_string(random() % 500) + "x" + std::to_string(random() % 500) + "x" +
-                       std::to_string(random() % 500) + pick("", "x1", "x7");
+    std::string line = "gemm " + std::to_string(random() % 500) + "x" +
+                       std::to_string(random() % 500) + "x" + std::to_string(random() % 500) +
+                       pick("", "x1", "x7");
     const bool is_integer = random() % 4 == 0;  // integers multiply integers only
-    const auto factor = [&] { return is_integer ? pick("s8", "u8") : pick("f32", "bf16", "f16", "f64"); };
+    const auto factor = [&] {
+      return is_integer ? pick("s8", "u8") : pick("f32", "bf16", "f16", "f64");
+    };
     const auto result = [&] { return pick("f32", "bf16", "f16", "s8", "s32", "f64"); };
-    line += " " + operand("a", factor()) + " " + operand("b", factor()) + " " + operand("out", result());
+    line += " " + operand("a", factor()) + " " + operand("b", factor()) + " " +
+            operand("out", result());
     if (random() % 2 == 0) line += " " + operand("c", result()) + " beta=" + pick("0", "1", "0.25");
     const ProblemLine parsed = parse_problem(line);
     EXPECT_EQ(parse_problem(to_string(parsed)), parsed) << line << "\n" << to_string(parsed);
@@ -80,8 +85,10 @@ TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
 }
 
 TEST(Grammar, refuses_the_types_that_arguments_refuse) {
-  for (const char* const line : {"gemm 8x8x8 a=e2m1", "gemm 8x8x8 a=f32 out=e8m0", "gemm 8x8x8 a=u32", "gemm 8x8x8 a=f32 b=s8",
-                                 "gemm 8x8x8 a=f32 acc=s32", "gemm 8x8x8 a=f32 math=fp8_fast", "gemm 8x8x8 a=s8 math=tf32"}) {
+  for (const char* const line :
+       {"gemm 8x8x8 a=e2m1", "gemm 8x8x8 a=f32 out=e8m0", "gemm 8x8x8 a=u32",
+        "gemm 8x8x8 a=f32 b=s8", "gemm 8x8x8 a=f32 acc=s32", "gemm 8x8x8 a=f32 math=fp8_fast",
+        "gemm 8x8x8 a=s8 math=tf32"}) {
     EXPECT_THROW(parse_problem(line), Error) << line;
   }
 }

@@ -37,7 +37,8 @@ TEST(Environment, garbage_is_refused_naming_the_variable) {
       read();
       return false;
     } catch (const Error& error) {
-      return error.operand() == variable && error.got().find(value) != std::string::npos && !error.expected().empty();
+      return error.operand() == variable && error.got().find(value) != std::string::npos &&
+             !error.expected().empty();
     }
   };
   for (const char* const value : {"x", "7x", "-1", "10", "1e3", " 5", "99999999999999999999"}) {
@@ -63,7 +64,8 @@ TEST(SharedLibrary, opens_by_soname_and_tells_the_absolute_path) {
 }
 
 TEST(SharedLibrary, a_failed_search_reports_every_place) {
-  const std::array<std::string, 3> candidates{"/nowhere/libx.so", "sub/liby.so", "libz-nowhere.so.1"};
+  const std::array<std::string, 3> candidates{"/nowhere/libx.so", "sub/liby.so",
+                                              "libz-nowhere.so.1"};
   const LibrarySearch search = LibrarySearch::open_first(candidates);
   EXPECT_FALSE(search.library);
   const std::string report = search.report();
@@ -74,7 +76,8 @@ TEST(SharedLibrary, a_failed_search_reports_every_place) {
 
 TEST(Log, reaches_the_sink_from_the_least_level_on_and_survives_a_throwing_one) {
   std::vector<std::string> heard;
-  set_log_sink([&](LogLevel, std::string_view message) { heard.emplace_back(message); }, LogLevel::warning);
+  set_log_sink([&](LogLevel, std::string_view message) { heard.emplace_back(message); },
+               LogLevel::warning);
   log(LogLevel::info, "quiet");
   log(LogLevel::error, "loud");
   set_log_sink([](LogLevel, std::string_view) { throw std::runtime_error("sink"); });

@@ -12,18 +12,20 @@
 namespace gemmery::tests {
 namespace {
 
-constexpr std::array<Target, 4> all_targets{Target{80, 0}, Target{90, 0}, Target{100, 0}, Target{120, 0}};
+constexpr std::array<Target, 4> all_targets{Target{80, 0}, Target{90, 0}, Target{100, 0},
+                                            Target{120, 0}};
 constexpr std::uint32_t threads_per_block = 128;
 
 DirectDesign design_of(const Kernel& kernel) { return kernel.design().as<DirectDesign>(); }
 
 std::string entry_of(const DirectDesign& design) {
-  return fmt::format("direct_{}_{}_{}_{}_{}_{}", design.number, design.workspace_bytes, design.zeroed_bytes, design.shared_bytes,
-                     design.delay_us, design.block_limit);
+  return fmt::format("direct_{}_{}_{}_{}_{}_{}", design.number, design.workspace_bytes,
+                     design.zeroed_bytes, design.shared_bytes, design.delay_us, design.block_limit);
 }
 
-// Where the workspace is to be cleared for each launch, the kernel leaves dirt in workspace[0] and adds workspace[1], which it never
-// writes, to its results: they are wrong where the clearing was left out.
+// Where the workspace is to be cleared for each launch, the kernel leaves dirt in workspace[0] and
+// adds workspace[1], which it never writes, to its results: they are wrong where the clearing was
+// left out.
 constexpr std::string_view source = R"(
 struct Parameters {{
   const float* a; const float* b; const float* c; float* out; unsigned* workspace;
@@ -76,7 +78,9 @@ void run_on_host(const DirectParameters& p, bool is_cleared, std::uint32_t threa
              p.b[batch * p.b_strides[0] + k * p.b_strides[1] + column * p.b_strides[2]];
     }
     float result = p.alpha * sum + dirt;
-    if (p.beta != 0) result += p.beta * p.c[batch * p.c_strides[0] + row * p.c_strides[1] + column * p.c_strides[2]];
+    if (p.beta != 0)
+      result +=
+          p.beta * p.c[batch * p.c_strides[0] + row * p.c_strides[1] + column * p.c_strides[2]];
     p.out[batch * p.out_strides[0] + row * p.out_strides[1] + column * p.out_strides[2]] = result;
   }
 }
@@ -101,18 +105,25 @@ void DirectFamily::match(const Query& query, std::vector<RankedKernel>& kernels)
 }
 
 void DirectFamily::explain(const Query&, std::vector<Reason>&) const {}
-void DirectFamily::enumerate(const std::function<void(const Kernel&)>& visit) const { visit(kernel({})); }
+void DirectFamily::enumerate(const std::function<void(const Kernel&)>& visit) const {
+  visit(kernel({}));
+}
 std::string DirectFamily::kernel_name(const Kernel& one) const { return entry_of(design_of(one)); }
 std::optional<Kernel> DirectFamily::parse_name(std::string_view) const { return std::nullopt; }
 std::vector<DesignField> DirectFamily::design_fields(const Kernel&) const { return {}; }
-std::vector<Target> DirectFamily::targets(const Kernel&) const { return {all_targets.begin(), all_targets.end()}; }
-std::span<const Target> DirectFamily::target_table(const Kernel&) const noexcept { return all_targets; }
+std::vector<Target> DirectFamily::targets(const Kernel&) const {
+  return {all_targets.begin(), all_targets.end()};
+}
+std::span<const Target> DirectFamily::target_table(const Kernel&) const noexcept {
+  return all_targets;
+}
 
 runtime::EmittedSource DirectFamily::emit(const Kernel& one, Target) const {
   const DirectDesign design = design_of(one);
   const std::string entry = entry_of(design);
-  return {.text = fmt::format(source, fmt::arg("size", sizeof(DirectParameters)), fmt::arg("entry", entry),
-                              fmt::arg("delay", design.delay_us), fmt::arg("zeroed", design.zeroed_bytes)),
+  return {.text = fmt::format(source, fmt::arg("size", sizeof(DirectParameters)),
+                              fmt::arg("entry", entry), fmt::arg("delay", design.delay_us),
+                              fmt::arg("zeroed", design.zeroed_bytes)),
           .entry = entry,
           .max_dynamic_shared_bytes = design.shared_bytes,
           .options = {}};
@@ -122,30 +133,33 @@ void DirectFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
   const DirectDesign design = design_of(request.kernel);
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
-  DirectParameters parameters{.a = static_cast<const float*>(arguments.a().data()),
-                              .b = static_cast<const float*>(arguments.b().data()),
-                              .c = arguments.c() ? static_cast<const float*>(arguments.c()->data()) : nullptr,
-                              .out = static_cast<float*>(arguments.out().data()),
-                              .workspace = nullptr,
-                              .a_strides = {},
-                              .b_strides = {},
-                              .c_strides = {},
-                              .out_strides = {},
-                              .m = problem.m,
-                              .n = problem.n,
-                              .k = problem.k,
-                              .l = problem.l,
-                              .alpha = static_cast<float>(arguments.alpha()),
-                              .beta = arguments.c() ? static_cast<float>(arguments.beta()) : 0.0F};
+  DirectParameters parameters{
+      .a = static_cast<const float*>(arguments.a().data()),
+      .b = static_cast<const float*>(arguments.b().data()),
+      .c = arguments.c() ? static_cast<const float*>(arguments.c()->data()) : nullptr,
+      .out = static_cast<float*>(arguments.out().data()),
+      .workspace = nullptr,
+      .a_strides = {},
+      .b_strides = {},
+      .c_strides = {},
+      .out_strides = {},
+      .m = problem.m,
+      .n = problem.n,
+      .k = problem.k,
+      .l = problem.l,
+      .alpha = static_cast<float>(arguments.alpha()),
+      .beta = arguments.c() ? static_cast<float>(arguments.beta()) : 0.0F};
   copy_strides(arguments.a(), parameters.a_strides);
   copy_strides(arguments.b(), parameters.b_strides);
   copy_strides(arguments.out(), parameters.out_strides);
   if (arguments.c()) copy_strides(*arguments.c(), parameters.c_strides);
   plan.set_parameters(parameters);
 
-  const std::int64_t blocks = (problem.l * problem.m * problem.n + threads_per_block - 1) / threads_per_block;
+  const std::int64_t blocks =
+      (problem.l * problem.m * problem.n + threads_per_block - 1) / threads_per_block;
   std::int64_t limit = design.block_limit > 0 ? design.block_limit : 1 << 20;
-  if (request.max_multiprocessors > 0) limit = std::min<std::int64_t>(limit, request.max_multiprocessors);
+  if (request.max_multiprocessors > 0)
+    limit = std::min<std::int64_t>(limit, request.max_multiprocessors);
   plan.shape.grid = {static_cast<std::uint32_t>(std::min(blocks, limit)), 1, 1};
   plan.shape.block = {threads_per_block, 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(design.shared_bytes);
@@ -155,10 +169,11 @@ void DirectFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
 }
 
 void define_on_fake_driver(const DirectDesign& design) {
-  define_fake_kernel(entry_of(design), sizeof(DirectParameters), [design](const FakeLaunch& launch) {
-    const auto& parameters = *static_cast<const DirectParameters*>(launch.parameters);
-    run_on_host(parameters, design.zeroed_bytes > 0, launch.config.grid_x * threads_per_block);
-  });
+  define_fake_kernel(
+      entry_of(design), sizeof(DirectParameters), [design](const FakeLaunch& launch) {
+        const auto& parameters = *static_cast<const DirectParameters*>(launch.parameters);
+        run_on_host(parameters, design.zeroed_bytes > 0, launch.config.grid_x * threads_per_block);
+      });
 }
 
 }  // namespace gemmery::tests

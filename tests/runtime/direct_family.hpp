@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family of the plainest GEMM kernel (one thread per element), for tests of what all families share: its designs differ in the scratch
-// memory they ask for and in how long they take. Runs on a real GPU, and on the fake driver by a function of the same meaning.
+// A family of the plainest GEMM kernel (one thread per element), for tests of what all families
+// share: its designs differ in the scratch memory they ask for and in how long they take. Runs on a
+// real GPU, and on the fake driver by a function of the same meaning.
 #pragma once
 
 #include <cstdint>

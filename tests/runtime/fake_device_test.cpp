@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite on the fake driver, and what only it can show: which calls are made.
-#include <gemmery/error.hpp>
 #include <gtest/gtest.h>
+#include <gemmery/error.hpp>
 
 #include "tests/driver/fake_driver.hpp"
 #include "tests/driver/thrown_error.hpp"
@@ -31,9 +31,13 @@ TEST_P(FakeRuntime, a_usual_launch_makes_one_call_and_allocates_nothing) {
     launch();
     const FakeCounts counts = fake_counts();
     EXPECT_EQ(counts.launches, 1) << what;
-    EXPECT_EQ(counts.capture_queries + counts.context_pushes + counts.allocations + counts.memsets, 0) << what;
+    EXPECT_EQ(counts.capture_queries + counts.context_pushes + counts.allocations + counts.memsets,
+              0)
+        << what;
   };
-  const auto run = [&] { kernel.run(operands.arguments(), {.artifact = &artifact, .stream = stream}); };
+  const auto run = [&] {
+    kernel.run(operands.arguments(), {.artifact = &artifact, .stream = stream});
+  };
   expect_one_call("run with an artifact", run);
   expect_one_call("run without one", [&] { kernel.run(operands.arguments(), {.stream = stream}); });
   expect_one_call("prepared", [&] { prepared.launch(stream); });
@@ -47,7 +51,8 @@ TEST_P(FakeRuntime, a_usual_launch_makes_one_call_and_allocates_nothing) {
   };
   const long of_prepared = count_allocations([&] { prepared.launch(stream); });
   EXPECT_EQ(count_allocations(run), of_prepared);
-  EXPECT_EQ(count_allocations([&] { kernel.run(operands.arguments(), {.stream = stream}); }), of_prepared);
+  EXPECT_EQ(count_allocations([&] { kernel.run(operands.arguments(), {.stream = stream}); }),
+            of_prepared);
   set_fake_current_context(nullptr);
 }
 
@@ -93,7 +98,8 @@ TEST_P(FakeRuntime, a_kernel_that_asks_for_more_shared_memory_than_there_is_is_u
   const OwnedStream stream(device());
   Operands operands({}, stream);
   const Kernel kernel = new_kernel({.shared_bytes = 1 << 20});
-  EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.stream = stream}); }).kind(), ErrorKind::unsupported);
+  EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.stream = stream}); }).kind(),
+            ErrorKind::unsupported);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite on the first two GPUs, and what only they can show.
-#include <gemmery/error.hpp>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <gemmery/error.hpp>
 
 #include <chrono>
 #include <string>
@@ -27,10 +27,12 @@ INSTANTIATE_TEST_SUITE_P(First, Gpu, testing::Values(Device::cuda(0)));
 
 TEST_P(Gpu, facts_are_plausible) {
   const DeviceInfo& info = driver::open_device(device()).info();
-  std::printf("%s %s: %d multiprocessors, %.2f GHz, %.2f TB/s, %lld bytes of shared memory, %lld of L2, %lld of memory\n",
-              info.name.c_str(), to_string(info.target).c_str(), info.multiprocessors, info.clock_ghz,
-              info.bandwidth_bytes_per_second * 1e-12, static_cast<long long>(info.shared_bytes_per_block),
-              static_cast<long long>(info.l2_bytes), static_cast<long long>(info.memory_bytes));
+  std::printf(
+      "%s %s: %d multiprocessors, %.2f GHz, %.2f TB/s, %lld bytes of shared memory, %lld of L2, "
+      "%lld of memory\n",
+      info.name.c_str(), to_string(info.target).c_str(), info.multiprocessors, info.clock_ghz,
+      info.bandwidth_bytes_per_second * 1e-12, static_cast<long long>(info.shared_bytes_per_block),
+      static_cast<long long>(info.l2_bytes), static_cast<long long>(info.memory_bytes));
   EXPECT_GE(info.target.architecture, 75);
   EXPECT_GT(info.multiprocessors, 0);
   EXPECT_GT(info.clock_ghz, 0.2);
@@ -42,7 +44,8 @@ TEST_P(Gpu, a_launch_returns_before_its_work_is_done) {
   const OwnedStream stream(device());
   const Kernel kernel = new_kernel({.delay_us = 50'000, .block_limit = 1});
   Operands operands({.m = 4, .n = 4, .k = 4, .l = 1}, stream);
-  kernel.run(operands.arguments(), {.stream = stream});  // the first launch of a process takes longer
+  kernel.run(operands.arguments(),
+             {.stream = stream});  // the first launch of a process takes longer
   synchronize(stream);
   const auto start = std::chrono::steady_clock::now();
   kernel.run(operands.arguments(), {.stream = stream});
@@ -68,7 +71,8 @@ TEST_P(Gpu, events_measure_what_lies_between_them) {
   EXPECT_NEAR(driver::elapsed_ms(start, end), 10, 3);
 }
 
-// RELIABILITY F58: the clearing of a workspace and the kernel behind it are on the caller's stream, whatever runs elsewhere.
+// RELIABILITY F58: the clearing of a workspace and the kernel behind it are on the caller's stream,
+// whatever runs elsewhere.
 TEST_P(Gpu, a_busy_default_stream_does_not_reorder_work) {
   const Stream legacy = Stream::of(nullptr, device());
   const OwnedStream side(device());
@@ -82,14 +86,16 @@ TEST_P(Gpu, a_busy_default_stream_does_not_reorder_work) {
   for (int round = 0; round < 10; ++round) {
     delay.run(slow.arguments(), {.stream = legacy});
     fill(workspace.data(), 0xFF, 256, side);
-    kernel.run(operands.arguments(), {.stream = side, .workspace = {workspace.data(), workspace.bytes()}});
+    kernel.run(operands.arguments(),
+               {.stream = side, .workspace = {workspace.data(), workspace.bytes()}});
     operands.expect_right();
   }
 }
 
 TEST_P(Gpu, the_workspace_of_a_prepared_launch_outlives_the_work_that_uses_it) {
   const OwnedStream stream(device());
-  const Kernel kernel = new_kernel({.workspace_bytes = 4096, .zeroed_bytes = 16, .delay_us = 5'000, .block_limit = 1});
+  const Kernel kernel = new_kernel(
+      {.workspace_bytes = 4096, .zeroed_bytes = 16, .delay_us = 5'000, .block_limit = 1});
   Operands operands({.m = 8, .n = 8, .k = 4, .l = 1}, stream);
   const Artifact artifact = kernel.compile(operands.arguments());
   for (int round = 0; round < 10; ++round) {
@@ -121,7 +127,8 @@ TEST_P(Gpu, the_pool_keeps_what_it_reserved_and_holds_its_limit) {
   configure_pool(device(), {});
   synchronize(stream);
   EXPECT_LT(pool_statistics(device()).used_bytes, 300 * mib);
-  EXPECT_EQ(thrown_error([&] { Buffer(std::size_t{1} << 50, stream); }).kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(thrown_error([&] { Buffer(std::size_t{1} << 50, stream); }).kind(),
+            ErrorKind::out_of_memory);
 }
 
 TEST_P(Gpu, a_child_that_is_forked_after_use_is_told) {
@@ -146,7 +153,8 @@ TEST_P(Gpu, a_child_that_is_forked_after_use_is_told) {
 
 TEST_P(Gpu, tensor_maps_are_encoded_by_the_driver) {
   const driver::GpuDevice& gpu = driver::open_device(device());
-  if (gpu.info().target.architecture < 90) GTEST_SKIP() << "tensor maps need sm_90, this is " << to_string(gpu.info().target);
+  if (gpu.info().target.architecture < 90)
+    GTEST_SKIP() << "tensor maps need sm_90, this is " << to_string(gpu.info().target);
   const OwnedStream stream(device());
   const Buffer memory(1 << 20, stream);
   driver::TiledTensorMap view{.address = memory.data(),

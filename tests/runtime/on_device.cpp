@@ -34,7 +34,8 @@ void OnDevice::SetUp() {
   } else {
     const driver::DriverFinding finding = driver::find_driver(device().type);
     if (finding.driver == nullptr) GTEST_SKIP() << finding.reason;
-    if (device().index >= finding.driver->device_count()) GTEST_SKIP() << "there is no " << to_string(device());
+    if (device().index >= finding.driver->device_count())
+      GTEST_SKIP() << "there is no " << to_string(device());
   }
   reset_fake_counts();
 }
@@ -60,14 +61,16 @@ Operands::Operands(Shape shape, Stream stream)
   upload(b_, host_b_);
   upload(c_, host_c_);
   poison();
-  arguments_.emplace(tensor(a_, shape.m, shape.k), tensor(b_, shape.k, shape.n), tensor(out_, shape.m, shape.n));
+  arguments_.emplace(tensor(a_, shape.m, shape.k), tensor(b_, shape.k, shape.n),
+                     tensor(out_, shape.m, shape.n));
   synchronize(stream_);
 }
 
 GemmArguments Operands::with_scalars(float alpha, float beta) const {
   GemmOptions options{.c = std::nullopt, .alpha = alpha, .beta = beta};
   if (beta != 0) options.c = tensor(c_, shape_.m, shape_.n);
-  return {tensor(a_, shape_.m, shape_.k), tensor(b_, shape_.k, shape_.n), tensor(out_, shape_.m, shape_.n), options};
+  return {tensor(a_, shape_.m, shape_.k), tensor(b_, shape_.k, shape_.n),
+          tensor(out_, shape_.m, shape_.n), options};
 }
 
 void Operands::change_a() {

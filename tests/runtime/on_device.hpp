@@ -2,9 +2,9 @@
 // The fixture of the tests that run on any GPU, the fake one included, and operands to run on.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <gemmery/arguments.hpp>
 #include <gemmery/buffer.hpp>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
@@ -33,7 +33,8 @@ struct Shape {
   std::int64_t m = 33, n = 17, k = 9, l = 2;
 };
 
-// Whole numbers small enough that every sum is exact, on a device, with the result that is expected.
+// Whole numbers small enough that every sum is exact, on a device, with the result that is
+// expected.
 class Operands {
  public:
   Operands(Shape shape, Stream stream);

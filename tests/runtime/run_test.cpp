@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling, loading and running a DeviceFamily's kernels, on every device that the program names.
-#include <gemmery/error.hpp>
 #include <gtest/gtest.h>
+#include <gemmery/error.hpp>
 
 #include <thread>
 #include <vector>
@@ -15,7 +15,8 @@
 namespace gemmery::tests {
 namespace {
 
-// --- compile and run -------------------------------------------------------------------------------------------------
+// --- compile and run
+// -------------------------------------------------------------------------------------------------
 
 TEST_P(OnDevice, run_without_an_artifact_compiles_once_and_is_right) {
   const OwnedStream stream(device());
@@ -32,9 +33,11 @@ TEST_P(OnDevice, run_with_an_artifact_is_right_for_many_shapes_and_scalars) {
   const OwnedStream stream(device());
   const Kernel without_c = new_kernel();
   const Kernel with_c = new_kernel({}, true);
-  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{128, 64, 32, 1}, Shape{7, 300, 5, 3}, Shape{5, 4, 0, 2}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1, 1}, Shape{128, 64, 32, 1}, Shape{7, 300, 5, 3}, Shape{5, 4, 0, 2}}) {
     Operands operands(shape, stream);
-    for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, std::pair{2.0F, 0.0F}, std::pair{-0.5F, 3.0F}, std::pair{0.0F, 1.0F}}) {
+    for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, std::pair{2.0F, 0.0F},
+                                      std::pair{-0.5F, 3.0F}, std::pair{0.0F, 1.0F}}) {
       const Kernel& kernel = beta == 0 ? without_c : with_c;
       const GemmArguments arguments = operands.with_scalars(alpha, beta);
       const Artifact artifact = kernel.compile(arguments);
@@ -61,7 +64,8 @@ TEST_P(OnDevice, threads_that_compile_one_kernel_get_one_artifact_that_is_loaded
   {
     std::vector<std::jthread> threads;
     for (auto& state : states) {
-      threads.emplace_back([&] { EXPECT_NO_THROW(state = &kernel.compile(operands.arguments()).state()); });
+      threads.emplace_back(
+          [&] { EXPECT_NO_THROW(state = &kernel.compile(operands.arguments()).state()); });
     }
   }
   for (const ArtifactState* const state : states) EXPECT_EQ(state, states.front());
@@ -113,9 +117,14 @@ TEST_P(OnDevice, streams_of_other_devices_are_refused) {
   Operands operands({}, stream);
   const Artifact artifact = kernel.compile(operands.arguments());
   PreparedLaunch prepared = artifact.bind(operands.arguments());
-  for (const Stream other : {Stream::cpu(), Stream::of(stream.get().handle(), {device().type, device().index + 1})}) {
-    EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.artifact = &artifact, .stream = other}); }).operand(), "stream");
-    EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.stream = other}); }).operand(), "stream");
+  for (const Stream other :
+       {Stream::cpu(), Stream::of(stream.get().handle(), {device().type, device().index + 1})}) {
+    EXPECT_EQ(thrown_error([&] {
+                kernel.run(operands.arguments(), {.artifact = &artifact, .stream = other});
+              }).operand(),
+              "stream");
+    EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.stream = other}); }).operand(),
+              "stream");
     EXPECT_EQ(thrown_error([&] { prepared.launch(other); }).operand(), "stream");
   }
   operands.expect_untouched();
@@ -146,7 +155,8 @@ TEST_P(OnDevice, many_streams_run_one_kernel_side_by_side) {
     operands.push_back(std::make_unique<Operands>(Shape{.m = 20 + index}, *streams.back()));
   }
   for (int round = 0; round < 5; ++round) {
-    for (std::size_t index = 0; index < 8; ++index) kernel.run(operands[index]->arguments(), {.stream = *streams[index]});
+    for (std::size_t index = 0; index < 8; ++index)
+      kernel.run(operands[index]->arguments(), {.stream = *streams[index]});
     for (const auto& one : operands) one->expect_right();
   }
 }
@@ -156,7 +166,8 @@ TEST_P(OnDevice, nothing_changes_the_callers_context) {
   const driver::DriverApi& api = gpu.api();
   driver::cuda::Context before = nullptr;
   api.cuCtxGetCurrent(&before);
-  for (const driver::cuda::Context own : {static_cast<driver::cuda::Context>(nullptr), gpu.context()}) {
+  for (const driver::cuda::Context own :
+       {static_cast<driver::cuda::Context>(nullptr), gpu.context()}) {
     api.cuCtxSetCurrent(own);
     const auto expect_unchanged = [&](const char* after) {
       driver::cuda::Context now = nullptr;
@@ -171,7 +182,8 @@ TEST_P(OnDevice, nothing_changes_the_callers_context) {
     expect_unchanged("compile");
     kernel.run(operands.arguments(), {.stream = stream});
     expect_unchanged("run");
-    EXPECT_ANY_THROW(kernel.run(operands.arguments(), {.artifact = &artifact, .stream = Stream::cpu()}));
+    EXPECT_ANY_THROW(
+        kernel.run(operands.arguments(), {.artifact = &artifact, .stream = Stream::cpu()}));
     expect_unchanged("a refused run");
     PreparedLaunch prepared = artifact.bind(operands.arguments());
     expect_unchanged("bind");
@@ -182,7 +194,8 @@ TEST_P(OnDevice, nothing_changes_the_callers_context) {
   api.cuCtxSetCurrent(before);
 }
 
-// --- workspaces ------------------------------------------------------------------------------------------------------
+// --- workspaces
+// ------------------------------------------------------------------------------------------------------
 
 TEST_P(OnDevice, a_workspace_is_cleared_where_the_kernel_wants_it_so) {
   const OwnedStream stream(device());
@@ -192,29 +205,33 @@ TEST_P(OnDevice, a_workspace_is_cleared_where_the_kernel_wants_it_so) {
   const Buffer workspace(1000, stream);
   for (int run = 0; run < 3; ++run) {
     fill(workspace.data(), 0xFF, 1000, stream);
-    kernel.run(operands.arguments(), {.stream = stream, .workspace = {workspace.data(), workspace.bytes()}});
+    kernel.run(operands.arguments(),
+               {.stream = stream, .workspace = {workspace.data(), workspace.bytes()}});
     operands.expect_right();
     kernel.run(operands.arguments(), {.stream = stream});  // from the pool
     operands.expect_right();
   }
 }
 
-TEST_P(OnDevice, a_workspace_that_is_too_small_or_misaligned_is_refused_before_anything_is_launched) {
+TEST_P(OnDevice,
+       a_workspace_that_is_too_small_or_misaligned_is_refused_before_anything_is_launched) {
   const OwnedStream stream(device());
   const Kernel kernel = new_kernel({.workspace_bytes = 1000});
   Operands operands({}, stream);
   kernel.compile(operands.arguments());
   const Buffer workspace(2000, stream);
   reset_fake_counts();
-  const Error small = thrown_error(
-      [&] { kernel.run(operands.arguments(), {.stream = stream, .workspace = {workspace.data(), 999}}); });
+  const Error small = thrown_error([&] {
+    kernel.run(operands.arguments(), {.stream = stream, .workspace = {workspace.data(), 999}});
+  });
   EXPECT_EQ(small.kind(), ErrorKind::invalid_argument);
   EXPECT_EQ(small.operand(), "workspace");
   EXPECT_EQ(small.expected(), "at least 1000 bytes");
   EXPECT_EQ(small.got(), "999");
   void* const shifted = static_cast<char*>(workspace.data()) + 16;
-  const Error misaligned =
-      thrown_error([&] { kernel.run(operands.arguments(), {.stream = stream, .workspace = {shifted, 1900}}); });
+  const Error misaligned = thrown_error([&] {
+    kernel.run(operands.arguments(), {.stream = stream, .workspace = {shifted, 1900}});
+  });
   EXPECT_EQ(misaligned.kind(), ErrorKind::invalid_argument);
   EXPECT_EQ(misaligned.operand(), "workspace");
   EXPECT_EQ(fake_counts().launches, 0);
@@ -232,10 +249,12 @@ TEST_P(OnDevice, memory_from_the_pool_goes_back) {
   { PreparedLaunch prepared = kernel.compile(operands.arguments()).bind(operands.arguments()); }
   synchronize(stream);
   synchronize(driver::open_device(device()).housekeeping_stream());
-  EXPECT_LE(pool_statistics(device()).used_bytes, before);  // less where an earlier test's memory went back meanwhile
+  EXPECT_LE(pool_statistics(device()).used_bytes,
+            before);  // less where an earlier test's memory went back meanwhile
 }
 
-// --- captures --------------------------------------------------------------------------------------------------------
+// --- captures
+// --------------------------------------------------------------------------------------------------------
 
 TEST_P(OnDevice, a_kernel_that_is_not_compiled_is_refused_in_a_capture_that_stays_valid) {
   const OwnedStream stream(device());
@@ -255,10 +274,12 @@ TEST_P(OnDevice, code_that_is_not_loaded_is_refused_in_a_capture_that_stays_vali
   const OwnedStream stream(device());
   Operands operands({}, stream);
   const Kernel kernel = new_kernel();
-  const Artifact artifact = kernel.compile(DirectFamily::instance().target_for(kernel, driver::open_device(device()).info()));
+  const Artifact artifact = kernel.compile(
+      DirectFamily::instance().target_for(kernel, driver::open_device(device()).info()));
   {
     driver::GraphCapture capture(stream);
-    const Error error = thrown_error([&] { kernel.run(operands.arguments(), {.artifact = &artifact, .stream = stream}); });
+    const Error error = thrown_error(
+        [&] { kernel.run(operands.arguments(), {.artifact = &artifact, .stream = stream}); });
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
     EXPECT_NE(error.hint().find("artifact.load"), std::string::npos) << error.what();
     EXPECT_NO_THROW(capture.end());
@@ -280,7 +301,8 @@ TEST_P(OnDevice, a_missing_workspace_is_refused_in_a_capture_that_stays_valid) {
   const Artifact artifact = kernel.compile(operands.arguments());
   driver::GraphCapture capture(stream);
   for (const Artifact* const given : {&artifact, static_cast<const Artifact*>(nullptr)}) {
-    const Error error = thrown_error([&] { kernel.run(operands.arguments(), {.artifact = given, .stream = stream}); });
+    const Error error = thrown_error(
+        [&] { kernel.run(operands.arguments(), {.artifact = given, .stream = stream}); });
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
     EXPECT_NE(error.hint().find("bind"), std::string::npos) << error.what();
   }
@@ -295,7 +317,8 @@ TEST_P(OnDevice, a_captured_run_replays_with_inputs_that_changed) {
   kernel.compile(operands.arguments());
   const Buffer workspace(512, stream);
   driver::GraphCapture capture(stream);
-  kernel.run(operands.arguments(), {.stream = stream, .workspace = {workspace.data(), workspace.bytes()}});
+  kernel.run(operands.arguments(),
+             {.stream = stream, .workspace = {workspace.data(), workspace.bytes()}});
   const driver::Graph graph = capture.end();
   for (int replay = 0; replay < 5; ++replay) {
     operands.change_a();
@@ -347,7 +370,8 @@ TEST_P(OnDevice, compiling_and_loading_disturb_no_capture_of_another_thread) {
   captured_operands.expect_right();
 }
 
-// --- prepared launches -----------------------------------------------------------------------------------------------
+// --- prepared launches
+// -----------------------------------------------------------------------------------------------
 
 TEST_P(OnDevice, a_prepared_launch_takes_new_memory_and_scalars) {
   const OwnedStream stream(device());

@@ -65,9 +65,9 @@ constexpr int thread_count(const SimtDesign& design) {
 }
 
 /// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads
-/// with 8x8 accumulators each fit in 128 registers without spills where operands go to shared memory
-/// as they are, and hide each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by column, H200,
-/// 2026-11-21).
+/// with 8x8 accumulators each fit in 128 registers without spills where operands go to shared
+/// memory as they are, and hide each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by
+/// column, H200, 2026-11-21).
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   const bool is_copied = design.a == DType::float32 && design.b == DType::float32;

@@ -94,16 +94,16 @@ struct OperandUnits {
 
   // Where in the tile a thread's first unit begins, and how far from there its unit of a later pass
   // is.
-  GEMMERY_HOST_DEVICE static constexpr int first_extent(int thread) { return thread % period / k_lanes * extent; }
-  GEMMERY_HOST_DEVICE static constexpr int first_k(int thread) {
+  GEMMERY_HOST_DEVICE
+  static constexpr int first_extent(int thread) { return thread % period / k_lanes * extent; }
+  GEMMERY_HOST_DEVICE
+  static constexpr int first_k(int thread) {
     return (thread / period * k_lanes + thread % k_lanes) * k;
   }
-  GEMMERY_HOST_DEVICE static constexpr int pass_extent(int pass) {
-    return pass % passes_per_period * pass_extent_step;
-  }
-  GEMMERY_HOST_DEVICE static constexpr int pass_k(int pass) {
-    return pass / passes_per_period * pass_k_step;
-  }
+  GEMMERY_HOST_DEVICE
+  static constexpr int pass_extent(int pass) { return pass % passes_per_period * pass_extent_step; }
+  GEMMERY_HOST_DEVICE
+  static constexpr int pass_k(int pass) { return pass / passes_per_period * pass_k_step; }
 };
 
 }  // namespace gemmery::device

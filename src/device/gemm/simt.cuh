@@ -251,7 +251,8 @@ __device__ inline void simt_gemm(const abi::SimtParams& params) {
 #pragma unroll 1
   for (unsigned batch = blockIdx.y; batch < params.batches; batch += gridDim.y) {
 #pragma unroll 1
-    for (unsigned tile = blockIdx.x; tile < params.tile_rows * params.tile_columns; tile += gridDim.x) {
+    for (unsigned tile = blockIdx.x; tile < params.tile_rows * params.tile_columns;
+         tile += gridDim.x) {
       gemm.compute_tile(grouped_tile(batch, tile, params.tile_rows, params.tile_columns));
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tile of a matrix is next: bands of tile rows, each walked column by column, so that blocks at
-// work at the same time share panels of A and B in L2. All in 32 bits: division of 64 bits was a sixth
-// of a kernel's compile time.
+// Which tile of a matrix is next: bands of tile rows, each walked column by column, so that blocks
+// at work at the same time share panels of A and B in L2. All in 32 bits: division of 64 bits was a
+// sixth of a kernel's compile time.
 #pragma once
 
 #include <device/abi/host_device.hpp>

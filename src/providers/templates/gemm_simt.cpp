@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simt family: which kernels serve a query and how fast, why others do not, their source and launches.
+// The simt family: which kernels serve a query and how fast, why others do not, their source and
+// launches.
 #include "providers/templates/gemm_simt.hpp"
 
 #include <gemmery/error.hpp>
@@ -23,10 +24,12 @@ constexpr Target targets_from_sm80[] = {{80}, {86}, {89}, {90}, {100}, {103}, {1
 constexpr std::span<const Target> all_targets = targets_from_sm80;
 
 bool runs_anywhere_on(std::span<const Target> targets, const DeviceInfo& device) {
-  return std::ranges::any_of(targets, [&](Target target) { return runs_on(target, device.target); });
+  return std::ranges::any_of(targets,
+                             [&](Target target) { return runs_on(target, device.target); });
 }
 
-// --- constraints --------------------------------------------------------------------------------------------------------
+// --- constraints
+// --------------------------------------------------------------------------------------------------------
 
 std::string list_names(std::span<const DType> dtypes) {
   std::string text;
@@ -34,7 +37,9 @@ std::string list_names(std::span<const DType> dtypes) {
   return text;
 }
 
-bool contains(std::span<const DType> dtypes, DType dtype) { return std::ranges::find(dtypes, dtype) != dtypes.end(); }
+bool contains(std::span<const DType> dtypes, DType dtype) {
+  return std::ranges::find(dtypes, dtype) != dtypes.end();
+}
 
 // The first constraint that the whole family fails, in words; empty where it serves the query.
 std::string find_failure(const Query& query) {
@@ -42,27 +47,32 @@ std::string find_failure(const Query& query) {
   const Target device = query.device.target;
   if (device.is_cpu()) return "device: expected a GPU, got the CPU";
   if (!runs_anywhere_on(all_targets, query.device)) {
-    return fmt::format("target: expected {} to {}, got {}", to_string(all_targets.front()), to_string(all_targets.back()),
-                       to_string(device));
+    return fmt::format("target: expected {} to {}, got {}", to_string(all_targets.front()),
+                       to_string(all_targets.back()), to_string(device));
   }
   const auto arithmetic = simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
   if (!arithmetic) {
     return fmt::format(
-        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times float64, int32 for 8-bit integers, got {} for {} times {}",
+        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
+        "float64, int32 for 8-bit integers, got {} for {} times {}",
         name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
   }
   const auto outputs = simt_outputs(*arithmetic);
   if (!contains(outputs, problem.out.dtype)) {
-    return fmt::format("out: expected one of {}, got {}", list_names(outputs), name(problem.out.dtype));
+    return fmt::format("out: expected one of {}, got {}", list_names(outputs),
+                       name(problem.out.dtype));
   }
   if (problem.c && !contains(outputs, problem.c->dtype)) {
-    return fmt::format("C: expected one of {}, got {}", list_names(outputs), name(problem.c->dtype));
+    return fmt::format("C: expected one of {}, got {}", list_names(outputs),
+                       name(problem.c->dtype));
   }
-  if (problem.math != Math::native) return fmt::format("math: expected native, got {}", name(problem.math));
+  if (problem.math != Math::native)
+    return fmt::format("math: expected native, got {}", name(problem.math));
   return {};
 }
 
-bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
+bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
+                  std::int64_t columns) {
   if (matrix.alignment % rule.alignment != 0) return false;
   if (rule.layout == LayoutRule::row) return columns <= 1 || matrix.column_stride == 1;
   if (rule.layout == LayoutRule::column) return rows <= 1 || matrix.row_stride == 1;
@@ -70,7 +80,8 @@ bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_
 }
 
 // Whether out (or C) consists of whole runs of what one access moves.
-bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic, const GemmProblem& problem) {
+bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic,
+                      const GemmProblem& problem) {
   const std::int64_t extent = rule.layout == LayoutRule::row ? problem.n : problem.m;
   return extent % simt_run_elements(rule, tile, arithmetic) == 0;
 }
@@ -87,7 +98,8 @@ struct FittingRules {
   std::array<OperandRule, count> rules;
   std::size_t size = 0;
 
-  FittingRules(const std::array<OperandRule, count>& all, const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
+  FittingRules(const std::array<OperandRule, count>& all, const MatrixType& matrix,
+               std::int64_t rows, std::int64_t columns) {
     for (const OperandRule& rule : all) {
       if (fits_operand(rule, matrix, rows, columns)) rules[size++] = rule;
     }
@@ -95,33 +107,43 @@ struct FittingRules {
   std::span<const OperandRule> span() const { return {rules.data(), size}; }
 };
 
-// --- predictions --------------------------------------------------------------------------------------------------------
+// --- predictions
+// --------------------------------------------------------------------------------------------------------
 
 // Multiply-adds per clock and multiprocessor. Four products of 8-bit integers are one dp4a.
 double fma_per_clock(SimtArithmetic arithmetic, const DeviceInfo& device) {
   switch (arithmetic) {
-    case SimtArithmetic::f32: return device.fma_f32_per_clock;
-    case SimtArithmetic::f64: return device.fma_f64_per_clock;
-    case SimtArithmetic::integer: return 4.0 * device.fma_int_per_clock;
+    case SimtArithmetic::f32:
+      return device.fma_f32_per_clock;
+    case SimtArithmetic::f64:
+      return device.fma_f64_per_clock;
+    case SimtArithmetic::integer:
+      return 4.0 * device.fma_int_per_clock;
   }
   return 1;
 }
 
-int threads_of(const SimtTile& tile) { return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices; }
+int threads_of(const SimtTile& tile) {
+  return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices;
+}
 
-// The more products a thread makes of what it reads from shared memory, and a block of what it copies there, the closer they come to the
-// peak. Fitted to an H200 (4096^3, 2026-11-21): 0.75 with 8x16 products, 0.70 with 8x8, 0.47 with 4x4.
+// The more products a thread makes of what it reads from shared memory, and a block of what it
+// copies there, the closer they come to the peak. Fitted to an H200 (4096^3, 2026-11-21): 0.75 with
+// 8x16 products, 0.70 with 8x8, 0.47 with 4x4.
 double efficiency_of(const SimtTile& tile, const GemmProblem& problem) {
   const double products = tile.thread_m * tile.thread_n;
   const double reads = tile.thread_m + tile.thread_n;
   const double of_reads = products / (products + 1.1 * reads + 8);
   const double copies_for_each_product = static_cast<double>(tile.m + tile.n) / (tile.m * tile.n);
-  // Blocks of more than 8 k have a branch in the main loop; they pay where 16 bytes are more than 4 values of k.
-  const bool has_branch = tile.k / tile.k_slices > 8 && bit_width(problem.a.dtype) == 32 && bit_width(problem.b.dtype) == 32;
+  // Blocks of more than 8 k have a branch in the main loop; they pay where 16 bytes are more than 4
+  // values of k.
+  const bool has_branch = tile.k / tile.k_slices > 8 && bit_width(problem.a.dtype) == 32 &&
+                          bit_width(problem.b.dtype) == 32;
   return (has_branch ? 0.95 : 1.0) * of_reads / (1 + 2 * of_reads * copies_for_each_product);
 }
 
-// Work on rows and columns beyond the matrix is lost even where arithmetic is not what takes the time.
+// Work on rows and columns beyond the matrix is lost even where arithmetic is not what takes the
+// time.
 double padding_factor(const GemmProblem& problem, const SimtTile& tile) {
   const double m = static_cast<double>(problem.m);
   const double n = static_cast<double>(problem.n);
@@ -130,7 +152,8 @@ double padding_factor(const GemmProblem& problem, const SimtTile& tile) {
   return 1 + 0.1 * std::log2(padded / (m * n));
 }
 
-model::TimeParts predict(const GemmProblem& problem, const SimtTile& tile, SimtArithmetic arithmetic, const DeviceInfo& device) {
+model::TimeParts predict(const GemmProblem& problem, const SimtTile& tile,
+                         SimtArithmetic arithmetic, const DeviceInfo& device) {
   const int threads = threads_of(tile);
   return model::predict_tiled_gemm(problem,
                                    {.tile_m = tile.m,
@@ -152,19 +175,26 @@ double input_factor(const OperandRule& rule) {
 double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
 
 double scaled_us(const model::TimeParts& parts, double factor) {
-  return parts.launch_us + parts.fill_us + std::max({parts.math_us * factor, parts.l2_us, parts.memory_us});
+  return parts.launch_us + parts.fill_us +
+         std::max({parts.math_us * factor, parts.l2_us, parts.memory_us});
 }
 
-// --- walking the space --------------------------------------------------------------------------------------------------
+// --- walking the space
+// --------------------------------------------------------------------------------------------------
 
-// C is read in the runs in which out is written, so a C of the other layout is no better than one of any layout.
-bool is_useful(const OperandRule& c, const OperandRule& out) { return c.layout == out.layout || c.layout == LayoutRule::any; }
+// C is read in the runs in which out is written, so a C of the other layout is no better than one
+// of any layout.
+bool is_useful(const OperandRule& c, const OperandRule& out) {
+  return c.layout == out.layout || c.layout == LayoutRule::any;
+}
 
 // Calls visit(rules, tile) for every useful combination of the given rules and tiles.
 template <class Visit>
-void walk(std::span<const OperandRule> a, std::span<const OperandRule> b, std::span<const OperandRule> out,
-          std::span<const OperandRule> c, DType accumulator, std::span<const SimtTile> tiles, Visit&& visit) {
-  OperandRules rules{.a = {}, .b = {}, .c = {}, .out = {}, .accumulator = accumulator, .has_c = !c.empty()};
+void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
+          std::span<const OperandRule> out, std::span<const OperandRule> c, DType accumulator,
+          std::span<const SimtTile> tiles, Visit&& visit) {
+  OperandRules rules{
+      .a = {}, .b = {}, .c = {}, .out = {}, .accumulator = accumulator, .has_c = !c.empty()};
   constexpr OperandRule none{};
   const std::span<const OperandRule> c_or_none = c.empty() ? std::span(&none, 1) : c;
   for (const SimtTile& tile : tiles) {
@@ -187,20 +217,27 @@ void walk(std::span<const OperandRule> a, std::span<const OperandRule> b, std::s
 
 DType accumulator_of(SimtArithmetic arithmetic) {
   switch (arithmetic) {
-    case SimtArithmetic::f32: return DType::float32;
-    case SimtArithmetic::f64: return DType::float64;
-    case SimtArithmetic::integer: return DType::int32;
+    case SimtArithmetic::f32:
+      return DType::float32;
+    case SimtArithmetic::f64:
+      return DType::float64;
+    case SimtArithmetic::integer:
+      return DType::int32;
   }
   return DType::float32;
 }
 
-// --- source -------------------------------------------------------------------------------------------------------------
+// --- source
+// -------------------------------------------------------------------------------------------------------------
 
 std::string_view text_of(abi::Contiguity contiguity) {
   switch (contiguity) {
-    case abi::Contiguity::none: return "none";
-    case abi::Contiguity::row_major: return "row_major";
-    case abi::Contiguity::column_major: return "column_major";
+    case abi::Contiguity::none:
+      return "none";
+    case abi::Contiguity::row_major:
+      return "row_major";
+    case abi::Contiguity::column_major:
+      return "column_major";
   }
   return "none";
 }
@@ -210,48 +247,63 @@ std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtyp
 // What the kernel computes, as the words of the problem grammar.
 std::string class_line(const OperandRules& rules) {
   const auto operand = [](const char* role, const OperandRule& rule) {
-    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout), rule.alignment);
+    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout),
+                       rule.alignment);
   };
-  std::string line = fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b), operand("out", rules.out),
-                                 alias(rules.accumulator));
+  std::string line =
+      fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b),
+                  operand("out", rules.out), alias(rules.accumulator));
   return rules.has_c ? line + " " + operand("c", rules.c) : line;
 }
 
 std::string design_text(const abi::SimtDesign& d) {
   return fmt::format(
-      "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = DType::{},\n"
-      "    .a_contiguity = Contiguity::{}, .b_contiguity = Contiguity::{}, .c_contiguity = Contiguity::{}, .out_contiguity = Contiguity::{},\n"
-      "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = {},\n"
-      "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = {}, .stages = {}, .has_c = {}}}",
-      text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator), text_of(d.a_contiguity),
-      text_of(d.b_contiguity), text_of(d.c_contiguity), text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes,
-      d.c_vector_bytes, d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices, d.stages, d.has_c);
+      "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = "
+      "DType::{},\n"
+      "    .a_contiguity = Contiguity::{}, .b_contiguity = Contiguity::{}, .c_contiguity = "
+      "Contiguity::{}, .out_contiguity = Contiguity::{},\n"
+      "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
+      "{},\n"
+      "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
+      "{}, .stages = {}, .has_c = {}}}",
+      text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
+      text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
+      text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
+      d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
+      d.stages, d.has_c);
 }
 
 constexpr std::string_view entry_name = "gemmery_simt";
 
-// --- launch -------------------------------------------------------------------------------------------------------------
+// --- launch
+// -------------------------------------------------------------------------------------------------------------
 
 abi::SimtMatrix to_abi(const Tensor& view) {
-  return {.data = view.data(), .batch_stride = view.stride(0), .row_stride = view.stride(1), .column_stride = view.stride(2)};
+  return {.data = view.data(),
+          .batch_stride = view.stride(0),
+          .row_stride = view.stride(1),
+          .column_stride = view.stride(2)};
 }
 
 }  // namespace
 
 int SimtFamily::version() const noexcept { return simt_version; }
 
-// --- discovery ----------------------------------------------------------------------------------------------------------
+// --- discovery
+// ----------------------------------------------------------------------------------------------------------
 
 void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_failure(query).empty()) return;
   const GemmProblem& problem = query.problem;
-  const SimtArithmetic arithmetic = *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
+  const SimtArithmetic arithmetic =
+      *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
   const FittingRules a(simt_input_rules(problem.a.dtype), problem.a, problem.m, problem.k);
   const FittingRules b(simt_input_rules(problem.b.dtype), problem.b, problem.k, problem.n);
   const FittingRules out(simt_output_rules(problem.out.dtype), problem.out, problem.m, problem.n);
   const MatrixType& c_matrix = problem.c ? *problem.c : problem.out;
   const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
-  const std::span<const OperandRule> c_rules = problem.c ? c.span() : std::span<const OperandRule>{};
+  const std::span<const OperandRule> c_rules =
+      problem.c ? c.span() : std::span<const OperandRule>{};
   for (const SimtTile& tile : simt_tiles(arithmetic)) {
     if (!fits_grid(tile, problem)) continue;
     const model::TimeParts parts = predict(problem, tile, arithmetic, query.device);
@@ -260,7 +312,8 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
     const auto add = [&](const OperandRules& rules, const SimtTile&) {
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
-      const double factor = input_factor(rules.a) * input_factor(rules.b) * output_factor(rules.out);
+      const double factor =
+          input_factor(rules.a) * input_factor(rules.b) * output_factor(rules.out);
       kernels.emplace_back(Kernel(*this, rules, design), scaled_us(parts, factor) * padding);
     };
     walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
@@ -274,19 +327,27 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
   const auto check = [&](const char* operand, const OperandRule& rule) {
     if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();
-    return Status::fail(fmt::format("{}: expected {} a multiple of {} for vector stores, got {}", operand,
-                                    rule.layout == LayoutRule::row ? "N" : "M", simt_run_elements(rule, tile, arithmetic),
+    return Status::fail(fmt::format("{}: expected {} a multiple of {} for vector stores, got {}",
+                                    operand, rule.layout == LayoutRule::row ? "N" : "M",
+                                    simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
   if (!fits_grid(tile, problem)) {
-    return Status::fail(fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {}x{} elements", tile.m, tile.n, problem.m, problem.n));
+    return Status::fail(
+        fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {}x{} elements", tile.m,
+                    tile.n, problem.m, problem.n));
   }
   if (Status status = check("out", rules.out); !status) return status;
   return rules.has_c ? check("C", rules.c) : Status::success();
 }
 
 void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
-  Reason reason{.provider = std::string(provider()), .family = std::string(name()), .design_class = {}, .failed = find_failure(query), .fitting = 0, .nearest = {}};
+  Reason reason{.provider = std::string(provider()),
+                .family = std::string(name()),
+                .design_class = {},
+                .failed = find_failure(query),
+                .fitting = 0,
+                .nearest = {}};
   std::vector<RankedKernel> kernels;
   if (!reason.failed.empty()) {
     // The same operands in the arithmetic that the family has for them.
@@ -295,26 +356,32 @@ void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const
     served.math = Math::native;
     match({served, query.device}, kernels);
     std::ranges::sort(kernels, {}, &RankedKernel::predicted_us);
-    for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), 3); ++i) reason.nearest.push_back(kernels[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), 3); ++i)
+      reason.nearest.push_back(kernels[i]);
     reasons.push_back(std::move(reason));
     return;
   }
   match(query, kernels);
   const GemmProblem& problem = query.problem;
-  for (const SimtTile& tile : simt_tiles(*simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator))) {
+  for (const SimtTile& tile :
+       simt_tiles(*simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator))) {
     Reason of_tile = reason;
     of_tile.design_class = tile_text(tile);
-    of_tile.fitting = static_cast<int>(std::ranges::count_if(kernels, [&](const RankedKernel& one) { return simt_tile(one) == tile; }));
+    of_tile.fitting = static_cast<int>(std::ranges::count_if(
+        kernels, [&](const RankedKernel& one) { return simt_tile(one) == tile; }));
     reasons.push_back(std::move(of_tile));
   }
 }
 
 void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) const {
-  constexpr DType floats[] = {DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn, DType::float8_e5m2};
+  constexpr DType floats[] = {DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn,
+                              DType::float8_e5m2};
   constexpr DType doubles[] = {DType::float64};
   constexpr DType bytes[] = {DType::int8, DType::uint8};
   const auto walk_types = [&](SimtArithmetic arithmetic, std::span<const DType> inputs) {
-    const auto add = [&](const OperandRules& rules, const SimtTile& tile) { visit(Kernel(*this, rules, DesignBytes::of(tile))); };
+    const auto add = [&](const OperandRules& rules, const SimtTile& tile) {
+      visit(Kernel(*this, rules, DesignBytes::of(tile)));
+    };
     const auto outputs = simt_outputs(arithmetic);
     for (const DType a : inputs) {
       for (const DType b : inputs) {
@@ -322,10 +389,12 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
           const auto a_rules = simt_input_rules(a);
           const auto b_rules = simt_input_rules(b);
           const auto out_rules = simt_output_rules(out);
-          walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), simt_tiles(arithmetic), add);
+          walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), simt_tiles(arithmetic),
+               add);
           for (const DType c : outputs) {
             const auto c_rules = simt_output_rules(c);
-            walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic), simt_tiles(arithmetic), add);
+            walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic),
+                 simt_tiles(arithmetic), add);
           }
         }
       }
@@ -336,7 +405,8 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
   walk_types(SimtArithmetic::integer, bytes);
 }
 
-// --- metadata -----------------------------------------------------------------------------------------------------------
+// --- metadata
+// -----------------------------------------------------------------------------------------------------------
 
 std::string SimtFamily::kernel_name(const Kernel& kernel) const { return simt_name(kernel); }
 
@@ -344,7 +414,8 @@ std::optional<Kernel> SimtFamily::parse_name(std::string_view kernel_name) const
   const auto parts = parse_simt_name(kernel_name);
   if (!parts) return std::nullopt;
   const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile));
-  if (simt_name(kernel) != kernel_name) return std::nullopt;  // another spelling of it is not its name
+  if (simt_name(kernel) != kernel_name)
+    return std::nullopt;  // another spelling of it is not its name
   return kernel;
 }
 
@@ -358,30 +429,35 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
           {"stages", std::to_string(tile.stages)}};
 }
 
-std::span<const Target> SimtFamily::target_table(const Kernel&) const noexcept { return all_targets; }
+std::span<const Target> SimtFamily::target_table(const Kernel&) const noexcept {
+  return all_targets;
+}
 
 std::vector<Target> SimtFamily::targets(const Kernel& kernel) const {
   const auto table = target_table(kernel);
   return {table.begin(), table.end()};
 }
 
-// --- source and launch --------------------------------------------------------------------------------------------------
+// --- source and launch
+// --------------------------------------------------------------------------------------------------
 
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
-  return {.text = fmt::format("// {}\n"
-                              "// D = alpha * accum + beta * C\n"
-                              "#include <device/gemm/simt.cuh>\n\n"
-                              "using namespace gemmery::abi;\n"
-                              "constexpr SimtDesign design{};\n"
-                              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and device disagree\");\n\n"
-                              "extern \"C\" __global__ void\n"
-                              "__launch_bounds__(thread_count(design), least_blocks_per_multiprocessor(design))\n"
-                              "{}(const __grid_constant__ SimtParams params) {{\n"
-                              "    gemmery::device::simt_gemm<design>(params);\n"
-                              "}}\n",
-                              class_line(kernel.operands()), design_text(design), abi::thread_count(design), abi::shared_bytes(design),
-                              entry_name),
+  return {.text = fmt::format(
+              "// {}\n"
+              "// D = alpha * accum + beta * C\n"
+              "#include <device/gemm/simt.cuh>\n\n"
+              "using namespace gemmery::abi;\n"
+              "constexpr SimtDesign design{};\n"
+              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+              "device disagree\");\n\n"
+              "extern \"C\" __global__ void\n"
+              "__launch_bounds__(thread_count(design), least_blocks_per_multiprocessor(design))\n"
+              "{}(const __grid_constant__ SimtParams params) {{\n"
+              "    gemmery::device::simt_gemm<design>(params);\n"
+              "}}\n",
+              class_line(kernel.operands()), design_text(design), abi::thread_count(design),
+              abi::shared_bytes(design), entry_name),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::shared_bytes(design),
           .options = {}};
@@ -411,7 +487,9 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
       .tile_columns = tile_columns,
       .batches = batches});
   // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.
-  const unsigned limit = request.max_multiprocessors > 0 ? static_cast<unsigned>(request.max_multiprocessors) : 0x7fffffffU;
+  const unsigned limit = request.max_multiprocessors > 0
+                             ? static_cast<unsigned>(request.max_multiprocessors)
+                             : 0x7fffffffU;
   const abi::SimtGrid grid = abi::simt_grid(tile_rows * tile_columns, batches, limit);
   plan.shape.grid = {grid.x, grid.y, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on CUDA cores, host half: the family's answers, its source, its launches. Device half: device/gemm/simt.cuh.
+// GEMM on CUDA cores, host half: the family's answers, its source, its launches. Device half:
+// device/gemm/simt.cuh.
 #pragma once
 
 #include "runtime/device_family.hpp"
 
 namespace gemmery::templates {
 
-// Floats accumulated in f32, f64 in f64, 8-bit integers in int32; any strides, alignment and size; sm_80 to sm_121.
+// Floats accumulated in f32, f64 in f64, 8-bit integers in int32; any strides, alignment and size;
+// sm_80 to sm_121.
 class SimtFamily final : public runtime::DeviceFamily {
  public:
   std::string_view provider() const noexcept override { return "templates"; }

@@ -11,8 +11,9 @@
 namespace gemmery::templates {
 namespace {
 
-// Which tile wins where, on an H200: docs/performance-simt.md. Large tiles first; where k_slices is above 1, groups of threads share a
-// tile and split k, so that little outputs still fill the device. The last four are for outputs of few rows or few columns.
+// Which tile wins where, on an H200: docs/performance-simt.md. Large tiles first; where k_slices is
+// above 1, groups of threads share a tile and split k, so that little outputs still fill the
+// device. The last four are for outputs of few rows or few columns.
 constexpr SimtTile f32_tiles[] = {
     {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
     {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
@@ -48,9 +49,12 @@ abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype
 
 abi::Contiguity contiguity(LayoutRule rule) noexcept {
   switch (rule) {
-    case LayoutRule::row: return abi::Contiguity::row_major;
-    case LayoutRule::column: return abi::Contiguity::column_major;
-    case LayoutRule::any: return abi::Contiguity::none;
+    case LayoutRule::row:
+      return abi::Contiguity::row_major;
+    case LayoutRule::column:
+      return abi::Contiguity::column_major;
+    case LayoutRule::any:
+      return abi::Contiguity::none;
   }
   return abi::Contiguity::none;
 }
@@ -80,27 +84,36 @@ abi::SimtDesign make_design(const OperandRules& rules, const SimtTile& tile) noe
           .has_c = rules.has_c};
 }
 
-int word_bytes(SimtArithmetic arithmetic) noexcept { return arithmetic == SimtArithmetic::f64 ? 8 : 4; }
+int word_bytes(SimtArithmetic arithmetic) noexcept {
+  return arithmetic == SimtArithmetic::f64 ? 8 : 4;
+}
 
-// --- names --------------------------------------------------------------------------------------------------------------
+// --- names
+// --------------------------------------------------------------------------------------------------------------
 
 char layout_letter(LayoutRule rule) noexcept {
   switch (rule) {
-    case LayoutRule::row: return 'r';
-    case LayoutRule::column: return 'c';
-    case LayoutRule::any: return 'x';
+    case LayoutRule::row:
+      return 'r';
+    case LayoutRule::column:
+      return 'c';
+    case LayoutRule::any:
+      return 'x';
   }
   return '?';
 }
 
 void append_rule(fmt::memory_buffer& text, const OperandRule& rule) {
-  fmt::format_to(std::back_inserter(text), "{}{}{}", alias(rule.dtype), layout_letter(rule.layout), rule.alignment);
+  fmt::format_to(std::back_inserter(text), "{}{}{}", alias(rule.dtype), layout_letter(rule.layout),
+                 rule.alignment);
 }
 
 std::optional<int> read_integer(std::string_view text) {
   int value = 0;
   const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || after != text.data() + text.size() || value < 0 || value > 255 * 256) return std::nullopt;
+  if (failure != std::errc{} || after != text.data() + text.size() || value < 0 ||
+      value > 255 * 256)
+    return std::nullopt;
   return value;
 }
 
@@ -123,7 +136,8 @@ std::optional<OperandRule> read_rule(std::string_view text) {
   if (!dtype || !alignment || *alignment < 1 || *alignment > widest_access) return std::nullopt;
   for (const LayoutRule layout : {LayoutRule::row, LayoutRule::column, LayoutRule::any}) {
     if (layout_letter(layout) == text[letter]) {
-      return OperandRule{.dtype = *dtype, .layout = layout, .alignment = static_cast<std::uint8_t>(*alignment)};
+      return OperandRule{
+          .dtype = *dtype, .layout = layout, .alignment = static_cast<std::uint8_t>(*alignment)};
     }
   }
   return std::nullopt;
@@ -145,14 +159,15 @@ std::optional<int> read_tagged(std::string_view text, std::string_view tag) {
   return read_integer(text.substr(tag.size()));
 }
 
-std::optional<SimtTile> read_tile(std::string_view block, std::string_view thread, std::string_view slices,
-                                  std::string_view stages) {
+std::optional<SimtTile> read_tile(std::string_view block, std::string_view thread,
+                                  std::string_view slices, std::string_view stages) {
   const auto extents = read_integers(block, 3);
   const auto of_thread = read_integers(thread, 2);
   const auto k_slices = read_tagged(slices, "k");
   const auto stage_count = read_tagged(stages, "s");
   if (!extents || !of_thread || !k_slices || !stage_count) return std::nullopt;
-  if ((*extents)[2] > 255 || (*of_thread)[0] > 255 || (*of_thread)[1] > 255 || *k_slices > 255 || *stage_count > 255) {
+  if ((*extents)[2] > 255 || (*of_thread)[0] > 255 || (*of_thread)[1] > 255 || *k_slices > 255 ||
+      *stage_count > 255) {
     return std::nullopt;
   }
   return SimtTile{.m = static_cast<std::uint16_t>((*extents)[0]),
@@ -165,14 +180,16 @@ std::optional<SimtTile> read_tile(std::string_view block, std::string_view threa
 }
 
 bool is_nonzero(const SimtTile& tile) {
-  return tile.m != 0 && tile.n != 0 && tile.k != 0 && tile.thread_m != 0 && tile.thread_n != 0 && tile.k_slices != 0;
+  return tile.m != 0 && tile.n != 0 && tile.k != 0 && tile.thread_m != 0 && tile.thread_n != 0 &&
+         tile.k_slices != 0;
 }
 
 }  // namespace
 
 std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulator) noexcept {
   using abi::detail::accepts_operand;
-  if (!accepts_operand(abi_type(accumulator), abi_type(a)) || !accepts_operand(abi_type(accumulator), abi_type(b))) {
+  if (!accepts_operand(abi_type(accumulator), abi_type(a)) ||
+      !accepts_operand(abi_type(accumulator), abi_type(b))) {
     return std::nullopt;
   }
   if (accumulator == DType::float64) return SimtArithmetic::f64;
@@ -181,46 +198,60 @@ std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulato
 
 std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept {
   switch (arithmetic) {
-    case SimtArithmetic::f32: return f32_tiles;
-    case SimtArithmetic::f64: return f64_tiles;
-    case SimtArithmetic::integer: return integer_tiles;
+    case SimtArithmetic::f32:
+      return f32_tiles;
+    case SimtArithmetic::f64:
+      return f64_tiles;
+    case SimtArithmetic::integer:
+      return integer_tiles;
   }
   return {};
 }
 
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept {
   switch (arithmetic) {
-    case SimtArithmetic::f32: return f32_outputs;
-    case SimtArithmetic::f64: return f64_outputs;
-    case SimtArithmetic::integer: return integer_outputs;
+    case SimtArithmetic::f32:
+      return f32_outputs;
+    case SimtArithmetic::f64:
+      return f64_outputs;
+    case SimtArithmetic::integer:
+      return integer_outputs;
   }
   return {};
 }
 
 std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept {
   const auto element = static_cast<std::uint8_t>(byte_width(dtype));
-  return {OperandRule{dtype, LayoutRule::row, widest_access}, OperandRule{dtype, LayoutRule::column, widest_access},
-          OperandRule{dtype, LayoutRule::row, element}, OperandRule{dtype, LayoutRule::column, element},
+  return {OperandRule{dtype, LayoutRule::row, widest_access},
+          OperandRule{dtype, LayoutRule::column, widest_access},
+          OperandRule{dtype, LayoutRule::row, element},
+          OperandRule{dtype, LayoutRule::column, element},
           OperandRule{dtype, LayoutRule::any, element}};
 }
 
 std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept {
-  return {OperandRule{dtype, LayoutRule::row, widest_access}, OperandRule{dtype, LayoutRule::column, widest_access},
+  return {OperandRule{dtype, LayoutRule::row, widest_access},
+          OperandRule{dtype, LayoutRule::column, widest_access},
           OperandRule{dtype, LayoutRule::any, static_cast<std::uint8_t>(byte_width(dtype))}};
 }
 
 SimtTile simt_tile(const Kernel& kernel) noexcept { return kernel.design().as<SimtTile>(); }
 
-abi::SimtDesign simt_design(const Kernel& kernel) noexcept { return make_design(kernel.operands(), simt_tile(kernel)); }
+abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
+  return make_design(kernel.operands(), simt_tile(kernel));
+}
 
-std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic) noexcept {
+std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
+                               SimtArithmetic arithmetic) noexcept {
   if (rule.layout == LayoutRule::any) return 1;
   const int per_thread = rule.layout == LayoutRule::row ? tile.thread_n : tile.thread_m;
   const int chunk = std::min(per_thread, 16 / word_bytes(arithmetic));
   return std::min<std::int64_t>(chunk, rule.alignment / static_cast<int>(byte_width(rule.dtype)));
 }
 
-std::string tile_text(const SimtTile& tile) { return fmt::format("{}x{}x{}", tile.m, tile.n, tile.k); }
+std::string tile_text(const SimtTile& tile) {
+  return fmt::format("{}x{}x{}", tile.m, tile.n, tile.k);
+}
 
 std::string simt_name(const Kernel& kernel) {
   const OperandRules& rules = kernel.operands();
@@ -232,8 +263,9 @@ std::string simt_name(const Kernel& kernel) {
   append_rule(text, rules.b);
   text.push_back('_');
   append_rule(text, rules.out);
-  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x{}_{}x{}_k{}_s{}", alias(rules.accumulator), tile.m, tile.n, tile.k,
-                 tile.thread_m, tile.thread_n, tile.k_slices, tile.stages);
+  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x{}_{}x{}_k{}_s{}",
+                 alias(rules.accumulator), tile.m, tile.n, tile.k, tile.thread_m, tile.thread_n,
+                 tile.k_slices, tile.stages);
   if (rules.has_c) {
     fmt::format_to(std::back_inserter(text), "_c-");
     append_rule(text, rules.c);
@@ -244,14 +276,17 @@ std::string simt_name(const Kernel& kernel) {
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const auto words = split(name, '_');
   if (words.size() < 10 || words.size() > 11) return std::nullopt;
-  if (words[0] != fmt::format("simt{}", simt_version) || words[1] != "gemm" || !words[5].starts_with("acc-")) return std::nullopt;
+  if (words[0] != fmt::format("simt{}", simt_version) || words[1] != "gemm" ||
+      !words[5].starts_with("acc-"))
+    return std::nullopt;
   const auto a = read_rule(words[2]);
   const auto b = read_rule(words[3]);
   const auto out = read_rule(words[4]);
   const auto accumulator = parse_dtype(words[5].substr(4));
   const auto tile = read_tile(words[6], words[7], words[8], words[9]);
   if (!a || !b || !out || !accumulator || !tile || !is_nonzero(*tile)) return std::nullopt;
-  SimtParts parts{.rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator}, .tile = *tile};
+  SimtParts parts{.rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
+                  .tile = *tile};
   if (words.size() == 11) {
     const auto c = words[10].starts_with("c-") ? read_rule(words[10].substr(2)) : std::nullopt;
     if (!c) return std::nullopt;

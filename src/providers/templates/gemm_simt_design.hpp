@@ -17,7 +17,8 @@ namespace gemmery::templates {
 
 inline constexpr int simt_version = 1;
 
-// What a simt kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal tiles are equal bytes.
+// What a simt kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal
+// tiles are equal bytes.
 struct SimtTile {
   std::uint16_t m;
   std::uint16_t n;
@@ -50,13 +51,17 @@ std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept;
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept;
 SimtTile simt_tile(const Kernel& kernel) noexcept;
 
-// Elements of one access to out (or C) along its contiguous direction: the matrix must hold such runs wholly. 1 where there is none.
-std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic) noexcept;
+// Elements of one access to out (or C) along its contiguous direction: the matrix must hold such
+// runs wholly. 1 where there is none.
+std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
+                               SimtArithmetic arithmetic) noexcept;
 
-// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_c-f32r16" at the end where C is read.
+// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_c-f32r16" at the end where
+// C is read.
 std::string simt_name(const Kernel& kernel);
 
-// The rules and tile that a name spells; nothing for other names, and for designs that are not legal.
+// The rules and tile that a name spells; nothing for other names, and for designs that are not
+// legal.
 struct SimtParts {
   OperandRules rules;
   SimtTile tile;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user writes first: the best kernel for three matrices in host memory. Prints the version; fails on a wrong product.
+// What a user writes first: the best kernel for three matrices in host memory. Prints the version;
+// fails on a wrong product.
 #include <cstdio>
 #include <vector>
 
@@ -9,7 +10,8 @@ int main() {
   using gemmery::DType;
   std::vector<float> a(24 * 40, 0.5F), b(40 * 16, 2.0F);
   std::vector<float> out(24 * 16);
-  const gemmery::GemmArguments arguments({a.data(), DType::float32, {24, 40}}, {b.data(), DType::float32, {40, 16}},
+  const gemmery::GemmArguments arguments({a.data(), DType::float32, {24, 40}},
+                                         {b.data(), DType::float32, {40, 16}},
                                          {out.data(), DType::float32, {24, 16}});
   const auto kernels = gemmery::get_kernels(arguments);
   if (kernels.empty()) return 1;
