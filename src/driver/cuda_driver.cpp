@@ -25,7 +25,7 @@ platform::SharedLibrary open_library() {
   const std::array<std::string, 1> candidates{"libcuda.so.1"};
   platform::LibrarySearch search = platform::LibrarySearch::open_first(candidates);
   if (!search.library) {
-    throw_unavailable("libcuda.so.1", "looked for " + search.report(),
+    throw_unavailable("a driver", "none: " + search.report(),
                       "install NVIDIA's driver, or use the CPU");
   }
   return *std::move(search.library);

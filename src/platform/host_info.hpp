@@ -7,7 +7,7 @@
 namespace gemmery::platform {
 
 // Read once: the model's name, the cores that this process may use, last-level cache, memory,
-// vector rates. Clock and bandwidth are estimates where the system does not tell them.
+// vector rates. The clock is measured at that moment; the bandwidth is an estimate.
 const DeviceInfo& host_device_info();
 
 // The vector instruction sets that matter to kernels: "avx512f avx512_bf16", "avx2 fma", "neon".
