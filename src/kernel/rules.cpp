@@ -2,6 +2,7 @@
 // Operand rules, in the order in which a user reads operands.
 #include "kernel/rules.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace gemmery::kernel {
@@ -28,9 +29,13 @@ bool keeps_layout(const Pairing& pair) noexcept {
   return false;
 }
 
+std::uint8_t alignment_of(const Pairing& pair) noexcept {
+  return run_alignment(pair.rule.layout, pair.matrix, pair.rows, pair.columns);
+}
+
 bool keeps_rule(const Pairing& pair) noexcept {
   return pair.rule.dtype == pair.matrix.dtype && keeps_layout(pair) &&
-         pair.matrix.alignment % pair.rule.alignment == 0;
+         alignment_of(pair) % pair.rule.alignment == 0;
 }
 
 std::string expected_got(const Pairing& pair, const std::string& what, std::string_view expected,
@@ -48,10 +53,10 @@ Status check_pairing(const Pairing& pair) {
     return Status::fail(expected_got(pair, "layout", name(pair.rule.layout),
                                      name(layout_of(pair.matrix, pair.rows, pair.columns))));
   }
-  if (pair.matrix.alignment % pair.rule.alignment != 0) {
+  if (alignment_of(pair) % pair.rule.alignment != 0) {
     return Status::fail(expected_got(pair, "alignment in bytes of",
                                      std::to_string(pair.rule.alignment),
-                                     std::to_string(pair.matrix.alignment)));
+                                     std::to_string(alignment_of(pair))));
   }
   return Status::success();
 }
@@ -99,6 +104,15 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
                         std::string(name(problem.math)));
   }
   return Status::success();
+}
+
+std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
+                           std::int64_t columns) noexcept {
+  const bool steps_by_one =
+      (layout == LayoutRule::row && columns <= 1 && matrix.row_stride == 1) ||
+      (layout == LayoutRule::column && rows <= 1 && matrix.column_stride == 1);
+  const auto element_bytes = static_cast<std::uint8_t>(byte_width(matrix.dtype));
+  return steps_by_one ? std::min(element_bytes, matrix.alignment) : matrix.alignment;
 }
 
 bool serves_target(Target code, Target asked) noexcept {

@@ -14,6 +14,12 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
 // The same with the first rule that is broken in words.
 Status check_rules(const OperandRules& rules, const GemmProblem& problem);
 
+// The alignment that every run along a layout has. A single column is row major by name, yet its
+// rows may start one element apart (as may the columns of a single row): wide accesses cannot begin
+// there.
+std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
+                           std::int64_t columns) noexcept;
+
 // Whether code for `code` is what a query for `asked` wants: a portable target asks for what runs
 // on such a device, an exact or family one for exactly that code.
 bool serves_target(Target code, Target asked) noexcept;

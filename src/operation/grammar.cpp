@@ -370,11 +370,13 @@ std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtent
       list.back().dims = has_batch ? std::string("l,") + dims : dims;
     }
   }
-  if (matrix.column_stride == 1 && matrix.row_stride >= extents.columns) {
+  if (matrix.column_stride == 1 && matrix.row_stride >= extents.columns &&
+      matrix.row_stride <= largest_leading) {
     list.push_back(plain);
     list.back().leading = matrix.row_stride;
   }
-  if (matrix.row_stride == 1 && matrix.column_stride >= extents.rows) {
+  if (matrix.row_stride == 1 && matrix.column_stride >= extents.rows &&
+      matrix.column_stride <= largest_leading) {
     list.push_back(column);
     list.back().leading = matrix.column_stride;
   }

@@ -35,9 +35,15 @@ MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extent
 
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept {
   const std::uint64_t width = byte_width(matrix.dtype);
+  // One direction is walked element by element; every other stride is a way from start to start,
+  // also where it is 1 (windows that slide by one element).
+  const bool is_row_major = matrix.column_stride == 1;
+  const bool is_column_major = !is_row_major && matrix.row_stride == 1;
+  const std::int64_t row_stride = is_column_major ? 0 : matrix.row_stride;
+  const std::int64_t column_stride = is_row_major ? 0 : matrix.column_stride;
   std::uint64_t bits = largest_alignment | address;
-  for (const std::int64_t stride : {matrix.batch_stride, matrix.row_stride, matrix.column_stride}) {
-    if (stride != 1) bits |= static_cast<std::uint64_t>(stride) * width;
+  for (const std::int64_t stride : {matrix.batch_stride, row_stride, column_stride}) {
+    bits |= static_cast<std::uint64_t>(stride) * width;
   }
   return static_cast<std::uint8_t>(std::min(lowest_set_bit(bits), largest_alignment));
 }

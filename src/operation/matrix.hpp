@@ -25,7 +25,7 @@ MatrixType normalize(MatrixType matrix, const MatrixExtents& extents) noexcept;
 MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extents) noexcept;
 
 // The alignment in bytes (1, 2, 4, 8 or 16) that every row or column start has: of the address, and
-// of each stride in use that is not 1.
+// of each stride but that of 1 along the contiguous direction.
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept;
 
 // What a view of rank 3 (batch, rows, columns) is as an operand.

@@ -51,6 +51,9 @@ TEST(Grammar, alignment_follows_from_the_strides) {
   EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16").problem.a.alignment, 2);
   EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16:c").problem.a.alignment, 16);
   EXPECT_EQ(parse_problem("gemm 8x8x1000 a=bf16/align=4").problem.a.alignment, 4);
+  // Windows that slide by one element.
+  EXPECT_EQ(parse_problem("gemm 8x8x8 a=bf16/strides=1,1").problem.a.alignment, 2);
+  EXPECT_EQ(parse_problem("gemm 8x8x8x3 a=f32/batch=1").problem.a.alignment, 4);
 }
 
 TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
@@ -90,6 +93,15 @@ TEST(Grammar, refuses_the_types_that_arguments_refuse) {
         "gemm 8x8x8 a=f32 b=s8", "gemm 8x8x8 a=f32 acc=s32", "gemm 8x8x8 a=f32 math=fp8_fast",
         "gemm 8x8x8 a=s8 math=tf32"}) {
     EXPECT_THROW(parse_problem(line), Error) << line;
+  }
+}
+
+TEST(Grammar, prints_leading_dimensions_beyond_what_ld_takes) {
+  for (const char* const line :
+       {"gemm 2x4x4 a=f32/strides=8589934592,1", "gemm 2x4x4 a=f32/strides=1,8589934592"}) {
+    const ProblemLine parsed = parse_problem(line);
+    EXPECT_EQ(to_string(parsed.problem), line);
+    EXPECT_EQ(parse_problem(to_string(parsed)), parsed);
   }
 }
 

@@ -73,7 +73,7 @@ std::string find_failure(const Query& query) {
 
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
                   std::int64_t columns) {
-  if (matrix.alignment % rule.alignment != 0) return false;
+  if (kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment != 0) return false;
   if (rule.layout == LayoutRule::row) return columns <= 1 || matrix.column_stride == 1;
   if (rule.layout == LayoutRule::column) return rows <= 1 || matrix.row_stride == 1;
   return true;
@@ -127,19 +127,56 @@ int threads_of(const SimtTile& tile) {
   return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices;
 }
 
-// The more products a thread makes of what it reads from shared memory, and a block of what it
-// copies there, the closer they come to the peak. Fitted to an H200 (4096^3, 2026-11-21): 0.75 with
-// 8x16 products, 0.70 with 8x8, 0.47 with 4x4.
-double efficiency_of(const SimtTile& tile, const GemmProblem& problem) {
-  const double products = tile.thread_m * tile.thread_n;
-  const double reads = tile.thread_m + tile.thread_n;
-  const double of_reads = products / (products + 1.1 * reads + 8);
-  const double copies_for_each_product = static_cast<double>(tile.m + tile.n) / (tile.m * tile.n);
-  // Blocks of more than 8 k have a branch in the main loop; they pay where 16 bytes are more than 4
-  // values of k.
-  const bool has_branch = tile.k / tile.k_slices > 8 && bit_width(problem.a.dtype) == 32 &&
-                          bit_width(problem.b.dtype) == 32;
-  return (has_branch ? 0.95 : 1.0) * of_reads / (1 + 2 * of_reads * copies_for_each_product);
+// What one element costs on its way to shared memory, in multiply-adds of the same arithmetic:
+// alone where 16 bytes go there as they are, more where they are transposed, decoded or come one by
+// one. Fitted, with `own_cost` below, to 272 times on an H200 (8 shapes of tile, 128^3 to 4096^3
+// and skinny outputs, 2026-11-21): the kernel predicted first is 2 % slower than the fastest on
+// average.
+struct CopyCosts {
+  double whole;       // 16 bytes along the tile's edge
+  double transposed;  // along k
+  double single;      // element by element
+};
+
+CopyCosts copy_costs(DType dtype) {
+  switch (bit_width(dtype)) {
+    case 64:
+      return {.whole = 10, .transposed = 16, .single = 18};
+    case 32:
+      return {.whole = 14, .transposed = 25, .single = 28};
+    case 16:
+      return {.whole = 24, .transposed = 28, .single = 40};
+    default:
+      return is_integer(dtype) ? CopyCosts{.whole = 25, .transposed = 11, .single = 40}
+                               : CopyCosts{.whole = 35, .transposed = 40, .single = 50};
+  }
+}
+
+double copy_cost(const OperandRule& rule, LayoutRule along_edge) {
+  const CopyCosts costs = copy_costs(rule.dtype);
+  const bool is_wide = rule.alignment == 16;
+  if (rule.layout == LayoutRule::any || (!is_wide && bit_width(rule.dtype) < 32))
+    return costs.single;
+  return is_wide && rule.layout == along_edge ? costs.whole : costs.transposed;
+}
+
+// Clocks for one multiply-add, loop and reads of shared memory included, in units of the peak's.
+double own_cost(SimtArithmetic arithmetic) {
+  switch (arithmetic) {
+    case SimtArithmetic::f32:
+      return 1.08;
+    case SimtArithmetic::f64:
+      return 1.25;
+    case SimtArithmetic::integer:
+      return 1.0;
+  }
+  return 1;
+}
+
+// An element of A is multiplied with the tile's n columns, one of B with its m rows.
+double efficiency_of(const SimtTile& tile, const OperandRules& rules, SimtArithmetic arithmetic) {
+  return 1 / (own_cost(arithmetic) + copy_cost(rules.a, LayoutRule::column) / tile.n +
+              copy_cost(rules.b, LayoutRule::row) / tile.m);
 }
 
 // Work on rows and columns beyond the matrix is lost even where arithmetic is not what takes the
@@ -152,8 +189,11 @@ double padding_factor(const GemmProblem& problem, const SimtTile& tile) {
   return 1 + 0.1 * std::log2(padded / (m * n));
 }
 
-model::TimeParts predict(const GemmProblem& problem, const SimtTile& tile,
-                         SimtArithmetic arithmetic, const DeviceInfo& device) {
+// Narrow stores cost instructions at the end.
+double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
+
+double predict_us(const GemmProblem& problem, const SimtTile& tile, const OperandRules& rules,
+                  SimtArithmetic arithmetic, const DeviceInfo& device) {
   const int threads = threads_of(tile);
   return model::predict_tiled_gemm(problem,
                                    {.tile_m = tile.m,
@@ -162,21 +202,11 @@ model::TimeParts predict(const GemmProblem& problem, const SimtTile& tile,
                                     .threads = threads,
                                     .blocks_per_multiprocessor = std::max(512 / threads, 1),
                                     .fma_per_clock = fma_per_clock(arithmetic, device),
-                                    .efficiency = efficiency_of(tile, problem),
+                                    .efficiency = efficiency_of(tile, rules, arithmetic),
                                     .step_latency_clocks = 700.0 / (tile.stages - 1)},
-                                   device);
-}
-
-// Narrow accesses cost instructions in the main loop (inputs) or at its end (out, C).
-double input_factor(const OperandRule& rule) {
-  if (rule.layout == LayoutRule::any) return 1.20;
-  return rule.alignment == 16 ? 1.0 : 1.08;
-}
-double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
-
-double scaled_us(const model::TimeParts& parts, double factor) {
-  return parts.launch_us + parts.fill_us +
-         std::max({parts.math_us * factor, parts.l2_us, parts.memory_us});
+                                   device)
+             .total_us() *
+         output_factor(rules.out);
 }
 
 // --- walking the space
@@ -306,15 +336,13 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
       problem.c ? c.span() : std::span<const OperandRule>{};
   for (const SimtTile& tile : simt_tiles(arithmetic)) {
     if (!fits_grid(tile, problem)) continue;
-    const model::TimeParts parts = predict(problem, tile, arithmetic, query.device);
     const double padding = padding_factor(problem, tile);
     const DesignBytes design = DesignBytes::of(tile);
     const auto add = [&](const OperandRules& rules, const SimtTile&) {
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
-      const double factor =
-          input_factor(rules.a) * input_factor(rules.b) * output_factor(rules.out);
-      kernels.emplace_back(Kernel(*this, rules, design), scaled_us(parts, factor) * padding);
+      kernels.emplace_back(Kernel(*this, rules, design),
+                           predict_us(problem, tile, rules, arithmetic, query.device) * padding);
     };
     walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
   }

@@ -100,6 +100,26 @@ TEST(SimtFamily, every_match_keeps_its_own_rules_and_supports_the_problem) {
   }
 }
 
+// A packed vector is row and column major at once, but its rows start one element apart: a kernel
+// that takes 16 bytes of a row at a time would begin between them.
+TEST(SimtFamily, vectors_are_read_along_their_elements) {
+  const auto takes = [](const std::string& line, OperandRule OperandRules::*operand,
+                        LayoutRule layout) {
+    return std::ranges::any_of(match(line), [&](const RankedKernel& kernel) {
+      const OperandRule& rule = kernel.operands().*operand;
+      return rule.layout == layout && rule.alignment > byte_width(rule.dtype);
+    });
+  };
+  EXPECT_FALSE(takes("gemm 64x1x64 a=f32", &OperandRules::b, LayoutRule::row));
+  EXPECT_TRUE(takes("gemm 64x1x64 a=f32", &OperandRules::b, LayoutRule::column));
+  EXPECT_FALSE(takes("gemm 1x64x64 a=f32", &OperandRules::a, LayoutRule::column));
+  EXPECT_TRUE(takes("gemm 1x64x64 a=f32", &OperandRules::a, LayoutRule::row));
+  EXPECT_FALSE(takes("gemm 64x64x1 a=s8 out=s32", &OperandRules::a, LayoutRule::row));
+  EXPECT_FALSE(takes("gemm 64x64x1 a=s8 out=s32", &OperandRules::b, LayoutRule::column));
+  EXPECT_FALSE(takes("gemm 64x64x64 a=f32 b=f32/strides=1,1", &OperandRules::b, LayoutRule::row));
+  EXPECT_FALSE(takes("gemm 64x64x64x3 a=f32 b=f32/batch=1", &OperandRules::b, LayoutRule::row));
+}
+
 TEST(SimtFamily, a_matrix_without_unit_stride_is_served) {
   GemmProblem problem = parse_problem("gemm 64x64x64 a=f32 b=f32 out=f32").problem;
   for (MatrixType* matrix : {&problem.a, &problem.b, &problem.out}) {
