@@ -235,7 +235,11 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
   }
   const Tensor moved = view->with_data(data);
   check_memory({operand, moved});
-  const MatrixType bound = matrix_type(*view);
+  // As the problem says, not as the memory of the last call happens to be.
+  const MatrixType& bound = operand == "A"   ? problem_.a
+                            : operand == "B" ? problem_.b
+                            : operand == "C" ? *problem_.c
+                                             : problem_.out;
   const MatrixType now = matrix_type(moved);
   if (now.alignment < bound.alignment) {
     refuse(operand,

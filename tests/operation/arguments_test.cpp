@@ -102,6 +102,13 @@ TEST(GemmArguments, patching_refuses_less_alignment) {
                           Tensor(base + 128, DType::float32, {8, 8}));
   EXPECT_THROW(arguments.set_data("A", base + 257), Error);
   EXPECT_NO_THROW(arguments.set_data("A", base + 256));
+
+  // The problem's alignment counts, not that of the memory before.
+  GemmArguments shifted(Tensor(base + 1, DType::float32, {8, 8}),
+                        Tensor(base + 128, DType::float32, {8, 8}),
+                        Tensor(base + 256, DType::float32, {8, 8}));
+  EXPECT_NO_THROW(shifted.set_data("A", base));
+  EXPECT_NO_THROW(shifted.set_data("A", base + 1));
 }
 
 // Brute force over every pair of addresses.
