@@ -125,6 +125,7 @@ inline DoubleDouble add(DoubleDouble a, DoubleDouble b) {
 
 inline DoubleDouble multiply(DoubleDouble a, double b) {
   const DoubleDouble high = drop_low_of_nonfinite(multiply_exactly(a.high, b));
+  if (!std::isfinite(high.high)) return high;  // 0 · infinity of the low parts would spoil it
   return drop_low_of_nonfinite(add_exactly(high.high, high.low + a.low * b));
 }
 

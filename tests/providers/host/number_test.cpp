@@ -214,6 +214,7 @@ TEST(Number, exact_sums_and_products_lose_nothing) {
 
 TEST(Number, nonfinite_double_doubles_keep_their_meaning) {
   EXPECT_EQ(multiply({infinity, 0}, 2).high, infinity);
+  EXPECT_EQ(multiply({-2, 0}, infinity).high, -infinity);
   EXPECT_EQ(add({infinity, 0}, {1, 0}).high, infinity);
   EXPECT_TRUE(std::isnan(add({infinity, 0}, {-infinity, 0}).high));
   EXPECT_EQ(rounded_to(DType::float16, {-infinity, 0}), -infinity);
