@@ -143,6 +143,10 @@ void Table::print(Output& output) const {
     print_row([&](std::size_t column) -> const std::string& { return row[column]; });
 }
 
-void tell(std::string_view message) { fmt::print(stderr, "{}\n", message); }
+void tell(std::string_view message) {
+  // fmt::print throws where standard error is closed, and a message that nobody reads may get lost.
+  const std::string line = std::string(message) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 }  // namespace gemmery::cli

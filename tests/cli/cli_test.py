@@ -343,6 +343,10 @@ class StandardOutput(unittest.TestCase):
         self.assertEqual(done.returncode, FAILED)
         self.assertIn("standard output", done.stderr)
 
+    def test_a_closed_standard_error_does_not_change_the_exit_code(self):
+        done = subprocess.run(["sh", "-c", 'exec "$0" list x 2>&-', PROGRAM], cwd=ROOT, stdout=subprocess.DEVNULL, timeout=60, check=False)
+        self.assertEqual(done.returncode, BAD_INPUT)
+
 
 if __name__ == "__main__":
     PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
