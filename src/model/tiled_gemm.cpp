@@ -8,9 +8,9 @@
 namespace gemmery::model {
 namespace {
 
-// Host-visible length of an empty kernel in a stream of kernels: 0.61 to 0.66 us measured on an
-// H200 in a graph, 2 to 3 us by launches.
-constexpr double launch_us = 2.0;
+// From the end of the kernel before to the start of the first block, and back: what is left of a
+// tiny problem (128^3 in 3.5 us, of which 1 us is arithmetic; H200, 2026-11-21).
+constexpr double launch_us = 1.2;
 // Bytes per clock that the second-level cache of an H100 delivers to all multiprocessors: 8 TB/s
 // at 1.3 GHz.
 constexpr double l2_bytes_per_clock_and_multiprocessor = 6154.0 / 132.0;
@@ -19,8 +19,12 @@ constexpr double reachable_bandwidth = 0.89;
 // Time from a block's start to its first products, and from its last to the end of its stores:
 // about two trips to memory.
 constexpr double fill_clocks = 2500;
-// Threads of one multiprocessor that keep its arithmetic units busy.
-constexpr double threads_for_full_rate = 256;
+// As many threads again would halve what is lost to waiting: one block of 256 threads reaches 0.9
+// of the rate of two (f32, 64x64 and 128x128 tiles, H200, 2026-11-21).
+constexpr double waiting_threads = 64;
+
+// Share of the arithmetic units' time that this many threads use.
+double busy_share(double threads) { return threads / (threads + waiting_threads); }
 
 double divide_up(double x, double y) { return std::ceil(x / y); }
 
@@ -50,7 +54,10 @@ TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& desi
   // loads when few blocks share it.
   const double tiles_each = divide_up(tiles, multiprocessors);
   const double resident = std::clamp<double>(tiles_each, 1, design.blocks_per_multiprocessor);
-  const double rate_share = std::min(1.0, resident * design.threads / threads_for_full_rate);
+  // `efficiency` is that of a multiprocessor with all the blocks it takes.
+  const double rate_share =
+      busy_share(resident * design.threads) /
+      busy_share(static_cast<double>(design.blocks_per_multiprocessor) * design.threads);
   const double tile_fma = static_cast<double>(design.tile_m) * design.tile_n * design.tile_k;
   const double step_clocks =
       std::max(tile_fma / (design.fma_per_clock * design.efficiency * rate_share),
