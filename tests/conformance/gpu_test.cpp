@@ -105,6 +105,43 @@ TEST_F(GpuConformance, every_kernel_is_right_on_random_problems) {
   EXPECT_EQ(report.mismatches(), 0);
 }
 
+// Problems in which rows, columns or batches are packed so closely that elements which look aligned
+// are not, or have no extent at all; in which every fitting kernel once could go wrong.
+constexpr const char* degenerate_lines[] = {
+    "gemm 64x1x64 a=f32",
+    "gemm 1x64x64 a=f32:c",
+    "gemm 64x64x1 a=f32",
+    "gemm 64x64x1 a=s8 out=s32",
+    "gemm 1x1x1 a=bf16 out=f32",
+    "gemm 64x64x64x3 a=f32 b=f32/batch=1",
+    "gemm 64x64x64 a=f32 b=f32/strides=1,1",
+    "gemm 64x64x64 a=bf16/strides=1,1 out=f32",
+    "gemm 32x32x32x5 a=bf16/batch=1 out=f32",
+    "gemm 64x64x64x2 a=f32 c=f32/batch=1 beta=1",
+    "gemm 64x64x64 a=s8/strides=1,1 out=s32",
+    "gemm 33x17x1x4 a=f64 b=f64/batch=0",
+    "gemm 16x16x0 a=f32 c=f32[n] beta=0.5",
+    "gemm 64x8x8 a=f16/strides=0,0 out=f32",
+};
+
+TEST_F(GpuConformance, degenerate_problems_are_right_on_every_layout_that_fits) {
+  const std::size_t per_line = is_soak() ? 200 : 8;
+  for (const char* const text : degenerate_lines) {
+    const ProblemLine line = parse_problem(text);
+    std::vector<Kernel> kernels;
+    for (const RankedKernel& kernel : get_kernels(line.problem, device_info(device_))) {
+      if (kernels.size() < per_line) kernels.push_back(kernel);
+    }
+    ASSERT_FALSE(kernels.empty()) << text;
+    compile_all(kernels, device_);
+    for (const Kernel& kernel : kernels) {
+      const VerifyReport report =
+          verify(line, kernel, {.seed = test_seed(), .guard_bands = true, .device = device_});
+      EXPECT_TRUE(report.passed) << text << " " << kernel.name() << ": " << report.first_failure;
+    }
+  }
+}
+
 // --- one bit pattern
 // ----------------------------------------------------------------------------------------------------
 
