@@ -23,8 +23,7 @@ using gemmery::Device;
 using gemmery::Stream;
 using Clock = std::chrono::steady_clock;
 
-// --- the driver, as far as a raw launch needs it (CUDA driver API 12.0)
-// --------------------------------------------------
+// --- the driver, as far as a raw launch needs it (CUDA driver API 12.0) -------------------------
 
 struct LaunchConfig {
   unsigned grid[3];
@@ -118,8 +117,7 @@ class RawLaunch {
   LaunchConfig config_{};
 };
 
-// --- measuring
-// -------------------------------------------------------------------------------------------------------
+// --- measuring ----------------------------------------------------------------------------------
 
 template <class Call>
 double time_us(const Call& call) {

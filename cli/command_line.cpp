@@ -48,12 +48,12 @@ void add_selection(CLI::App& verb, Options& options) {
 void add_seed(CLI::App& verb, Options& options) { verb.add_option("--seed", options.seed); }
 
 void add_top(CLI::App& verb, Options& options) {
-  verb.add_option("--top", options.top)->check(CLI::NonNegativeNumber);
+  verb.add_option("--top", options.top)->check(CLI::Range(0, 1'000'000'000));
 }
 
 void declare_list(CLI::App& verb, Parser& parser) {
   add_selection(verb, parser.line.options);
-  verb.add_option("--limit", parser.line.options.limit)->check(CLI::NonNegativeNumber);
+  verb.add_option("--limit", parser.line.options.limit)->check(CLI::Range(0, 1'000'000'000));
   add_format(verb, parser);
 }
 
@@ -85,8 +85,8 @@ void declare_bench(CLI::App& verb, Parser& parser) {
   CLI::Option* const file = verb.add_option("--file", options.file);
   add_strings(verb, "--dtype", options.dtypes);
   verb.get_option("--dtype")->needs(file);
-  verb.add_option("--samples", options.samples)->check(CLI::Range(1, 1000000));
-  verb.add_option("--sample-ms", options.sample_ms)->check(CLI::PositiveNumber);
+  verb.add_option("--samples", options.samples)->check(CLI::Range(1, 1'000'000));
+  verb.add_option("--sample-ms", options.sample_ms)->check(CLI::Range(0.001, 60'000.0));
   add_format(verb, parser);
 }
 

@@ -28,8 +28,7 @@ FamilySpan all_families() {
   return kernel::families();
 }
 
-// --- history
-// ------------------------------------------------------------------------------------------------------------
+// --- history ------------------------------------------------------------------------------------
 
 std::shared_ptr<tune::MeasuredHistory> own_history() {
   static auto* const history = new std::shared_ptr(std::make_shared<tune::MeasuredHistory>());
@@ -52,8 +51,7 @@ std::shared_ptr<const History> current_history() {
   return slot.history;
 }
 
-// --- filters
-// ------------------------------------------------------------------------------------------------------------
+// --- filters ------------------------------------------------------------------------------------
 
 void check_providers(const Filter& filter) {
   const auto known = provider_names();
@@ -94,8 +92,7 @@ bool passes(const Kernel& kernel, const Filter& filter) {
 
 }  // namespace
 
-// --- kernels
-// ------------------------------------------------------------------------------------------------------------
+// --- kernels ------------------------------------------------------------------------------------
 
 std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device,
                                       const Filter& filter) {
@@ -136,8 +133,7 @@ std::optional<Kernel> find_kernel(std::string_view kernel_name) {
   return std::nullopt;
 }
 
-// --- explanations
-// -------------------------------------------------------------------------------------------------------
+// --- explanations -------------------------------------------------------------------------------
 
 Explanation explain(const GemmProblem& problem, const DeviceInfo& device) {
   return {.problem = to_string(problem),
@@ -162,8 +158,7 @@ std::string to_string(const Explanation& explanation) {
   return text;
 }
 
-// --- devices
-// ------------------------------------------------------------------------------------------------------------
+// --- devices ------------------------------------------------------------------------------------
 
 std::vector<Device> devices() {
   std::vector<Device> list;
@@ -177,8 +172,7 @@ const DeviceInfo& device_info(Device device) {
   return device.is_cpu() ? platform::host_device_info() : driver::open_device(device).info();
 }
 
-// --- providers and history
-// ----------------------------------------------------------------------------------------------
+// --- providers and history ----------------------------------------------------------------------
 
 std::vector<std::string> provider_names() {
   std::vector<std::string> names;

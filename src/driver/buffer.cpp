@@ -72,8 +72,7 @@ driver::cuda::Result put_copy(const driver::GpuDevice& device, const GpuCopy& co
 
 }  // namespace
 
-// --- Buffer
-// ----------------------------------------------------------------------------------------------------------
+// --- Buffer -------------------------------------------------------------------------------------
 
 Buffer::Buffer(std::size_t bytes, Stream stream)
     : bytes_(bytes), device_(stream.device()), stream_(stream.handle()) {
@@ -104,8 +103,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
-// --- copies
-// ----------------------------------------------------------------------------------------------------------
+// --- copies -------------------------------------------------------------------------------------
 
 void copy(void* destination, Device to, const void* source, Device from, std::size_t bytes,
           Stream stream) {
@@ -152,8 +150,7 @@ void synchronize(Stream stream) {
                 "cuStreamSynchronize");
 }
 
-// --- streams
-// ---------------------------------------------------------------------------------------------------------
+// --- streams ------------------------------------------------------------------------------------
 
 OwnedStream::OwnedStream(Device device) : stream_(Stream::of(nullptr, device)) {
   if (device.is_cpu()) return;
@@ -179,8 +176,7 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
   return *this;
 }
 
-// --- the pool
-// --------------------------------------------------------------------------------------------------------
+// --- the pool -----------------------------------------------------------------------------------
 
 void configure_pool(Device device, const PoolOptions& options) {
   driver::open_device(device).pool().configure(options);

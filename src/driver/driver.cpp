@@ -15,8 +15,7 @@
 namespace gemmery::driver {
 namespace {
 
-// --- fork
-// ------------------------------------------------------------------------------------------------------------
+// --- fork ---------------------------------------------------------------------------------------
 
 std::atomic<bool> is_used{false};
 std::atomic<bool> is_forked{false};
@@ -38,8 +37,7 @@ constexpr std::string_view fork_hint =
     "exec (Python: \"spawn\"), or fork "
     "before the first use of a GPU";
 
-// --- the drivers of this process
-// -------------------------------------------------------------------------------------
+// --- the drivers of this process ----------------------------------------------------------------
 
 // Made on first use and never destroyed: nothing here may run when the process ends.
 struct Registry {
@@ -81,8 +79,7 @@ const Driver* open_cuda_once() {
   }
 }
 
-// --- facts of a device
-// -----------------------------------------------------------------------------------------------
+// --- facts of a device --------------------------------------------------------------------------
 
 class DeviceReader {
  public:
@@ -147,8 +144,7 @@ DeviceInfo read_info(const DriverApi& api, cuda::DeviceOrdinal ordinal) {
 
 }  // namespace
 
-// --- Driver
-// ----------------------------------------------------------------------------------------------------------
+// --- Driver -------------------------------------------------------------------------------------
 
 Driver::Driver(DeviceType type, const DriverApi& api, std::string path)
     : type_(type), api_(api), path_(std::move(path)) {
@@ -223,8 +219,7 @@ const Driver& register_driver(std::unique_ptr<Driver> driver) {
   return *lasting;
 }
 
-// --- GpuDevice
-// -------------------------------------------------------------------------------------------------------
+// --- GpuDevice ----------------------------------------------------------------------------------
 
 GpuDevice::GpuDevice(const Driver& driver, int index)
     : driver_(driver), device_{driver.type(), index}, pool_(std::make_unique<MemoryPool>(*this)) {
@@ -267,8 +262,7 @@ void refuse_after_fork() {
 
 bool is_forked_after_use() noexcept { return is_forked.load(std::memory_order_relaxed); }
 
-// --- contexts and errors
-// ---------------------------------------------------------------------------------------------
+// --- contexts and errors ------------------------------------------------------------------------
 
 ScopedContext::ScopedContext(const GpuDevice& device) : api_(device.api()) {
   cuda::Context current = nullptr;

@@ -27,8 +27,7 @@ using Clock = std::chrono::steady_clock;
 // machine code.
 constexpr const char* program_name = "kernel.cu";
 
-// --- how many at a time
-// ----------------------------------------------------------------------------------------------
+// --- how many at a time -------------------------------------------------------------------------
 
 int job_limit() {
   const auto asked = platform::read_environment_integer("GEMMERY_NUM_COMPILE_JOBS", 1, 1024);
@@ -69,8 +68,7 @@ class JobSlot {
   }
 };
 
-// --- a program of NVRTC
-// ----------------------------------------------------------------------------------------------
+// --- a program of NVRTC -------------------------------------------------------------------------
 
 struct HeaderList {
   std::vector<const char*> names;
@@ -148,8 +146,7 @@ class Program {
   nvrtc::Program handle_ = nullptr;
 };
 
-// --- what may go wrong
-// -----------------------------------------------------------------------------------------------
+// --- what may go wrong --------------------------------------------------------------------------
 
 void check_target(const Nvrtc& compiler, Target target) {
   if (!target.is_cpu() && compiler.knows(target)) return;

@@ -22,8 +22,7 @@ constexpr std::array<const char*, 2> sonames{"libnvrtc.so.13", "libnvrtc.so.12"}
 constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH",
                                                        "CUDA_INSTALL_PATH"};
 
-// --- one candidate
-// ---------------------------------------------------------------------------------------------------
+// --- one candidate ------------------------------------------------------------------------------
 
 std::optional<NvrtcApi> resolve_all(const platform::SharedLibrary& library) {
   NvrtcApi api;
@@ -63,8 +62,7 @@ void open_builtins(const std::string& nvrtc_path, CompilerVersion version) {
   platform::LibrarySearch::open_first(candidates);
 }
 
-// --- the search
-// ------------------------------------------------------------------------------------------------------
+// --- the search ---------------------------------------------------------------------------------
 
 class Search {
  public:

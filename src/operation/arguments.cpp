@@ -46,8 +46,7 @@ struct NamedOperand {
   const Tensor& tensor;
 };
 
-// --- shapes
-// -------------------------------------------------------------------------------------------------------------
+// --- shapes -------------------------------------------------------------------------------------
 
 Tensor with_batch_stride_zero(const Tensor& view, std::int64_t batches) {
   const std::array shape{batches, view.extent(1), view.extent(2)};
@@ -112,8 +111,7 @@ Tensor broadcast_c(const Tensor& c, const Tensor& out) {
                 std::span<const std::int64_t>(strides.data(), 3), c.device());
 }
 
-// --- memory
-// -------------------------------------------------------------------------------------------------------------
+// --- memory -------------------------------------------------------------------------------------
 
 void check_memory(const NamedOperand& operand) {
   const Tensor& tensor = operand.tensor;

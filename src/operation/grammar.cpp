@@ -26,8 +26,7 @@ using operation::MatrixExtents;
 using operation::normalize;
 using operation::packed_matrix;
 
-// --- words
-// --------------------------------------------------------------------------------------------------------------
+// --- words --------------------------------------------------------------------------------------
 
 // A word of the line, with the column (from 1) at which it starts.
 struct Word {
@@ -47,6 +46,10 @@ struct Word {
 // Larger strides than any memory has; keeps products of strides and extents inside 64 bits.
 constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
 constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
+
+[[noreturn]] void refuse_missing(const Word& kind, std::string expected) {
+  refuse({.text = "none", .column = kind.column}, std::move(expected));
+}
 
 bool is_space(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
@@ -94,8 +97,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// --- shape
-// --------------------------------------------------------------------------------------------------------------
+// --- shape --------------------------------------------------------------------------------------
 
 void read_extents(const Word& word, GemmProblem& problem) {
   const auto parts = split(word.text, 'x');
@@ -109,8 +111,7 @@ void read_extents(const Word& word, GemmProblem& problem) {
   }
 }
 
-// --- operands
-// -----------------------------------------------------------------------------------------------------------
+// --- operands -----------------------------------------------------------------------------------
 
 // An operand as it is spelled, before the extents are known.
 struct OperandWords {
@@ -147,6 +148,7 @@ void read_modifier(OperandWords& operand, std::string_view modifier) {
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view{} : modifier.substr(equals + 1);
   if (key == "strides") {
+    if (operand.strides) refuse(operand.word, "each modifier once");
     const auto parts = split(value, ',');
     const auto row = read_integer(parts.front());
     const auto column = parts.size() == 2 ? read_integer(parts.back()) : std::nullopt;
@@ -166,6 +168,7 @@ void read_modifier(OperandWords& operand, std::string_view modifier) {
   if (!number || magnitude(*number) > largest_stride) {
     refuse(operand.word, fmt::format("a whole number of at most 2^40 after {}=", key));
   }
+  if (*target) refuse(operand.word, "each modifier once");
   *target = *number;
 }
 
@@ -239,8 +242,7 @@ MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
   return matrix;
 }
 
-// --- the line
-// -----------------------------------------------------------------------------------------------------------
+// --- the line -----------------------------------------------------------------------------------
 
 // The fields as they are spelled.
 struct Fields {
@@ -306,14 +308,14 @@ void check_types(const GemmProblem& problem) {
 }
 
 ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
-  if (!fields.a) refuse(kind, "a field a= with A's element type");
+  if (!fields.a) refuse_missing(kind, "a field a= with A's element type");
   const OperandWords b = fields.b.value_or(packed_operand("b", fields.a->dtype));
   const OperandWords out = fields.out.value_or(packed_operand("out", fields.a->dtype));
   problem.a = make_matrix(*fields.a, {problem.l, problem.m, problem.k});
   problem.b = make_matrix(b, {problem.l, problem.k, problem.n});
   problem.out = make_matrix(out, {problem.l, problem.m, problem.n});
   const double beta = fields.beta.value_or(0);
-  if (beta != 0 && !fields.c) refuse(kind, "a field c= where beta is not 0");
+  if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
   if (beta != 0) problem.c = make_matrix(*fields.c, {problem.l, problem.m, problem.n});
   problem.accumulator =
       fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
@@ -326,8 +328,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   return {.problem = problem, .alpha = fields.alpha.value_or(1), .beta = beta};
 }
 
-// --- printing
-// -----------------------------------------------------------------------------------------------------------
+// --- printing -----------------------------------------------------------------------------------
 
 std::string spell(const OperandWords& operand) {
   std::string text{alias(operand.dtype)};

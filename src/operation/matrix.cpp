@@ -16,9 +16,10 @@ std::uint64_t lowest_set_bit(std::uint64_t value) { return value & (~value + 1);
 }  // namespace
 
 MatrixType normalize(MatrixType matrix, const MatrixExtents& extents) noexcept {
-  if (extents.batch <= 1) matrix.batch_stride = 0;
-  if (extents.rows <= 1) matrix.row_stride = 0;
-  if (extents.columns <= 1) matrix.column_stride = 0;
+  const bool is_empty = extents.batch == 0 || extents.rows == 0 || extents.columns == 0;
+  if (is_empty || extents.batch <= 1) matrix.batch_stride = 0;
+  if (is_empty || extents.rows <= 1) matrix.row_stride = 0;
+  if (is_empty || extents.columns <= 1) matrix.column_stride = 0;
   return matrix;
 }
 

@@ -79,8 +79,7 @@ std::optional<CodeResources> DeviceArtifact::resources() const {
                        .stack_bytes = usage.stack_bytes};
 }
 
-// --- loading
-// ---------------------------------------------------------------------------------------------------------
+// --- loading ------------------------------------------------------------------------------------
 
 const LoadedKernel* DeviceArtifact::find_loaded(Device device) const noexcept {
   if (!is_index_possible(device)) return nullptr;
@@ -135,8 +134,7 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
   return *loaded;
 }
 
-// --- running
-// ---------------------------------------------------------------------------------------------------------
+// --- running ------------------------------------------------------------------------------------
 
 void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevice& device,
                           int max_multiprocessors, LaunchPlan& plan) const {

@@ -41,8 +41,7 @@ struct PackRequest {
 
 class DeviceFamily : public Family {
  public:
-  // --- what a subclass says
-  // -----------------------------------------------------------------------------------------------
+  // --- what a subclass says ----------------------------------------------------------------------
 
   // Equal text for equal (kernel, target). Throws Error (unsupported) for a target that is not
   // among `targets(kernel)`.
@@ -56,8 +55,7 @@ class DeviceFamily : public Family {
   // `targets` is asked, which allocates on the path of every run.
   virtual std::span<const Target> target_table(const Kernel&) const noexcept { return {}; }
 
-  // --- what is the same for all
-  // -------------------------------------------------------------------------------------------
+  // --- what is the same for all -----------------------------------------------------------------
 
   const DeviceInfo* device_info(Device device) const override;
 

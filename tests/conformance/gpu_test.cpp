@@ -142,8 +142,7 @@ TEST_F(GpuConformance, degenerate_problems_are_right_on_every_layout_that_fits) 
   }
 }
 
-// --- one bit pattern
-// ----------------------------------------------------------------------------------------------------
+// --- one bit pattern ----------------------------------------------------------------------------
 
 // A, B and out of a problem on the device, A and B filled.
 struct DeviceOperands {
@@ -214,8 +213,7 @@ TEST_F(GpuConformance, a_thousand_runs_on_eight_streams_give_one_bit_pattern) {
   }
 }
 
-// --- beyond 2^31 elements
-// -----------------------------------------------------------------------------------------------
+// --- beyond 2^31 elements -----------------------------------------------------------------------
 
 // A is a column of ones of 2^31 + 96 rows, or has a stride that reaches as far; rows are sampled at
 // both ends and in between.

@@ -148,8 +148,7 @@ OperandRules rules_of(Combination combination) {
   return {};
 }
 
-// --- the gemm
-// -----------------------------------------------------------------------------------------------------------
+// --- the gemm -----------------------------------------------------------------------------------
 
 std::int64_t index_of(const Tensor& t, std::int64_t l, std::int64_t r, std::int64_t c) {
   return l * t.stride(0) + r * t.stride(1) + c * t.stride(2);
@@ -315,8 +314,7 @@ class FaultyGemm {
   Fault fault_;
 };
 
-// --- the family
-// ---------------------------------------------------------------------------------------------------------
+// --- the family ---------------------------------------------------------------------------------
 
 class NoArtifact final : public ArtifactState {
  public:

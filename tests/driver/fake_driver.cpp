@@ -125,8 +125,7 @@ Result put(driver::cuda::Stream handle, std::function<void()> work) {
   return Result::success;
 }
 
-// --- the functions
-// ---------------------------------------------------------------------------------------------------
+// --- the functions ------------------------------------------------------------------------------
 
 Result init(unsigned) { return Result::success; }
 Result driver_version(int* version) {
@@ -391,20 +390,26 @@ Result set_bytes(DevicePointer to, unsigned char value, std::size_t bytes,
   return put(stream, [=] { std::memset(host(to), value, bytes); });
 }
 
+// Handles live as long as the driver, which is as long as the process; here leak checkers see them.
+template <class Handle>
+Handle* keep_handle(Handle handle) {
+  static auto* const mutex = new std::mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<Handle>>;
+  const std::scoped_lock lock(*mutex);
+  return kept->emplace_back(std::make_unique<Handle>(std::move(handle))).get();
+}
+
 Result load_library(Library* library, const void*, int*, void**, unsigned, int*, void**, unsigned) {
   FAIL_WHERE_ASKED(cuLibraryLoadData);
   if (const Result refused = refuse_where_captured(); refused != Result::success) return refused;
   const Lock lock(state().mutex);
   ++state().counts.libraries_loaded;
-  *library = new LibraryHandle;
+  *library = keep_handle(LibraryHandle{});
   return Result::success;
 }
-Result unload_library(Library library) {
-  delete library;
-  return Result::success;
-}
+Result unload_library(Library) { return Result::success; }
 Result get_kernel(Kernel* kernel, Library, const char* name) {
-  *kernel = new KernelHandle{.entry = name};
+  *kernel = keep_handle(KernelHandle{.entry = name});
   return Result::success;
 }
 Result get_function(Function* function, Kernel kernel) {
@@ -413,7 +418,7 @@ Result get_function(Function* function, Kernel kernel) {
   const Lock lock(state().mutex);
   if (current() == nullptr) return Result::invalid_context;
   ++state().counts.functions_prepared;
-  *function = new FunctionHandle{kernel->entry, current()->device};
+  *function = keep_handle(FunctionHandle{kernel->entry, current()->device});
   return Result::success;
 }
 Result kernel_attribute(int* value, FunctionAttribute, Kernel kernel, DeviceOrdinal) {

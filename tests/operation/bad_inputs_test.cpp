@@ -120,8 +120,7 @@ std::function<void()> read_target(const std::string& text) {
   return [text] { (void)parse_target(text); };
 }
 
-// --- the table
-// ----------------------------------------------------------------------------------------------------------
+// --- the table ----------------------------------------------------------------------------------
 
 std::vector<BadInput> tensor_rows() {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
@@ -455,7 +454,7 @@ std::vector<BadInput> grammar_rows() {
       row("an extent beyond 64 bits", "99999999999999999999",
           "gemm 99999999999999999999x4x4 a=f32"),
       row("a fraction", "4.0x4x4", "gemm 4.0x4x4 a=f32"),
-      row("no A", "gemm", "gemm 4x4x4"),
+      row("no A", "none", "gemm 4x4x4"),
       row("a word without a value", "f32", "gemm 4x4x4 f32"),
       row("an unknown field", "d=f32", "gemm 4x4x4 a=f32 d=f32"),
       row("an unknown type", "f31", "gemm 4x4x4 a=f31"),
@@ -480,7 +479,7 @@ std::vector<BadInput> grammar_rows() {
       row("alpha twice", "alpha=2", "gemm 4x4x4 a=f32 alpha=1 alpha=2"),
       row("alpha that is no number", "alpha=one", "gemm 4x4x4 a=f32 alpha=one"),
       row("beta with something behind", "beta=1x", "gemm 4x4x4 a=f32 c=f32 beta=1x"),
-      row("beta without C", "gemm", "gemm 4x4x4 a=f32 beta=1"),
+      row("beta without C", "none", "gemm 4x4x4 a=f32 beta=1"),
       row("an unknown accumulator", "acc=f33", "gemm 4x4x4 a=f32 acc=f33"),
       row("unknown math", "math=fast", "gemm 4x4x4 a=f32 math=fast"),
       row("tf32 operands with other math", "tf32", "gemm 4x4x4 a=tf32 math=bf16x3"),

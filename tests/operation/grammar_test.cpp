@@ -46,6 +46,28 @@ TEST(Grammar, several_spellings_of_one_problem_are_equal) {
   equal("gemm 8x8x8 a=f32 c=f32", "gemm 8x8x8 a=f32");     // beta is 0: C is not read
 }
 
+TEST(Grammar, says_what_is_missing_or_said_twice) {
+  const auto refusal = [](const char* line) -> std::string {
+    try {
+      parse_problem(line);
+      return "taken";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(refusal("gemm 8x8x8").find("a= with A's element type, got \"none\""), std::string::npos);
+  EXPECT_NE(refusal("gemm 8x8x8 a=f32 beta=1").find("c= where beta is not 0, got \"none\""),
+            std::string::npos);
+  for (const char* const line : {"gemm 8x8x8 a=f32/ld=8/ld=9", "gemm 8x8x8 a=f32/align=4/align=4",
+                                 "gemm 8x8x8 a=f32/strides=8,1/strides=8,1"}) {
+    EXPECT_NE(refusal(line).find("each modifier once"), std::string::npos) << line;
+  }
+}
+
+TEST(Grammar, strides_of_an_empty_operand_do_not_count) {
+  EXPECT_EQ(parse_problem("gemm 4x4x0 a=f32/strides=77,3"), parse_problem("gemm 4x4x0 a=f32"));
+}
+
 TEST(Grammar, alignment_follows_from_the_strides) {
   EXPECT_EQ(parse_problem("gemm 8x8x1000 a=bf16").problem.a.alignment, 16);
   EXPECT_EQ(parse_problem("gemm 8x8x1001 a=bf16").problem.a.alignment, 2);

@@ -15,8 +15,7 @@
 namespace gemmery::tests {
 namespace {
 
-// --- compile and run
-// -------------------------------------------------------------------------------------------------
+// --- compile and run ----------------------------------------------------------------------------
 
 TEST_P(OnDevice, run_without_an_artifact_compiles_once_and_is_right) {
   const OwnedStream stream(device());
@@ -194,8 +193,7 @@ TEST_P(OnDevice, nothing_changes_the_callers_context) {
   api.cuCtxSetCurrent(before);
 }
 
-// --- workspaces
-// ------------------------------------------------------------------------------------------------------
+// --- workspaces ---------------------------------------------------------------------------------
 
 TEST_P(OnDevice, a_workspace_is_cleared_where_the_kernel_wants_it_so) {
   const OwnedStream stream(device());
@@ -253,8 +251,7 @@ TEST_P(OnDevice, memory_from_the_pool_goes_back) {
             before);  // less where an earlier test's memory went back meanwhile
 }
 
-// --- captures
-// --------------------------------------------------------------------------------------------------------
+// --- captures -----------------------------------------------------------------------------------
 
 TEST_P(OnDevice, a_kernel_that_is_not_compiled_is_refused_in_a_capture_that_stays_valid) {
   const OwnedStream stream(device());
@@ -370,8 +367,7 @@ TEST_P(OnDevice, compiling_and_loading_disturb_no_capture_of_another_thread) {
   captured_operands.expect_right();
 }
 
-// --- prepared launches
-// -----------------------------------------------------------------------------------------------
+// --- prepared launches --------------------------------------------------------------------------
 
 TEST_P(OnDevice, a_prepared_launch_takes_new_memory_and_scalars) {
   const OwnedStream stream(device());

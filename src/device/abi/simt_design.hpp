@@ -65,15 +65,17 @@ constexpr int thread_count(const SimtDesign& design) {
 }
 
 /// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads
-/// with 8x8 accumulators each fit in 128 registers without spills where operands go to shared
-/// memory as they are, and hide each other's waits: 43.0 TF against 41.6 (f32 4096^3, row by
-/// column, H200, 2026-11-21).
+/// with 8x8 accumulators each fit in 128 registers without spills where little is decoded, and hide
+/// each other's waits: 43.0 TF against 41.6 for f32, 41 against 35.5 for bf16 (4096^3, H200,
+/// 2026-11-21). 16-bit operands that come one by one, beside a C, spilled on sm_80.
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   const bool is_copied = design.a == DType::float32 && design.b == DType::float32;
+  const bool is_wide = bits_of(design.a) >= 16 && bits_of(design.b) >= 16 &&
+                       design.a_vector_bytes == 16 && design.b_vector_bytes == 16 && !design.has_c;
   const bool is_small =
       design.thread_m * design.thread_n * word_bytes(design) <= 256 && thread_count(design) <= 256;
-  return is_small && is_copied ? 2 : 1;
+  return is_small && (is_copied || is_wide) && word_bytes(design) == 4 ? 2 : 1;
 }
 
 /// Words between two k of a staged tile. The 16 bytes of padding let neighbouring k fall into

@@ -28,8 +28,7 @@ bool runs_anywhere_on(std::span<const Target> targets, const DeviceInfo& device)
                              [&](Target target) { return runs_on(target, device.target); });
 }
 
-// --- constraints
-// --------------------------------------------------------------------------------------------------------
+// --- constraints --------------------------------------------------------------------------------
 
 std::string list_names(std::span<const DType> dtypes) {
   std::string text;
@@ -107,8 +106,7 @@ struct FittingRules {
   std::span<const OperandRule> span() const { return {rules.data(), size}; }
 };
 
-// --- predictions
-// --------------------------------------------------------------------------------------------------------
+// --- predictions --------------------------------------------------------------------------------
 
 // Multiply-adds per clock and multiprocessor. Four products of 8-bit integers are one dp4a.
 double fma_per_clock(SimtArithmetic arithmetic, const DeviceInfo& device) {
@@ -209,8 +207,7 @@ double predict_us(const GemmProblem& problem, const SimtTile& tile, const Operan
          output_factor(rules.out);
 }
 
-// --- walking the space
-// --------------------------------------------------------------------------------------------------
+// --- walking the space --------------------------------------------------------------------------
 
 // C is read in the runs in which out is written, so a C of the other layout is no better than one
 // of any layout.
@@ -257,8 +254,7 @@ DType accumulator_of(SimtArithmetic arithmetic) {
   return DType::float32;
 }
 
-// --- source
-// -------------------------------------------------------------------------------------------------------------
+// --- source -------------------------------------------------------------------------------------
 
 std::string_view text_of(abi::Contiguity contiguity) {
   switch (contiguity) {
@@ -305,8 +301,7 @@ std::string design_text(const abi::SimtDesign& d) {
 
 constexpr std::string_view entry_name = "gemmery_simt";
 
-// --- launch
-// -------------------------------------------------------------------------------------------------------------
+// --- launch -------------------------------------------------------------------------------------
 
 abi::SimtMatrix to_abi(const Tensor& view) {
   return {.data = view.data(),
@@ -319,8 +314,7 @@ abi::SimtMatrix to_abi(const Tensor& view) {
 
 int SimtFamily::version() const noexcept { return simt_version; }
 
-// --- discovery
-// ----------------------------------------------------------------------------------------------------------
+// --- discovery ----------------------------------------------------------------------------------
 
 void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_failure(query).empty()) return;
@@ -433,8 +427,7 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
   walk_types(SimtArithmetic::integer, bytes);
 }
 
-// --- metadata
-// -----------------------------------------------------------------------------------------------------------
+// --- metadata -----------------------------------------------------------------------------------
 
 std::string SimtFamily::kernel_name(const Kernel& kernel) const { return simt_name(kernel); }
 
@@ -466,8 +459,7 @@ std::vector<Target> SimtFamily::targets(const Kernel& kernel) const {
   return {table.begin(), table.end()};
 }
 
-// --- source and launch
-// --------------------------------------------------------------------------------------------------
+// --- source and launch --------------------------------------------------------------------------
 
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);

@@ -88,8 +88,7 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
 
-// --- names
-// --------------------------------------------------------------------------------------------------------------
+// --- names --------------------------------------------------------------------------------------
 
 char layout_letter(LayoutRule rule) noexcept {
   switch (rule) {
