@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <thread>
+#include <type_traits>
 
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
@@ -38,6 +39,10 @@ TEST(Kernel, is_a_small_value) {
   EXPECT_EQ(family.kernel(2), family.kernel(2));
   EXPECT_FALSE(family.kernel(2) == family.kernel(3));
 }
+
+// Leaving the stream out does not compile.
+static_assert(!std::is_default_constructible_v<Stream>);
+static_assert(!std::is_default_constructible_v<RunOptions>);
 
 TEST(Kernel, metadata_tells_what_it_is) {
   const ToyFamily family("toy");
