@@ -55,7 +55,8 @@ TEST(Grammar, says_what_is_missing_or_said_twice) {
       return error.what();
     }
   };
-  EXPECT_NE(refusal("gemm 8x8x8").find("a= with A's element type, got \"none\""), std::string::npos);
+  EXPECT_NE(refusal("gemm 8x8x8").find("a= with A's element type, got \"none\""),
+            std::string::npos);
   EXPECT_NE(refusal("gemm 8x8x8 a=f32 beta=1").find("c= where beta is not 0, got \"none\""),
             std::string::npos);
   for (const char* const line : {"gemm 8x8x8 a=f32/ld=8/ld=9", "gemm 8x8x8 a=f32/align=4/align=4",
