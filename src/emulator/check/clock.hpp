@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has seen what: epochs and vector clocks, after FastTrack (Flanagan and Freund, PLDI 2009).
+//
+// Agents are numbered per cluster: its warps first (CTA rank * warps per CTA + warp), then, made as
+// they appear, mbarriers (an async write that completes on phase p of barrier b is epoch (b, p))
+// and strands (the wgmma groups of a warp, the bulk groups and cp.async groups of a thread: group g
+// is clock g). So an async operation is ordered before whoever has waited for its phase or group.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gemmery::emulator {
+
+using AgentIndex = std::uint32_t;  // within a cluster
+
+// A point in the life of an agent; 0 is "never". 24 bits of cluster + 1, 12 of agent, 28 of clock.
+class Epoch {
+ public:
+  constexpr Epoch() = default;
+  constexpr Epoch(std::uint32_t cluster, AgentIndex agent, std::uint32_t clock) noexcept
+      : bits_((std::uint64_t{cluster} + 1) << 40 | std::uint64_t{agent} << 28 | clock) {}
+  constexpr std::uint64_t bits() const noexcept { return bits_; }
+  constexpr bool is_never() const noexcept { return bits_ == 0; }
+  constexpr std::uint32_t cluster() const noexcept {
+    return static_cast<std::uint32_t>(bits_ >> 40) - 1;
+  }
+  constexpr AgentIndex agent() const noexcept {
+    return static_cast<AgentIndex>(bits_ >> 28 & 0xfff);
+  }
+  constexpr std::uint32_t clock() const noexcept {
+    return static_cast<std::uint32_t>(bits_ & 0xfffffff);
+  }
+  friend constexpr bool operator==(Epoch, Epoch) = default;
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+inline constexpr AgentIndex max_agents = 4096;
+inline constexpr std::uint32_t max_clusters = (1u << 24) - 2;
+
+// For each agent the latest clock that is known of it. Agents of other clusters are kept aside:
+// they become known only through acquire and release at gpu scope.
+class VectorClock {
+ public:
+  std::uint32_t of(AgentIndex agent) const noexcept {
+    return agent < clocks_.size() ? clocks_[agent] : 0;
+  }
+  void raise(AgentIndex agent, std::uint32_t clock);
+  void join(const VectorClock& other);
+  // Is what happened at `epoch` known here? `cluster` is the cluster that this clock belongs to.
+  bool knows(Epoch epoch, std::uint32_t cluster) const noexcept {
+    if (epoch.is_never()) return true;
+    if (epoch.cluster() == cluster) return of(epoch.agent()) >= epoch.clock();
+    return knows_foreign(epoch);
+  }
+  // For release at gpu scope: everything here as seen from another cluster, and back.
+  void join_foreign(const VectorClock& other, std::uint32_t other_cluster,
+                    std::uint32_t own_cluster);
+
+ private:
+  struct Foreign {
+    std::uint32_t cluster;
+    std::vector<std::uint32_t> clocks;
+  };
+  bool knows_foreign(Epoch epoch) const noexcept;
+
+  std::vector<std::uint32_t> clocks_;
+  std::vector<Foreign> foreign_;
+};
+
+// What an agent knows, and what travels with every release and acquire.
+struct Knowledge {
+  VectorClock happened;  // ordered before the present
+  VectorClock fenced;    // of that, the generic writes that a fence.proxy.async made visible to the
+                         // async proxy
+
+  void join(const Knowledge& other) {
+    happened.join(other.happened);
+    fenced.join(other.fenced);
+  }
+};
+
+}  // namespace gemmery::emulator

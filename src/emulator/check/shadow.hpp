@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of each four bytes of a memory: who wrote them last, who read them since, and for
+// each byte whether anybody ever wrote it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/check/clock.hpp"
+#include "emulator/check/fault.hpp"
+
+namespace gemmery::emulator {
+
+enum class Proxy : std::uint8_t { generic, async };
+
+// Who accesses. An async operation carries the knowledge that its issuer had when it issued it, and
+// the epoch at which it will have completed.
+struct Accessor {
+  Epoch epoch;
+  const Knowledge* known = nullptr;
+  std::uint32_t cluster = 0;
+  std::uint32_t pc = 0;   // of the instruction, for reports
+  std::uint8_t lane = 0;  // generic: two lanes of one warp in one epoch are not ordered
+  Proxy proxy = Proxy::generic;
+  bool is_atomic = false;       // atomic with atomic is no race
+  std::uint16_t operation = 0;  // async: tells operations of one epoch apart (a counter)
+};
+
+// The other party of a conflict, for the report.
+struct Conflict {
+  bool is_race = false;  // else a missing proxy fence
+  bool other_was_write = false;
+  Epoch other;
+  std::uint32_t other_pc = 0;
+  std::uint8_t other_lane = 0;
+  Proxy other_proxy = Proxy::generic;
+  std::uint64_t offset = 0;  // first byte in conflict
+};
+
+// Shadow of one contiguous memory. Not synchronised: the owner locks. `offset` and `bytes` are in
+// bounds (the owner has checked).
+class Shadow {
+ public:
+  explicit Shadow(std::uint64_t bytes);
+
+  // Each notes the access and returns the first conflict with an earlier one, if any
+  // (`found` filled in, true returned). A generic write that the async proxy reads must be in
+  // `known->fenced`; a race is judged by `known->happened`.
+  [[nodiscard]] bool read(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
+                          Conflict& found);
+  [[nodiscard]] bool write(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
+                           Conflict& found);
+
+  // Bytes that somebody wrote.
+  void mark_written(std::uint64_t offset, std::uint64_t bytes);
+  void mark_unwritten(std::uint64_t offset, std::uint64_t bytes);
+  bool is_written(std::uint64_t offset, std::uint32_t bytes) const noexcept;
+  // Bit i: byte offset + i was written; at most 64 bytes.
+  std::uint64_t written_mask(std::uint64_t offset, std::uint32_t bytes) const noexcept;
+
+  // Forgets accesses (a kernel ended, or memory was freed by its host); keeps what was written.
+  void forget_accesses();
+
+  // An mbarrier was (re)initialised over these bytes, or a host operation wrote them: no conflict.
+  void forget_accesses(std::uint64_t offset, std::uint64_t bytes);
+
+ private:
+  struct Cell;
+  struct Insides;
+  std::uint64_t bytes_;
+  std::vector<std::uint64_t> written_;  // a bit per byte
+  std::vector<Cell> cells_;             // made in pages when first touched (see shadow.cpp)
+};
+
+// The Fault for a conflict that a shadow found: race or missing_proxy_fence, with both sides said
+// in `message` ("write of shared memory 0x1400 is not ordered after the read by warp 3 at PTX line
+// 88"). The machine adds lines and places to pcs: it fills `other_side` from `conflict.other_pc`.
+struct ConflictFault final : Fault {
+  // `space`: "shared memory" or "global memory"; `address`: of the first byte in conflict.
+  ConflictFault(const Conflict& conflict, bool is_write, const char* space, std::uint64_t address);
+  Conflict conflict;
+};
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs beside the warps of a cluster: bulk copies and cp.async, completed late and in any
+// order that the seed gives, so that a missing wait shows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "emulator/check/clock.hpp"
+
+namespace gemmery::emulator {
+
+struct Cluster;
+class Warp;
+
+// One operation under way. `complete` does all of it: reads, writes, notes both in the shadows with
+// the knowledge that the issuer had, signals barrier or group. Throws Fault; the machine adds the
+// place from here.
+struct AsyncOperation {
+  std::function<void(Cluster&)> complete;
+  std::uint64_t due = 0;  // in Cluster::steps; completed at or after, out of order
+  std::uint32_t pc = 0;
+  std::uint32_t cta_rank = 0;
+  std::uint32_t warp = 0;
+  std::uint8_t lane = 0;
+};
+
+struct AsyncQueue {
+  std::vector<AsyncOperation> pending;
+  std::uint16_t next_operation = 1;  // for Accessor::operation
+};
+
+// Puts an operation of a warp's lane under way with a random delay.
+void start_async(Warp& warp, std::uint8_t lane, std::uint32_t pc,
+                 std::function<void(Cluster&)> complete);
+
+// Bulk-async groups of one thread (cp.async.bulk.commit_group). Group g counts from 1; strands are
+// agents: waiting for groups up to g raises their clocks to g.
+struct BulkGroups {
+  AgentIndex read_strand = ~AgentIndex{0};   // made on first use: reads of shared sources
+  AgentIndex write_strand = ~AgentIndex{0};  // writes to global memory, and reads there
+  std::uint32_t committed = 0;               // groups
+  std::uint32_t open = 0;                    // operations not committed yet
+  struct Group {
+    std::uint32_t number;
+    std::uint32_t unread;      // operations whose reads are not complete
+    std::uint32_t unfinished;  // operations not complete at all
+  };
+  std::vector<Group> groups;  // not complete ones, the open one last
+};
+
+// cp.async groups of one thread, likewise; writes to shared memory by strand.
+struct CopyGroups {
+  AgentIndex strand = ~AgentIndex{0};
+  std::uint32_t committed = 0;
+  std::uint32_t open = 0;
+  struct Group {
+    std::uint32_t number;
+    std::uint32_t unfinished;
+  };
+  std::vector<Group> groups;
+};
+
+}  // namespace gemmery::emulator

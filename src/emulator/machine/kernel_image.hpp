@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// An entry function of a program, decoded and laid out, ready to launch any number of times.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/operation.hpp"
+#include "emulator/memory/global_memory.hpp"
+#include "emulator/program/program.hpp"
+
+namespace gemmery::emulator {
+
+// Where the module's global and constant variables lie; made once per module and device.
+struct ModuleVariables {
+  std::map<std::string, std::uint64_t, std::less<>> addresses;
+};
+
+struct KernelImage {
+  std::shared_ptr<const Program> program;
+  const Function* entry = nullptr;
+  std::string name;
+  std::vector<Operation> code;  // of the entry and of all functions that it may call
+  std::uint32_t entry_pc = 0;
+  std::vector<std::byte> constants;  // lane vectors of immediates; 64-byte aligned when used
+  std::uint32_t register_count =
+      0;  // of all functions together (no recursion, so each has its own)
+  std::uint32_t register_bytes = 0;
+  std::vector<std::uint32_t> register_offset;  // by register index over all functions
+  std::vector<ScalarType> register_type;
+  std::vector<std::string> register_name;
+  std::uint32_t parameter_bytes = 0;
+  std::vector<std::uint32_t> parameter_offset;  // of each parameter, and
+  std::vector<std::uint32_t> parameter_size;
+  std::uint32_t static_shared_bytes = 0;  // dynamic shared memory begins behind it
+  std::uint32_t dynamic_shared_alignment = 16;
+  std::uint32_t local_bytes = 0;  // a thread's
+  // Talks between CTAs through global memory (atomics, acquire, release, volatile): CTAs take turns
+  // on one host thread in an order that the seed gives, as many at a time as a device would hold.
+  bool needs_ordered_grid = false;
+
+  // PTX line, its text and the source line of a pc.
+  FaultPlace place_of(std::uint32_t pc) const;
+};
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a grid to its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "emulator/machine/kernel_image.hpp"
+#include "emulator/memory/global_memory.hpp"
+
+namespace gemmery::emulator {
+
+struct LaunchRequest {
+  std::shared_ptr<const KernelImage> image;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> parameters;  // laid out by KernelImage::parameter_offset
+  std::uint32_t multiprocessors = 132;
+  std::uint64_t shared_bytes_per_cta = 232448;  // of the device
+  std::uint64_t seed = 0;        // of the schedule: which warp next, for how long, and how late
+                                 // asynchronous operations are
+  int host_threads = 0;          // 0: as many as the machine has
+  std::uint64_t step_limit = 0;  // warp instructions per cluster, 0: a generous default
+};
+
+struct LaunchStatistics {
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t lane_instructions = 0;  // active lanes counted
+};
+
+// Throws Fault (the first by cluster index, with its place filled in; all threads have stopped), or
+// Error (invalid_argument, unsupported) for a shape that the kernel or the device does not allow.
+LaunchStatistics run_grid(const LaunchRequest& request, GlobalMemory& memory);
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoded instruction: a function with its operands resolved, run for one warp at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/program/program.hpp"
+
+namespace gemmery::emulator {
+
+using LaneMask = std::uint32_t;
+inline constexpr int lanes_per_warp = 32;
+inline constexpr LaneMask all_lanes = ~LaneMask{0};
+
+class Warp;
+struct Operation;
+
+// What becomes of the lanes that ran an operation.
+enum class Step : std::uint8_t {
+  next,     // on to the instruction behind
+  jumped,   // the operation has placed its lanes itself (branches, calls, exits)
+  blocked,  // nothing was done; the operation is run again later (Warp::wait says what for)
+  yield,    // as next, and let others run
+};
+
+// `active`: lanes that reach the operation and whose guard holds; never 0 (operations whose guard
+// holds nowhere are skipped by the machine).
+using Execute = Step (*)(Warp& warp, const Operation& operation, LaneMask active);
+
+// Where an operand's 32 lanes lie: in the warp's registers or among the kernel's constants, which
+// are lane vectors too. Lane vectors: 16- and 32-bit (and 8-bit) values are std::uint32_t[32], the
+// unused high bits zero; 64-bit ones std::uint64_t[32]; 128-bit ones 32 times 16 bytes; a predicate
+// is one LaneMask. Vectors are aligned to 64 bytes, predicates to 4.
+struct OperandSlot {
+  std::uint32_t offset = 0;
+  bool is_constant = false;
+  RegisterIndex reg = no_register;  // for definedness; no_register for constants
+};
+
+// What a decoder keeps beyond the fields below; immutable.
+struct OperationDetail {
+  virtual ~OperationDetail() = default;
+};
+
+inline constexpr std::size_t max_slots = 8;
+
+struct Operation {
+  Execute execute = nullptr;
+  std::uint32_t pc = 0;  // index into KernelImage::code
+  std::uint32_t guard_offset = 0;
+  bool has_guard = false;
+  bool is_guard_negated = false;
+  // The machine itself keeps definedness: the destinations are as defined, lane by lane, as all of
+  // the sources together. Loads, shuffles, matrix operations clear this and do it themselves.
+  bool propagates_definedness = true;
+  // Runs only when all live lanes of the warp are at it, else the machine waits for them and
+  // reports divergent_barrier when they can't come (.aligned, .sync of a full mask …).
+  bool needs_convergence = false;
+  // Changes something that another warp, or memory, can see: progress, for deadlock detection.
+  bool has_side_effect = false;
+  std::uint8_t slot_count = 0;
+  std::array<OperandSlot, max_slots> slot{};  // in the order of the decoder's own choosing
+  std::uint64_t immediate = 0;                // free for the decoder: offsets, sizes, table indices
+  std::uint32_t flags = 0;                    // free for the decoder
+  std::shared_ptr<const OperationDetail> detail;
+
+  // Registers that it reads and writes, the guard included, for definedness and for touching
+  // registers that a wgmma has in flight. Lists of wgmma are long.
+  std::vector<RegisterIndex> reads;
+  std::vector<RegisterIndex> writes;
+
+  const Instruction* text = nullptr;  // what was decoded
+};
+
+}  // namespace gemmery::emulator

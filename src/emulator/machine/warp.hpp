@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The running state: warps in CTAs in a cluster. A cluster belongs to one host thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "emulator/check/clock.hpp"
+#include "emulator/check/fault.hpp"
+#include "emulator/machine/async_operations.hpp"
+#include "emulator/machine/barriers.hpp"
+#include "emulator/machine/kernel_image.hpp"
+#include "emulator/machine/wgmma_state.hpp"
+#include "emulator/memory/shared_memory.hpp"
+
+namespace gemmery::emulator {
+
+struct Cluster;
+struct Cta;
+struct Grid;
+
+// Lanes of a warp that are at one instruction. Most of the time a warp is one fragment.
+struct Fragment {
+  std::uint32_t pc = 0;
+  LaneMask lanes = 0;
+  bool is_blocked = false;  // its last step was Step::blocked
+  // Kept from the first try of a blocked operation to the one that succeeds (0 at first): what was
+  // arrived at, which phase is waited for. Cleared by the machine when the operation is done.
+  std::uint64_t resume = 0;
+};
+
+// What a blocked fragment waits for, in words, for the report of a deadlock; made only then.
+// "mbarrier at shared 0x400 (CTA 0): phase parity 1; pending 3 of 8 arrivals, 16384 bytes to come"
+using DescribeWait = std::string (*)(const Warp& warp, const Fragment& fragment);
+
+class Warp {
+ public:
+  Warp(Cta& cta, std::uint32_t index);
+
+  // --- values --------------------------------------------------------------------------------
+  template <class T>
+  const T* source(const Operation& operation, std::size_t slot) const noexcept {
+    const OperandSlot& at = operation.slot[slot];
+    return reinterpret_cast<const T*>((at.is_constant ? constants : registers) + at.offset);
+  }
+  template <class T>
+  T* destination(const Operation& operation, std::size_t slot) noexcept {
+    return reinterpret_cast<T*>(registers + operation.slot[slot].offset);
+  }
+  LaneMask defined_lanes(const OperandSlot& slot) const noexcept {
+    return slot.reg == no_register ? all_lanes : defined[slot.reg];
+  }
+  void set_defined(const OperandSlot& slot, LaneMask active, LaneMask is_defined) noexcept {
+    LaneMask& mask = defined[slot.reg];
+    mask = (mask & ~active) | (is_defined & active);
+  }
+  // Throws Fault (unwritten_register) naming the register where an active lane is undefined: for
+  // addresses, branch predicates, barrier ids, descriptors: whatever decides.
+  void require_defined(const OperandSlot& slot, LaneMask active, const char* what) const;
+
+  std::byte* registers = nullptr;        // 64-byte aligned
+  const std::byte* constants = nullptr;  // likewise
+  std::vector<LaneMask> defined;         // by register index
+
+  // --- where it is -----------------------------------------------------------------------------
+  Cta& cta;
+  const std::uint32_t index;             // in the CTA
+  LaneMask live = 0;                     // lanes that exist and have not left
+  std::vector<Fragment> fragments;       // by pc, lowest first; the machine keeps them merged
+  Fragment* running = nullptr;           // the one whose operation executes
+  DescribeWait describe_wait = nullptr;  // set with Step::blocked
+  // Set where a blocked operation may answer "not yet" instead (mbarrier.try_wait) once nothing
+  // else in the cluster can move.
+  bool may_time_out = false;
+  bool has_timed_out = false;  // set by the machine before it runs the operation again
+  // The machine places lanes that a branch, call or return sends elsewhere.
+  void send(LaneMask which, std::uint32_t pc);
+  // They leave the kernel.
+  void exit(LaneMask which);
+
+  // --- order -----------------------------------------------------------------------------------
+  AgentIndex agent = 0;
+  std::uint32_t clock = 1;  // goes up with each release
+  Knowledge known;          // `happened` holds the own clock too
+  // Generic writes to shared memory that no fence.proxy.async of the writing lane (or, once the
+  // lanes have been synchronised, of any lane) has covered yet.
+  LaneMask unfenced_lanes = 0;
+  bool any_lane_may_fence = false;
+  // The access of this warp's lanes now. `lane` is filled in where each lane is looked at.
+  Accessor accessor(const Operation& operation, int lane = 0) const noexcept;
+  // Everything so far becomes known to who acquires `to`; a new epoch begins.
+  void release(Knowledge& to);
+  void acquire(const Knowledge& from) { known.join(from); }
+  // Lanes of this warp are ordered among themselves (bar.warp.sync and whatever contains it).
+  void synchronise_lanes() noexcept;
+
+  // --- by concern; each belongs to the files named there -----------------------------------------
+  WgmmaState wgmma;                          // instruction/wgmma.cpp
+  std::array<BulkGroups, 32> bulk;           // of each lane; instruction/bulk_copy.cpp
+  std::array<CopyGroups, 32> cp_async;       // of each lane; instruction/cp_async.cpp
+  std::vector<std::byte> local_memory;       // local_bytes for each lane, lane after lane
+  std::vector<std::uint64_t> local_written;  // a bit per byte of it
+  std::uint32_t register_quota = 0;          // setmaxnreg
+
+ private:
+  std::unique_ptr<std::byte[]> storage_;
+};
+
+struct Cta {
+  Cta(Cluster& cluster, std::array<std::uint32_t, 3> position, std::uint32_t rank);
+
+  Cluster& cluster;
+  std::array<std::uint32_t, 3> position;  // %ctaid
+  std::uint32_t rank;                     // %cluster_ctarank
+  SharedMemory shared;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::array<NamedBarrier, 16> named_barriers;  // instruction/barrier.cpp
+  std::map<std::uint32_t, Mbarrier> mbarriers;  // by shared offset; instruction/mbarrier.cpp
+  std::uint32_t live_warps = 0;
+  bool has_left = false;  // all its warps exited
+};
+
+struct Cluster {
+  Cluster(Grid& grid, std::uint32_t index, std::uint64_t seed);
+
+  Grid& grid;
+  const std::uint32_t index;               // linear in the grid
+  std::vector<std::unique_ptr<Cta>> ctas;  // by rank
+  ClusterBarrier barrier;                  // instruction/barrier.cpp
+  std::mt19937_64 random;                  // the schedule; seeded by launch seed and cluster index
+  AsyncQueue async;                        // machine/async_operations.hpp
+  std::uint64_t progress = 0;              // side effects so far
+  std::uint64_t steps = 0;                 // warp instructions so far
+  AgentIndex agent_count = 0;
+  // A new agent (an mbarrier, a strand). Throws Fault (illegal_instruction) at max_agents.
+  AgentIndex add_agent();
+  Cta& cta(std::uint32_t rank) { return *ctas[rank]; }
+  // The CTA and offset of a shared address. Throws Fault: out_of_bounds for a rank beyond the
+  // cluster, early_exit for a CTA that has left.
+  struct SharedPlace {
+    Cta* cta;
+    std::uint32_t offset;
+  };
+  SharedPlace shared_place(std::uint32_t shared_address);
+};
+
+// What all clusters of a launch share.
+struct Grid {
+  std::shared_ptr<const KernelImage> image;
+  GlobalMemory* memory = nullptr;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::uint32_t multiprocessors = 132;
+  std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
+  std::uint64_t seed = 0;
+  std::uint32_t launch_index = 0;  // %gridid
+
+  std::uint32_t threads_per_cta() const noexcept { return block[0] * block[1] * block[2]; }
+  std::uint32_t ctas_per_cluster() const noexcept { return cluster[0] * cluster[1] * cluster[2]; }
+  std::uint32_t warps_per_cta() const noexcept { return (threads_per_cta() + 31) / 32; }
+};
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address space of an emulated device: windows far apart, none of them host addresses.
+#pragma once
+
+#include <cstdint>
+
+namespace gemmery::emulator {
+
+// Shared addresses are 32 bits, rank in its cluster << 24 | offset, as on hardware; the first
+// kilobyte of each window belongs to the system, so that a null pointer is noticed.
+inline constexpr std::uint32_t shared_rank_shift = 24;
+inline constexpr std::uint32_t shared_offset_mask = (1u << shared_rank_shift) - 1;
+inline constexpr std::uint32_t shared_reserved_bytes = 1024;
+constexpr std::uint32_t shared_address(std::uint32_t cta_rank, std::uint32_t offset) noexcept {
+  return cta_rank << shared_rank_shift | offset;
+}
+
+// Generic addresses: base + address in the space. Global addresses are generic ones as they are.
+inline constexpr std::uint64_t shared_window = 0x0000'0060'0000'0000;  // 4 GiB
+inline constexpr std::uint64_t local_window = 0x0000'0061'0000'0000;   // 4 GiB, each thread its own
+inline constexpr std::uint64_t param_window = 0x0000'0062'0000'0000;   // the launch's parameters
+inline constexpr std::uint64_t param_window_end = 0x0000'0063'0000'0000;
+inline constexpr std::uint64_t global_window = 0x0000'2000'0000'0000;  // allocations, with gaps
+
+}  // namespace gemmery::emulator

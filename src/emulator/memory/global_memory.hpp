@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of an emulated device: allocations of exact size with gaps between them, their bytes,
+// and the shadow of each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "emulator/check/fault.hpp"
+#include "emulator/check/shadow.hpp"
+
+namespace gemmery::emulator {
+
+// What is asked of memory for one warp (or one asynchronous operation that looks like one lane).
+struct LaneAccess {
+  std::uint32_t active = 0;                  // lanes
+  const std::uint64_t* addresses = nullptr;  // of lanes, 32 entries
+  std::uint32_t bytes = 0;  // each lane's; a power of two up to 32, naturally aligned
+};
+
+// Safe for many threads: kernels run on several, and hosts copy meanwhile. Addresses are those of
+// global_window; allocations are aligned to 256 bytes.
+class GlobalMemory {
+ public:
+  // `limit_bytes`: what the device offers in all.
+  explicit GlobalMemory(std::uint64_t limit_bytes);
+  ~GlobalMemory();
+
+  // Unwritten memory; 0 where the limit is reached.
+  std::uint64_t allocate(std::uint64_t bytes);
+  bool free(std::uint64_t address);  // false: not the start of an allocation
+  std::uint64_t used_bytes() const noexcept;
+  // The allocation that holds an address.
+  struct Extent {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<Extent> find(std::uint64_t address) const noexcept;
+
+  // --- by the host -------------------------------------------------------------------------------
+  // False where any byte is outside of an allocation; nothing is done then. Copies between
+  // allocations carry which bytes were written.
+  [[nodiscard]] bool copy_in(std::uint64_t to, const void* from, std::uint64_t bytes);
+  [[nodiscard]] bool copy_out(void* to, std::uint64_t from, std::uint64_t bytes) const;
+  [[nodiscard]] bool copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
+  [[nodiscard]] bool fill(std::uint64_t to, std::uint8_t value, std::uint64_t bytes);
+  // A kernel begins: accesses of earlier ones do not conflict with its own.
+  void forget_accesses();
+
+  // --- by kernels --------------------------------------------------------------------------------
+  // Throw Fault: out_of_bounds with the nearest allocation and by how many bytes, misaligned, race.
+  // `who.lane` is replaced by the lane of each access. `to`/`from`: lane l's bytes at l * stride.
+  // Returns the lanes all of whose bytes were written before.
+  std::uint32_t load(const LaneAccess& access, Accessor who, void* to, std::uint32_t stride);
+  // `defined`: lanes whose value is defined; the others leave memory unwritten.
+  void store(const LaneAccess& access, Accessor who, const void* from, std::uint32_t stride,
+             std::uint32_t defined);
+  // Bytes in a row, for asynchronous copies; `written` (may be null) gets a bit per byte for reads
+  // of up to 64 bytes at a time.
+  void read_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who, void* to,
+                  std::uint64_t* written);
+  void write_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
+                   const void* from);
+  // One lane's read-modify-write, atomic among all threads of the host: `update(old, data)` gives
+  // the new value in place of `bytes` bytes (4, 8 or 16) at `value`. Returns whether the old value
+  // was written before.
+  using Update = void (*)(void* value, const void* operand);
+  bool update(std::uint64_t address, std::uint32_t bytes, Accessor who, Update apply,
+              const void* operand, void* old);
+
+ private:
+  struct Allocation;
+  struct Insides;
+  std::unique_ptr<Insides> insides_;
+};
+
+}  // namespace gemmery::emulator
