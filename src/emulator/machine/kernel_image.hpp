@@ -25,6 +25,14 @@ struct KernelImage {
   std::vector<Operation> code;  // of the entry and of all functions that it may call
   std::uint32_t entry_pc = 0;
   std::vector<std::byte> constants;  // lane vectors of immediates; 64-byte aligned when used
+  // Lane vectors among the constants that hold shared addresses. Such an address names its CTA
+  // (memory/address.hpp), so the machine keeps a copy of the constants for each rank of a cluster,
+  // with `rank << shared_rank_shift` added to every lane of these.
+  struct SharedConstant {
+    std::uint32_t offset = 0;      // into `constants`
+    std::uint32_t lane_bytes = 4;  // 4 or 8
+  };
+  std::vector<SharedConstant> shared_constants;
   std::uint32_t register_count =
       0;  // of all functions together (no recursion, so each has its own)
   std::uint32_t register_bytes = 0;
