@@ -14,6 +14,7 @@
 
 #include "emulator/check/clock.hpp"
 #include "emulator/check/fault.hpp"
+#include "emulator/check/fence_state.hpp"
 #include "emulator/machine/async_operations.hpp"
 #include "emulator/machine/barriers.hpp"
 #include "emulator/machine/kernel_image.hpp"
@@ -98,6 +99,7 @@ class Warp {
   // Everything so far becomes known to who acquires `to`; a new epoch begins.
   void release(Knowledge& to);
   void acquire(const Knowledge& from) { known.join(from); }
+  FenceState fence;  // fences with memory: instruction/fence.cpp, instruction/memory_order.cpp
   // Lanes of this warp are ordered among themselves (bar.warp.sync and whatever contains it).
   void synchronise_lanes() noexcept;
 
