@@ -28,12 +28,17 @@ struct AsyncOperation {
 
 struct AsyncQueue {
   std::vector<AsyncOperation> pending;
-  std::uint16_t next_operation = 1;  // for Accessor::operation
+  std::uint64_t next_due = ~std::uint64_t{0};  // the least of theirs
+  std::uint16_t next_operation = 1;            // for Accessor::operation
 };
 
 // Puts an operation of a warp's lane under way with a random delay.
 void start_async(Warp& warp, std::uint8_t lane, std::uint32_t pc,
                  std::function<void(Cluster&)> complete);
+// Completes what is due, in any order. `is_everything`: all that is pending.
+void complete_due(Cluster& cluster, bool is_everything = false);
+// For when nothing else can go on: completes the one that is due first; false: there is none.
+bool complete_next(Cluster& cluster);
 
 // Bulk-async groups of one thread (cp.async.bulk.commit_group). Group g counts from 1; strands are
 // agents: waiting for groups up to g raises their clocks to g.

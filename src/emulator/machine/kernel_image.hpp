@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "emulator/machine/aligned_bytes.hpp"
 #include "emulator/machine/operation.hpp"
 #include "emulator/memory/global_memory.hpp"
 #include "emulator/program/program.hpp"
@@ -24,7 +26,7 @@ struct KernelImage {
   std::string name;
   std::vector<Operation> code;  // of the entry and of all functions that it may call
   std::uint32_t entry_pc = 0;
-  std::vector<std::byte> constants;  // lane vectors of immediates; 64-byte aligned when used
+  AlignedBytes constants;  // lane vectors of immediates
   // Lane vectors among the constants that hold shared addresses. Such an address names its CTA
   // (memory/address.hpp), so the machine keeps a copy of the constants for each rank of a cluster,
   // with `rank << shared_rank_shift` added to every lane of these.

@@ -27,23 +27,30 @@ struct Cluster;
 struct Cta;
 struct Grid;
 
+// What a blocked fragment waits for, in words, for the report of a deadlock; made only then.
+// "mbarrier at shared 0x400 (CTA 0): phase parity 1; pending 3 of 8 arrivals, 16384 bytes to come"
+class Warp;
+struct Fragment;
+using DescribeWait = std::string (*)(const Warp& warp, const Fragment& fragment);
+
 // Lanes of a warp that are at one instruction. Most of the time a warp is one fragment.
 struct Fragment {
   std::uint32_t pc = 0;
   LaneMask lanes = 0;
-  bool is_blocked = false;  // its last step was Step::blocked
+  bool is_blocked = false;      // its last step was Step::blocked, or it waits for other lanes:
+  bool waits_for_warp = false;  // at an operation that needs_convergence
+  bool may_time_out = false;    // Warp::may_time_out as the operation left it
+  DescribeWait describe_wait = nullptr;  // likewise
   // Kept from the first try of a blocked operation to the one that succeeds (0 at first): what was
   // arrived at, which phase is waited for. Cleared by the machine when the operation is done.
   std::uint64_t resume = 0;
 };
 
-// What a blocked fragment waits for, in words, for the report of a deadlock; made only then.
-// "mbarrier at shared 0x400 (CTA 0): phase parity 1; pending 3 of 8 arrivals, 16384 bytes to come"
-using DescribeWait = std::string (*)(const Warp& warp, const Fragment& fragment);
-
 class Warp {
  public:
   Warp(Cta& cta, std::uint32_t index);
+  // As new, for the next cluster in the same storage.
+  void reset();
 
   // --- values --------------------------------------------------------------------------------
   template <class T>
@@ -74,17 +81,26 @@ class Warp {
   Cta& cta;
   const std::uint32_t index;             // in the CTA
   LaneMask live = 0;                     // lanes that exist and have not left
-  std::vector<Fragment> fragments;       // by pc, lowest first; the machine keeps them merged
+  std::vector<Fragment> fragments;       // no two at one pc unless they are in an operation's midst
   Fragment* running = nullptr;           // the one whose operation executes
   DescribeWait describe_wait = nullptr;  // set with Step::blocked
   // Set where a blocked operation may answer "not yet" instead (mbarrier.try_wait) once nothing
   // else in the cluster can move.
   bool may_time_out = false;
   bool has_timed_out = false;  // set by the machine before it runs the operation again
-  // The machine places lanes that a branch, call or return sends elsewhere.
+  // For operations that answer Step::jumped: where a branch, call or return sends lanes, or that
+  // they leave the kernel. Lanes that are neither sent nor gone go on to the instruction behind.
   void send(LaneMask which, std::uint32_t pc);
-  // They leave the kernel.
   void exit(LaneMask which);
+  struct Placement {
+    LaneMask lanes;
+    std::uint32_t pc;
+  };
+  std::vector<Placement> sent;  // by the operation that runs; the machine takes them
+
+  // --- the machine's own bookkeeping
+  // ---------------------------------------------------------------
+  std::uint64_t tried_at_wakes = 0;  // Cluster::wakes when all its fragments were found blocked
 
   // --- order -----------------------------------------------------------------------------------
   AgentIndex agent = 0;
@@ -112,15 +128,16 @@ class Warp {
   std::uint32_t register_quota = 0;          // setmaxnreg
 
  private:
-  std::unique_ptr<std::byte[]> storage_;
+  AlignedBytes storage_;
 };
 
 struct Cta {
-  Cta(Cluster& cluster, std::array<std::uint32_t, 3> position, std::uint32_t rank);
+  Cta(Cluster& cluster, std::uint32_t rank);
+  void reset();  // as new, at the cluster's place in the grid
 
   Cluster& cluster;
-  std::array<std::uint32_t, 3> position;  // %ctaid
-  std::uint32_t rank;                     // %cluster_ctarank
+  std::array<std::uint32_t, 3> position{};  // %ctaid
+  const std::uint32_t rank;                 // %cluster_ctarank
   SharedMemory shared;
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<NamedBarrier, 16> named_barriers;  // instruction/barrier.cpp
@@ -131,14 +148,17 @@ struct Cta {
 
 struct Cluster {
   Cluster(Grid& grid, std::uint32_t index, std::uint64_t seed);
+  // As new, for another cluster of the grid; storage stays.
+  void reset(std::uint32_t index, std::uint64_t seed);
 
   Grid& grid;
-  const std::uint32_t index;               // linear in the grid
+  std::uint32_t index;                     // linear in the grid
   std::vector<std::unique_ptr<Cta>> ctas;  // by rank
   ClusterBarrier barrier;                  // instruction/barrier.cpp
   std::mt19937_64 random;                  // the schedule; seeded by launch seed and cluster index
   AsyncQueue async;                        // machine/async_operations.hpp
   std::uint64_t progress = 0;              // side effects so far
+  std::uint64_t wakes = 0;                 // those that may let a blocked operation go on
   std::uint64_t steps = 0;                 // warp instructions so far
   AgentIndex agent_count = 0;
   // A new agent (an mbarrier, a strand). Throws Fault (illegal_instruction) at max_agents.
@@ -151,6 +171,9 @@ struct Cluster {
     std::uint32_t offset;
   };
   SharedPlace shared_place(std::uint32_t shared_address);
+
+ private:
+  void place(std::uint64_t seed);
 };
 
 // What all clusters of a launch share.
@@ -165,6 +188,9 @@ struct Grid {
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
   std::uint64_t seed = 0;
   std::uint32_t launch_index = 0;  // %gridid
+
+  // Dynamic shared memory begins behind the static one, at the alignment that it asks for.
+  std::uint32_t shared_bytes_per_cta() const noexcept;
 
   std::uint32_t threads_per_cta() const noexcept { return block[0] * block[1] * block[2]; }
   std::uint32_t ctas_per_cluster() const noexcept { return cluster[0] * cluster[1] * cluster[2]; }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a pc lies in the kernel's text.
+#include "emulator/machine/kernel_image.hpp"
+
+namespace gemmery::emulator {
+
+namespace {
+
+std::string trimmed(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string::npos) return {};
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+}  // namespace
+
+FaultPlace KernelImage::place_of(std::uint32_t pc) const {
+  FaultPlace place;
+  place.kernel = name;
+  if (pc >= code.size() || code[pc].text == nullptr) return place;
+  const Instruction& instruction = *code[pc].text;
+  place.ptx_line = instruction.ptx_line;
+  if (program == nullptr) return place;
+  if (place.ptx_line >= 1 && place.ptx_line <= program->text.size())
+    place.ptx_text = trimmed(program->text[place.ptx_line - 1]);
+  if (instruction.source.file != 0 && instruction.source.file < program->files.size())
+    place.source_file = program->files[instruction.source.file];
+  place.source_line = instruction.source.line;
+  return place;
+}
+
+}  // namespace gemmery::emulator
