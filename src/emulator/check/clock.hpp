@@ -48,6 +48,10 @@ class VectorClock {
   }
   void raise(AgentIndex agent, std::uint32_t clock);
   void join(const VectorClock& other);
+  void clear() noexcept {  // knows nothing again; keeps its room
+    clocks_.clear();
+    foreign_.clear();
+  }
   // Is what happened at `epoch` known here? `cluster` is the cluster that this clock belongs to.
   bool knows(Epoch epoch, std::uint32_t cluster) const noexcept {
     if (epoch.is_never()) return true;
@@ -63,6 +67,7 @@ class VectorClock {
     std::uint32_t cluster;
     std::vector<std::uint32_t> clocks;
   };
+  std::vector<std::uint32_t>& clocks_of(std::uint32_t cluster);  // of a foreign one
   bool knows_foreign(Epoch epoch) const noexcept;
 
   std::vector<std::uint32_t> clocks_;
@@ -78,6 +83,10 @@ struct Knowledge {
   void join(const Knowledge& other) {
     happened.join(other.happened);
     fenced.join(other.fenced);
+  }
+  void clear() noexcept {
+    happened.clear();
+    fenced.clear();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace gemmery::emulator {
 
@@ -54,7 +55,7 @@ struct Fault : std::exception {
   // The access or the waits on the other side, one per line; empty where there is none.
   std::string other_side;
 
-  Fault(FaultKind kind, std::string message) : kind(kind), message(std::move(message)) {}
+  Fault(FaultKind what_kind, std::string text) : kind(what_kind), message(std::move(text)) {}
   // "race: … \n  at kernel …\n  with …"; made when `place` is filled in.
   std::string report() const;
   const char* what() const noexcept override { return message.c_str(); }

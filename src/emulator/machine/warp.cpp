@@ -40,7 +40,7 @@ void Warp::reset() {
   // Zeros, so that what a kernel does with undefined values does not depend on who ran before.
   storage_.assign(image.register_bytes, std::byte{0});
   registers = storage_.data();
-  constants = image.constants.data();
+  constants = cta.constants();
   defined.assign(image.register_count, 0);
 
   live = first_lanes(grid.threads_per_cta() - index * lanes_per_warp);
@@ -56,7 +56,8 @@ void Warp::reset() {
   known = {};
   known.happened.raise(agent, clock);
   unfenced_lanes = 0;
-  any_lane_may_fence = false;
+  synchronised_clock = 0;
+  fence = {};
 
   wgmma = {};
   bulk = {};
@@ -97,9 +98,10 @@ void Warp::release(Knowledge& to) {
 }
 
 void Warp::synchronise_lanes() noexcept {
+  synchronised_clock = clock;
+  unfenced_lanes = 0;
   ++clock;
   known.happened.raise(agent, clock);
-  any_lane_may_fence = true;
 }
 
 }  // namespace gemmery::emulator

@@ -106,10 +106,10 @@ class Warp {
   AgentIndex agent = 0;
   std::uint32_t clock = 1;  // goes up with each release
   Knowledge known;          // `happened` holds the own clock too
-  // Generic writes to shared memory that no fence.proxy.async of the writing lane (or, once the
-  // lanes have been synchronised, of any lane) has covered yet.
+  // Lanes with generic writes since `synchronised_clock` that no fence.proxy.async of that lane has
+  // covered yet: every store notes its lanes. What is older than that is covered by any lane's.
   LaneMask unfenced_lanes = 0;
-  bool any_lane_may_fence = false;
+  std::uint32_t synchronised_clock = 0;  // until then the lanes are ordered among themselves
   // The access of this warp's lanes now. `lane` is filled in where each lane is looked at.
   Accessor accessor(const Operation& operation, int lane = 0) const noexcept;
   // Everything so far becomes known to who acquires `to`; a new epoch begins.
@@ -144,6 +144,11 @@ struct Cta {
   std::map<std::uint32_t, Mbarrier> mbarriers;  // by shared offset; instruction/mbarrier.cpp
   std::uint32_t live_warps = 0;
   bool has_left = false;  // all its warps exited
+  // The image's constants as this rank sees them (KernelImage::shared_constants).
+  const std::byte* constants() const noexcept;
+
+ private:
+  AlignedBytes own_constants_;  // empty where they are the image's
 };
 
 struct Cluster {
