@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor maps of the emulated device: the 128 bytes that cuTensorMapEncode… writes, and the walk of
-// a box through global memory into (swizzled) shared memory.
+// a box through global memory, row by row.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "emulator/check/fault.hpp"
 
 namespace gemmery::emulator {
 
+// In the order of CUtensorMapDataType.
 enum class MapElement : std::uint8_t {
   u8,
   u16,
@@ -29,6 +31,9 @@ enum class MapElement : std::uint8_t {
   tf32_flush,
 };
 std::uint32_t bytes_of(MapElement element) noexcept;
+bool is_float(MapElement element) noexcept;
+
+inline constexpr std::uint32_t max_map_rank = 5;
 
 struct TensorMapFields {
   std::uint64_t address = 0;
@@ -42,8 +47,8 @@ struct TensorMapFields {
   std::uint8_t swizzle = 0;     // 0 none, 1 32, 2 64, 3 128 bytes
   bool fills_nan = false;       // out of bounds: NaN instead of zero
   bool is_im2col = false;
-  std::array<std::int32_t, 3>
-      lower_corner{};  // im2col: pixel box corners of the spatial dimensions
+  // im2col: pixel box corners of the spatial dimensions, W first.
+  std::array<std::int32_t, 3> lower_corner{};
   std::array<std::int32_t, 3> upper_corner{};
   std::uint32_t channels_per_pixel = 0;  // im2col
   std::uint32_t pixels_per_column = 0;   // im2col
@@ -51,34 +56,59 @@ struct TensorMapFields {
   friend bool operator==(const TensorMapFields&, const TensorMapFields&) = default;
 };
 
-// The manual's rules; an empty string, or the field that breaks one and how. (The host's
-// cuTensorMapEncode… answers invalid_value then.)
+// The rules of cuTensorMapEncodeTiled and …Im2col in the driver API's manual; an empty string, or
+// the field that breaks one and how. (The host's cuTensorMapEncode… answers invalid_value then.)
+// Entries of arrays behind the rank are free.
 std::string find_broken_rule(const TensorMapFields& fields);
 
 using TensorMapBytes = std::array<std::uint64_t, 16>;
-// A form of our own with a mark and a checksum; hardware's is not documented.
+// A form of our own with a mark and a checksum; hardware's is not documented. Entries behind the
+// rank become zero.
 TensorMapBytes encode(const TensorMapFields& fields);
 // Throws Fault (tensor_map) for bytes that no encode wrote (a copy that is not aligned to 64 bytes,
-// a struct passed by pointer instead of as __grid_constant__, garbage).
+// a struct passed by pointer instead of as __grid_constant__, garbage). The rules are not checked:
+// tensormap.replace may break them for a while.
 TensorMapFields decode(const TensorMapBytes& bytes);
 
-// Bytes of one box in shared memory: what complete_tx counts, whole box even where it is clipped.
-std::uint32_t box_bytes(const TensorMapFields& fields);
+// A legal map that this machine does not walk, because what hardware does with it is not known
+// here; empty where it can be walked.
+std::string find_unknown_layout(const TensorMapFields& fields);
 
-// One piece of a box: `bytes` bytes at shared offset `shared_offset` (from the box's start, swizzle
-// applied by the address bits of `shared_base`) are the bytes at `address`, or fill where
-// `is_inside` is false. Pieces never cross a 16-byte chunk of shared memory.
-struct BoxPiece {
+// Bytes of one box in shared memory: what complete_tx counts, whole box even where it is clipped.
+std::uint32_t box_bytes(const TensorMapFields& fields) noexcept;
+// Of one row of it: the elements along dimension 0.
+std::uint32_t row_bytes(const TensorMapFields& fields) noexcept;
+
+// One row of a box: `row_bytes` bytes from `shared_offset` on (from the box's start, before
+// swizzling), of which [inside_from, inside_from + inside_bytes) lie inside the tensor, in a row
+// from `address` on; the others are filled.
+struct BoxRow {
   std::uint32_t shared_offset = 0;
-  std::uint32_t bytes = 0;
+  std::uint32_t inside_from = 0;
+  std::uint32_t inside_bytes = 0;
   std::uint64_t address = 0;
-  bool is_inside = false;
 };
-// Calls `visit(const BoxPiece&)` for a whole tile box at `coordinates` (rank of them, signed).
-// im2col: `coordinates` and `offsets` as in the manual (PTX ISA, tensor im2col mode).
-void for_each_piece(const TensorMapFields& fields, std::uint32_t shared_base,
-                    std::span<const std::int32_t> coordinates,
-                    std::span<const std::uint16_t> im2col_offsets,
-                    const std::function<void(const BoxPiece&)>& visit);
+// The rows of a box at `coordinates` (rank of them, signed), in the order of shared memory.
+// im2col: `offsets` has rank - 2 of them, W first; the coordinates are those of the first pixel,
+// inside the pixel box lower_corner … extent - 1 + upper_corner (PTX ISA, im2col mode). Pixels
+// follow along W in steps of the element stride, then H, D and N.
+std::vector<BoxRow> rows_of_box(const TensorMapFields& fields,
+                                std::span<const std::int32_t> coordinates,
+                                std::span<const std::uint16_t> offsets);
+
+// Where a byte of the box lies, given where it would lie without swizzle: bits 4… of the address
+// are XORed with bits 7… (one, two or three of them).
+constexpr std::uint32_t swizzled(std::uint8_t swizzle, std::uint32_t shared_address) noexcept {
+  const std::uint32_t chunk_bits = (1u << swizzle) - 1;
+  return shared_address ^ ((shared_address >> 7 & chunk_bits) << 4);
+}
+
+// Fills elements out of bounds: zeros, or the NaN whose bits below the sign are all ones
+// (CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA names no value; assumed, not measured).
+void fill_out_of_bounds(const TensorMapFields& fields, std::byte* to, std::uint32_t bytes);
+// What a load does to elements on their way: f32_flush and tf32_flush make subnormals zeros of
+// their sign; tf32 rounds to 10 fraction bits, to nearest even (assumed, not measured). Other types
+// pass unchanged.
+void convert_elements(const TensorMapFields& fields, std::byte* elements, std::uint32_t bytes);
 
 }  // namespace gemmery::emulator
