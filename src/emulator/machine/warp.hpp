@@ -126,6 +126,7 @@ class Warp {
   std::vector<std::byte> local_memory;       // local_bytes for each lane, lane after lane
   std::vector<std::uint64_t> local_written;  // a bit per byte of it
   std::uint32_t register_quota = 0;          // setmaxnreg
+  LaneMask carry = 0;                        // CC.CF; instruction/integer_carry.cpp
 
  private:
   AlignedBytes storage_;
