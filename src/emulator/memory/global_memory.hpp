@@ -8,16 +8,11 @@
 #include <optional>
 
 #include "emulator/check/fault.hpp"
+#include "emulator/check/publication.hpp"
 #include "emulator/check/shadow.hpp"
+#include "emulator/memory/lane_access.hpp"
 
 namespace gemmery::emulator {
-
-// What is asked of memory for one warp (or one asynchronous operation that looks like one lane).
-struct LaneAccess {
-  std::uint32_t active = 0;                  // lanes
-  const std::uint64_t* addresses = nullptr;  // of lanes, 32 entries
-  std::uint32_t bytes = 0;  // each lane's; a power of two up to 32, naturally aligned
-};
 
 // Safe for many threads: kernels run on several, and hosts copy meanwhile. Addresses are those of
 // global_window; allocations are aligned to 256 bytes.
@@ -51,23 +46,28 @@ class GlobalMemory {
   // --- by kernels --------------------------------------------------------------------------------
   // Throw Fault: out_of_bounds with the nearest allocation and by how many bytes, misaligned, race.
   // `who.lane` is replaced by the lane of each access. `to`/`from`: lane l's bytes at l * stride.
-  // Returns the lanes all of whose bytes were written before.
-  std::uint32_t load(const LaneAccess& access, Accessor who, void* to, std::uint32_t stride);
-  // `defined`: lanes whose value is defined; the others leave memory unwritten.
+  // Returns the lanes all of whose bytes were written before. Where that is not all of `active`
+  // and `written` is given, bit i of written[l] tells of byte i of each active lane l.
+  std::uint32_t load(const LaneAccess& access, Accessor who, void* to, std::uint32_t stride,
+                     std::uint32_t* written = nullptr);
+  // `defined`: lanes whose value is defined; the others leave memory unwritten, but for the bytes
+  // whose bits are set in `written` (by lane, may be null). Lanes that store the same value to the
+  // same place count as one.
   void store(const LaneAccess& access, Accessor who, const void* from, std::uint32_t stride,
-             std::uint32_t defined);
+             std::uint32_t defined, const std::uint32_t* written = nullptr);
   // Bytes in a row, for asynchronous copies; `written` (may be null) gets a bit per byte for reads
   // of up to 64 bytes at a time.
   void read_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who, void* to,
                   std::uint64_t* written);
   void write_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
                    const void* from);
-  // One lane's read-modify-write, atomic among all threads of the host: `update(old, data)` gives
-  // the new value in place of `bytes` bytes (4, 8 or 16) at `value`. Returns whether the old value
-  // was written before.
-  using Update = void (*)(void* value, const void* operand);
-  bool update(std::uint64_t address, std::uint32_t bytes, Accessor who, Update apply,
-              const void* operand, void* old);
+  // One lane's read-modify-write, atomic among all threads of the host: `apply(value, operand)`
+  // gives the new value in place of `bytes` bytes (2 to 16) at `value`, naturally aligned. Returns
+  // whether the old value was written before.
+  bool update(std::uint64_t address, std::uint32_t bytes, Accessor who, LaneUpdate apply,
+              const void* operand, void* old, UpdateDefinedness defined = {});
+  // Releases by their address: what strong accesses of this launch have published.
+  PublicationTable& publications() noexcept;
 
  private:
   struct Allocation;

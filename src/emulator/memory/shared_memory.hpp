@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "emulator/check/fault.hpp"
+#include "emulator/check/publication.hpp"
 #include "emulator/check/shadow.hpp"
 #include "emulator/memory/address.hpp"
+#include "emulator/memory/lane_access.hpp"
 
 namespace gemmery::emulator {
 
@@ -22,6 +25,15 @@ class SharedMemory {
   // Throw Fault: out_of_bounds, misaligned (offset not a multiple of `alignment`).
   void check_bounds(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment) const;
 
+  // A warp's loads and stores, as GlobalMemory's; the addresses are offsets.
+  std::uint32_t load(const LaneAccess& access, Accessor who, void* to, std::uint32_t stride,
+                     std::uint32_t* written = nullptr);
+  void store(const LaneAccess& access, Accessor who, const void* from, std::uint32_t stride,
+             std::uint32_t defined, const std::uint32_t* written = nullptr);
+  bool update(std::uint32_t offset, std::uint32_t bytes, Accessor who, LaneUpdate apply,
+              const void* operand, void* old, UpdateDefinedness defined = {});
+  PublicationTable& publications() noexcept { return *publications_; }
+
   // Bounds, order and bytes; throw Fault. `must_be_written`: hardware (wgmma, bulk stores) consumes
   // the bytes, so reading unwritten ones is a fault at once. Returns a pointer to the bytes.
   const std::byte* read(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
@@ -30,7 +42,7 @@ class SharedMemory {
   std::byte* write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
                    const Accessor& who);
 
-  // Without checks, for those that have made them.
+  // Without checks, for those that have made them. The shadow's offsets are the same.
   std::byte* data(std::uint32_t offset) noexcept { return bytes_at_.data() + offset; }
   Shadow& shadow() noexcept { return shadow_; }
 
@@ -38,6 +50,7 @@ class SharedMemory {
   std::uint32_t bytes_;
   std::vector<std::byte> bytes_at_;
   Shadow shadow_;
+  std::unique_ptr<PublicationTable> publications_;  // under offsets
 };
 
 }  // namespace gemmery::emulator

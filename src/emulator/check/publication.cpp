@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/check/publication.hpp"
+
+#include <algorithm>
+
+namespace gemmery::emulator {
+namespace {
+
+// `scope` as seen by one party: does it reach the other?
+bool reaches(const Participant& from, const Participant& to) noexcept {
+  switch (from.scope) {
+    case Scope::cta:
+      return from.cluster == to.cluster && from.cta_rank == to.cta_rank;
+    case Scope::cluster:
+      return from.cluster == to.cluster;
+    case Scope::gpu:
+    case Scope::system:
+      return true;
+  }
+  return true;
+}
+
+bool is_same(const Participant& a, const Participant& b) noexcept {
+  return a.cluster == b.cluster && a.cta_rank == b.cta_rank && a.scope == b.scope;
+}
+
+void join_as_seen_by(Knowledge& into, std::uint32_t own_cluster, const Knowledge& other,
+                     std::uint32_t other_cluster) {
+  if (own_cluster == other_cluster) {
+    into.join(other);
+    return;
+  }
+  into.happened.join_foreign(other.happened, other_cluster, own_cluster);
+  into.fenced.join_foreign(other.fenced, other_cluster, own_cluster);
+}
+
+}  // namespace
+
+void PublicationTable::publish(std::uint64_t address, const Participant& by,
+                               const Knowledge& knowledge, bool continues) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Publication>& here = at_[address];
+  if (!continues) here.clear();
+  const auto found = std::find_if(here.begin(), here.end(),
+                                  [&](const Publication& each) { return is_same(each.by, by); });
+  if (found == here.end()) {
+    here.push_back({by, knowledge});
+  } else {
+    found->knowledge.join(knowledge);
+  }
+  has_any_.store(true, std::memory_order_release);
+}
+
+void PublicationTable::withdraw(std::uint64_t address) {
+  if (!has_any_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  at_.erase(address);
+}
+
+bool PublicationTable::collect(std::uint64_t address, const Participant& reader,
+                               Knowledge& into) const {
+  if (!has_any_.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = at_.find(address);
+  if (found == at_.end()) return false;
+  bool is_any = false;
+  for (const Publication& each : found->second) {
+    if (!reaches(each.by, reader) || !reaches(reader, each.by)) continue;
+    join_as_seen_by(into, reader.cluster, each.knowledge, each.by.cluster);
+    is_any = true;
+  }
+  return is_any;
+}
+
+void PublicationTable::clear() {
+  const std::lock_guard lock(mutex_);
+  at_.clear();
+  has_any_.store(false, std::memory_order_release);
+}
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/memory/lane_bytes.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+// Each active lane lies behind the one before: no two at one place, the usual case.
+bool ascends(const LaneBytes& lanes) noexcept {
+  std::uint64_t before = 0;
+  bool does = true;
+  for_each_lane(lanes.active, [&](int lane) {
+    const std::uint64_t behind = lanes.addresses[lane] + 1;
+    does &= behind > before;
+    before = behind;
+  });
+  return does;
+}
+
+// Lanes whose place an earlier lane has with the same value. Lanes are naturally aligned and of one
+// width, so two of them share all bytes or none.
+std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* values,
+                                  std::size_t stride) {
+  std::uint32_t repeated = 0;
+  for_each_lane(lanes.active, [&](int lane) {
+    const std::uint32_t earlier = lanes.active & ((1u << lane) - 1) & ~repeated;
+    for (std::uint32_t rest = earlier; rest != 0; rest &= rest - 1) {
+      const int other = std::countr_zero(rest);
+      if (lanes.addresses[other] != lanes.addresses[lane]) continue;
+      if (std::memcmp(values + static_cast<std::size_t>(other) * stride,
+                      values + static_cast<std::size_t>(lane) * stride, lanes.bytes) == 0) {
+        repeated |= 1u << lane;
+        return;
+      }
+    }
+  });
+  return repeated;
+}
+
+}  // namespace
+
+bool note_reads(Shadow& shadow, const LaneBytes& lanes, Accessor who, Conflict& found, int& lane) {
+  for (std::uint32_t rest = lanes.active; rest != 0; rest &= rest - 1) {
+    lane = std::countr_zero(rest);
+    who.lane = static_cast<std::uint8_t>(lane);
+    if (shadow.read(lanes.offset(lane), lanes.bytes, who, found)) return true;
+  }
+  return false;
+}
+
+bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values,
+                 std::size_t stride, Accessor who, Conflict& found, int& lane) {
+  std::uint32_t rest = lanes.active;
+  if (!ascends(lanes)) rest &= ~find_repeated_lanes(lanes, values, stride);
+  for (; rest != 0; rest &= rest - 1) {
+    lane = std::countr_zero(rest);
+    who.lane = static_cast<std::uint8_t>(lane);
+    if (shadow.write(lanes.offset(lane), lanes.bytes, who, found)) return true;
+  }
+  return false;
+}
+
+std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks) {
+  const ByteSpan span = span_of(lanes);
+  // Beyond some lines a lane by lane look is cheaper than one at all that lies between.
+  if (span.bytes <= 4096 &&
+      shadow.is_written(span.offset, static_cast<std::uint32_t>(span.bytes))) {
+    return lanes.active;
+  }
+  const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << lanes.bytes) - 1);
+  std::uint32_t complete = 0;
+  for_each_lane(lanes.active, [&](int lane) {
+    masks[lane] = static_cast<std::uint32_t>(shadow.written_mask(lanes.offset(lane), lanes.bytes));
+    complete |= static_cast<std::uint32_t>(masks[lane] == all) << lane;
+  });
+  return complete;
+}
+
+void mark_stored(Shadow& shadow, const LaneBytes& lanes, std::uint32_t defined,
+                 const std::uint32_t* masks) {
+  const auto lane_count = static_cast<std::uint32_t>(std::popcount(lanes.active));
+  if ((lanes.active & ~defined) == 0) {
+    const ByteSpan span = span_of(lanes);
+    if (span.bytes == std::uint64_t{lane_count} * lanes.bytes && ascends(lanes)) {
+      shadow.mark_written(span.offset, span.bytes);
+      return;
+    }
+  }
+  for_each_lane(lanes.active & defined,
+                [&](int lane) { shadow.mark_written(lanes.offset(lane), lanes.bytes); });
+  for_each_lane(lanes.active & ~defined, [&](int lane) {
+    shadow.mark_unwritten(lanes.offset(lane), lanes.bytes);
+    if (masks == nullptr) return;
+    for (std::uint32_t byte = 0; byte < lanes.bytes; ++byte) {
+      if ((masks[lane] >> byte & 1) != 0) shadow.mark_written(lanes.offset(lane) + byte, 1);
+    }
+  });
+}
+
+}  // namespace gemmery::emulator

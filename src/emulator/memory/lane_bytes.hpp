@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a warp's lanes in one contiguous piece of memory: copied, and noted in its shadow.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "emulator/check/shadow.hpp"
+#include "emulator/memory/lane_access.hpp"
+
+namespace gemmery::emulator {
+
+// Lanes whose bytes lie wholly in the piece that begins at `begin`.
+struct LaneBytes {
+  std::uint32_t active = 0;
+  const std::uint64_t* addresses = nullptr;
+  std::uint64_t begin = 0;
+  std::uint32_t bytes = 0;
+
+  std::uint64_t offset(int lane) const noexcept { return addresses[lane] - begin; }
+};
+
+template <class Visit>
+inline void for_each_lane(std::uint32_t mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(std::countr_zero(mask));
+}
+
+// Calls `visit` with the width as a constant, so that copies become single moves.
+template <class Visit>
+inline void with_width(std::uint32_t bytes, Visit visit) {
+  switch (bytes) {
+    case 1:
+      return visit(std::integral_constant<std::size_t, 1>{});
+    case 2:
+      return visit(std::integral_constant<std::size_t, 2>{});
+    case 4:
+      return visit(std::integral_constant<std::size_t, 4>{});
+    case 8:
+      return visit(std::integral_constant<std::size_t, 8>{});
+    case 16:
+      return visit(std::integral_constant<std::size_t, 16>{});
+    default:
+      return visit(std::integral_constant<std::size_t, 32>{});
+  }
+}
+
+// The first active lane whose address is not a multiple of its bytes; -1: none.
+inline int find_misaligned_lane(const LaneAccess& access) noexcept {
+  std::uint64_t bits = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    bits |= access.addresses[lane] & (std::uint64_t{0} - (access.active >> lane & 1));
+  }
+  if ((bits & (access.bytes - 1)) == 0) return -1;
+  for (int lane = 0; lane < 32; ++lane) {
+    const bool is_active = (access.active >> lane & 1) != 0;
+    if (is_active && (access.addresses[lane] & (access.bytes - 1)) != 0) return lane;
+  }
+  return -1;
+}
+
+// Lanes of `mask` that begin in [begin, begin + last].
+inline std::uint32_t lanes_within(std::uint32_t mask, const std::uint64_t* addresses,
+                                  std::uint64_t begin, std::uint64_t last) noexcept {
+  std::uint32_t inside = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    inside |= static_cast<std::uint32_t>(addresses[lane] - begin <= last) << lane;
+  }
+  return inside & mask;
+}
+
+struct ByteSpan {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+// From the first byte of any lane to behind the last.
+inline ByteSpan span_of(const LaneBytes& lanes) noexcept {
+  std::uint64_t low = ~std::uint64_t{0};
+  std::uint64_t high = 0;
+  for_each_lane(lanes.active, [&](int lane) {
+    const std::uint64_t offset = lanes.offset(lane);
+    low = offset < low ? offset : low;
+    high = offset > high ? offset : high;
+  });
+  return {low, high - low + lanes.bytes};
+}
+
+inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
+                   std::size_t stride) noexcept {
+  with_width(lanes.bytes, [&](auto width) {
+    for_each_lane(lanes.active, [&](int lane) {
+      std::memcpy(to + static_cast<std::size_t>(lane) * stride, data + lanes.offset(lane), width);
+    });
+  });
+}
+
+inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* from,
+                    std::size_t stride) noexcept {
+  with_width(lanes.bytes, [&](auto width) {
+    for_each_lane(lanes.active, [&](int lane) {
+      std::memcpy(data + lanes.offset(lane), from + static_cast<std::size_t>(lane) * stride, width);
+    });
+  });
+}
+
+// Notes each lane's read; true with `found` and `lane` at the first conflict.
+[[nodiscard]] bool note_reads(Shadow& shadow, const LaneBytes& lanes, Accessor who, Conflict& found,
+                              int& lane);
+// Likewise writes; of lanes that store the same value to the same place only the first counts.
+[[nodiscard]] bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values,
+                               std::size_t stride, Accessor who, Conflict& found, int& lane);
+// The lanes all of whose bytes were written; where some were not, `masks` gets a bit per byte.
+std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks);
+// Bytes of lanes in `defined` are written now; of the others those in `masks` (may be null) only.
+void mark_stored(Shadow& shadow, const LaneBytes& lanes, std::uint32_t defined,
+                 const std::uint32_t* masks);
+
+}  // namespace gemmery::emulator

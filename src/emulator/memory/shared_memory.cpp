@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/memory/shared_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "emulator/memory/lane_bytes.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+[[noreturn]] void throw_out_of_bounds(std::uint64_t offset, std::uint32_t bytes, std::uint32_t end,
+                                      int lane) {
+  std::string where;
+  if (offset < shared_reserved_bytes) {
+    where = fmt::format("the first {} bytes belong to the system: a null or uninitialised pointer",
+                        shared_reserved_bytes);
+  } else {
+    where = fmt::format(
+        "it ends {} bytes past the end; check the index, or the dynamic shared "
+        "memory that the launch asks for",
+        offset + bytes - end);
+  }
+  Fault fault(
+      FaultKind::out_of_bounds,
+      fmt::format("access of {} bytes at shared address {:#x}; the CTA's {} bytes lie from "
+                  "{:#x} to {:#x}: {}",
+                  bytes, offset, end - shared_reserved_bytes, shared_reserved_bytes, end, where));
+  fault.place.lane = lane;
+  throw fault;
+}
+
+[[noreturn]] void throw_misaligned(std::uint64_t offset, std::uint32_t bytes,
+                                   std::uint32_t alignment, int lane) {
+  Fault fault(FaultKind::misaligned,
+              fmt::format("access of {} bytes at shared address {:#x}: expected a multiple of {}; "
+                          "align the data or use a narrower access",
+                          bytes, offset, alignment));
+  fault.place.lane = lane;
+  throw fault;
+}
+
+[[noreturn]] void throw_conflict(const Conflict& conflict, bool is_write, int lane) {
+  ConflictFault fault(conflict, is_write, "shared memory", conflict.offset);
+  fault.place.lane = lane;
+  throw fault;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::uint32_t bytes)
+    : bytes_(bytes),
+      bytes_at_(std::size_t{shared_reserved_bytes} + bytes),
+      shadow_(std::uint64_t{shared_reserved_bytes} + bytes),
+      publications_(std::make_unique<PublicationTable>()) {}
+
+void SharedMemory::check_bounds(std::uint32_t offset, std::uint32_t bytes,
+                                std::uint32_t alignment) const {
+  if (offset < shared_reserved_bytes || std::uint64_t{offset} + bytes > end()) {
+    throw_out_of_bounds(offset, bytes, end(), -1);
+  }
+  if (alignment != 0 && offset % alignment != 0) {
+    throw_misaligned(offset, bytes, alignment, -1);
+  }
+}
+
+const std::byte* SharedMemory::read(std::uint32_t offset, std::uint32_t bytes,
+                                    std::uint32_t alignment, const Accessor& who,
+                                    bool must_be_written) {
+  check_bounds(offset, bytes, alignment);
+  Conflict conflict;
+  if (shadow_.read(offset, bytes, who, conflict)) throw_conflict(conflict, false, who.lane);
+  if (must_be_written && !shadow_.is_written(offset, bytes)) {
+    std::uint32_t first = offset;
+    while (first < offset + bytes && shadow_.is_written(first, 1)) ++first;
+    Fault fault(FaultKind::unwritten_read,
+                fmt::format("read of {} bytes at shared address {:#x}, where nobody has written "
+                            "byte {:#x}; fill the tile, or wait for the copy that does",
+                            bytes, offset, first));
+    fault.place.lane = who.lane;
+    throw fault;
+  }
+  return data(offset);
+}
+
+std::byte* SharedMemory::write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
+                               const Accessor& who) {
+  check_bounds(offset, bytes, alignment);
+  Conflict conflict;
+  if (shadow_.write(offset, bytes, who, conflict)) throw_conflict(conflict, true, who.lane);
+  shadow_.mark_written(offset, bytes);
+  return data(offset);
+}
+
+namespace {
+
+// Bounds and alignment of all lanes; the lanes as one piece of memory.
+LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
+  const LaneBytes lanes{
+      .active = access.active, .addresses = access.addresses, .begin = 0, .bytes = access.bytes};
+  const std::uint32_t inside =
+      end < shared_reserved_bytes + access.bytes
+          ? 0
+          : lanes_within(access.active, access.addresses, shared_reserved_bytes,
+                         end - access.bytes - shared_reserved_bytes);
+  if (inside != access.active) {
+    const int lane = std::countr_zero(access.active & ~inside);
+    throw_out_of_bounds(access.addresses[lane], access.bytes, end, lane);
+  }
+  const int misaligned = find_misaligned_lane(access);
+  if (misaligned >= 0) {
+    throw_misaligned(access.addresses[misaligned], access.bytes, access.bytes, misaligned);
+  }
+  return lanes;
+}
+
+}  // namespace
+
+std::uint32_t SharedMemory::load(const LaneAccess& access, Accessor who, void* to,
+                                 std::uint32_t stride, std::uint32_t* written) {
+  const LaneBytes lanes = checked_lanes(access, end());
+  Conflict conflict;
+  int lane = -1;
+  if (note_reads(shadow_, lanes, who, conflict, lane)) throw_conflict(conflict, false, lane);
+  gather(lanes, bytes_at_.data(), static_cast<std::byte*>(to), stride);
+  std::array<std::uint32_t, 32> none;
+  return find_written(shadow_, lanes, written != nullptr ? written : none.data());
+}
+
+void SharedMemory::store(const LaneAccess& access, Accessor who, const void* from,
+                         std::uint32_t stride, std::uint32_t defined,
+                         const std::uint32_t* written) {
+  const LaneBytes lanes = checked_lanes(access, end());
+  const auto* const values = static_cast<const std::byte*>(from);
+  Conflict conflict;
+  int lane = -1;
+  if (note_writes(shadow_, lanes, values, stride, who, conflict, lane)) {
+    throw_conflict(conflict, true, lane);
+  }
+  scatter(lanes, bytes_at_.data(), values, stride);
+  mark_stored(shadow_, lanes, defined, written);
+}
+
+bool SharedMemory::update(std::uint32_t offset, std::uint32_t bytes, Accessor who, LaneUpdate apply,
+                          const void* operand, void* old, UpdateDefinedness defined) {
+  check_bounds(offset, bytes, bytes);
+  Conflict conflict;
+  who.is_atomic = true;
+  if (shadow_.write(offset, bytes, who, conflict)) throw_conflict(conflict, true, who.lane);
+  const bool was_written = shadow_.is_written(offset, bytes);
+  std::byte* const value = data(offset);
+  if (old != nullptr) std::memcpy(old, value, bytes);
+  alignas(16) std::array<std::byte, 32> changed;
+  std::memcpy(changed.data(), value, bytes);
+  apply(changed.data(), operand);
+  std::memcpy(value, changed.data(), bytes);
+  if (defined.is_operand_defined && (was_written || defined.replaces)) {
+    shadow_.mark_written(offset, bytes);
+  } else {
+    shadow_.mark_unwritten(offset, bytes);
+  }
+  return was_written;
+}
+
+}  // namespace gemmery::emulator
