@@ -40,7 +40,8 @@ struct Variable {
   std::uint32_t alignment = 1;
   std::uint64_t bytes = 0;  // 0 for an extern array without a size (dynamic shared memory)
   bool is_extern = false;
-  std::vector<std::byte> initial;  // empty: zeros (module variables), nothing (functions' own)
+  std::vector<std::byte> initial;  // the first bytes; the rest: zeros (module variables), nothing
+                                   // (functions' own)
   // Places in `initial` that hold the address of another variable (8 bytes each).
   struct AddressOf {
     std::uint64_t at = 0;
@@ -70,6 +71,7 @@ struct Operand {
   RegisterIndex reg = no_register;
   bool is_negated = false;
   bool is_float_immediate = false;
+  bool is_double_immediate = false;  // a float of 64 bits: 0d… or 1.5
   std::uint64_t bits =
       0;  // of an immediate; integers sign-extended to 64 bits, 0f… as 32 bits, 0d… as 64 bits
   std::int64_t offset = 0;
@@ -95,16 +97,18 @@ struct Instruction {
 struct Function {
   std::string name;
   bool is_entry = false;
+  bool has_body = false;             // else an .extern or forward declaration
   std::vector<Variable> parameters;  // of space param, in order
   std::vector<Variable> results;     // of a .func
   std::vector<RegisterDeclaration> registers;
   std::vector<Variable> variables;  // its own: local, shared, param of calls
   std::vector<Instruction> code;
-  std::map<std::string, std::uint32_t> labels;        // to an index into `code`; may be code.size()
-  std::array<std::uint32_t, 3> max_threads{0, 0, 0};  // .maxntid, 0 = not said
-  std::array<std::uint32_t, 3> required_threads{0, 0, 0};  // .reqntid
-  std::array<std::uint32_t, 3> required_cluster{0, 0, 0};  // .reqnctapercluster
-  std::uint32_t max_registers = 0;                         // .maxnreg
+  std::map<std::string, std::uint32_t> labels;  // to an index into `code`; may be code.size()
+  std::map<std::string, std::vector<std::string>> branch_targets;  // of brx.idx: tables of labels
+  std::array<std::uint32_t, 3> max_threads{0, 0, 0};               // .maxntid, 0 = not said
+  std::array<std::uint32_t, 3> required_threads{0, 0, 0};          // .reqntid
+  std::array<std::uint32_t, 3> required_cluster{0, 0, 0};          // .reqnctapercluster
+  std::uint32_t max_registers = 0;                                 // .maxnreg
 };
 
 struct Program {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declarations of variables and parameters: `.align 16 .b8 name[128] = {…}`.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "emulator/program/lexer.hpp"
+#include "emulator/program/program.hpp"
+
+namespace gemmery::emulator {
+
+// A word that names a state space (".shared"); nothing for others.
+std::optional<Space> find_space(std::string_view word) noexcept;
+
+// Is the name that an initialiser mentions one that is declared?
+using IsDeclared = std::function<bool(std::string_view)>;
+
+struct Declarator {
+  Variable variable;
+  std::string_view name;  // as it stands in the text; may be "_"
+  std::uint32_t element_bytes = 1;
+};
+// Behind ".shared", ".param" …: attributes, type, name, dimensions.
+Declarator parse_declarator(Lexer& lexer, Space space);
+// "= …", if it is there.
+void parse_initialiser(Lexer& lexer, Declarator& declarator, const IsDeclared& is_declared);
+
+// The register type behind ".reg".
+ScalarType parse_type(Lexer& lexer);
+std::uint32_t parse_count(Lexer& lexer, std::uint64_t limit);
+
+}  // namespace gemmery::emulator

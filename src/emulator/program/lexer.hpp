@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A place in PTX text that steps over blanks and comments and takes words, numbers and marks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace gemmery::emulator {
+
+struct Number {
+  std::uint64_t bits = 0;  // of a float of 32 bits: its pattern
+  bool is_float = false;
+  bool is_double = false;
+};
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) noexcept : text_(text) { skip_blanks(); }
+
+  std::uint32_t line() const noexcept { return line_; }  // of what comes next
+  bool is_at_end() const noexcept { return at_ == text_.size(); }
+  // The next character that is neither blank nor comment; 0 at the end.
+  char peek() const noexcept { return is_at_end() ? '\0' : text_[at_]; }
+  bool accept(char mark) noexcept;
+  void expect(char mark);
+  bool is_at_number() const noexcept;
+
+  // A name: letters, digits, _ $ %; of a special register with its dimension ("%tid.x").
+  std::string_view take_identifier();
+  // The word behind a dot: "global", "shared::cta"; the dot is the next character.
+  std::string_view take_dotted_word();
+  // Continues a name that was just taken, with no blank between: is there a dot?
+  bool is_joined_to_dot() const noexcept;
+  // Takes a ':' that is not the first of "::".
+  bool accept_label_colon() noexcept;
+  Number take_number();                 // without sign
+  std::uint64_t take_version_digits();  // the part of "9.0" before the dot
+  std::string take_string();
+  // Steps over { … } with whatever is inside, the opening brace being next.
+  void skip_braces();
+  // Everything up to a mark, which is left; for what is not looked at.
+  void skip_to(char mark);
+
+  // Throws Error: "PTX line N", what was expected, what comes next.
+  [[noreturn]] void fail(std::string expected, std::string hint = {}) const;
+  [[noreturn]] void fail_at(std::uint32_t line, std::string expected, std::string got,
+                            std::string hint = {}) const;
+
+ private:
+  void skip_blanks() noexcept;
+  bool skip_comment() noexcept;
+  std::uint64_t take_digits(unsigned base);
+  std::uint64_t take_hex_pattern(std::size_t digits);
+  bool is_decimal_float() const noexcept;
+  std::string describe_next() const;
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t end_of_last_ = 0;  // of what was taken last
+  std::uint32_t line_ = 1;
+};
+
+}  // namespace gemmery::emulator
