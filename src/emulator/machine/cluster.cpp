@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters and their CTAs: made, renewed for the next place in the grid, and addressed.
+#include <cstring>
 #include <string>
 
 #include "emulator/machine/warp.hpp"
@@ -17,6 +18,28 @@ Triple position_of(std::uint32_t index, const Triple& extents) noexcept {
 
 std::uint32_t align_up(std::uint32_t value, std::uint32_t alignment) noexcept {
   return (value + alignment - 1) / alignment * alignment;
+}
+
+template <class Lane>
+void add_to_lanes(std::byte* vector, Lane addend) {
+  Lane lanes[lanes_per_warp];
+  std::memcpy(lanes, vector, sizeof lanes);
+  for (Lane& lane : lanes) lane += addend;
+  std::memcpy(vector, lanes, sizeof lanes);
+}
+
+AlignedBytes constants_of_rank(const KernelImage& image, std::uint32_t rank) {
+  if (rank == 0 || image.shared_constants.empty()) return {};
+  AlignedBytes constants = image.constants;
+  for (const KernelImage::SharedConstant& shared : image.shared_constants) {
+    std::byte* const vector = constants.data() + shared.offset;
+    const std::uint32_t addend = shared_address(rank, 0);
+    if (shared.lane_bytes == 8)
+      add_to_lanes<std::uint64_t>(vector, addend);
+    else
+      add_to_lanes<std::uint32_t>(vector, addend);
+  }
+  return constants;
 }
 
 std::string hexadecimal(std::uint32_t value) {
@@ -37,12 +60,19 @@ std::uint32_t Grid::shared_bytes_per_cta() const noexcept {
 }
 
 Cta::Cta(Cluster& cluster_, std::uint32_t rank_)
-    : cluster(cluster_), rank(rank_), shared(cluster_.grid.shared_bytes_per_cta()) {
+    : cluster(cluster_),
+      rank(rank_),
+      shared(cluster_.grid.shared_bytes_per_cta()),
+      own_constants_(constants_of_rank(*cluster_.grid.image, rank_)) {
   const std::uint32_t count = cluster.grid.warps_per_cta();
   warps.reserve(count);
   for (std::uint32_t index = 0; index < count; ++index)
     warps.push_back(std::make_unique<Warp>(*this, index));
   live_warps = count;
+}
+
+const std::byte* Cta::constants() const noexcept {
+  return own_constants_.empty() ? cluster.grid.image->constants.data() : own_constants_.data();
 }
 
 void Cta::reset() {

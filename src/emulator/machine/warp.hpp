@@ -38,8 +38,10 @@ struct Fragment {
   std::uint32_t pc = 0;
   LaneMask lanes = 0;
   bool is_blocked = false;      // its last step was Step::blocked, or it waits for other lanes:
+  bool was_blocked = false;     // before, at this operation
   bool waits_for_warp = false;  // at an operation that needs_convergence
   bool may_time_out = false;    // Warp::may_time_out as the operation left it
+  bool has_timed_out = false;   // what Warp::has_timed_out will be when it is run again
   DescribeWait describe_wait = nullptr;  // likewise
   // Kept from the first try of a blocked operation to the one that succeeds (0 at first): what was
   // arrived at, which phase is waited for. Cleared by the machine when the operation is done.

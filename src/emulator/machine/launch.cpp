@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch: its shape checked, its clusters run one after another on each host thread, or in turns
+// on one where they talk to each other.
+#include "emulator/machine/launch.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/plan.hpp"
+#include "emulator/machine/schedule.hpp"
+#include "emulator/machine/warp.hpp"
+
+#include "platform/parallel.hpp"
+
+namespace gemmery::emulator {
+
+namespace {
+
+using Triple = std::array<std::uint32_t, 3>;
+
+constexpr std::uint64_t default_step_limit = std::uint64_t{1} << 28;
+constexpr std::uint32_t most_threads_per_cta = 1024;
+constexpr std::uint32_t most_threads_per_multiprocessor = 2048;
+constexpr std::uint32_t most_ctas_per_multiprocessor = 32;
+constexpr std::uint32_t most_ctas_per_cluster = 16;
+constexpr Triple most_threads = {1024, 1024, 64};
+constexpr std::array<std::uint64_t, 3> most_ctas = {0x7fffffff, 0xffff, 0xffff};
+constexpr char axis_names[] = "xyz";
+
+std::uint64_t product(const Triple& extents) noexcept {
+  return std::uint64_t{extents[0]} * extents[1] * extents[2];
+}
+
+std::string in_words(const Triple& extents) {
+  return std::to_string(extents[0]) + "x" + std::to_string(extents[1]) + "x" +
+         std::to_string(extents[2]);
+}
+
+// --- the shape -----------------------------------------------------------------------------------
+
+[[noreturn]] void refuse(std::string operand, std::string expected, std::string got,
+                         std::string hint = {}) {
+  throw Error({.operand = std::move(operand),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
+}
+
+void check_axes(const LaunchRequest& request) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::string suffix = std::string(".") + axis_names[axis];
+    if (request.grid[axis] == 0 || request.grid[axis] > most_ctas[axis])
+      refuse("grid" + suffix, "1 to " + std::to_string(most_ctas[axis]),
+             std::to_string(request.grid[axis]));
+    if (request.block[axis] == 0 || request.block[axis] > most_threads[axis])
+      refuse("block" + suffix, "1 to " + std::to_string(most_threads[axis]),
+             std::to_string(request.block[axis]));
+    if (request.cluster[axis] == 0 || request.grid[axis] % request.cluster[axis] != 0)
+      refuse("cluster" + suffix,
+             "a divisor of grid" + suffix + " (" + std::to_string(request.grid[axis]) + ")",
+             std::to_string(request.cluster[axis]));
+  }
+}
+
+void check_counts(const LaunchRequest& request) {
+  if (product(request.block) > most_threads_per_cta)
+    refuse("block", "at most 1024 threads", in_words(request.block));
+  if (product(request.cluster) > most_ctas_per_cluster)
+    refuse("cluster", "at most 16 CTAs", in_words(request.cluster));
+  if (product(request.grid) / product(request.cluster) > max_clusters)
+    refuse("grid", "at most " + std::to_string(max_clusters) + " clusters", in_words(request.grid),
+           "launch the rest as another grid");
+}
+
+void check_against_entry(const LaunchRequest& request, const Function& entry) {
+  const bool has_most = entry.max_threads[0] != 0;
+  if (has_most && product(request.block) > product(entry.max_threads))
+    refuse("block",
+           "at most " + in_words(entry.max_threads) + " threads (.maxntid of " + entry.name + ")",
+           in_words(request.block), "raise __launch_bounds__ or launch fewer threads");
+  if (entry.required_threads[0] != 0 && request.block != entry.required_threads)
+    refuse("block", in_words(entry.required_threads) + " (.reqntid of " + entry.name + ")",
+           in_words(request.block));
+  if (entry.required_cluster[0] != 0 && request.cluster != entry.required_cluster)
+    refuse("cluster",
+           in_words(entry.required_cluster) + " (.reqnctapercluster of " + entry.name + ")",
+           in_words(request.cluster), "launch with the cluster that __cluster_dims__ names");
+}
+
+void check_sizes(const LaunchRequest& request, const Grid& grid) {
+  if (request.parameters.size() != request.image->parameter_bytes)
+    refuse("parameters", std::to_string(request.image->parameter_bytes) + " bytes",
+           std::to_string(request.parameters.size()));
+  // Static sizes first: the sum must not wrap.
+  if (request.dynamic_shared_bytes > request.shared_bytes_per_cta ||
+      grid.shared_bytes_per_cta() > request.shared_bytes_per_cta)
+    refuse("shared memory",
+           "at most " + std::to_string(request.shared_bytes_per_cta) + " bytes per CTA",
+           std::to_string(request.image->static_shared_bytes) + " static and " +
+               std::to_string(request.dynamic_shared_bytes) + " dynamic",
+           "lower the number of stages or the tile");
+}
+
+Grid make_grid(const LaunchRequest& request, GlobalMemory& memory) {
+  if (request.image == nullptr) refuse("image", "a kernel", "nullptr");
+  check_axes(request);
+  check_counts(request);
+  if (request.image->entry != nullptr) check_against_entry(request, *request.image->entry);
+  Grid grid;
+  grid.image = request.image;
+  grid.memory = &memory;
+  grid.grid = request.grid;
+  grid.block = request.block;
+  grid.cluster = request.cluster;
+  grid.dynamic_shared_bytes = request.dynamic_shared_bytes;
+  grid.multiprocessors = request.multiprocessors;
+  grid.parameters.assign(request.parameters.begin(), request.parameters.end());
+  grid.seed = request.seed;
+  check_sizes(request, grid);
+  return grid;
+}
+
+// --- running it ----------------------------------------------------------------------------------
+
+class GridRun {
+ public:
+  GridRun(const LaunchRequest& request, GlobalMemory& memory)
+      : request_(request),
+        grid_(make_grid(request, memory)),
+        plan_(*grid_.image),
+        cluster_count_(
+            static_cast<std::uint32_t>(product(request.grid) / product(request.cluster))),
+        step_limit_(request.step_limit != 0 ? request.step_limit : default_step_limit) {
+    memory.forget_accesses();
+  }
+
+  LaunchStatistics run() {
+    if (grid_.image->needs_ordered_grid)
+      run_in_turns();
+    else
+      run_in_parallel();
+    if (first_failure_ != nullptr) std::rethrow_exception(first_failure_);
+    return statistics_;
+  }
+
+ private:
+  struct Resident {
+    Resident(GridRun& run, std::uint32_t index)
+        : cluster(run.grid_, index, run.grid_.seed), turns(cluster, run.plan_, run.step_limit_) {}
+    void restart(std::uint32_t index) {
+      cluster.reset(index, cluster.grid.seed);
+      turns.restart();
+    }
+    Cluster cluster;
+    ClusterRun turns;
+  };
+
+  void run_in_parallel();
+  void run_clusters();  // on one host thread
+  void run_in_turns();
+  std::uint32_t resident_clusters() const noexcept;
+  bool take_turn(Resident& resident);
+  void note_failure(std::uint32_t index);
+  void add(const LaunchStatistics& part);
+
+  const LaunchRequest& request_;
+  Grid grid_;
+  const Plan plan_;
+  const std::uint32_t cluster_count_;
+  const std::uint64_t step_limit_;
+  std::atomic<std::uint32_t> next_{0};
+  // The first by index wins, whichever thread is faster: those before it run to their end.
+  std::atomic<std::uint32_t> first_failed_{~0u};
+  std::mutex lock_;  // of what follows
+  std::exception_ptr first_failure_;
+  LaunchStatistics statistics_;
+};
+
+void GridRun::note_failure(std::uint32_t index) {
+  const std::lock_guard hold(lock_);
+  if (index >= first_failed_) return;
+  first_failed_ = index;
+  first_failure_ = std::current_exception();
+}
+
+void GridRun::add(const LaunchStatistics& part) {
+  const std::lock_guard hold(lock_);
+  statistics_.warp_instructions += part.warp_instructions;
+  statistics_.lane_instructions += part.lane_instructions;
+}
+
+// False: the cluster has ended, or failed, or one before it has.
+bool GridRun::take_turn(Resident& resident) {
+  const std::uint32_t index = resident.cluster.index;
+  if (index > first_failed_.load(std::memory_order_relaxed)) return false;
+  try {
+    return resident.turns.take_turn();
+  } catch (...) {
+    note_failure(index);
+    return false;
+  }
+}
+
+void GridRun::run_clusters() {
+  std::unique_ptr<Resident> resident;
+  while (true) {
+    const std::uint32_t index = next_.fetch_add(1);
+    if (index >= cluster_count_ || index > first_failed_) break;
+    if (resident == nullptr)
+      resident = std::make_unique<Resident>(*this, index);
+    else
+      resident->restart(index);
+    while (take_turn(*resident)) {
+    }
+  }
+  if (resident != nullptr) add(resident->turns.statistics());
+}
+
+void GridRun::run_in_parallel() {
+  const int offered = request_.host_threads > 0 ? request_.host_threads : platform::thread_count();
+  const int threads = static_cast<int>(
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(offered), cluster_count_));
+  platform::parallel_for(
+      threads, 1, [this](std::int64_t, std::int64_t) { run_clusters(); }, threads);
+}
+
+// As many as a device would hold at a time: kernels that wait for other CTAs count on it.
+std::uint32_t GridRun::resident_clusters() const noexcept {
+  const std::uint64_t threads = std::max(grid_.threads_per_cta(), 32u);
+  const std::uint64_t shared = std::max<std::uint64_t>(grid_.shared_bytes_per_cta(), 1);
+  const std::uint64_t by_threads = most_threads_per_multiprocessor / threads;
+  const std::uint64_t by_shared = request_.shared_bytes_per_cta / shared;
+  const std::uint64_t per_multiprocessor =
+      std::clamp<std::uint64_t>(std::min(by_threads, by_shared), 1, most_ctas_per_multiprocessor);
+  const std::uint64_t clusters =
+      per_multiprocessor * grid_.multiprocessors / grid_.ctas_per_cluster();
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(clusters, 1, cluster_count_));
+}
+
+void GridRun::run_in_turns() {
+  std::vector<std::unique_ptr<Resident>> residents;
+  for (std::uint32_t index = 0; index < resident_clusters(); ++index)
+    residents.push_back(std::make_unique<Resident>(*this, index));
+  std::uint32_t next = static_cast<std::uint32_t>(residents.size());
+  std::mt19937_64 random(grid_.seed);
+  while (!residents.empty()) {
+    std::unique_ptr<Resident>& chosen = residents[random() % residents.size()];
+    if (take_turn(*chosen)) continue;
+    if (first_failure_ != nullptr) return;
+    if (next < cluster_count_) {
+      chosen->restart(next++);
+      continue;
+    }
+    add(chosen->turns.statistics());
+    std::swap(chosen, residents.back());
+    residents.pop_back();
+  }
+}
+
+}  // namespace
+
+LaunchStatistics run_grid(const LaunchRequest& request, GlobalMemory& memory) {
+  return GridRun(request, memory).run();
+}
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the schedule needs of each operation, packed into a cache line and made once per launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/machine/kernel_image.hpp"
+
+namespace gemmery::emulator {
+
+struct PlannedStep {
+  Execute execute = nullptr;
+  const Operation* operation = nullptr;
+  const RegisterIndex* reads = nullptr;
+  const RegisterIndex* writes = nullptr;
+  std::uint32_t read_count = 0;
+  std::uint32_t write_count = 0;
+  std::uint32_t guard_offset = 0;
+  RegisterIndex guard = no_register;
+  bool has_guard = false;
+  bool is_guard_negated = false;
+  bool propagates_definedness = true;
+  bool needs_convergence = false;
+  bool has_side_effect = false;
+  bool wakes_others = false;  // a side effect that a blocked operation may wait for
+  bool is_wgmma = false;      // keeps account of its registers itself
+  bool writes_wgmma_register = false;
+};
+
+// Valid as long as the image.
+class Plan {
+ public:
+  explicit Plan(const KernelImage& image);
+  const PlannedStep& operator[](std::uint32_t pc) const noexcept { return steps_[pc]; }
+  bool is_wgmma_register(RegisterIndex reg) const noexcept { return is_wgmma_register_[reg]; }
+
+ private:
+  std::vector<bool> is_wgmma_register_;  // accumulators and A fragments
+  std::vector<RegisterIndex> lists_;     // reads and writes of all steps, without no_register
+  std::vector<PlannedStep> steps_;       // one more than the image has: behind the end, lanes leave
+};
+
+}  // namespace gemmery::emulator

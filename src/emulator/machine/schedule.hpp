@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one cluster: turns of its warps in an order that the seed gives, asynchronous operations
+// between them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/machine/launch.hpp"
+#include "emulator/machine/plan.hpp"
+#include "emulator/machine/warp.hpp"
+
+namespace gemmery::emulator {
+
+// How a schedule is shaken.
+struct ScheduleShape {
+  // Warp instructions in a turn: most turns are long, for speed, some short, to break up patterns.
+  std::uint32_t long_turn_least = 32, long_turn_most = 512;
+  std::uint32_t short_turn_most = 16;
+  std::uint32_t one_turn_is_short_in = 4;
+  // A turn that favours lanes other than those furthest behind: lanes of one warp that wait for one
+  // another in loops must come forward (independent thread scheduling).
+  std::uint32_t one_turn_is_unfair_in = 8;
+  // How often all that can time out does so, without anything else happening, before the cluster
+  // counts as deadlocked.
+  std::uint32_t idle_rounds = 64;
+};
+
+class ClusterRun {
+ public:
+  ClusterRun(Cluster& cluster, const Plan& plan, std::uint64_t step_limit,
+             ScheduleShape shape = {});
+
+  // For the cluster as it is after Cluster::reset.
+  void restart();
+  // One turn of one warp. False once all warps have left and everything under way has completed.
+  // Throws Fault with its place filled in.
+  bool take_turn();
+
+  Cluster& cluster() noexcept { return cluster_; }
+  LaunchStatistics statistics() const noexcept { return statistics_; }
+
+ private:
+  bool run_one();
+  Warp* pick_warp();
+  void force_progress();
+  bool let_waits_time_out();
+  std::uint32_t random_turn();
+  void run_warp(Warp& warp);
+  void run_fragment(Warp& warp, Fragment& fragment, std::uint32_t& budget);
+  Step execute(Warp& warp, Fragment& fragment, const PlannedStep& step, LaneMask active);
+  void retire(const Warp& warp);
+
+  Cluster& cluster_;
+  const Plan& plan_;
+  const std::uint64_t step_limit_;
+  const ScheduleShape shape_;
+  std::vector<Warp*> warps_;  // that have lanes left
+  LaunchStatistics statistics_;
+  std::uint64_t retried_at_progress_ = 0;
+  std::uint64_t idle_since_progress_ = 0;
+  std::uint32_t idle_rounds_ = 0;
+};
+
+}  // namespace gemmery::emulator

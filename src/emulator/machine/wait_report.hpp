@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for places and waits: where a warp is, what it waits for, who the other side of a conflict
+// was. Made only when a fault is reported.
+#pragma once
+
+#include <string>
+
+#include "emulator/check/shadow.hpp"
+#include "emulator/machine/warp.hpp"
+
+namespace gemmery::emulator {
+
+// Fills in what the thrower left out: kernel, CTA, warp, line. `pc`: of the operation at fault.
+void add_place(Fault& fault, const Warp& warp, std::uint32_t pc);
+// "the write by CTA (1,0,0), warp 3, lane 4 at PTX line 88: st.shared…; kernel.cu:12"
+std::string describe_other_side(const Conflict& conflict, const Cluster& cluster);
+
+// One line for each fragment of each warp that has not left: where it is and what it waits for.
+std::string describe_waits(const Cluster& cluster);
+
+Fault deadlock_fault(const Cluster& cluster);
+Fault timeout_fault(const Cluster& cluster, std::uint64_t step_limit);
+// All fragments of the warp wait for one another at operations that need the whole warp.
+Fault divergence_fault(const Warp& warp);
+// The guard of such an operation holds for `active` of `lanes` only.
+Fault guarded_divergence_fault(const Warp& warp, std::uint32_t pc, LaneMask lanes, LaneMask active);
+
+}  // namespace gemmery::emulator
