@@ -600,6 +600,21 @@ bool GlobalMemory::copy_out(void* to, std::uint64_t from, std::uint64_t bytes) c
       });
 }
 
+std::uint64_t GlobalMemory::count_unwritten(std::uint64_t address, std::uint64_t bytes) const {
+  std::uint64_t count = 0;
+  insides_->for_each_piece(
+      address, bytes,
+      [&](Chunk& chunk, std::byte*, std::uint64_t offset, std::uint64_t piece, std::uint64_t) {
+        if (chunk.is_all_written) return;
+        for (std::uint64_t at = 0; at < piece; at += 64) {
+          const auto width = static_cast<std::uint32_t>(std::min<std::uint64_t>(64, piece - at));
+          const std::uint64_t written = chunk.shadow.written_mask(offset + at, width);
+          count += width - static_cast<std::uint32_t>(std::popcount(written));
+        }
+      });
+  return count;
+}
+
 bool GlobalMemory::fill(std::uint64_t to, std::uint8_t value, std::uint64_t bytes) {
   return insides_->for_each_piece(
       to, bytes,

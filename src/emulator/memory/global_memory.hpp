@@ -40,6 +40,8 @@ class GlobalMemory {
   [[nodiscard]] bool copy_out(void* to, std::uint64_t from, std::uint64_t bytes) const;
   [[nodiscard]] bool copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
   [[nodiscard]] bool fill(std::uint64_t to, std::uint8_t value, std::uint64_t bytes);
+  // How many of these bytes nobody has written; 0 where any is outside of an allocation.
+  std::uint64_t count_unwritten(std::uint64_t address, std::uint64_t bytes) const;
   // A kernel begins: accesses of earlier ones do not conflict with its own.
   void forget_accesses();
 
