@@ -16,7 +16,8 @@ namespace gemmery {
 
 enum class DeviceType : std::uint8_t { cpu, cuda, emulated };
 
-// Where memory is and code runs. Device{} is the CPU.
+// Where memory is and code runs. Device{} is the CPU. The index of an emulated device is the place
+// of its name in `known_device_names()`.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int index = 0;
@@ -25,11 +26,16 @@ struct Device {
 
   static constexpr Device cpu() { return {}; }
   static constexpr Device cuda(int index) { return {DeviceType::cuda, index}; }
+  static constexpr Device emulated(int index) { return {DeviceType::emulated, index}; }
   constexpr bool is_cpu() const { return type == DeviceType::cpu; }
 };
 
-// "cpu", "cuda:1", "emulated:0"
+// "cpu", "cuda:1", "emulated:h200"
 GEMMERY_API std::string to_string(Device device);
+
+// What `to_string` writes, and "emulated:1" for "emulated:h200"; nothing for other text. Whether
+// the device is there is seen when it is used.
+GEMMERY_API std::optional<Device> parse_device(std::string_view text) noexcept;
 
 // What predictions and matching need to know of a device. Rates are peaks by the data sheet or the
 // driver.

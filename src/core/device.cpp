@@ -3,7 +3,9 @@
 // such device.
 #include <gemmery/device.hpp>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "core/device_rates.hpp"
 
@@ -127,12 +129,46 @@ std::string_view name(DeviceType type) {
   return "unknown";
 }
 
+bool is_in_table(int index) {
+  return index >= 0 && static_cast<std::size_t>(index) < table_names.size();
+}
+
+std::optional<int> parse_index(std::string_view text) {
+  int index = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, failure] = std::from_chars(text.data(), end, index);
+  const bool is_number = failure == std::errc{} && after == end && text.front() != '-';
+  return is_number ? std::optional(index) : std::nullopt;
+}
+
+std::optional<int> find_in_table(std::string_view text) {
+  const auto found = std::ranges::find(table_names, text);
+  if (found == table_names.end()) return std::nullopt;
+  return static_cast<int>(found - table_names.begin());
+}
+
 }  // namespace
 
 std::string to_string(Device device) {
   std::string text{name(device.type)};
-  if (!device.is_cpu()) text += ":" + std::to_string(device.index);
-  return text;
+  if (device.is_cpu()) return text;
+  const bool is_named = device.type == DeviceType::emulated && is_in_table(device.index);
+  return text + ":" +
+         (is_named ? std::string(table_names[static_cast<std::size_t>(device.index)])
+                   : std::to_string(device.index));
+}
+
+std::optional<Device> parse_device(std::string_view text) noexcept {
+  if (text == name(DeviceType::cpu)) return Device::cpu();
+  for (const DeviceType type : {DeviceType::cuda, DeviceType::emulated}) {
+    if (!text.starts_with(name(type)) || !text.substr(name(type).size()).starts_with(':')) continue;
+    const std::string_view place = text.substr(name(type).size() + 1);
+    if (place.empty()) return std::nullopt;
+    std::optional<int> index = parse_index(place);
+    if (!index && type == DeviceType::emulated) index = find_in_table(place);
+    return index ? std::optional(Device{type, *index}) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::optional<DeviceInfo> find_device_info(std::string_view table_name) {

@@ -10,6 +10,7 @@
 #include "core/device_rates.hpp"
 #include "core/invariant.hpp"
 #include "driver/cuda_driver.hpp"
+#include "driver/emulated_driver.hpp"
 #include "driver/pool.hpp"
 
 namespace gemmery::driver {
@@ -79,6 +80,16 @@ const Driver* open_cuda_once() {
   }
 }
 
+// Only when one of its devices is used: nothing ever picks an emulated device by itself.
+const Driver* open_emulator_once() {
+  const std::lock_guard lock(registry().opening);
+  std::atomic<const Driver*>& place = slot(DeviceType::emulated);
+  if (const Driver* const driver = place.load(std::memory_order_acquire)) return driver;
+  const Driver* const driver = open_emulated_driver().release();
+  place.store(driver, std::memory_order_release);
+  return driver;
+}
+
 // --- facts of a device --------------------------------------------------------------------------
 
 class DeviceReader {
@@ -146,8 +157,8 @@ DeviceInfo read_info(const DriverApi& api, cuda::DeviceOrdinal ordinal) {
 
 // --- Driver -------------------------------------------------------------------------------------
 
-Driver::Driver(DeviceType type, const DriverApi& api, std::string path)
-    : type_(type), api_(api), path_(std::move(path)) {
+Driver::Driver(DeviceType type, const DriverApi& api, std::string path, CodeForm code_form)
+    : type_(type), api_(api), path_(std::move(path)), code_form_(code_form) {
   if (type_ == DeviceType::cuda) watch_for_fork();
   const cuda::Result initialised = api_.cuInit(0);
   if (initialised != cuda::Result::success) forget_use();
@@ -194,6 +205,7 @@ const Driver& driver_for(DeviceType type) {
     if (const Driver* const driver = slot(type).load(std::memory_order_acquire)) return *driver;
   }
   if (type == DeviceType::cuda) return *open_cuda_once();
+  if (type == DeviceType::emulated) return *open_emulator_once();
   throw_unavailable(type, "none registered");
 }
 

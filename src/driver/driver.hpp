@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/code_form.hpp"
 #include "driver/cuda_api.hpp"
 
 namespace gemmery::driver {
@@ -28,14 +29,16 @@ inline constexpr int max_devices = 64;
 class Driver {
  public:
   // Initialises the API. Throws Error (unavailable) where it refuses.
-  Driver(DeviceType type, const DriverApi& api, std::string path);
+  Driver(DeviceType type, const DriverApi& api, std::string path,
+         CodeForm code_form = CodeForm::cubin);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
   DeviceType type() const noexcept { return type_; }
   const DriverApi& api() const noexcept { return api_; }
   const std::string& path() const noexcept { return path_; }
-  int version() const noexcept { return version_; }  // 13000 for 13.0
+  CodeForm code_form() const noexcept { return code_form_; }  // that it loads
+  int version() const noexcept { return version_; }           // 13000 for 13.0
   int device_count() const noexcept { return device_count_; }
 
   // The device with its context retained; made once. Throws Error (unavailable) for an index that
@@ -46,6 +49,7 @@ class Driver {
   DeviceType type_;
   DriverApi api_;
   std::string path_;
+  CodeForm code_form_;
   int version_ = 0;
   int device_count_ = 0;
   mutable std::mutex opening_;

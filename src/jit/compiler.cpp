@@ -124,6 +124,15 @@ class Program {
     return text;
   }
 
+  std::string ptx() const {
+    std::size_t bytes = 0;  // with the zero at the end
+    check(api_.nvrtcGetPTXSize(handle_, &bytes), "nvrtcGetPTXSize");
+    std::string text(bytes, '\0');
+    check(api_.nvrtcGetPTX(handle_, text.data()), "nvrtcGetPTX");
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    return text;
+  }
+
   std::vector<std::byte> cubin() const {
     std::size_t bytes = 0;
     check(api_.nvrtcGetCUBINSize(handle_, &bytes), "nvrtcGetCUBINSize");
@@ -192,6 +201,24 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// The entry is there; of a cubin its usage is read from the log.
+void check_entry(const CompileRequest& request, CompiledCode& code) {
+  if (request.form == CodeForm::ptx) {
+    if (code.ptx.find(".entry " + request.entry) != std::string::npos) return;
+    throw_compile_error(request, "an entry of this name", "none in the PTX", code.log);
+  }
+  const std::optional<CodeUsage> usage = parse_usage(code.log, request.entry);
+  if (!usage)
+    throw_compile_error(request, "an entry of this name", "none in the compiler's report",
+                        code.log);
+  code.usage = *usage;
+}
+
+// "compute_90a": what PTX is made for.
+std::string virtual_architecture(Target target) {
+  return "compute_" + to_string(target).substr(std::string_view("sm_").size());
+}
+
 CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) {
   const Clock::time_point start = Clock::now();
   const Clock::time_point deadline = start + time_limit();
@@ -201,23 +228,27 @@ CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) 
   CompiledCode code;
   code.log = program.log();
   check_outcome(compiler.api, request, result, code.log);
-  code.cubin = program.cubin();
+  if (request.form == CodeForm::ptx) {
+    code.ptx = program.ptx();
+  } else {
+    code.cubin = program.cubin();
+  }
   code.compile_ms = milliseconds_since(start);
-  const std::optional<CodeUsage> usage = parse_usage(code.log, request.entry);
-  if (!usage)
-    throw_compile_error(request, "an entry of this name", "none in the compiler's report",
-                        code.log);
-  code.usage = *usage;
+  check_entry(request, code);
   return code;
 }
 
 }  // namespace
 
 std::vector<std::string> compile_options(const CompileRequest& request) {
+  const bool is_ptx = request.form == CodeForm::ptx;
   std::vector<std::string> options{
-      "--gpu-architecture=" + to_string(request.target), "--std=c++20",
-      "--no-source-include",  // never the working directory
-      "--ptxas-options=-v",   // resources of the entry, in the log
+      "--gpu-architecture=" +
+          (is_ptx ? virtual_architecture(request.target) : to_string(request.target)),
+      "--std=c++20",
+      "--no-source-include",           // never the working directory
+      is_ptx ? "--generate-line-info"  // for whoever reports by line of the source
+             : "--ptxas-options=-v",   // resources of the entry, in the log
   };
   // From this version on the library keeps a cache of its own, which would blur what compiling
   // costs.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles one source to a cubin with NVRTC, in this process. No cache here: every call compiles.
+// Compiles one source to a cubin or to PTX with NVRTC, in this process. No cache here: every call
+// compiles.
 #pragma once
 
 #include <gemmery/target.hpp>
@@ -8,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "core/code_form.hpp"
+
 namespace gemmery::jit {
 
 struct CompileRequest {
   std::string source;  // with <…> includes of embedded headers only
   std::string entry;   // the extern "C" __global__ function
   Target target;
+  CodeForm form = CodeForm::cubin;
   std::vector<std::string> extra_options;
 
   friend bool operator==(const CompileRequest&, const CompileRequest&) = default;
@@ -30,11 +34,12 @@ struct CodeUsage {
   friend bool operator==(const CodeUsage&, const CodeUsage&) = default;
 };
 
-// Machine code for one target, with what the compiler said of it.
+// Code for one target, with what the compiler said of it.
 struct CompiledCode {
-  std::vector<std::byte> cubin;
+  std::vector<std::byte> cubin;  // or, where that was the form asked for,
+  std::string ptx;               // with the lines of the source
   std::string log;
-  CodeUsage usage;
+  CodeUsage usage;        // of a cubin
   double compile_ms = 0;  // 0 where it came from a cache
 };
 

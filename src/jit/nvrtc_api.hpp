@@ -35,6 +35,8 @@ enum class Result : int {
     (nvrtc::Program program, int option_count, const char* const* options))               \
   X(nvrtcGetCUBINSize, nvrtc::Result, (nvrtc::Program program, std::size_t * bytes))      \
   X(nvrtcGetCUBIN, nvrtc::Result, (nvrtc::Program program, char* cubin))                  \
+  X(nvrtcGetPTXSize, nvrtc::Result, (nvrtc::Program program, std::size_t * bytes))        \
+  X(nvrtcGetPTX, nvrtc::Result, (nvrtc::Program program, char* ptx))                      \
   X(nvrtcGetProgramLogSize, nvrtc::Result, (nvrtc::Program program, std::size_t * bytes)) \
   X(nvrtcGetProgramLog, nvrtc::Result, (nvrtc::Program program, char* log))
 

@@ -91,6 +91,12 @@ TEST(CudaApi, values_are_those_of_the_toolkit) {
   GEMMERY_SAME_VALUE(Result::invalid_device, CUDA_ERROR_INVALID_DEVICE);
   GEMMERY_SAME_VALUE(Result::invalid_context, CUDA_ERROR_INVALID_CONTEXT);
   GEMMERY_SAME_VALUE(Result::no_binary_for_gpu, CUDA_ERROR_NO_BINARY_FOR_GPU);
+  GEMMERY_SAME_VALUE(Result::invalid_ptx, CUDA_ERROR_INVALID_PTX);
+  GEMMERY_SAME_VALUE(Result::invalid_handle, CUDA_ERROR_INVALID_HANDLE);
+  GEMMERY_SAME_VALUE(Result::illegal_state, CUDA_ERROR_ILLEGAL_STATE);
+  GEMMERY_SAME_VALUE(Result::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
+  GEMMERY_SAME_VALUE(Result::stream_capture_wrong_thread, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  GEMMERY_SAME_VALUE(Result::invalid_cluster_size, CUDA_ERROR_INVALID_CLUSTER_SIZE);
   GEMMERY_SAME_VALUE(Result::not_found, CUDA_ERROR_NOT_FOUND);
   GEMMERY_SAME_VALUE(Result::not_ready, CUDA_ERROR_NOT_READY);
   GEMMERY_SAME_VALUE(Result::not_supported, CUDA_ERROR_NOT_SUPPORTED);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the devices, keeps them usable in a forked child, tells of what hosts read too early.
+#include "emulator/device.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "platform/environment.hpp"
+#include "platform/log.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+// Emulated memory is host memory: a device offers what the table says and the host can hold.
+std::uint64_t memory_limit(const DeviceInfo& info) {
+  const auto of_table = static_cast<std::uint64_t>(info.memory_bytes);
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return of_table;
+  return std::min(of_table,
+                  static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes));
+}
+
+using DeviceList = std::vector<std::unique_ptr<EmulatedDevice>>;
+
+void lock_all();
+void unlock_all();
+
+// Made on first use and never destroyed.
+DeviceList& all_devices() {
+  static DeviceList* const list = [] {
+    auto* const devices = new DeviceList;
+    for (const std::string_view name : known_device_names()) {
+      devices->push_back(std::make_unique<EmulatedDevice>(static_cast<int>(devices->size()),
+                                                          find_device_info(name).value()));
+    }
+    // A child finds every device idle, whatever other threads of its parent were doing.
+    pthread_atfork(lock_all, unlock_all, unlock_all);
+    return devices;
+  }();
+  return *list;
+}
+
+void lock_all() {
+  building_mutex().lock();
+  for (const auto& device : all_devices()) device->executing.lock();
+}
+
+void unlock_all() {
+  for (const auto& device : all_devices()) device->executing.unlock();
+  building_mutex().unlock();
+}
+
+std::atomic<bool> is_seed_set{false};
+std::atomic<std::uint64_t> set_seed{0};
+
+}  // namespace
+
+EmulatedDevice::EmulatedDevice(int place, DeviceInfo facts)
+    : ordinal(place),
+      info(std::move(facts)),
+      device(Device::emulated(place)),
+      memory(memory_limit(info)) {}
+
+void EmulatedDevice::note_host_read(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t unwritten = memory.count_unwritten(address, bytes);
+  if (unwritten == 0) return;
+  counters.unwritten_bytes_copied += unwritten;
+  const std::optional<GlobalMemory::Extent> extent = memory.find(address);
+  if (!extent || !warned_.insert(extent->address).second) return;
+  platform::log(LogLevel::warning, to_string(device) + ": a copy of " + std::to_string(bytes) +
+                                       " bytes to the host takes " + std::to_string(unwritten) +
+                                       " that nobody has written, of the allocation of " +
+                                       std::to_string(extent->bytes) + " bytes");
+}
+
+int device_count() noexcept { return static_cast<int>(known_device_names().size()); }
+
+EmulatedDevice& device_at(int ordinal) {
+  if (ordinal >= 0 && ordinal < device_count())
+    return *all_devices()[static_cast<std::size_t>(ordinal)];
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = to_string(Device::emulated(ordinal)),
+               .expected = "an index below " + std::to_string(device_count()),
+               .got = std::to_string(ordinal)});
+}
+
+std::uint64_t schedule_seed() {
+  if (is_seed_set.load(std::memory_order_acquire)) return set_seed.load();
+  const std::optional<std::int64_t> seed = platform::read_environment_integer(
+      "GEMMERY_EMULATOR_SEED", 0, std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::uint64_t>(seed.value_or(1));
+}
+
+void set_schedule_seed(std::uint64_t seed) noexcept {
+  set_seed.store(seed);
+  is_seed_set.store(true, std::memory_order_release);
+}
+
+std::mutex& building_mutex() noexcept {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulated devices: facts from the table of device names, a memory, and the order of their
+// work.
+#pragma once
+
+#include <gemmery/device.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "emulator/memory/global_memory.hpp"
+
+namespace gemmery::emulator {
+
+// What a device has done since the process began.
+struct DeviceCounters {
+  std::atomic<std::uint64_t> launches{0};
+  std::atomic<std::uint64_t> warp_instructions{0};
+  std::atomic<std::uint64_t> lane_instructions{0};
+  std::atomic<std::uint64_t> unwritten_bytes_copied{0};  // to the host, that nobody had written
+};
+
+// One device. Lives as long as the process.
+class EmulatedDevice {
+ public:
+  EmulatedDevice(int ordinal, DeviceInfo info);
+
+  const int ordinal;
+  const DeviceInfo info;
+  const Device device;
+  GlobalMemory memory;
+  DeviceCounters counters;
+
+  // Held by whatever the device does: work on its streams has a total order.
+  std::mutex executing;
+
+  // Counts bytes of a copy to the host that nobody has written; the first of each allocation is
+  // logged. The caller holds `executing`.
+  void note_host_read(std::uint64_t address, std::uint64_t bytes);
+  void forget_host_reads(std::uint64_t allocation) { warned_.erase(allocation); }
+
+ private:
+  std::set<std::uint64_t> warned_;  // allocations
+};
+
+int device_count() noexcept;
+// Throws Error (unavailable) for an ordinal that is not there.
+EmulatedDevice& device_at(int ordinal);
+
+// Of schedules: what was set last, else GEMMERY_EMULATOR_SEED, else 1. Throws Error
+// (invalid_argument) for a variable that is no number.
+std::uint64_t schedule_seed();
+void set_schedule_seed(std::uint64_t seed) noexcept;
+
+// Where kernels are decoded; taken before `executing` of any device.
+std::mutex& building_mutex() noexcept;
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches and tensor maps.
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "emulator/handles.hpp"
+#include "emulator/memory/tensor_map.hpp"
+#include "emulator/table.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+// --- launches -----------------------------------------------------------------------------------
+
+constexpr std::uint32_t portable_cluster_size = 8;
+
+std::array<std::uint32_t, 3> cluster_of(const cuda::LaunchConfig& config) {
+  for (unsigned index = 0; index < config.attribute_count; ++index) {
+    const cuda::LaunchAttribute& attribute = config.attributes[index];
+    if (attribute.id != cuda::LaunchAttributeId::cluster_dimension) continue;
+    const auto& size = attribute.value.cluster_dimension;
+    return {size.x, size.y, size.z};
+  }
+  return {1, 1, 1};
+}
+
+// As the driver does: the values are taken now, whatever becomes of them later.
+std::vector<std::byte> take_parameters(const KernelImage& image, void** parameters) {
+  std::vector<std::byte> bytes(image.parameter_bytes);
+  for (std::size_t index = 0; index < image.parameter_offset.size(); ++index) {
+    if (parameters == nullptr || parameters[index] == nullptr) {
+      throw Refusal{cuda::Result::invalid_value,
+                    fmt::format("parameter {} of {} is not given", index, image.name)};
+    }
+    std::memcpy(bytes.data() + image.parameter_offset[index], parameters[index],
+                image.parameter_size[index]);
+  }
+  return bytes;
+}
+
+void check_shared_memory(const cuda::FunctionHandle& function, std::uint32_t bytes) {
+  const int allowed = function.max_dynamic_shared_bytes;
+  if (bytes <= static_cast<std::uint32_t>(allowed)) return;
+  throw Refusal{
+      cuda::Result::invalid_value,
+      fmt::format("{} bytes of dynamic shared memory: expected at most {}, what the kernel was "
+                  "allowed; set its attribute max_dynamic_shared_bytes",
+                  bytes, allowed)};
+}
+
+void check_cluster(const cuda::FunctionHandle& function,
+                   const std::array<std::uint32_t, 3>& cluster) {
+  const std::uint64_t count = std::uint64_t{cluster[0]} * cluster[1] * cluster[2];
+  if (count <= portable_cluster_size || function.allows_any_cluster) return;
+  throw Refusal{
+      cuda::Result::invalid_cluster_size,
+      fmt::format("a cluster of {} blocks: expected at most {}, or the kernel's attribute "
+                  "non_portable_cluster_size_allowed",
+                  count, portable_cluster_size)};
+}
+
+KernelLaunch describe_launch(const cuda::LaunchConfig& config, const cuda::FunctionHandle& function,
+                             void** parameters) {
+  return {.device = function.device,
+          .image = function.image,
+          .grid = {config.grid_x, config.grid_y, config.grid_z},
+          .block = {config.block_x, config.block_y, config.block_z},
+          .cluster = cluster_of(config),
+          .dynamic_shared_bytes = config.shared_bytes,
+          .parameters = take_parameters(*function.image, parameters)};
+}
+
+void launch(const cuda::LaunchConfig& config, const cuda::FunctionHandle& function,
+            void** parameters) {
+  if (&current_device() != function.device) throw Refusal{cuda::Result::invalid_context, {}};
+  KernelLaunch launch = describe_launch(config, function, parameters);
+  {
+    const std::lock_guard lock(handles().mutex);
+    check_shared_memory(function, config.shared_bytes);
+    check_cluster(function, launch.cluster);
+    if (resolve(config.stream).device != function.device)
+      throw Refusal{cuda::Result::invalid_value, "the stream is another device's"};
+  }
+  put(config.stream, [launch = std::move(launch)] { run(launch, schedule_seed()); });
+}
+
+// --- tensor maps --------------------------------------------------------------------------------
+
+struct TiledView {
+  std::uint32_t rank;
+  const std::uint64_t* extents;
+  const std::uint64_t* byte_strides;
+  const std::uint32_t* box;
+  const std::uint32_t* element_strides;
+};
+
+TensorMapFields fields_of(const TiledView& view) {
+  TensorMapFields fields;
+  fields.rank = view.rank;
+  const std::uint32_t rank = std::min<std::uint32_t>(view.rank, 5);
+  for (std::uint32_t d = 0; d < rank; ++d) {
+    fields.extents[d] = view.extents[d];
+    fields.box[d] = view.box[d];
+    fields.element_strides[d] = view.element_strides[d];
+    if (d + 1 < rank) fields.byte_strides[d] = view.byte_strides[d];
+  }
+  return fields;
+}
+
+// The enumerators of both stand in the manual's order.
+static_assert(static_cast<int>(MapElement::tf32_flush) ==
+              static_cast<int>(cuda::TensorMapDataType::tfloat32_flush));
+static_assert(static_cast<int>(MapElement::bf16) ==
+              static_cast<int>(cuda::TensorMapDataType::bfloat16));
+
+}  // namespace
+
+namespace calls {
+
+cuda::Result cuLaunchKernelEx(const cuda::LaunchConfig* config, cuda::Function function,
+                              void** parameters, void** extra) {
+  return answer([&] {
+    if (function == nullptr) throw Refusal{cuda::Result::invalid_handle, {}};
+    if (extra != nullptr)
+      throw Refusal{cuda::Result::not_supported, "parameters in one buffer (`extra`)"};
+    launch(*config, *function, parameters);
+  });
+}
+
+cuda::Result cuTensorMapEncodeTiled(cuda::TensorMap* map, cuda::TensorMapDataType type,
+                                    std::uint32_t rank, void* address, const std::uint64_t* extents,
+                                    const std::uint64_t* byte_strides, const std::uint32_t* box,
+                                    const std::uint32_t* element_strides,
+                                    cuda::TensorMapInterleave interleave,
+                                    cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion,
+                                    cuda::TensorMapOutOfBounds out_of_bounds) {
+  return answer([&] {
+    TensorMapFields fields = fields_of({rank, extents, byte_strides, box, element_strides});
+    fields.address = reinterpret_cast<std::uintptr_t>(address);
+    fields.element = static_cast<MapElement>(type);
+    fields.interleave = static_cast<std::uint8_t>(interleave);
+    fields.swizzle = static_cast<std::uint8_t>(swizzle);
+    fields.fills_nan = out_of_bounds == cuda::TensorMapOutOfBounds::nan_request_zero_fma;
+    const std::string broken = find_broken_rule(fields);
+    if (!broken.empty()) throw Refusal{cuda::Result::invalid_value, "tensor map: " + broken};
+    const TensorMapBytes bytes = encode(fields);
+    static_assert(sizeof bytes == sizeof *map);
+    std::memcpy(map, bytes.data(), sizeof bytes);
+  });
+}
+
+}  // namespace calls
+}  // namespace gemmery::emulator

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PTX module: parsed once, its kernels decoded for each device that asks for them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "emulator/device.hpp"
+#include "emulator/instruction/build_image.hpp"
+#include "emulator/machine/launch.hpp"
+
+namespace gemmery::emulator {
+
+class Module {
+ public:
+  // Throws Error (invalid_argument) for text that is not PTX.
+  explicit Module(std::string_view ptx);
+  ~Module();  // gives the memory of its variables back
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  const Program& program() const noexcept { return *program_; }
+  bool has_entry(std::string_view name) const noexcept;
+  // Whether the device runs code for the module's target. PTX runs on what is later, unless its
+  // target is one architecture ("sm_90a").
+  bool runs_on(const DeviceInfo& device) const noexcept;
+
+  // Throws Error: unsupported for an instruction that the machine does not know, invalid_argument
+  // for an entry that is not there, out_of_memory for variables that do not fit.
+  std::shared_ptr<const KernelImage> image(std::string_view entry, EmulatedDevice& device);
+
+ private:
+  const ModuleVariables& variables_on(EmulatedDevice& device);
+
+  std::shared_ptr<const Program> program_;
+  // By ordinal; guarded by building_mutex().
+  std::map<int, ModuleVariables> variables_;
+  std::map<std::pair<int, std::string>, std::shared_ptr<const KernelImage>> images_;
+};
+
+// A launch with everything that it takes, so that a graph can keep it.
+struct KernelLaunch {
+  EmulatedDevice* device = nullptr;
+  std::shared_ptr<const KernelImage> image;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
+};
+
+// Runs it to its end. The caller holds `executing` of the device. Throws what run_grid throws; a
+// Fault tells device and seed.
+LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed);
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the emulator's driver functions end: with a code, and words for whoever asks.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "driver/cuda_api.hpp"
+
+namespace gemmery::emulator {
+
+namespace cuda = driver::cuda;
+
+// Thrown inside of a driver function that refuses.
+struct Refusal {
+  cuda::Result result = cuda::Result::invalid_value;
+  std::string words;
+};
+
+// The code for the exception in flight. Its words are kept for this thread; a Fault is logged.
+cuda::Result note_exception() noexcept;
+
+// "CUDA_ERROR_INVALID_VALUE"
+const char* name_of(cuda::Result result) noexcept;
+
+// What this thread's last failure of that code was about, else the manual's words.
+const char* words_of(cuda::Result result) noexcept;
+
+// Runs the body of a driver function.
+template <class Body>
+cuda::Result answer(Body&& body) noexcept {
+  try {
+    std::forward<Body>(body)();
+    return cuda::Result::success;
+  } catch (...) {
+    return note_exception();
+  }
+}
+
+}  // namespace gemmery::emulator

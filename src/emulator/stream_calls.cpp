@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, captures, graphs, events. Work is done when it is put on a stream, so waiting is for
+// nothing; what remains are the rules.
+#include <algorithm>
+#include <utility>
+
+#include "emulator/handles.hpp"
+#include "emulator/table.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+thread_local cuda::CaptureMode thread_mode = cuda::CaptureMode::global;
+
+bool is_legacy(cuda::Stream handle) noexcept {
+  return reinterpret_cast<std::uintptr_t>(handle) <= 2;
+}
+
+// The capture of a stream that the legacy stream would have to wait for; nullptr without one. The
+// caller holds `mutex`.
+Capture* find_blocking_capture(const EmulatedDevice& device) {
+  for (const SharedCapture& capture : handles().captures) {
+    for (const cuda::Stream stream : capture->streams) {
+      if (stream->device == &device && stream->is_blocking) return capture.get();
+    }
+  }
+  return nullptr;
+}
+
+// The stream, and whether its work is to be recorded. The caller holds `mutex`.
+cuda::StreamHandle& open_for_work(cuda::Stream handle) {
+  cuda::StreamHandle& stream = resolve(handle);
+  if (is_legacy(handle)) {
+    if (Capture* const capture = find_blocking_capture(*stream.device)) {
+      capture->is_valid = false;
+      throw Refusal{cuda::Result::stream_capture_implicit, {}};
+    }
+  }
+  if (stream.capture != nullptr && !stream.capture->is_valid)
+    throw Refusal{cuda::Result::stream_capture_invalidated, {}};
+  return stream;
+}
+
+void forget(const SharedCapture& capture) {
+  for (const cuda::Stream stream : capture->streams) stream->capture = nullptr;
+  std::erase(handles().captures, capture);
+}
+
+void begin_capture(cuda::Stream handle, cuda::CaptureMode mode) {
+  const std::lock_guard lock(handles().mutex);
+  if (is_legacy(handle))
+    throw Refusal{cuda::Result::stream_capture_unsupported, "the legacy stream is not captured"};
+  cuda::StreamHandle& stream = resolve(handle);
+  if (stream.capture != nullptr)
+    throw Refusal{cuda::Result::illegal_state, "the stream is being captured already"};
+  stream.capture = std::make_shared<Capture>(Capture{.origin = handle,
+                                                     .mode = mode,
+                                                     .owner = std::this_thread::get_id(),
+                                                     .work = {},
+                                                     .streams = {handle}});
+  handles().captures.push_back(stream.capture);
+}
+
+void end_capture(cuda::Stream handle, cuda::Graph* graph) {
+  *graph = nullptr;
+  const std::lock_guard lock(handles().mutex);
+  const SharedCapture capture = is_legacy(handle) ? nullptr : handle->capture;
+  if (capture == nullptr || capture->origin != handle)
+    throw Refusal{cuda::Result::illegal_state, "no capture began on this stream"};
+  const bool is_owner = capture->owner == std::this_thread::get_id();
+  if (capture->mode != cuda::CaptureMode::relaxed && !is_owner)
+    throw Refusal{cuda::Result::stream_capture_wrong_thread, {}};
+  forget(capture);
+  if (!capture->is_valid) throw Refusal{cuda::Result::stream_capture_invalidated, {}};
+  *graph = new cuda::GraphHandle{std::move(capture->work)};
+}
+
+// A stream that waits for an event of a capture belongs to the capture from then on.
+void wait_for_event(cuda::Stream handle, cuda::EventHandle& event) {
+  const std::lock_guard lock(handles().mutex);
+  cuda::StreamHandle& stream = open_for_work(handle);
+  const SharedCapture capture = event.capture.lock();
+  if (capture == nullptr || stream.capture == capture) return;
+  const bool is_under_way =
+      std::ranges::find(handles().captures, capture) != handles().captures.end();
+  if (!is_under_way) return;
+  if (stream.capture != nullptr || is_legacy(handle)) {
+    capture->is_valid = false;
+    throw Refusal{cuda::Result::stream_capture_unsupported,
+                  "a stream of one capture cannot wait for another capture"};
+  }
+  stream.capture = capture;
+  capture->streams.push_back(handle);
+}
+
+void record_event(cuda::EventHandle& event, cuda::Stream handle) {
+  const std::lock_guard lock(handles().mutex);
+  const cuda::StreamHandle& stream = open_for_work(handle);
+  event.capture = stream.capture;
+  event.recorded.reset();
+  if (stream.capture == nullptr) event.recorded = Clock::now();
+}
+
+double elapsed_milliseconds(const cuda::EventHandle& start, const cuda::EventHandle& end) {
+  const std::lock_guard lock(handles().mutex);
+  if (!start.is_timing || !end.is_timing || !start.recorded || !end.recorded) {
+    throw Refusal{cuda::Result::invalid_handle,
+                  "both events must measure time and be recorded outside of a capture"};
+  }
+  return std::chrono::duration<double, std::milli>(*end.recorded - *start.recorded).count();
+}
+
+}  // namespace
+
+cuda::StreamHandle& resolve(cuda::Stream handle) {
+  if (!is_legacy(handle)) return *handle;
+  return handles().default_streams[static_cast<std::size_t>(current_device().ordinal)];
+}
+
+void put(cuda::Stream handle, Work work) {
+  EmulatedDevice* device = nullptr;
+  {
+    const std::lock_guard lock(handles().mutex);
+    cuda::StreamHandle& stream = open_for_work(handle);
+    if (stream.capture != nullptr) {
+      stream.capture->work.push_back(std::move(work));
+      return;
+    }
+    device = stream.device;
+  }
+  const std::lock_guard lock(device->executing);
+  work();
+}
+
+void put_all(cuda::Stream handle, const std::vector<Work>& work) {
+  for (const Work& one : work) put(handle, one);
+}
+
+void refuse_in_capture(const char* call) {
+  if (thread_mode == cuda::CaptureMode::relaxed) return;
+  const std::lock_guard lock(handles().mutex);
+  for (const SharedCapture& capture : handles().captures) {
+    const bool is_own = capture->owner == std::this_thread::get_id();
+    const bool is_everyones =
+        capture->mode == cuda::CaptureMode::global && thread_mode == cuda::CaptureMode::global;
+    if (capture->mode == cuda::CaptureMode::relaxed || (!is_own && !is_everyones)) continue;
+    capture->is_valid = false;
+    throw Refusal{cuda::Result::stream_capture_unsupported,
+                  std::string(call) + " while a stream is being captured"};
+  }
+}
+
+void refuse_on_captured_stream(cuda::Stream handle, const char* call) {
+  const std::lock_guard lock(handles().mutex);
+  const cuda::StreamHandle& stream = open_for_work(handle);
+  if (stream.capture == nullptr) return;
+  stream.capture->is_valid = false;
+  throw Refusal{cuda::Result::stream_capture_unsupported,
+                std::string(call) + " on a stream that is being captured"};
+}
+
+namespace calls {
+
+// --- streams ------------------------------------------------------------------------------------
+
+cuda::Result cuStreamCreate(cuda::Stream* stream, unsigned flags) {
+  return answer([&] {
+    const bool is_blocking = (flags & cuda::stream_non_blocking) == 0;
+    *stream = new cuda::StreamHandle{
+        .device = &current_device(), .is_blocking = is_blocking, .capture = nullptr};
+  });
+}
+
+cuda::Result cuStreamDestroy(cuda::Stream stream) {
+  return answer([&] {
+    if (is_legacy(stream)) throw Refusal{cuda::Result::invalid_handle, {}};
+    {
+      const std::lock_guard lock(handles().mutex);
+      if (const SharedCapture capture = stream->capture) forget(capture);
+    }
+    delete stream;
+  });
+}
+
+cuda::Result cuStreamSynchronize(cuda::Stream stream) {
+  return answer([&] {
+    refuse_on_captured_stream(stream, "cuStreamSynchronize");
+    // What another thread has put on the device ends first.
+    EmulatedDevice* device = nullptr;
+    {
+      const std::lock_guard lock(handles().mutex);
+      device = resolve(stream).device;
+    }
+    const std::lock_guard done(device->executing);
+  });
+}
+
+cuda::Result cuStreamQuery(cuda::Stream stream) {
+  return answer([&] { refuse_on_captured_stream(stream, "cuStreamQuery"); });
+}
+
+cuda::Result cuStreamWaitEvent(cuda::Stream stream, cuda::Event event, unsigned) {
+  return answer([&] {
+    if (event == nullptr) throw Refusal{cuda::Result::invalid_handle, {}};
+    wait_for_event(stream, *event);
+  });
+}
+
+// --- captures and graphs ------------------------------------------------------------------------
+
+cuda::Result cuStreamIsCapturing(cuda::Stream stream, cuda::CaptureStatus* status) {
+  return answer([&] {
+    const std::lock_guard lock(handles().mutex);
+    const cuda::StreamHandle& resolved = resolve(stream);
+    if (is_legacy(stream) && find_blocking_capture(*resolved.device) != nullptr)
+      throw Refusal{cuda::Result::stream_capture_implicit, {}};
+    *status = cuda::CaptureStatus::none;
+    if (resolved.capture != nullptr) {
+      *status = resolved.capture->is_valid ? cuda::CaptureStatus::active
+                                           : cuda::CaptureStatus::invalidated;
+    }
+  });
+}
+
+cuda::Result cuThreadExchangeStreamCaptureMode(cuda::CaptureMode* mode) {
+  std::swap(thread_mode, *mode);
+  return cuda::Result::success;
+}
+
+cuda::Result cuStreamBeginCapture(cuda::Stream stream, cuda::CaptureMode mode) {
+  return answer([&] { begin_capture(stream, mode); });
+}
+
+cuda::Result cuStreamEndCapture(cuda::Stream stream, cuda::Graph* graph) {
+  return answer([&] { end_capture(stream, graph); });
+}
+
+cuda::Result cuGraphInstantiateWithFlags(cuda::GraphExec* exec, cuda::Graph graph,
+                                         unsigned long long) {
+  return answer([&] {
+    if (graph == nullptr) throw Refusal{cuda::Result::invalid_value, {}};
+    *exec = new cuda::GraphExecHandle{graph->work};
+  });
+}
+
+cuda::Result cuGraphLaunch(cuda::GraphExec exec, cuda::Stream stream) {
+  return answer([&] {
+    if (exec == nullptr) throw Refusal{cuda::Result::invalid_value, {}};
+    put_all(stream, exec->work);
+  });
+}
+
+cuda::Result cuGraphExecDestroy(cuda::GraphExec exec) {
+  delete exec;
+  return cuda::Result::success;
+}
+
+cuda::Result cuGraphDestroy(cuda::Graph graph) {
+  delete graph;
+  return cuda::Result::success;
+}
+
+// --- events -------------------------------------------------------------------------------------
+
+cuda::Result cuEventCreate(cuda::Event* event, unsigned flags) {
+  return answer([&] {
+    current_device();
+    *event = new cuda::EventHandle{.is_timing = (flags & cuda::event_disable_timing) == 0,
+                                   .recorded = std::nullopt,
+                                   .capture = {}};
+  });
+}
+
+cuda::Result cuEventDestroy(cuda::Event event) {
+  delete event;
+  return cuda::Result::success;
+}
+
+cuda::Result cuEventRecord(cuda::Event event, cuda::Stream stream) {
+  return answer([&] { record_event(*event, stream); });
+}
+
+cuda::Result cuEventSynchronize(cuda::Event) { return cuda::Result::success; }
+
+cuda::Result cuEventElapsedTime(float* milliseconds, cuda::Event start, cuda::Event end) {
+  return answer([&] { *milliseconds = static_cast<float>(elapsed_milliseconds(*start, *end)); });
+}
+
+}  // namespace calls
+}  // namespace gemmery::emulator
