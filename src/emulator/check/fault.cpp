@@ -68,6 +68,8 @@ std::string to_string(const FaultPlace& place) {
   }
   if (!place.source_file.empty()) {
     text += "; " + place.source_file + ":" + std::to_string(place.source_line);
+    if (!place.call_file.empty())
+      text += ", called at " + place.call_file + ":" + std::to_string(place.call_line);
   }
   return text;
 }

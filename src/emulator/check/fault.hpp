@@ -43,9 +43,12 @@ struct FaultPlace {
   std::string ptx_text;     // the line itself
   std::string source_file;  // with -lineinfo
   std::uint32_t source_line = 0;
+  std::string call_file;  // where the function that was inlined there was called, the outermost
+  std::uint32_t call_line = 0;
 };
 
-// "kernel gemm, CTA (1,0,0), warp 3, lane 0, PTX line 412: st.shared.b32 …; kernel.cu:37"
+// "kernel gemm, CTA (1,0,0), warp 3, lane 0, PTX line 412: st.shared.b32 …; kernel.cu:37,
+// called at kernel.cu:90"
 std::string to_string(const FaultPlace& place);
 
 struct Fault : std::exception {

@@ -26,6 +26,10 @@ FaultPlace KernelImage::place_of(std::uint32_t pc) const {
   if (instruction.source.file != 0 && instruction.source.file < program->files.size())
     place.source_file = program->files[instruction.source.file];
   place.source_line = instruction.source.line;
+  if (instruction.call_site.file != 0 && instruction.call_site.file < program->files.size()) {
+    place.call_file = program->files[instruction.call_site.file];
+    place.call_line = instruction.call_site.line;
+  }
   return place;
 }
 

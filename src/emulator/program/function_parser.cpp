@@ -137,26 +137,39 @@ void FunctionParser::parse_variables(Space space) {
 
 // .loc file line column [, function_name label [+ n]] [, inlined_at file line column]
 void FunctionParser::parse_location() {
-  source_.file = parse_count(lexer_, max_line);
-  source_.line = parse_count(lexer_, max_line);
-  parse_count(lexer_, max_line);
+  const auto take_place = [this] {
+    std::array<std::uint32_t, 3> place{};
+    for (std::uint32_t& field : place) field = parse_count(lexer_, max_line);
+    return place;
+  };
+  const std::array<std::uint32_t, 3> place = take_place();
+  source_ = {.file = place[0], .line = place[1]};
+  call_site_ = {};
   while (lexer_.accept(',')) {
     const std::string_view word = lexer_.take_identifier();
     if (word == "function_name") {
       lexer_.take_identifier();
       if (lexer_.accept('+')) lexer_.take_number();
     } else if (word == "inlined_at") {
-      for (int field = 0; field < 3; ++field) parse_count(lexer_, max_line);
+      const std::array<std::uint32_t, 3> caller = take_place();
+      const auto outer = call_sites_.find(caller);
+      call_site_ = outer != call_sites_.end() ? outer->second
+                                              : SourceLine{.file = caller[0], .line = caller[1]};
     } else {
       lexer_.fail("function_name or inlined_at, not " + std::string(word));
     }
   }
+  if (call_site_.file != 0)
+    call_sites_[place] = call_site_;
+  else
+    call_sites_.erase(place);
 }
 
 void FunctionParser::parse_label_or_instruction() {
   Instruction instruction;
   instruction.ptx_line = lexer_.line();
   instruction.source = source_;
+  instruction.call_site = call_site_;
   if (lexer_.accept('@')) {
     parse_guard(instruction);
     return parse_instruction(std::move(instruction), lexer_.take_identifier());

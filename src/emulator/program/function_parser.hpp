@@ -2,6 +2,9 @@
 // The body of a function: declarations, labels, instructions, scopes.
 #pragma once
 
+#include <array>
+#include <map>
+
 #include <string_view>
 #include <unordered_set>
 
@@ -55,6 +58,9 @@ class FunctionParser {
   std::uint32_t& register_budget_;
   NameScopes scopes_;
   SourceLine source_;
+  SourceLine call_site_;
+  // By (file, line, column) of a place that was itself inlined: where its outermost caller called.
+  std::map<std::array<std::uint32_t, 3>, SourceLine> call_sites_;
 };
 
 }  // namespace gemmery::emulator

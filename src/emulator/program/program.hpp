@@ -87,7 +87,8 @@ struct Instruction {
   RegisterIndex guard = no_register;  // @%p1
   bool is_guard_negated = false;      // @!%p1
   std::uint32_t ptx_line = 0;         // first line of the text is 1
-  SourceLine source;
+  SourceLine source;                  // where it stands, in whatever function was inlined
+  SourceLine call_site;  // where the outermost of those was called; file 0: nothing was inlined
 
   bool has(std::string_view modifier) const noexcept;
   // "add.rn.f32": as written, without operands.

@@ -85,10 +85,10 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
         // The CTAs of a cluster have the same columns and other rows.
         const int column = CLUSTER == 2 ? t / 2 % columns : t % columns, row = CLUSTER == 2 ? t / 2 / columns * 2 + (int)rank : t / columns;
         for (int kb = 0; kb < k_blocks; ++kb) {
-          if (FAULT != 2) wait(empty + 8 * stage, FAULT == 4 ? phase : phase ^ 1);  // fault 4
+          if (FAULT != 2) wait(empty + 8 * stage, FAULT == 4 ? phase : phase ^ 1);  // fault 4 fault 21
           const u32 to = base + stage * stage_pitch, bar = full + 8 * stage;
-          expect(bar, FAULT == 3 ? stage_bytes + 16 : FAULT == 26 ? stage_bytes - 16 : stage_bytes);  // fault 21
-          load(to, &map_a, kb * (int)tile_k, row * (int)tile_m, bar);  // fault 2 fault 14
+          expect(bar, FAULT == 3 ? stage_bytes + 16 : FAULT == 26 ? stage_bytes - 16 : stage_bytes);
+          load(to, &map_a, kb * (int)tile_k, row * (int)tile_m, bar);  // fault 2 fault 9 fault 14 fault 20
           if (CLUSTER == 2) load_for_both(to + a_bytes + rank * (b_bytes / 2), &map_b, kb * (int)tile_k, column * (int)tile_n + (int)rank * 32, bar);  // fault 11 fault 22
           else load(to + a_bytes, &map_b, kb * (int)tile_k, column * (int)tile_n, bar);  // fault 9
           if (++stage == stages) stage = 0, phase ^= 1;
@@ -101,15 +101,15 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
     for (int t = (int)blockIdx.x; t < p.tiles; t += (int)gridDim.x) {
       const int column = CLUSTER == 2 ? t / 2 % columns : t % columns, row = CLUSTER == 2 ? t / 2 / columns * 2 + (int)rank : t / columns;
       for (int kb = 0; kb < k_blocks; ++kb) {
-        if (FAULT != 1) wait(full + 8 * stage, phase);  // fault 3
+        if (FAULT != 1) wait(full + 8 * stage, phase);  // fault 3 fault 21 fault 26
         const u32 from = base + stage * stage_pitch;
         if (FAULT != 23) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (u32 step = 0; step < 4; ++step)
-          multiply(acc, descriptor(from) + 2 * step, descriptor(from + a_bytes) + 2 * step, FAULT == 13 || kb + step != 0);  // fault 1 fault 13 fault 23 fault 26
+          multiply(acc, descriptor(from) + 2 * step, descriptor(from + a_bytes) + 2 * step, FAULT == 13 || kb + step != 0);  // fault 1 fault 13 fault 23
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         if (FAULT != 6 || kb + 1 < k_blocks) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        if (CLUSTER == 2) { if (lane < 2) arrive_at(empty + 8 * stage, lane); }
+        if (CLUSTER == 2) { if (lane < 2) arrive_at(empty + 8 * stage, lane); }  // fault 11 fault 22
         else if (lane == 0) arrive(empty + 8 * stage);  // fault 20
         if (++stage == stages) stage = 0, phase ^= 1;
       }
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
         store(&map_d, column * (int)tile_n, row * (int)tile_m, out);  // fault 5
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
       }
-      if (FAULT == 8 && threadIdx.x < 2) p.d[(long)(p.m - 1 + (int)threadIdx.x) * p.n] = 0;  // fault 8
+      if (FAULT == 8 && threadIdx.x == 0) p.d[(long)p.m * p.n] = 0;  // fault 8
     }
     if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   }
