@@ -207,7 +207,7 @@ inline std::uint64_t hash_of(const std::string& text) {
   return h;
 }
 
-inline constexpr int input_classes = 16;
+inline constexpr int input_classes = 17;
 
 inline Inputs integer_inputs(const Form& f, int test_case, Random& random) {
   Inputs in;
