@@ -17,16 +17,22 @@ using AgentIndex = std::uint32_t;  // within a cluster
 // A point in the life of an agent; 0 is "never". 24 bits of cluster + 1, 12 of agent, 28 of clock.
 class Epoch {
  public:
+  static constexpr int clock_bits = 28;
   constexpr Epoch() = default;
   constexpr Epoch(std::uint32_t cluster, AgentIndex agent, std::uint32_t clock) noexcept
-      : bits_((std::uint64_t{cluster} + 1) << 40 | std::uint64_t{agent} << 28 | clock) {}
+      : bits_((std::uint64_t{cluster} + 1) << 40 | std::uint64_t{agent} << clock_bits | clock) {}
+  static constexpr Epoch from_bits(std::uint64_t bits) noexcept {
+    Epoch epoch;
+    epoch.bits_ = bits;
+    return epoch;
+  }
   constexpr std::uint64_t bits() const noexcept { return bits_; }
   constexpr bool is_never() const noexcept { return bits_ == 0; }
   constexpr std::uint32_t cluster() const noexcept {
     return static_cast<std::uint32_t>(bits_ >> 40) - 1;
   }
   constexpr AgentIndex agent() const noexcept {
-    return static_cast<AgentIndex>(bits_ >> 28 & 0xfff);
+    return static_cast<AgentIndex>(bits_ >> clock_bits & 0xfff);
   }
   constexpr std::uint32_t clock() const noexcept {
     return static_cast<std::uint32_t>(bits_ & 0xfffffff);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "emulator/check/clock.hpp"
@@ -12,6 +13,10 @@
 namespace gemmery::emulator {
 
 enum class Proxy : std::uint8_t { generic, async };
+
+// As Accessor::lane: more than one lane did the very same access (a broadcast), so that one call
+// speaks for all of them.
+inline constexpr std::uint8_t several_lanes = 255;
 
 // Who accesses. An async operation carries the knowledge that its issuer had when it issued it, and
 // the epoch at which it will have completed.
@@ -42,6 +47,9 @@ struct Conflict {
 class Shadow {
  public:
   explicit Shadow(std::uint64_t bytes);
+  ~Shadow();
+  Shadow(Shadow&& other) noexcept;
+  Shadow& operator=(Shadow&& other) noexcept;
 
   // Each notes the access and returns the first conflict with an earlier one, if any
   // (`found` filled in, true returned). A generic write that the async proxy reads must be in
@@ -65,11 +73,12 @@ class Shadow {
   void forget_accesses(std::uint64_t offset, std::uint64_t bytes);
 
  private:
-  struct Cell;
   struct Insides;
-  std::uint64_t bytes_;
+  template <bool is_write>
+  bool note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found);
+
   std::vector<std::uint64_t> written_;  // a bit per byte
-  std::vector<Cell> cells_;             // made in pages when first touched (see shadow.cpp)
+  std::unique_ptr<Insides> insides_;
 };
 
 // The Fault for a conflict that a shadow found: race or missing_proxy_fence, with both sides said
@@ -77,7 +86,7 @@ class Shadow {
 // 88"). The machine adds lines and places to pcs: it fills `other_side` from `conflict.other_pc`.
 struct ConflictFault final : Fault {
   // `space`: "shared memory" or "global memory"; `address`: of the first byte in conflict.
-  ConflictFault(const Conflict& conflict, bool is_write, const char* space, std::uint64_t address);
+  ConflictFault(const Conflict& found, bool is_write, const char* space, std::uint64_t address);
   Conflict conflict;
 };
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses that a shadow remembers of four bytes, packed: the last write, and the reads since.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/check/shadow.hpp"
+
+namespace gemmery::emulator {
+
+inline constexpr std::uint32_t bytes_per_cell = 4;
+inline constexpr std::uint32_t whole_cell = 0xf;  // mask of a cell's bytes
+
+// One access of some bytes of a cell.
+class Access {
+ public:
+  constexpr Access() = default;
+  Access(const Accessor& who, std::uint32_t mask, bool is_write) noexcept
+      : epoch_(who.epoch.bits()),
+        what_(std::uint64_t{who.pc} | std::uint64_t{who.operation} << 32 |
+              std::uint64_t{who.lane} << 48 | std::uint64_t{mask} << mask_shift |
+              (who.proxy == Proxy::async ? async_bit : 0) | (who.is_atomic ? atomic_bit : 0) |
+              (is_write ? write_bit : 0)) {}
+  // Stands for a set of accesses.
+  static Access of_set(std::uint32_t index) noexcept {
+    Access access;
+    access.epoch_ = ~std::uint64_t{0};
+    access.what_ = index | set_bit;
+    return access;
+  }
+
+  bool is_none() const noexcept { return epoch_ == 0; }
+  bool is_set() const noexcept { return (what_ & set_bit) != 0; }
+  bool is_write() const noexcept { return (what_ & write_bit) != 0; }
+  bool is_atomic() const noexcept { return (what_ & atomic_bit) != 0; }
+  bool is_async() const noexcept { return (what_ & async_bit) != 0; }
+  std::uint32_t set_index() const noexcept { return static_cast<std::uint32_t>(what_); }
+  std::uint32_t pc() const noexcept { return static_cast<std::uint32_t>(what_); }
+  std::uint8_t lane() const noexcept { return static_cast<std::uint8_t>(what_ >> 48); }
+  std::uint32_t mask() const noexcept {
+    return static_cast<std::uint32_t>(what_ >> mask_shift) & whole_cell;
+  }
+  std::uint64_t epoch_bits() const noexcept { return epoch_; }
+  Epoch epoch() const noexcept { return Epoch::from_bits(epoch_); }
+  bool has_agent_of(const Access& other) const noexcept {
+    return epoch_ >> Epoch::clock_bits == other.epoch_ >> Epoch::clock_bits;
+  }
+  // The same lane of the same operation, at the same point of its life.
+  bool is_same_party(const Access& other) const noexcept {
+    return epoch_ == other.epoch_ && ((what_ ^ other.what_) & party_bits) == 0 &&
+           lane() != several_lanes;
+  }
+  // The same but for the lane and the place in the program.
+  bool is_same_kind(const Access& other) const noexcept {
+    return epoch_ == other.epoch_ && ((what_ ^ other.what_) & kind_bits) == 0;
+  }
+
+  Access with_mask(std::uint32_t mask) const noexcept {
+    Access changed = *this;
+    changed.what_ = (what_ & ~(std::uint64_t{whole_cell} << mask_shift)) | std::uint64_t{mask}
+                                                                               << mask_shift;
+    return changed;
+  }
+  Access as_write() const noexcept {
+    Access changed = *this;
+    changed.what_ |= write_bit;
+    return changed;
+  }
+  Access by_several_lanes() const noexcept {
+    Access changed = *this;
+    changed.what_ |= std::uint64_t{several_lanes} << 48;
+    return changed;
+  }
+  friend bool operator==(const Access&, const Access&) = default;
+
+ private:
+  static constexpr int mask_shift = 56;
+  static constexpr std::uint64_t async_bit = std::uint64_t{1} << 60;
+  static constexpr std::uint64_t atomic_bit = std::uint64_t{1} << 61;
+  static constexpr std::uint64_t write_bit = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t set_bit = std::uint64_t{1} << 63;
+  // operation, lane, proxy
+  static constexpr std::uint64_t party_bits = std::uint64_t{0xff'ffff} << 32 | async_bit;
+  // operation, bytes, flags
+  static constexpr std::uint64_t kind_bits = std::uint64_t{0xff00'ffff} << 32;
+
+  std::uint64_t epoch_ = 0;
+  std::uint64_t what_ = 0;
+};
+
+struct Cell {
+  Access write;   // the last one
+  Access others;  // the read since, or a set: several reads, and writes that `write` did not cover
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
+// Sets of accesses, shared by cells in the same state: changed by making another one.
+class AccessSets {
+ public:
+  std::vector<Access>& entries(std::uint32_t index) noexcept { return sets_[index].entries; }
+  std::uint32_t make();  // empty, held once
+  bool is_shared(std::uint32_t index) const noexcept { return sets_[index].holders > 1; }
+  void hold(const Access& others) noexcept {
+    if (others.is_set()) ++sets_[others.set_index()].holders;
+  }
+  void drop(const Access& others);
+  void clear() noexcept;
+
+ private:
+  struct Set {
+    std::uint32_t holders = 0;
+    std::vector<Access> entries;
+  };
+  std::vector<Set> sets_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t used_ = 0;
+};
+
+inline std::uint32_t AccessSets::make() {
+  std::uint32_t index = used_;
+  if (!free_.empty()) {
+    index = free_.back();
+    free_.pop_back();
+  } else if (++used_ > sets_.size()) {
+    sets_.emplace_back();
+  }
+  sets_[index].holders = 1;
+  sets_[index].entries.clear();
+  return index;
+}
+
+inline void AccessSets::drop(const Access& others) {
+  if (!others.is_set()) return;
+  if (--sets_[others.set_index()].holders == 0) free_.push_back(others.set_index());
+}
+
+inline void AccessSets::clear() noexcept {
+  free_.clear();
+  used_ = 0;
+}
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of a conflict: what was done, what it is not ordered after, what to do.
+#include <array>
+#include <charconv>
+
+#include "emulator/check/shadow.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+std::string hexadecimal(std::uint64_t value) {
+  std::array<char, 16> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
+}
+
+std::string describe(const Conflict& conflict, bool is_write, const char* space,
+                     std::uint64_t address) {
+  const bool is_async = conflict.other_proxy == Proxy::async;
+  const std::string what =
+      std::string(is_write ? "a write of " : "a read of ") + space + " " + hexadecimal(address);
+  const std::string other = std::string(is_async ? "an asynchronous " : "a ") +
+                            (conflict.other_was_write ? "write" : "read");
+  if (!conflict.is_race) {
+    return what + " by the async proxy follows " + other +
+           " by the generic proxy without a fence between them; let each thread that writes "
+           "execute "
+           "fence.proxy.async before the barrier that the issuing thread waits for";
+  }
+  return what + " is not ordered after " + other +
+         " of the same bytes; it needs a barrier, or a wait for the mbarrier phase or group on "
+         "which the other completes, between the two";
+}
+
+}  // namespace
+
+ConflictFault::ConflictFault(const Conflict& found, bool is_write, const char* space,
+                             std::uint64_t address)
+    : Fault(found.is_race ? FaultKind::race : FaultKind::missing_proxy_fence,
+            describe(found, is_write, space, address)),
+      conflict(found) {}
+
+}  // namespace gemmery::emulator

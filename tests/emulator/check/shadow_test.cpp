@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shadows: each rule of order by itself, and random histories against a list of all accesses.
+#include "emulator/check/shadow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <random>
+#include <vector>
+
+#include "support/random_seed.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+// A warp that knows itself.
+struct Party {
+  AgentIndex agent;
+  std::uint32_t clock = 1;
+  Knowledge known = {};
+
+  explicit Party(AgentIndex index) : agent(index) { known.happened.raise(agent, clock); }
+  Accessor as_lane(std::uint8_t lane) const {
+    return {.epoch = Epoch(0, agent, clock), .known = &known, .pc = 7, .lane = lane};
+  }
+  Accessor as_async(AgentIndex strand, std::uint32_t group, std::uint16_t operation = 1) const {
+    return {.epoch = Epoch(0, strand, group),
+            .known = &known,
+            .pc = 9,
+            .proxy = Proxy::async,
+            .operation = operation};
+  }
+  void begin_epoch() { known.happened.raise(agent, ++clock); }
+  void release(Knowledge& to) {
+    to.join(known);
+    begin_epoch();
+  }
+  void acquire(const Knowledge& from) { known.join(from); }
+  void fence() {
+    known.fenced.join(known.happened);
+    begin_epoch();
+  }
+};
+
+class ShadowTest : public testing::Test {
+ protected:
+  bool reads(std::uint64_t offset, std::uint32_t bytes, const Accessor& who) {
+    found = {};
+    return !shadow.read(offset, bytes, who, found);
+  }
+  bool writes(std::uint64_t offset, std::uint32_t bytes, const Accessor& who) {
+    found = {};
+    return !shadow.write(offset, bytes, who, found);
+  }
+  void pass(Party& from, Party& to) {
+    Knowledge barrier;
+    from.release(barrier);
+    to.acquire(barrier);
+  }
+
+  Shadow shadow{8192};
+  Conflict found;
+  Party first{0}, second{1}, third{2};
+};
+
+TEST_F(ShadowTest, a_read_without_order_after_a_write_is_a_race) {
+  ASSERT_TRUE(writes(64, 16, first.as_lane(3)));
+  EXPECT_FALSE(reads(72, 4, second.as_lane(0)));
+  EXPECT_TRUE(found.is_race);
+  EXPECT_TRUE(found.other_was_write);
+  EXPECT_EQ(found.other, Epoch(0, 0, 1));
+  EXPECT_EQ(found.other_pc, 7u);
+  EXPECT_EQ(found.other_lane, 3);
+  EXPECT_EQ(found.offset, 72u);
+}
+
+TEST_F(ShadowTest, release_and_acquire_order_accesses) {
+  ASSERT_TRUE(writes(0, 128, first.as_lane(0)));
+  pass(first, second);
+  EXPECT_TRUE(reads(0, 128, second.as_lane(9)));
+  EXPECT_FALSE(reads(0, 128, third.as_lane(9)));
+}
+
+TEST_F(ShadowTest, a_write_must_be_ordered_after_every_read) {
+  ASSERT_TRUE(reads(0, 64, first.as_lane(0)));
+  ASSERT_TRUE(reads(0, 64, second.as_lane(0)));
+  pass(first, third);
+  EXPECT_FALSE(writes(60, 4, third.as_lane(0)));
+  EXPECT_EQ(found.other.agent(), 1u);
+  EXPECT_FALSE(found.other_was_write);
+  pass(second, third);
+  EXPECT_TRUE(writes(60, 4, third.as_lane(0)));
+}
+
+TEST_F(ShadowTest, lanes_of_a_warp_are_ordered_by_a_new_epoch_only) {
+  ASSERT_TRUE(writes(0, 4, first.as_lane(0)));
+  EXPECT_TRUE(reads(0, 4, first.as_lane(0)));
+  EXPECT_FALSE(reads(0, 4, first.as_lane(1)));
+  first.begin_epoch();
+  EXPECT_TRUE(reads(0, 4, first.as_lane(1)));
+}
+
+TEST_F(ShadowTest, lanes_may_update_halves_of_a_word) {
+  for (std::uint8_t lane = 0; lane < 32; ++lane) {
+    ASSERT_TRUE(reads(lane * 2u, 2, first.as_lane(lane)));
+    ASSERT_TRUE(writes(lane * 2u, 2, first.as_lane(lane)));
+  }
+  EXPECT_FALSE(reads(2, 2, first.as_lane(0)));
+  EXPECT_EQ(found.other_lane, 1);
+  EXPECT_FALSE(reads(0, 2, second.as_lane(0)));
+  EXPECT_EQ(found.other_lane, 0) << "the half that was written first is remembered";
+}
+
+TEST_F(ShadowTest, a_broadcast_read_conflicts_with_a_write_of_any_lane) {
+  ASSERT_TRUE(reads(0, 4, first.as_lane(several_lanes)));
+  EXPECT_FALSE(writes(0, 4, first.as_lane(0)));
+  first.begin_epoch();
+  EXPECT_TRUE(writes(0, 4, first.as_lane(0)));
+}
+
+TEST_F(ShadowTest, atomics_do_not_conflict_with_each_other_but_with_plain_accesses) {
+  Accessor atomic_one = first.as_lane(0), atomic_two = second.as_lane(5);
+  atomic_one.is_atomic = atomic_two.is_atomic = true;
+  ASSERT_TRUE(writes(0, 4, atomic_one));
+  ASSERT_TRUE(writes(0, 4, atomic_two));
+  pass(second, third);
+  EXPECT_FALSE(reads(0, 4, third.as_lane(0))) << "not ordered after the first atomic";
+  EXPECT_EQ(found.other.agent(), 0u);
+}
+
+TEST_F(ShadowTest, an_async_read_needs_a_proxy_fence_after_a_generic_write) {
+  ASSERT_TRUE(writes(0, 256, first.as_lane(0)));
+  pass(first, second);
+  EXPECT_FALSE(reads(0, 256, second.as_async(10, 1)));
+  EXPECT_FALSE(found.is_race);
+  second.fence();
+  EXPECT_TRUE(reads(0, 256, second.as_async(10, 1)));
+}
+
+TEST_F(ShadowTest, an_async_write_is_ordered_by_its_completion_alone) {
+  ASSERT_TRUE(writes(0, 256, first.as_async(20, 1)));
+  EXPECT_FALSE(reads(0, 4, first.as_lane(0)));
+  EXPECT_EQ(found.other_proxy, Proxy::async);
+  first.known.happened.raise(20, 1);
+  EXPECT_TRUE(reads(0, 4, first.as_lane(0)));
+  EXPECT_TRUE(writes(0, 4, first.as_async(20, 2))) << "a generic read needs no fence";
+}
+
+TEST_F(ShadowTest, two_async_operations_of_one_phase_conflict) {
+  ASSERT_TRUE(writes(0, 256, first.as_async(20, 1, 1)));
+  EXPECT_TRUE(writes(256, 256, first.as_async(20, 1, 2)));
+  EXPECT_FALSE(writes(128, 256, first.as_async(20, 1, 3)));
+  EXPECT_EQ(found.offset, 128u);
+}
+
+TEST_F(ShadowTest, forgetting_accesses_keeps_what_was_written) {
+  ASSERT_TRUE(writes(0, 64, first.as_lane(0)));
+  shadow.mark_written(0, 64);
+  shadow.forget_accesses();
+  EXPECT_TRUE(writes(0, 64, second.as_lane(0)));
+  EXPECT_TRUE(shadow.is_written(0, 64));
+  shadow.forget_accesses(0, 32);
+  EXPECT_TRUE(reads(0, 32, third.as_lane(0)));
+  EXPECT_FALSE(reads(32, 4, third.as_lane(0)));
+}
+
+TEST_F(ShadowTest, written_bytes_are_known_one_by_one) {
+  shadow.mark_written(61, 9);
+  EXPECT_TRUE(shadow.is_written(61, 9));
+  EXPECT_FALSE(shadow.is_written(60, 2));
+  EXPECT_FALSE(shadow.is_written(69, 2));
+  EXPECT_EQ(shadow.written_mask(58, 16), 0x0ff8u);
+  shadow.mark_unwritten(63, 2);
+  EXPECT_EQ(shadow.written_mask(58, 16), 0x0f98u);
+  EXPECT_EQ(shadow.written_mask(0, 64), std::uint64_t{0b11} << 61);
+}
+
+TEST_F(ShadowTest, conflicts_say_what_to_do) {
+  ASSERT_TRUE(writes(0, 4, first.as_lane(0)));
+  ASSERT_FALSE(reads(0, 4, second.as_lane(0)));
+  const ConflictFault fault(found, false, "shared memory", 0x1400);
+  EXPECT_EQ(fault.kind, FaultKind::race);
+  EXPECT_NE(fault.message.find("a read of shared memory 0x1400"), std::string::npos);
+}
+
+// --- random histories ----------------------------------------------------------------------------
+
+struct Past {
+  Accessor who;
+  std::uint64_t offset;
+  std::uint32_t bytes;
+  bool is_write;
+};
+
+// Judges by all accesses ever made.
+class Chronicle {
+ public:
+  bool conflicts(const Past& now) const {
+    for (std::uint64_t byte = now.offset; byte < now.offset + now.bytes; ++byte) {
+      const Past* last_write = nullptr;
+      for (const Past& past : history_) {
+        if (byte < past.offset || byte >= past.offset + past.bytes) continue;
+        if (past.is_write) last_write = &past;
+        if (is_race(past, now)) return true;
+      }
+      if (last_write != nullptr && now.who.proxy == Proxy::async &&
+          last_write->who.proxy == Proxy::generic &&
+          !now.who.known->fenced.knows(last_write->who.epoch, 0)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void note(const Past& now) { history_.push_back(now); }
+
+ private:
+  static bool is_race(const Past& past, const Past& now) {
+    if (!past.is_write && !now.is_write) return false;
+    if (past.who.is_atomic && now.who.is_atomic) return false;
+    if (past.who.epoch == now.who.epoch) {
+      return past.who.lane != now.who.lane || past.who.operation != now.who.operation;
+    }
+    return !now.who.known->happened.knows(past.who.epoch, 0);
+  }
+  std::vector<Past> history_;
+};
+
+TEST(Shadow, agrees_with_a_list_of_all_accesses_up_to_the_first_conflict) {
+  std::mt19937_64 random(tests::random_seed());
+  const auto below = [&](std::uint64_t count) { return random() % count; };
+  std::array<int, 2> outcomes{};
+  for (int history = 0; history < 3000; ++history) {
+    Shadow shadow(256);
+    Chronicle chronicle;
+    std::array<Party, 3> parties{Party(0), Party(1), Party(2)};
+    std::array<Knowledge, 2> barriers;
+    std::array<std::uint32_t, 3> groups{1, 1, 1};
+    std::uint16_t operation = 0;
+    const std::uint64_t cells = 1 + below(12);
+    for (int step = 0; step < 200; ++step) {
+      const std::size_t index = below(parties.size());
+      Party& party = parties[index];
+      const auto strand = static_cast<AgentIndex>(10 + index);
+      const std::uint64_t action = below(12);
+      if (action == 0) party.release(barriers[below(2)]);
+      if (action == 1 || action == 2) party.acquire(barriers[below(2)]);
+      if (action == 3) party.fence();
+      if (action == 4) party.known.happened.raise(strand, groups[index]++);
+      if (action == 5) {
+        for (Party& each : parties) each.release(barriers[0]);
+        for (Party& each : parties) each.acquire(barriers[0]);
+      }
+      if (action < 6) continue;
+      const bool is_async = action == 6;
+      Past now{is_async ? party.as_async(strand, groups[index], ++operation)
+                        : party.as_lane(static_cast<std::uint8_t>(below(2))),
+               0, 0, below(3) == 0};
+      now.who.is_atomic = !is_async && below(4) == 0;
+      const bool is_long = below(3) == 0;
+      now.offset = is_long ? 4 * below(cells) : below(4 * cells);
+      now.bytes = is_long ? static_cast<std::uint32_t>(4 * (1 + below(cells)))
+                          : static_cast<std::uint32_t>(1 + below(6));
+      const bool expected = chronicle.conflicts(now);
+      Conflict found;
+      const bool got = now.is_write ? shadow.write(now.offset, now.bytes, now.who, found)
+                                    : shadow.read(now.offset, now.bytes, now.who, found);
+      ASSERT_EQ(got, expected) << "history " << history << ", step " << step;
+      ++outcomes[expected ? 1 : 0];
+      if (expected) break;
+      chronicle.note(now);
+    }
+  }
+  EXPECT_GT(outcomes[0], 3000);
+  EXPECT_GT(outcomes[1], 1000);
+}
+
+}  // namespace
+}  // namespace gemmery::emulator
