@@ -3,7 +3,6 @@
 #include "cli/device_choice.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -27,13 +26,9 @@ bool is_index(std::string_view word) {
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::optional<Device> parse_device(std::string_view word) {
-  if (word == "cpu") return Device::cpu();
-  if (word.starts_with("cuda:")) word.remove_prefix(5);
-  if (!is_index(word)) return std::nullopt;
-  int index = 0;
-  std::from_chars(word.data(), word.data() + word.size(), index);
-  return Device::cuda(index);
+// What the library reads, and a GPU's bare index.
+std::optional<Device> read_device(const std::string& word) {
+  return parse_device(is_index(word) ? "cuda:" + word : word);
 }
 
 std::string known_names() {
@@ -44,11 +39,12 @@ std::string known_names() {
 }
 
 ChosenDevice by_name(const std::string& word) {
-  if (const std::optional<Device> device = parse_device(word)) return present(*device);
+  if (const std::optional<Device> device = read_device(word)) return present(*device);
   if (const std::optional<DeviceInfo> info = find_device_info(word)) return by_facts(word, *info);
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "--device",
-               .expected = "cpu, the index of a GPU, or one of " + known_names(),
+               .expected = "cpu, the index of a GPU, one of " + known_names() +
+                           ", or one of these behind \"emulated:\"",
                .got = "'" + word + "'"});
 }
 
@@ -109,7 +105,8 @@ ChosenDevice choose_present_device(const Options& options) {
                .operand = "--device",
                .expected = "a device of this machine (cpu, 0, 1, ...)",
                .got = "the facts of " + choice.label,
-               .hint = "only list and explain answer for a device that is not here"});
+               .hint = "only list and explain answer for a device that is not here; emulated:" +
+                       choice.label + " runs its kernels on the CPU, slowly and checked"});
 }
 
 }  // namespace gemmery::cli

@@ -15,7 +15,7 @@ struct ChosenDevice {
   std::optional<Device> device;  // empty: facts only
   DeviceInfo info;
 
-  // "cpu", "cuda:0", or the name in the table.
+  // "cpu", "cuda:0", "emulated:h200", or the name in the table.
   std::string label;
 };
 

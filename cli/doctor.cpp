@@ -16,6 +16,7 @@ Record to_record(const LibraryFinding& library) {
 Record to_record(const DoctorReport& report) {
   Record record = {
       {"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
+  record["emulated"] = report.emulated;
   record["libraries"] = Record::array();
   for (const LibraryFinding& library : report.libraries)
     record["libraries"].push_back(to_record(library));

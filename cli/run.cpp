@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery run: finds, compiles, times and verifies the best kernel of a problem.
+#include <optional>
+
 #include <fmt/format.h>
 #include <gemmery/family.hpp>
 #include <gemmery/measure.hpp>
@@ -21,9 +23,15 @@ struct RunResult {
   Kernel kernel;
   Target target;
   double compile_ms = 0;
-  Measurement measurement;
+  std::optional<Measurement> measurement;  // not of an emulated device
   VerifyReport verification;
 };
+
+std::optional<Measurement> measure_once(const Options& options, const ProblemLine& line,
+                                        const Kernel& kernel, Device device) {
+  if (device.type == DeviceType::emulated) return std::nullopt;
+  return measure(line, kernel, {.device = device, .seed = options.seed});
+}
 
 RunResult run_once(const Options& options, const ProblemLine& line, const ChosenDevice& device) {
   const Kernel kernel = select_kernels(options, line.problem, device, 1).front();
@@ -34,7 +42,7 @@ RunResult run_once(const Options& options, const ProblemLine& line, const Chosen
           .kernel = kernel,
           .target = target,
           .compile_ms = artifact.compile_ms(),
-          .measurement = measure(line, kernel, {.device = *device.device, .seed = options.seed}),
+          .measurement = measure_once(options, line, kernel, *device.device),
           .verification = verify(line, kernel, {.seed = options.seed, .device = *device.device})};
 }
 
@@ -64,7 +72,11 @@ void print_result(const RunResult& result, Output& output) {
       fmt::format("kernel    {} ({})", result.kernel.name(), result.kernel.family().provider()));
   output.write_line(
       fmt::format("compile   {:.1f} ms for {}", result.compile_ms, to_string(result.target)));
-  print_time(result.measurement, output);
+  if (result.measurement) {
+    print_time(*result.measurement, output);
+  } else {
+    output.write_line("time      not measured: that of an emulated device means nothing");
+  }
   print_error(result.verification, output);
 }
 
@@ -75,7 +87,7 @@ void write_result(const RunResult& result, Output& output) {
   record["provider"] = result.kernel.family().provider();
   record["target"] = to_string(result.target);
   record["compile_ms"] = result.compile_ms;
-  add_measurement(record, result.measurement);
+  if (result.measurement) add_measurement(record, *result.measurement);
   add_verification(record, result.verification);
   output.write_record(record);
 }

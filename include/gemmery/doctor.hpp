@@ -23,7 +23,8 @@ struct DoctorReport {
   std::string gemmery_version;
   std::string cpu;  // model and instruction sets that kernels use
   std::vector<LibraryFinding> libraries;
-  std::vector<std::string> gpus;  // one line each; empty without a driver
+  std::vector<std::string> gpus;      // one line each; empty without a driver
+  std::vector<std::string> emulated;  // devices that are always here: "emulated:h200"
 };
 
 // Never throws for what is missing: that is what it reports.

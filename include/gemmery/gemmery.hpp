@@ -9,6 +9,7 @@
 #include <gemmery/dlpack.hpp>
 #include <gemmery/doctor.hpp>
 #include <gemmery/dtype.hpp>
+#include <gemmery/emulator.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
 #include <gemmery/export.hpp>

@@ -93,6 +93,13 @@ std::vector<std::string> gpu_lines() {
   return lines;
 }
 
+std::vector<std::string> emulated_names() {
+  std::vector<std::string> names;
+  for (const std::string_view name : known_device_names())
+    names.push_back(fmt::format("emulated:{}", name));
+  return names;
+}
+
 std::string cpu_line() {
   const DeviceInfo& info = platform::host_device_info();
   return fmt::format("{}, {} cores, {}", info.name, info.multiprocessors,
@@ -114,13 +121,15 @@ DoctorReport doctor() {
   return {.gemmery_version = version(),
           .cpu = cpu_line(),
           .libraries = {driver_finding(), compiler_finding(), onednn_finding()},
-          .gpus = gpu_lines()};
+          .gpus = gpu_lines(),
+          .emulated = emulated_names()};
 }
 
 std::string to_string(const DoctorReport& report) {
   std::string text = fmt::format("gemmery {}\ncpu      {}\n", report.gemmery_version, report.cpu);
   if (report.gpus.empty()) text += "gpu      none\n";
   for (const std::string& gpu : report.gpus) text += "gpu      " + gpu + "\n";
+  text += fmt::format("emulated {}\n", fmt::join(report.emulated, " "));
   text += "libraries\n";
   for (const LibraryFinding& library : report.libraries) text += library_line(library);
   text.pop_back();

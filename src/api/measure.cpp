@@ -375,6 +375,13 @@ const DeviceInfo& facts_of(const Kernel& kernel, Device device) {
 }
 
 void check_options(const MeasureOptions& options) {
+  if (options.device.type == DeviceType::emulated) {
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = "device",
+                 .expected = "a device whose times mean something",
+                 .got = to_string(options.device) + ", which is emulated",
+                 .hint = "verify and run serve on it; measure on a GPU or on the CPU"});
+  }
   if (options.samples >= 1) return;
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "samples",

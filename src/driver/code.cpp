@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads cubins and prepares entries.
+// Loads code and prepares entries.
 #include "driver/code.hpp"
 
 namespace gemmery::driver {
 
-LoadedCode::LoadedCode(const Driver& driver, std::span<const std::byte> cubin,
+LoadedCode::LoadedCode(const Driver& driver, std::span<const std::byte> code,
                        const std::string& entry)
     : driver_(driver), entry_(entry) {
   const DriverApi& api = driver_.api();
   const ScopedRelaxedCapture relaxed(api);
   cuda::Library library = nullptr;
-  check(api,
-        api.cuLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+  check(api, api.cuLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
         "cuLibraryLoadData");
   check(api, api.cuLibraryGetKernel(&kernel_, library, entry.c_str()),
         "cuLibraryGetKernel of " + entry);

@@ -11,12 +11,13 @@
 
 namespace gemmery::driver {
 
-// A cubin known to a driver. Never unloaded: a launch or a captured graph anywhere in the process
+// Code known to a driver. Never unloaded: a launch or a captured graph anywhere in the process
 // may still need it.
 class LoadedCode {
  public:
-  // Throws Error (launch) with the driver's words for bytes that it does not take.
-  LoadedCode(const Driver& driver, std::span<const std::byte> cubin, const std::string& entry);
+  // `code`: a cubin, or PTX with a zero behind it, as the driver's code_form() says. Throws Error
+  // (launch) with the driver's words for bytes that it does not take.
+  LoadedCode(const Driver& driver, std::span<const std::byte> code, const std::string& entry);
 
   // The entry on one device, with the dynamic shared memory that its launches may ask for. Throws
   // Error: unsupported where the device offers less, launch for what else the driver refuses.

@@ -188,7 +188,7 @@ GpuDevice& Driver::open(int index) const {
                  .expected = "an index below " + std::to_string(device_count_) +
                              ", the number of devices that " + path_ + " offers",
                  .got = std::to_string(index),
-                 .hint = "CUDA_VISIBLE_DEVICES hides devices"});
+                 .hint = type_ == DeviceType::cuda ? "CUDA_VISIBLE_DEVICES hides devices" : ""});
   }
   std::atomic<GpuDevice*>& place = devices_[static_cast<std::size_t>(index)];
   if (GpuDevice* const device = place.load(std::memory_order_acquire)) return *device;

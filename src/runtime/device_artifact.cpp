@@ -7,13 +7,21 @@
 
 #include <utility>
 
+#include "core/invariant.hpp"
 #include "driver/launch.hpp"
 #include "driver/stream.hpp"
+#include "jit/build.hpp"
 #include "runtime/launch_steps.hpp"
 #include "runtime/prepared_launch.hpp"
 
 namespace gemmery::runtime {
 namespace {
+
+constexpr std::size_t index_of(CodeForm form) noexcept { return static_cast<std::size_t>(form); }
+
+std::span<const std::byte> bytes_of(const jit::CompiledCode& code, CodeForm form) noexcept {
+  return form == CodeForm::ptx ? std::as_bytes(std::span(code.ptx)) : std::span(code.cubin);
+}
 
 std::size_t driver_index(DeviceType type) noexcept { return type == DeviceType::cuda ? 0 : 1; }
 
@@ -53,13 +61,24 @@ void check_workspace(const Workspace& workspace, std::size_t bytes) {
 
 }  // namespace
 
+std::shared_ptr<const jit::CompiledCode> compile_source(const EmittedSource& source, Target target,
+                                                        CodeForm form) {
+  return jit::build({.source = source.text,
+                     .entry = source.entry,
+                     .target = target,
+                     .form = form,
+                     .extra_options = source.options});
+}
+
 DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
-                               std::shared_ptr<const jit::CompiledCode> code)
+                               CodeForm form, std::shared_ptr<const jit::CompiledCode> code)
     : kernel_(kernel),
       family_(static_cast<const DeviceFamily&>(kernel.family())),
       target_(target),
-      source_(std::move(source)),
-      code_(std::move(code)) {}
+      source_(std::move(source)) {
+  ready_codes_[index_of(form)].store(code.get(), std::memory_order_release);
+  codes_[index_of(form)] = std::move(code);
+}
 
 // What is loaded stays loaded: a launch or a graph may still need it. In practice artifacts of the
 // store are never destroyed.
@@ -70,8 +89,33 @@ DeviceArtifact::~DeviceArtifact() {
   }
 }
 
+// --- code ---------------------------------------------------------------------------------------
+
+const jit::CompiledCode& DeviceArtifact::code(CodeForm form) const {
+  std::atomic<const jit::CompiledCode*>& ready = ready_codes_[index_of(form)];
+  if (const jit::CompiledCode* const code = ready.load(std::memory_order_acquire)) return *code;
+  const std::lock_guard lock(compiling_);
+  if (const jit::CompiledCode* const code = ready.load(std::memory_order_acquire)) return *code;
+  std::shared_ptr<const jit::CompiledCode>& code = codes_[index_of(form)];
+  code = compile_source(source_, target_, form);
+  ready.store(code.get(), std::memory_order_release);
+  return *code;
+}
+
+const jit::CompiledCode& DeviceArtifact::main_code() const noexcept {
+  for (const CodeForm form : {CodeForm::cubin, CodeForm::ptx}) {
+    const auto& ready = ready_codes_[index_of(form)];
+    if (const jit::CompiledCode* const code = ready.load(std::memory_order_acquire)) return *code;
+  }
+  abort_on_bug("an artifact without code");
+}
+
+// ptxas alone knows them: nothing where only PTX was made.
 std::optional<CodeResources> DeviceArtifact::resources() const {
-  const jit::CodeUsage& usage = code_->usage;
+  const auto& ready = ready_codes_[index_of(CodeForm::cubin)];
+  const jit::CompiledCode* const code = ready.load(std::memory_order_acquire);
+  if (code == nullptr) return std::nullopt;
+  const jit::CodeUsage& usage = code->usage;
   return CodeResources{.registers = usage.registers,
                        .static_shared_bytes = usage.static_shared_bytes,
                        .spill_store_bytes = usage.spill_store_bytes,
@@ -122,15 +166,23 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
   }
   const std::lock_guard lock(loading_);
   if (const LoadedKernel* const loaded = find_loaded(device)) return *loaded;
-  PerDriver& of_driver = drivers_[driver_index(device.type)];
-  if (!of_driver.code)
-    of_driver.code =
-        std::make_unique<driver::LoadedCode>(gpu.driver(), code_->cubin, source_.entry);
   const driver::cuda::Function function =
-      of_driver.code->prepare(gpu, source_.max_dynamic_shared_bytes);
+      loaded_code(gpu.driver()).prepare(gpu, source_.max_dynamic_shared_bytes);
   const LoadedKernel* const loaded = new LoadedKernel{&gpu, function};
+  PerDriver& of_driver = drivers_[driver_index(device.type)];
   of_driver.devices[static_cast<std::size_t>(device.index)].store(loaded,
                                                                   std::memory_order_release);
+  return *loaded;
+}
+
+// The caller holds `loading_`.
+const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driver) const {
+  std::unique_ptr<driver::LoadedCode>& loaded = drivers_[driver_index(driver.type())].code;
+  if (!loaded) {
+    const CodeForm form = driver.code_form();
+    loaded =
+        std::make_unique<driver::LoadedCode>(driver, bytes_of(code(form), form), source_.entry);
+  }
   return *loaded;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form of a DeviceFamily's kernel: one cubin, loaded on each device when it is first
-// needed there.
+// The compiled form of a DeviceFamily's kernel: a cubin, PTX for drivers that take it, or both;
+// loaded on each device when it is first needed there.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/code_form.hpp"
 #include "driver/code.hpp"
 #include "driver/driver.hpp"
 #include "jit/compiler.hpp"
@@ -28,15 +29,16 @@ struct LoadedKernel {
 class DeviceArtifact final : public ArtifactState,
                              public std::enable_shared_from_this<DeviceArtifact> {
  public:
-  DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
+  // `code`: what was compiled first, in this form.
+  DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, CodeForm form,
                  std::shared_ptr<const jit::CompiledCode> code);
   ~DeviceArtifact() override;
 
   const Kernel& kernel() const noexcept override { return kernel_; }
   std::vector<Target> targets() const override { return {target_}; }
   std::string_view source() const noexcept override { return source_.text; }
-  std::string_view log() const noexcept override { return code_->log; }
-  double compile_ms() const noexcept override { return code_->compile_ms; }
+  std::string_view log() const noexcept override { return main_code().log; }
+  double compile_ms() const noexcept override { return main_code().compile_ms; }
   std::optional<CodeResources> resources() const override;
   void load(Device device) const override { loaded_on(device); }
   void run(const GemmArguments& arguments, const RunOptions& options) const override;
@@ -44,6 +46,9 @@ class DeviceArtifact final : public ArtifactState,
 
   Target target() const noexcept { return target_; }
   const DeviceFamily& family() const noexcept { return family_; }
+
+  // The code in a form, compiled now if need be.
+  const jit::CompiledCode& code(CodeForm form) const;
 
   // The kernel on a device, loaded now if need be. Throws Error: unsupported for a device that the
   // code does not run on.
@@ -57,12 +62,19 @@ class DeviceArtifact final : public ArtifactState,
   const LoadedKernel* find_loaded(Device device) const noexcept;
   const LoadedKernel& ready_for(Stream stream) const;
   const LoadedKernel& load_now(Device device) const;
+  const driver::LoadedCode& loaded_code(const driver::Driver& driver) const;
+  // What the artifact tells of: the cubin, or the PTX where nobody needed a cubin yet.
+  const jit::CompiledCode& main_code() const noexcept;
 
   Kernel kernel_;
   const DeviceFamily& family_;
   Target target_;
   EmittedSource source_;
-  std::shared_ptr<const jit::CompiledCode> code_;
+
+  // By form: what is there stays there. The pointers are for reading without a lock.
+  mutable std::mutex compiling_;
+  mutable std::array<std::shared_ptr<const jit::CompiledCode>, code_form_count> codes_;
+  mutable std::array<std::atomic<const jit::CompiledCode*>, code_form_count> ready_codes_{};
 
   // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds
   // it without a lock.
@@ -73,5 +85,9 @@ class DeviceArtifact final : public ArtifactState,
   mutable std::mutex loading_;
   mutable std::array<PerDriver, 2> drivers_;
 };
+
+// One compilation of a source, or what an earlier one gave.
+std::shared_ptr<const jit::CompiledCode> compile_source(const EmittedSource& source, Target target,
+                                                        CodeForm form);
 
 }  // namespace gemmery::runtime

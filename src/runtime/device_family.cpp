@@ -8,7 +8,6 @@
 
 #include "driver/driver.hpp"
 #include "driver/stream.hpp"
-#include "jit/build.hpp"
 #include "runtime/device_artifact.hpp"
 #include "runtime/kernel_store.hpp"
 #include "runtime/launch_steps.hpp"
@@ -73,7 +72,9 @@ std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel,
 }
 
 Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const {
-  return Artifact(find_or_compile(kernel, target));
+  std::shared_ptr<const DeviceArtifact> artifact = find_or_compile(kernel, target, CodeForm::cubin);
+  (void)artifact->code(CodeForm::cubin);  // missing where an emulated device was first
+  return Artifact(std::move(artifact));
 }
 
 void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments,
@@ -88,22 +89,20 @@ void DeviceFamily::run(const Kernel& kernel, const GemmArguments& arguments,
     return;
   }
   refuse_to_compile_in_capture(kernel, device, options.stream);
-  find_or_compile(kernel, target)->run(arguments, options);
+  find_or_compile(kernel, target, device.driver().code_form())->run(arguments, options);
 }
 
 std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel& kernel,
-                                                                    Target target) const {
+                                                                    Target target,
+                                                                    CodeForm form) const {
   KernelStore& store = KernelStore::of_process();
   if (const KernelStore::Shared* const known = store.find(kernel, target)) return *known;
   EmittedSource source = emit(kernel, target);
   // Two threads may both come here; the builder compiles once for both, and one of the artifacts is
   // dropped.
-  std::shared_ptr<const jit::CompiledCode> code = jit::build({.source = source.text,
-                                                              .entry = source.entry,
-                                                              .target = target,
-                                                              .extra_options = source.options});
-  return store.insert(
-      std::make_shared<const DeviceArtifact>(kernel, target, std::move(source), std::move(code)));
+  std::shared_ptr<const jit::CompiledCode> code = compile_source(source, target, form);
+  return store.insert(std::make_shared<const DeviceArtifact>(kernel, target, std::move(source),
+                                                             form, std::move(code)));
 }
 
 }  // namespace gemmery::runtime

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/code_form.hpp"
 #include "runtime/launch_plan.hpp"
 
 namespace gemmery::driver {
@@ -68,7 +69,9 @@ class DeviceFamily : public Family {
            const RunOptions& options) const final;
 
  private:
-  std::shared_ptr<const DeviceArtifact> find_or_compile(const Kernel& kernel, Target target) const;
+  // Compiled in `form` where there is no artifact yet.
+  std::shared_ptr<const DeviceArtifact> find_or_compile(const Kernel& kernel, Target target,
+                                                        CodeForm form) const;
 };
 
 // Whether `run` would have nothing to do.
