@@ -173,6 +173,8 @@ struct GlobalMemory::Insides {
   std::string describe_neighbourhood(std::uint64_t address, std::uint32_t bytes) const;
 
   template <class Visit>
+  void for_each_accessed(std::uint64_t address, std::uint32_t bytes, int lane, Visit visit);
+  template <class Visit>
   bool for_each_piece(std::uint64_t address, std::uint64_t bytes, Visit visit);
 
   bool take(std::uint64_t from, std::uint64_t bytes, Carried& carried);
@@ -475,45 +477,64 @@ void GlobalMemory::store(const LaneAccess& access, Accessor who, const void* fro
   }
 }
 
-void GlobalMemory::read_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
-                              void* to, std::uint64_t* written) {
-  auto* target = static_cast<std::byte*>(to);
+// Calls `visit(view, offset in the view, bytes, bytes before)` for each chunk of a range that a
+// kernel accesses.
+template <class Visit>
+void GlobalMemory::Insides::for_each_accessed(std::uint64_t address, std::uint32_t bytes, int lane,
+                                              Visit visit) {
   std::uint32_t done = 0;
-  if (written != nullptr) *written = 0;
   while (done < bytes) {
-    const auto view = insides_->chunk_of_access(address + done, 1, who.lane);
+    const View view = chunk_of_access(address + done, 1, lane);
     const std::uint64_t offset = address + done - view.begin;
     const auto piece =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - done, view.bytes - offset));
-    Conflict conflict;
-    if (view.chunk->shadow.read(offset, piece, who, conflict)) {
-      throw_conflict(conflict, false, view.begin, who.lane);
-    }
-    std::memcpy(target + done, view.data + offset, piece);
-    if (written != nullptr && bytes <= 64) {
-      *written |= view.chunk->shadow.written_mask(offset, piece) << done;
-    }
+    visit(view, offset, piece, done);
     done += piece;
   }
 }
 
+void GlobalMemory::read_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
+                              void* to, std::uint64_t* written) {
+  if (written != nullptr) *written = 0;
+  insides_->for_each_accessed(
+      address, bytes, who.lane,
+      [&](const auto& view, std::uint64_t offset, std::uint32_t piece, std::uint32_t done) {
+        Conflict conflict;
+        if (view.chunk->shadow.read(offset, piece, who, conflict)) {
+          throw_conflict(conflict, false, view.begin, who.lane);
+        }
+        std::memcpy(static_cast<std::byte*>(to) + done, view.data + offset, piece);
+        if (written != nullptr && bytes <= 64) {
+          *written |= view.chunk->shadow.written_mask(offset, piece) << done;
+        }
+      });
+}
+
 void GlobalMemory::write_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
                                const void* from) {
-  const auto* source = static_cast<const std::byte*>(from);
-  std::uint32_t done = 0;
-  while (done < bytes) {
-    const auto view = insides_->chunk_of_access(address + done, 1, who.lane);
-    const std::uint64_t offset = address + done - view.begin;
-    const auto piece =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - done, view.bytes - offset));
-    Conflict conflict;
-    if (view.chunk->shadow.write(offset, piece, who, conflict)) {
-      throw_conflict(conflict, true, view.begin, who.lane);
-    }
-    std::memcpy(view.data + offset, source + done, piece);
-    view.chunk->shadow.mark_written(offset, piece);
-    done += piece;
-  }
+  insides_->for_each_accessed(
+      address, bytes, who.lane,
+      [&](const auto& view, std::uint64_t offset, std::uint32_t piece, std::uint32_t done) {
+        Conflict conflict;
+        if (view.chunk->shadow.write(offset, piece, who, conflict)) {
+          throw_conflict(conflict, true, view.begin, who.lane);
+        }
+        std::memcpy(view.data + offset, static_cast<const std::byte*>(from) + done, piece);
+        view.chunk->shadow.mark_written(offset, piece);
+      });
+}
+
+void GlobalMemory::discard(std::uint64_t address, std::uint32_t bytes, const Accessor& who) {
+  if (address % bytes != 0) throw_misaligned(address, bytes, who.lane);
+  insides_->for_each_accessed(
+      address, bytes, who.lane,
+      [&](const auto& view, std::uint64_t offset, std::uint32_t piece, std::uint32_t) {
+        Conflict conflict;
+        if (view.chunk->shadow.write(offset, piece, who, conflict)) {
+          throw_conflict(conflict, true, view.begin, who.lane);
+        }
+        view.chunk->mark_unwritten(offset, piece);
+      });
 }
 
 bool GlobalMemory::update(std::uint64_t address, std::uint32_t bytes, Accessor who,

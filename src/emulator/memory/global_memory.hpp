@@ -63,6 +63,8 @@ class GlobalMemory {
                   std::uint64_t* written);
   void write_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
                    const void* from);
+  // A write of nothing: the bytes count as unwritten from now on.
+  void discard(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
   // One lane's read-modify-write, atomic among all threads of the host: `apply(value, operand)`
   // gives the new value in place of `bytes` bytes (2 to 16) at `value`, naturally aligned. Returns
   // whether the old value was written before.

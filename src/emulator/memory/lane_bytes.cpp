@@ -8,7 +8,7 @@ namespace {
 bool ascends(const LaneBytes& lanes) noexcept {
   std::uint64_t before = 0;
   bool does = true;
-  for_each_lane(lanes.active, [&](int lane) {
+  visit_lanes(lanes.active, [&](int lane) {
     const std::uint64_t behind = lanes.addresses[lane] + 1;
     does &= behind > before;
     before = behind;
@@ -21,7 +21,7 @@ bool ascends(const LaneBytes& lanes) noexcept {
 std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* values,
                                   std::size_t stride) {
   std::uint32_t repeated = 0;
-  for_each_lane(lanes.active, [&](int lane) {
+  visit_lanes(lanes.active, [&](int lane) {
     const std::uint32_t earlier = lanes.active & ((1u << lane) - 1) & ~repeated;
     for (std::uint32_t rest = earlier; rest != 0; rest &= rest - 1) {
       const int other = std::countr_zero(rest);
@@ -68,7 +68,7 @@ std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::ui
   }
   const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << lanes.bytes) - 1);
   std::uint32_t complete = 0;
-  for_each_lane(lanes.active, [&](int lane) {
+  visit_lanes(lanes.active, [&](int lane) {
     masks[lane] = static_cast<std::uint32_t>(shadow.written_mask(lanes.offset(lane), lanes.bytes));
     complete |= static_cast<std::uint32_t>(masks[lane] == all) << lane;
   });
@@ -85,9 +85,9 @@ void mark_stored(Shadow& shadow, const LaneBytes& lanes, std::uint32_t defined,
       return;
     }
   }
-  for_each_lane(lanes.active & defined,
-                [&](int lane) { shadow.mark_written(lanes.offset(lane), lanes.bytes); });
-  for_each_lane(lanes.active & ~defined, [&](int lane) {
+  visit_lanes(lanes.active & defined,
+              [&](int lane) { shadow.mark_written(lanes.offset(lane), lanes.bytes); });
+  visit_lanes(lanes.active & ~defined, [&](int lane) {
     shadow.mark_unwritten(lanes.offset(lane), lanes.bytes);
     if (masks == nullptr) return;
     for (std::uint32_t byte = 0; byte < lanes.bytes; ++byte) {

@@ -24,7 +24,7 @@ struct LaneBytes {
 };
 
 template <class Visit>
-inline void for_each_lane(std::uint32_t mask, Visit visit) {
+inline void visit_lanes(std::uint32_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(std::countr_zero(mask));
 }
 
@@ -80,7 +80,7 @@ struct ByteSpan {
 inline ByteSpan span_of(const LaneBytes& lanes) noexcept {
   std::uint64_t low = ~std::uint64_t{0};
   std::uint64_t high = 0;
-  for_each_lane(lanes.active, [&](int lane) {
+  visit_lanes(lanes.active, [&](int lane) {
     const std::uint64_t offset = lanes.offset(lane);
     low = offset < low ? offset : low;
     high = offset > high ? offset : high;
@@ -91,7 +91,7 @@ inline ByteSpan span_of(const LaneBytes& lanes) noexcept {
 inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
                    std::size_t stride) noexcept {
   with_width(lanes.bytes, [&](auto width) {
-    for_each_lane(lanes.active, [&](int lane) {
+    visit_lanes(lanes.active, [&](int lane) {
       std::memcpy(to + static_cast<std::size_t>(lane) * stride, data + lanes.offset(lane), width);
     });
   });
@@ -100,7 +100,7 @@ inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
 inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* from,
                     std::size_t stride) noexcept {
   with_width(lanes.bytes, [&](auto width) {
-    for_each_lane(lanes.active, [&](int lane) {
+    visit_lanes(lanes.active, [&](int lane) {
       std::memcpy(data + lanes.offset(lane), from + static_cast<std::size_t>(lane) * stride, width);
     });
   });
