@@ -1,38 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of barriers: named ones (bar, barrier.cta), that of the cluster, and mbarriers.
+// The state of barriers: named ones (bar, barrier.cta), that of the cluster, and mbarriers; and the
+// registers that a CTA's warpgroups trade (setmaxnreg).
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <map>
+#include <vector>
 
 #include "emulator/check/clock.hpp"
 
 namespace gemmery::emulator {
 
-// bar.sync / bar.arrive / bar.red of one id. Threads count in whole warps.
+inline constexpr std::uint32_t max_warps_per_cta = 32;
+
+// What a bar.red of one generation answers.
+struct BarrierReduction {
+  bool all = true;
+  bool any = false;
+  std::uint32_t count = 0;
+};
+
+// bar.sync / bar.arrive / bar.red of one id. A warp has come when all its live lanes have.
 struct NamedBarrier {
-  std::uint32_t expected_threads = 0;  // of the generation under way; 0 = nobody has come
-  std::uint32_t arrived_threads = 0;
-  std::uint32_t arrived_warps_mask[1] = {};  // bit per warp (at most 32 warps in a CTA)
-  std::uint64_t generation = 0;              // completed so far
-  std::uint32_t first_pc = 0;                // of the first arrival, for reports
-  bool reduction_and = true, reduction_or = false;
-  std::uint32_t reduction_count = 0;
-  // Of the generation that completed last, for those that still pick it up.
-  bool result_and = false, result_or = false;
-  std::uint32_t result_count = 0;
-  Knowledge gathering;                           // of those that have arrived
-  std::map<std::uint64_t, Knowledge> completed;  // by generation, until all waiters have it
-  std::map<std::uint64_t, std::uint32_t> waiters;
+  std::uint32_t expected_threads = 0;  // that the generation under way names; 0: the whole CTA
+  std::uint32_t arrived_warps = 0;     // bit per warp; 0 = nobody has come
+  std::array<std::uint32_t, max_warps_per_cta> arrived_lanes{};  // of each warp
+  std::uint64_t generation = 0;                                  // completed so far
+  std::uint32_t first_pc = 0;                                    // of the first arrival
+  BarrierReduction reduction;
+  // Of the generations that completed last, by generation % size, for those that pick it up late.
+  std::array<BarrierReduction, 4> results{};
+  Knowledge gathering;  // of those that have arrived
+  Knowledge completed;  // of the generation that completed last
 };
 
 // barrier.cluster.arrive / wait.
 struct ClusterBarrier {
+  struct WarpState {
+    std::uint64_t generation = 0;     // that its lanes have arrived at
+    std::uint32_t arrived_lanes = 0;  // that have not waited yet
+    std::uint32_t arrive_pc = 0;
+    bool has_arrived = false;  // counted in the generation under way
+  };
+  std::uint64_t generation = 0;  // completed so far
   std::uint32_t arrived_warps = 0;
-  std::uint64_t generation = 0;
+  std::vector<WarpState> warps;  // by agent; made at the first arrival
   Knowledge gathering;
-  Knowledge completed;                                        // of the last generation
-  std::map<std::uint32_t, std::uint64_t> arrived_generation;  // by warp agent: arrived, not waited
+  Knowledge completed;  // of the last generation
 };
 
 // An mbarrier object. The 8 bytes in shared memory hold a mark (so that copying or overwriting is
@@ -44,9 +58,25 @@ struct Mbarrier {
   std::int64_t pending_bytes = 0;  // expect_tx minus complete_tx of this phase
   std::uint32_t phase = 0;         // completed phases; its parity is that of the current phase
   std::uint32_t init_pc = 0;
-  Knowledge gathering;  // released into the current phase
+  Epoch initialised;
+  // Of all arrivals so far: each is a read-modify-write, so the release sequence runs on through
+  // the phases.
+  Knowledge gathering;
   Knowledge completed;  // of the phase before; with it `happened[agent]` = phase
   std::uint64_t mark = 0;
+};
+
+// setmaxnreg. The pool is what the launch gave to all warps together.
+struct RegisterPool {
+  std::uint32_t free_registers = 0;  // given back by dec, not taken by inc
+  struct Change {
+    bool is_increase = false;
+    std::uint32_t registers = 0;
+    std::uint32_t pc = 0;
+  };
+  // Of each warpgroup, in the order of execution; all its warps must make the same ones.
+  std::array<std::vector<Change>, max_warps_per_cta / 4> changes;
+  std::array<std::uint32_t, max_warps_per_cta> changes_made{};  // by each warp
 };
 
 }  // namespace gemmery::emulator

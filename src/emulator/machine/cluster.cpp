@@ -79,6 +79,7 @@ void Cta::reset() {
   shared = SharedMemory(cluster.grid.shared_bytes_per_cta());
   named_barriers = {};
   mbarriers.clear();
+  registers = {};
   for (const auto& warp : warps) warp->reset();
   live_warps = static_cast<std::uint32_t>(warps.size());
   has_left = false;

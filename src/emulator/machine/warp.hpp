@@ -145,6 +145,7 @@ struct Cta {
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<NamedBarrier, 16> named_barriers;  // instruction/barrier.cpp
   std::map<std::uint32_t, Mbarrier> mbarriers;  // by shared offset; instruction/mbarrier.cpp
+  RegisterPool registers;                       // instruction/register_quota.cpp
   std::uint32_t live_warps = 0;
   bool has_left = false;  // all its warps exited
   // The image's constants as this rank sees them (KernelImage::shared_constants).
