@@ -2,15 +2,31 @@
 // From an instruction's text to an Operation: a table from opcode to decoder.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "emulator/machine/kernel_image.hpp"
 #include "emulator/machine/operation.hpp"
 
 namespace gemmery::emulator {
 
-// What decoders ask while an image is built.
+// Where a function that is called lies. Functions do not recurse, so everything of one has a static
+// place: parameters and results among the local variables, the way back in a hidden register.
+struct FunctionPlace {
+  struct Block {
+    std::uint32_t offset = 0;  // in local memory
+    std::uint32_t bytes = 0;
+  };
+  std::uint32_t pc = 0;
+  OperandSlot return_address;  // pcs, 32 bits a lane
+  std::vector<Block> parameters;
+  std::vector<Block> results;
+};
+
+// What decoders ask while an image is built. Register indices of operands are those of the function
+// that is decoded; those of slots, `reads` and `writes` are the image's.
 class DecodeContext {
  public:
   virtual ~DecodeContext() = default;
@@ -30,11 +46,14 @@ class DecodeContext {
   virtual std::size_t add_address(Operation& operation, const Operand& operand,
                                   bool* is_64_bit) = 0;
   // Address in its own space of a variable or parameter: shared offset (with the reserved part),
-  // local offset, parameter offset, or global address.
+  // local offset, parameter offset, or global address. `param` variables of calls, and parameters
+  // and results of functions that are not entries, lie in local memory, and `*space` says so.
   virtual std::uint64_t address_of(std::string_view symbol, Space* space) = 0;
   virtual std::uint32_t label(std::string_view name) = 0;  // pc
   virtual ScalarType register_type(RegisterIndex reg) = 0;
   virtual const Function& function() const = 0;
+  // For call and ret; nullptr: no function of that name has a body.
+  virtual const FunctionPlace* find_function_place(std::string_view) const { return nullptr; }
   // Marks the image (see KernelImage::needs_ordered_grid).
   virtual void require_ordered_grid() = 0;
   // Throws Error (unsupported): "PTX line 88: mma.sync.aligned.m8n8k4…: <why>".

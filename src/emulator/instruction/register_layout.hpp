@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One register space over an entry and its functions: lane vectors for all registers in use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/machine/kernel_image.hpp"
+
+namespace gemmery::emulator {
+
+class RegisterLayout {
+ public:
+  // Registers that no instruction names get no storage (their offset is that of the sink).
+  explicit RegisterLayout(std::span<const Function* const> functions);
+
+  // The image's index of a function's register.
+  RegisterIndex index(const Function& function, RegisterIndex reg) const {
+    return first_.at(&function) + reg;
+  }
+  OperandSlot slot(RegisterIndex reg) const { return {offset_[reg], false, reg}; }
+  ScalarType type(RegisterIndex reg) const { return type_[reg]; }
+  // Where results that nobody wants go: `_`.
+  RegisterIndex value_sink() const noexcept { return value_sink_; }
+  RegisterIndex predicate_sink() const noexcept { return predicate_sink_; }
+  // The hidden register of a function that is called.
+  RegisterIndex return_address(const Function& function) const {
+    return return_address_.at(&function);
+  }
+
+  void move_into(KernelImage& image) &&;
+
+ private:
+  RegisterIndex add(std::string name, ScalarType type, bool is_used);
+  void assign_offsets();
+
+  std::map<const Function*, RegisterIndex> first_;
+  std::map<const Function*, RegisterIndex> return_address_;
+  RegisterIndex value_sink_ = 0;
+  RegisterIndex predicate_sink_ = 0;
+  std::vector<std::string> name_;
+  std::vector<ScalarType> type_;
+  std::vector<bool> is_used_;
+  std::vector<std::uint32_t> offset_;
+  std::uint32_t bytes_ = 0;
+};
+
+// Bytes that one lane of a value takes in a lane vector: 4, 8 or 16.
+std::uint32_t lane_bytes_of(ScalarType type) noexcept;
+
+}  // namespace gemmery::emulator
