@@ -55,16 +55,20 @@ struct BulkGroups {
   std::vector<Group> groups;  // not complete ones, the open one last
 };
 
-// cp.async groups of one thread, likewise; writes to shared memory by strand.
+// cp.async groups of one thread. All lanes of a warp share a strand (kept by lane 0), so that a
+// kernel's 1024 threads do not need as many agents: each lane counts its groups by clocks of the
+// strand, and the strand is raised to what all lanes with copies under way have waited for.
 struct CopyGroups {
   AgentIndex strand = ~AgentIndex{0};
-  std::uint32_t committed = 0;
-  std::uint32_t open = 0;
+  std::uint32_t clock = 1;  // of the copies that this lane issues next
+  bool is_open = false;     // the newest group is not committed yet
   struct Group {
-    std::uint32_t number;
-    std::uint32_t unfinished;
+    std::uint32_t clock;       // of its last copy
+    std::uint32_t unfinished;  // copies under way
+    std::uint64_t number;      // counts the lane's groups
   };
-  std::vector<Group> groups;
+  std::vector<Group> groups;  // not waited for yet, newest last
+  std::uint64_t groups_begun = 0;
 };
 
 }  // namespace gemmery::emulator

@@ -183,22 +183,18 @@ TensorMapBytes encode(const TensorMapFields& fields) {
   packed.element = static_cast<std::uint8_t>(fields.element);
   packed.rank = static_cast<std::uint8_t>(fields.rank);
   packed.layout = pack_layout(fields);
-  for (std::size_t dimension = 0; dimension < fields.rank; ++dimension) {
+  packed.channels_per_pixel = static_cast<std::uint16_t>(fields.channels_per_pixel);
+  packed.pixels_per_column = static_cast<std::uint16_t>(fields.pixels_per_column);
+  for (std::size_t dimension = 0; dimension < max_map_rank; ++dimension) {
     packed.extents[dimension] = fields.extents[dimension];
     packed.element_strides[dimension] =
         static_cast<std::uint8_t>(fields.element_strides[dimension]);
-    if (dimension + 1 < fields.rank)
-      packed.byte_strides[dimension] = fields.byte_strides[dimension];
-    if (!fields.is_im2col)
-      packed.box[dimension] = static_cast<std::uint16_t>(fields.box[dimension]);
-  }
-  if (fields.is_im2col) {
-    for (std::size_t spatial = 0; spatial + 2 < fields.rank; ++spatial) {
-      packed.lower_corner[spatial] = static_cast<std::int16_t>(fields.lower_corner[spatial]);
-      packed.upper_corner[spatial] = static_cast<std::int16_t>(fields.upper_corner[spatial]);
+    packed.box[dimension] = static_cast<std::uint16_t>(fields.box[dimension]);
+    if (dimension < 4) packed.byte_strides[dimension] = fields.byte_strides[dimension];
+    if (dimension < 3) {
+      packed.lower_corner[dimension] = static_cast<std::int16_t>(fields.lower_corner[dimension]);
+      packed.upper_corner[dimension] = static_cast<std::int16_t>(fields.upper_corner[dimension]);
     }
-    packed.channels_per_pixel = static_cast<std::uint16_t>(fields.channels_per_pixel);
-    packed.pixels_per_column = static_cast<std::uint16_t>(fields.pixels_per_column);
   }
   packed.checksum = checksum_of(packed);
   TensorMapBytes bytes;

@@ -62,8 +62,7 @@ struct TensorMapFields {
 std::string find_broken_rule(const TensorMapFields& fields);
 
 using TensorMapBytes = std::array<std::uint64_t, 16>;
-// A form of our own with a mark and a checksum; hardware's is not documented. Entries behind the
-// rank become zero.
+// A form of our own with a mark and a checksum; hardware's is not documented.
 TensorMapBytes encode(const TensorMapFields& fields);
 // Throws Fault (tensor_map) for bytes that no encode wrote (a copy that is not aligned to 64 bytes,
 // a struct passed by pointer instead of as __grid_constant__, garbage). The rules are not checked:

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise reductions of cp.reduce.async.bulk: updates of one element or of a chunk of 16 bytes.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "emulator/memory/global_memory.hpp"
+#include "emulator/program/scalar_type.hpp"
+
+namespace gemmery::emulator {
+
+struct Reduction {
+  LaneUpdate element = nullptr;  // of element_bytes
+  LaneUpdate chunk = nullptr;    // of 16 bytes
+  std::uint32_t element_bytes = 0;
+};
+
+// Of "add", "min", "max", "inc", "dec", "and", "or", "xor"; `element` null where the type has no
+// such reduction (PTX ISA, cp.reduce.async.bulk). f16 and bf16 keep subnormals (.noftz), f32 add
+// makes them zeros of their sign, as the manual says of it in global memory.
+Reduction find_reduction(std::string_view operation, ScalarType type) noexcept;
+
+}  // namespace gemmery::emulator
