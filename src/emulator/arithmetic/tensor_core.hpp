@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tensor core adds up, bit for bit: products exact, addends aligned to the largest and cut
-// off, the sum truncated; as measured (docs/emulator.md cites the recordings).
+// What a tensor core of sm_90 adds up, bit for bit, as recorded (tests/data/emulator/README.md).
+//
+// Floating point: all products of an instruction and C are addends of one sum. Each is exact, is cut
+// off (towards zero) below the F-th binary place of the largest addend's exponent, and the sum of
+// what is left is exact. The exponent of a product is the sum of its factors' exponents (so its
+// mantissa lies in [1, 4)), that of a subnormal is the smallest normal one; zeros don't count.
+//   16 bits, tf32: F = 25; the sum is cut off to f32, or rounded to nearest even to f16.
+//   8 bits (wgmma): F = 13; the sum is cut off to 13 binary places, or rounded to f16.
+//   8 bits (mma.sync): no such unit; see MatrixProduct::unpacks_to_f16.
+// NaN is 0x7fffffff (f16: 0x7fff). f64: fused multiply-adds, k ascending. Integers: exact, wrapped
+// or (.satfinite) clamped once.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +26,11 @@ struct MatrixProduct {
   MatrixElement a = MatrixElement::f16, b = MatrixElement::f16;
   Accumulator accumulator = Accumulator::f32;
   std::uint32_t m = 0, n = 0, k = 0;
-  std::uint32_t block_k = 0;  // products that are aligned and added together; the sum then is the C
-                              // of the next block (0: all k at once)
   bool saturates = false;     // .satfinite of integers
+  bool is_xor = false;        // .xor.popc of b1, else .and.popc
+  // mma.sync of 8-bit floats, which ptxas makes of two products of f16 with half of k each (k % 4 in
+  // {0, 1} first), the second adding to the first's result, and a rounded addition of C.
+  bool unpacks_to_f16 = false;
   bool negates_a = false, negates_b = false;  // wgmma's imm-scale -1
   const void* a_at = nullptr;
   const void* b_at = nullptr;

@@ -5,6 +5,7 @@
 // record_tensor_core arithmetic FILE   D of each case of each form, in the order of the forms: rows
 //                                      of n elements, as they lie in memory
 // record_tensor_core layout FILE       D of wgmma on shared memory under random descriptors
+// record_tensor_core digest FILE OUT   a digest of each case of such a file, in order
 // record_tensor_core ptx               the kernels' text, to look at or to assemble
 #include <cuda.h>
 
@@ -259,6 +260,27 @@ void record_layout(const LayoutForm& f, std::ofstream& file) {
   std::printf("%s\n", f.name.c_str());
 }
 
+// Files of both kinds hold cases of equal size one after the other.
+void write_digests(const char* from, const char* to) {
+  std::ifstream in(from, std::ios::binary);
+  std::ofstream out(to, std::ios::binary);
+  const auto digest_cases = [&](int cases, std::size_t words) {
+    std::vector<std::uint32_t> d(words);
+    for (int x = 0; x < cases; ++x) {
+      in.read(reinterpret_cast<char*>(d.data()), static_cast<std::streamsize>(4 * words));
+      const std::uint32_t one = digest(d.data(), words);
+      out.write(reinterpret_cast<const char*>(&one), 4);
+    }
+  };
+  in.seekg(0, std::ios::end);
+  const bool is_layout = in.tellg() == std::streamoff{6} * layout_cases * 64 * layout_n * 4;
+  in.seekg(0);
+  if (is_layout)
+    for (const LayoutForm& f : all_layout_forms()) (void)f, digest_cases(layout_cases, 64 * layout_n);
+  else
+    for (const Form& f : all_forms()) digest_cases(f.cases, result_words(f));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -273,6 +295,10 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (count < 3) return 2;
+  if (what == "digest" && count == 4) {
+    write_digests(arguments[2], arguments[3]);
+    return 0;
+  }
   check(cuInit(0), "cuInit");
   CUdevice device = 0;
   check(cuDeviceGet(&device, 0), "cuDeviceGet");

@@ -14,8 +14,9 @@ enum class Element { f16, bf16, tf32, e4m3, e5m2, s8, u8, s4, u4, b1, f64 };
 enum class Sum { f32, f16, s32, f64 };
 
 struct Form {
-  std::string name;  // opcode and modifiers, and what is special behind a blank: "… scale-d 0"
-  std::string opcode;
+  // Opcode and modifiers, and what is special behind a blank: "… scale-d 0".
+  std::string name = {};
+  std::string opcode = {};
   bool is_wgmma = false;
   Element a = Element::f16, b = Element::f16;
   Sum sum = Sum::f32;
@@ -397,6 +398,17 @@ inline std::vector<std::uint32_t> pack(const std::vector<std::uint64_t>& element
     if (bits == 64) words[at / 32 + 1] |= static_cast<std::uint32_t>(elements[x] >> 32);
   }
   return words;
+}
+
+// --- results --------------------------------------------------------------------------------------
+inline std::size_t result_words(const Form& f) {
+  return static_cast<std::size_t>(f.m * f.n * bits_of(f.sum) / 32);
+}
+// What is kept of a case's D: FNV-1a over its words.
+inline std::uint32_t digest(const std::uint32_t* words, std::size_t count) {
+  std::uint32_t h = 2166136261u;
+  for (std::size_t x = 0; x < count; ++x) h = (h ^ words[x]) * 16777619u, h ^= h >> 15;
+  return h;
 }
 
 // --- where the 32-bit words of packed rows lie in registers

@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of tensor cores. Most sums take a fast path, 16 columns at a time, in which each
+// addend is scaled by a power of two so that converting it to an integer cuts off what hardware cuts
+// off; infinities, NaNs, subnormal results and extreme exponents take a plain one. Both are exact.
+#include "emulator/arithmetic/tensor_core.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <vector>
+
+// The inner loop in the widest vectors of the host that runs it; elsewhere in those of the build.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define GEMMERY_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#else
+#define GEMMERY_VECTOR_CLONES
+#endif
+
+namespace gemmery::emulator {
+namespace {
+
+// --- numbers --------------------------------------------------------------------------------------
+
+struct Format {
+  int mantissa_bits;
+  int bias;
+  int unread_bits;           // of storage, below the mantissa (tf32)
+  std::uint32_t first_special;  // the smallest magnitude (sign cut off) that is no number
+  std::uint32_t infinity;       // its magnitude, 0 where there is none
+};
+
+constexpr Format format_of(MatrixElement element) noexcept {
+  switch (element) {
+    case MatrixElement::bf16: return {7, 127, 0, 0x7f80, 0x7f80};
+    case MatrixElement::tf32: return {10, 127, 13, 0x3fc00, 0x3fc00};
+    case MatrixElement::e4m3: return {3, 7, 0, 0x7f, 0};
+    case MatrixElement::e5m2: return {2, 15, 0, 0x7c, 0x7c};
+    default: return {10, 15, 0, 0x7c00, 0x7c00};  // f16
+  }
+}
+
+constexpr std::uint32_t bytes_of_float(MatrixElement element) noexcept {
+  switch (element) {
+    case MatrixElement::tf32: return 4;
+    case MatrixElement::e4m3:
+    case MatrixElement::e5m2: return 1;
+    default: return 2;
+  }
+}
+
+// Of zeros: so low that no sum with another exponent is ever the largest.
+constexpr std::int16_t no_exponent = -16384;
+
+constexpr std::uint32_t f32_nan = 0x7fffffff;
+constexpr std::uint32_t f16_nan = 0x7fff;
+
+float f32_of_f16(std::uint32_t bits) noexcept {
+  const float magnitude = std::bit_cast<float>((bits & 0x7fff) << 13) * 0x1p112f;
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+// Nearest even; overflow is infinity; a result that rounds to zero is +0 (recorded).
+std::uint32_t round_to_f16(double value) noexcept {
+  const double magnitude = std::fabs(value);
+  if (magnitude >= 65520.0) return value < 0 ? 0xfc00u : 0x7c00u;
+  const auto bits = std::bit_cast<std::uint64_t>(magnitude);
+  const int exponent = std::max(static_cast<int>(bits >> 52) - 1023, -14);
+  // Adding 2^52 ulps rounds at the ulp.
+  const double at_ulp = std::bit_cast<double>(static_cast<std::uint64_t>(exponent - 10 + 52 + 1023)
+                                              << 52);
+  const double rounded = (magnitude + at_ulp) - at_ulp;
+  if (rounded == 0) return 0;
+  const auto float_bits = std::bit_cast<std::uint32_t>(static_cast<float>(rounded * 0x1p-112));
+  const std::uint32_t f16 = float_bits >> 13;
+  return f16 | (value < 0 ? 0x8000u : 0u);
+}
+
+// --- operands, taken apart ------------------------------------------------------------------------
+
+struct Range {  // of the exponents of what is not zero
+  int low = 32767, high = -32767;
+  bool has_special = false;  // infinities or NaNs: `high` and the values mean nothing then
+};
+
+// One operand as values and exponents.
+struct Factors {
+  std::vector<float> value;
+  std::vector<std::int16_t> exponent;
+};
+
+// `count` elements, the x-th to at[x * stride].
+template <class Word>
+void take_apart(const Word* from, std::uint32_t count, const Format& format, bool is_negated,
+                std::size_t stride, float* value, std::int16_t* exponent, Range& range) noexcept {
+  const std::uint32_t sign_bit = 8 * sizeof(Word) - 1;
+  const std::uint32_t mask = (1u << (sign_bit - static_cast<std::uint32_t>(format.unread_bits))) - 1;
+  const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - format.bias) << 23);
+  int low = range.low, high = range.high;
+  bool has_special = false;
+  for (std::uint32_t x = 0; x < count; ++x) {
+    const std::uint32_t bits = from[x];
+    const std::uint32_t magnitude = bits >> format.unread_bits & mask;
+    const std::uint32_t sign = (bits >> sign_bit ^ static_cast<std::uint32_t>(is_negated)) << 31;
+    // The product is exact, and right for subnormals too.
+    const float absolute = std::bit_cast<float>(magnitude << (23 - format.mantissa_bits)) * scale;
+    value[x * stride] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(absolute) | sign);
+    const int e =
+        std::max(static_cast<int>(magnitude >> format.mantissa_bits), 1) - format.bias;
+    exponent[x * stride] = magnitude == 0 ? no_exponent : static_cast<std::int16_t>(e);
+    low = magnitude == 0 ? low : std::min(low, e);
+    high = magnitude == 0 ? high : std::max(high, e);
+    has_special |= magnitude >= format.first_special;
+  }
+  range.low = low;
+  range.high = high;
+  range.has_special |= has_special;
+}
+
+void take_apart(MatrixElement element, const std::byte* from, std::uint32_t count, bool is_negated,
+                std::size_t stride, float* value, std::int16_t* exponent, Range& range) noexcept {
+  const Format format = format_of(element);
+  const auto take = [&]<class Word>(const Word* words) {
+    take_apart(words, count, format, is_negated, stride, value, exponent, range);
+  };
+  switch (bytes_of_float(element)) {
+    case 1: return take(reinterpret_cast<const std::uint8_t*>(from));
+    case 2: return take(reinterpret_cast<const std::uint16_t*>(from));
+    default: return take(reinterpret_cast<const std::uint32_t*>(from));
+  }
+}
+
+constexpr std::uint32_t columns_at_once = 16;
+
+// B by rows of k, each of all n columns, filled up with zeros to a multiple of columns_at_once.
+struct Columns {
+  MatrixElement element = MatrixElement::f16;
+  bool is_negated = false;
+  std::uint32_t n = 0, k = 0;
+  std::vector<std::byte> bytes;  // what it was made from
+  Factors factors;
+  Range range;
+
+  std::uint32_t stride() const noexcept {
+    return (n + columns_at_once - 1) / columns_at_once * columns_at_once;
+  }
+};
+
+void take_apart_columns(const MatrixProduct& product, std::size_t bytes, Columns& columns) {
+  const auto* from = static_cast<const std::byte*>(product.b_at);
+  columns.element = product.b;
+  columns.is_negated = product.negates_b;
+  columns.n = product.n;
+  columns.k = product.k;
+  columns.bytes.assign(from, from + bytes);
+  columns.range = {};
+  const std::size_t stride = columns.stride();
+  columns.factors.value.assign(stride * product.k, 0.0f);
+  columns.factors.exponent.assign(stride * product.k, no_exponent);
+  const std::size_t row_bytes = std::size_t{product.k} * bytes_of_float(product.b);
+  for (std::uint32_t column = 0; column < product.n; ++column)
+    take_apart(product.b, from + column * row_bytes, product.k, product.negates_b, stride,
+               columns.factors.value.data() + column, columns.factors.exponent.data() + column,
+               columns.range);
+}
+
+// The four warps of a warpgroup multiply by the same B: the last few are kept.
+const Columns& columns_of(const MatrixProduct& product) {
+  static thread_local std::array<Columns, 4> kept;
+  static thread_local std::size_t next = 0;
+  const std::size_t bytes = std::size_t{product.n} * product.k * bytes_of_float(product.b);
+  for (const Columns& columns : kept)
+    if (columns.element == product.b && columns.is_negated == product.negates_b &&
+        columns.n == product.n && columns.k == product.k && columns.bytes.size() == bytes &&
+        std::memcmp(columns.bytes.data(), product.b_at, bytes) == 0)
+      return columns;
+  Columns& columns = kept[next];
+  next = (next + 1) % kept.size();
+  take_apart_columns(product, bytes, columns);
+  return columns;
+}
+
+// --- one sum, the plain way -----------------------------------------------------------------------
+
+struct Rule {
+  int places;       // F above
+  int result_places;  // of an f32 result
+  Accumulator accumulator;
+};
+
+Rule rule_of(const MatrixProduct& product) noexcept {
+  const bool is_narrow = bytes_of_float(product.a) == 1;
+  return {is_narrow ? 13 : 25, is_narrow ? 13 : 23, product.accumulator};
+}
+
+struct Number {
+  bool is_negative = false, is_infinite = false, is_nan = false;
+  int exponent = 0;
+  std::uint32_t mantissa = 0;  // magnitude = mantissa * 2^(exponent - mantissa_bits)
+};
+
+Number read_number(const Format& format, std::uint32_t magnitude, bool is_negative) noexcept {
+  Number number;
+  number.is_negative = is_negative;
+  if (magnitude >= format.first_special) {
+    number.is_infinite = magnitude == format.infinity;
+    number.is_nan = !number.is_infinite;
+    return number;
+  }
+  const std::uint32_t field = magnitude >> format.mantissa_bits;
+  number.exponent = static_cast<int>(std::max(field, 1u)) - format.bias;
+  number.mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
+  if (field != 0) number.mantissa |= 1u << format.mantissa_bits;
+  return number;
+}
+
+Number read_element(MatrixElement element, const void* row, std::uint32_t at,
+                    bool is_negated) noexcept {
+  const Format format = format_of(element);
+  const std::uint32_t bytes = bytes_of_float(element);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, static_cast<const std::byte*>(row) + at * bytes, bytes);
+  const bool sign = (bits >> (8 * bytes - 1) & 1) != 0;
+  const std::uint32_t magnitude =
+      (bits & ~(1u << (8 * bytes - 1))) >> format.unread_bits;
+  return read_number(format, magnitude, sign != is_negated);
+}
+
+// sum * 2^lowest as the result's bits.
+std::uint32_t write_result(const Rule& rule, std::int64_t sum, int lowest) noexcept {
+  if (rule.accumulator == Accumulator::f16)
+    return round_to_f16(std::ldexp(static_cast<double>(sum), lowest));
+  if (sum == 0) return 0;
+  const std::uint32_t sign = sum < 0 ? 0x80000000u : 0;
+  const auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
+  const int exponent = static_cast<int>(std::bit_width(magnitude)) - 1 + lowest;
+  if (exponent > 127) return sign | 0x7f800000u;
+  const int ulp = std::max(exponent, -126) - 23;
+  const int shift = ulp - lowest;
+  std::uint64_t mantissa =
+      shift <= 0 ? magnitude << -shift : shift > 63 ? 0 : magnitude >> shift;
+  mantissa &= ~std::uint64_t{(1u << (23 - rule.result_places)) - 1};
+  if (mantissa == 0) return 0;
+  const std::uint32_t field = exponent < -126 ? 0 : static_cast<std::uint32_t>(exponent + 127);
+  return sign | field << 23 | (static_cast<std::uint32_t>(mantissa) & 0x7fffffu);
+}
+
+struct Addend {
+  std::uint64_t mantissa;
+  int lowest;    // exponent of the mantissa's last bit
+  int exponent;  // what addends are compared by
+  bool is_negative;
+};
+
+std::uint32_t add_up(const Rule& rule, std::span<const Addend> addends) noexcept {
+  int largest = -32768;
+  for (const Addend& addend : addends) largest = std::max(largest, addend.exponent);
+  const int lowest = largest - rule.places;
+  std::int64_t sum = 0;
+  for (const Addend& addend : addends) {
+    const int shift = lowest - addend.lowest;
+    const std::uint64_t kept =
+        shift <= 0 ? addend.mantissa << -shift : shift > 63 ? 0 : addend.mantissa >> shift;
+    sum += addend.is_negative ? -static_cast<std::int64_t>(kept) : static_cast<std::int64_t>(kept);
+  }
+  return write_result(rule, sum, lowest);
+}
+
+// What infinities and NaNs among the addends make of the sum.
+struct Specials {
+  bool has_nan = false, has_positive = false, has_negative = false;
+  bool any() const noexcept { return has_nan || has_positive || has_negative; }
+  void add_infinity(bool is_negative) noexcept {
+    (is_negative ? has_negative : has_positive) = true;
+  }
+  void add_product(const Number& a, const Number& b) noexcept {
+    if (a.is_nan || b.is_nan) {
+      has_nan = true;
+    } else if (a.is_infinite || b.is_infinite) {
+      const bool is_times_zero = (!a.is_infinite && a.mantissa == 0) ||
+                                 (!b.is_infinite && b.mantissa == 0);
+      if (is_times_zero)
+        has_nan = true;
+      else
+        add_infinity(a.is_negative != b.is_negative);
+    }
+  }
+  std::uint32_t result(Accumulator accumulator) const noexcept {
+    const bool is_half = accumulator == Accumulator::f16;
+    if (has_nan || (has_positive && has_negative)) return is_half ? f16_nan : f32_nan;
+    const std::uint32_t infinity = is_half ? 0x7c00u : 0x7f800000u;
+    return infinity | (has_negative ? (is_half ? 0x8000u : 0x80000000u) : 0u);
+  }
+};
+
+constexpr std::uint32_t most_k = 64;
+
+std::uint32_t sum_plainly(const MatrixProduct& product, std::uint32_t row, std::uint32_t column,
+                          std::uint32_t c_bits) noexcept {
+  const Rule rule = rule_of(product);
+  const bool is_half = rule.accumulator == Accumulator::f16;
+  const Format c_format = is_half ? format_of(MatrixElement::f16)
+                                  : Format{23, 127, 0, 0x7f800000u, 0x7f800000u};
+  const std::uint32_t c_sign = is_half ? 0x8000u : 0x80000000u;
+  const Number c = read_number(c_format, c_bits & (c_sign - 1), (c_bits & c_sign) != 0);
+  Specials specials;
+  if (c.is_nan) specials.has_nan = true;
+  if (c.is_infinite) specials.add_infinity(c.is_negative);
+
+  std::array<Addend, most_k + 1> addends;
+  std::size_t count = 0;
+  if (c.mantissa != 0)
+    addends[count++] = {c.mantissa, c.exponent - c_format.mantissa_bits, c.exponent, c.is_negative};
+  const auto* a_row = static_cast<const std::byte*>(product.a_at) +
+                      std::size_t{row} * product.k * bytes_of_float(product.a);
+  const auto* b_row = static_cast<const std::byte*>(product.b_at) +
+                      std::size_t{column} * product.k * bytes_of_float(product.b);
+  const int places = format_of(product.a).mantissa_bits + format_of(product.b).mantissa_bits;
+  for (std::uint32_t at = 0; at < product.k; ++at) {
+    const Number a = read_element(product.a, a_row, at, product.negates_a);
+    const Number b = read_element(product.b, b_row, at, product.negates_b);
+    specials.add_product(a, b);
+    if (a.mantissa == 0 || b.mantissa == 0) continue;
+    const int exponent = a.exponent + b.exponent;
+    addends[count++] = {std::uint64_t{a.mantissa} * b.mantissa, exponent - places, exponent,
+                        a.is_negative != b.is_negative};
+  }
+  if (specials.any()) return specials.result(rule.accumulator);
+  return count == 0 ? 0 : add_up(rule, {addends.data(), count});
+}
+
+// --- sixteen sums at once -------------------------------------------------------------------------
+
+// Outside of these exponents the fast path would leave what float can hold.
+constexpr int lowest_exponent = -100, highest_exponent = 125;
+
+// One row of A and B, their C as floats with exponents; results in two parts that may not overflow
+// 32 bits (at most eight products below 2^27 each), in units of 2^(largest - places).
+struct Sixteen {
+  const float* a_value;
+  const std::int16_t* a_exponent;
+  const float* b_value;  // 16 columns of the first k; the next k is b_stride further
+  const std::int16_t* b_exponent;
+  std::size_t b_stride;
+  std::uint32_t k;
+  int places;
+  alignas(64) float c[16];
+  alignas(64) std::int16_t c_exponent[16];
+  alignas(64) std::int32_t largest[16];
+  alignas(64) std::int32_t even[16], odd[16];
+};
+
+// Loops of sixteen, each of which becomes a few vector instructions.
+GEMMERY_VECTOR_CLONES
+void add_sixteen(Sixteen& s) {
+  alignas(64) std::int16_t largest[16];
+  alignas(64) float scale[16];
+  alignas(64) std::int32_t even[16], odd[16];
+  std::memcpy(largest, s.c_exponent, sizeof largest);
+  for (std::uint32_t at = 0; at < s.k; ++at) {
+    const std::int16_t a = s.a_exponent[at];
+    const std::int16_t* const b = s.b_exponent + at * s.b_stride;
+    for (std::uint32_t x = 0; x < 16; ++x) {
+      const auto exponent = static_cast<std::int16_t>(a + b[x]);
+      largest[x] = exponent > largest[x] ? exponent : largest[x];
+    }
+  }
+  for (std::uint32_t x = 0; x < 16; ++x) {
+    s.largest[x] = largest[x];
+    const int within = largest[x] < lowest_exponent ? lowest_exponent : largest[x];
+    scale[x] = std::bit_cast<float>((127 + s.places - within) << 23);
+    even[x] = static_cast<std::int32_t>(s.c[x] * scale[x]);
+    odd[x] = 0;
+  }
+  for (std::uint32_t at = 0; at < s.k; at += 2) {
+    const float a0 = s.a_value[at], a1 = s.a_value[at + 1];
+    const float* const b0 = s.b_value + at * s.b_stride;
+    const float* const b1 = b0 + s.b_stride;
+    for (std::uint32_t x = 0; x < 16; ++x)
+      even[x] += static_cast<std::int32_t>(a0 * b0[x] * scale[x]);
+    for (std::uint32_t x = 0; x < 16; ++x)
+      odd[x] += static_cast<std::int32_t>(a1 * b1[x] * scale[x]);
+  }
+  std::memcpy(s.even, even, sizeof even);
+  std::memcpy(s.odd, odd, sizeof odd);
+}
+
+// The sum of column x as the result's bits; false where the plain way must say.
+bool finish(const Sixteen& s, const Rule& rule, std::uint32_t x, std::uint32_t& bits) noexcept {
+  const int largest = s.largest[x];
+  const std::int64_t sum = std::int64_t{s.even[x]} + s.odd[x];
+  if (largest < lowest_exponent) {
+    if (s.c[x] != 0.0f) return false;
+    bits = 0;
+    return true;
+  }
+  const double unit =
+      std::bit_cast<double>(static_cast<std::uint64_t>(1023 + largest - rule.places) << 52);
+  const double exact = static_cast<double>(sum) * unit;
+  if (rule.accumulator == Accumulator::f16) {
+    bits = round_to_f16(exact);
+    return true;
+  }
+  const std::uint64_t cut = (std::uint64_t{1} << (52 - rule.result_places)) - 1;
+  const double result = std::bit_cast<double>(std::bit_cast<std::uint64_t>(exact) & ~cut);
+  if (std::fabs(result) < 0x1p-126 && result != 0) return false;
+  bits = std::bit_cast<std::uint32_t>(static_cast<float>(result));
+  return true;
+}
+
+// C of up to 16 columns as floats; those that are no numbers are left to the plain way.
+void load_c(const std::uint32_t* c, std::uint32_t count, Accumulator accumulator, Sixteen& s,
+            std::uint32_t& special_columns) noexcept {
+  special_columns = 0;
+  for (std::uint32_t x = 0; x < columns_at_once; ++x) {
+    const std::uint32_t given = c != nullptr && x < count ? c[x] : 0;
+    const bool is_half = accumulator == Accumulator::f16;
+    const std::uint32_t magnitude = given & (is_half ? 0x7fffu : 0x7fffffffu);
+    const bool is_special = magnitude >= (is_half ? 0x7c00u : 0x7f800000u);
+    special_columns |= static_cast<std::uint32_t>(is_special) << x;
+    const int field = static_cast<int>(magnitude >> (is_half ? 10 : 23));
+    const int exponent = std::max(field, 1) - (is_half ? 15 : 127);
+    const bool is_nothing = magnitude == 0 || is_special;
+    s.c_exponent[x] = is_nothing ? std::int16_t{-32768} : static_cast<std::int16_t>(exponent);
+    s.c[x] = is_nothing ? 0.0f : is_half ? f32_of_f16(given) : std::bit_cast<float>(given);
+  }
+}
+
+struct Row {
+  std::array<float, most_k> value;
+  std::array<std::int16_t, most_k> exponent;
+  Range range;
+};
+
+void multiply_row_plainly(const MatrixProduct& product, std::uint32_t row, const std::uint32_t* c,
+                          std::uint32_t* d) noexcept {
+  for (std::uint32_t column = 0; column < product.n; ++column)
+    d[column] = sum_plainly(product, row, column, c == nullptr ? 0 : c[column]);
+}
+
+void multiply_row(const MatrixProduct& product, const Columns& columns, const Row& a,
+                  std::uint32_t row, const std::uint32_t* c, std::uint32_t* d) {
+  const Rule rule = rule_of(product);
+  Sixteen s;
+  s.a_value = a.value.data();
+  s.a_exponent = a.exponent.data();
+  s.b_stride = columns.stride();
+  s.k = product.k;
+  s.places = rule.places;
+  for (std::uint32_t first = 0; first < product.n; first += columns_at_once) {
+    const std::uint32_t count = std::min(columns_at_once, product.n - first);
+    std::uint32_t special_columns = 0;
+    load_c(c == nullptr ? nullptr : c + first, count, product.accumulator, s, special_columns);
+    s.b_value = columns.factors.value.data() + first;
+    s.b_exponent = columns.factors.exponent.data() + first;
+    add_sixteen(s);
+    for (std::uint32_t x = 0; x < count; ++x) {
+      const std::uint32_t c_bits = c == nullptr ? 0 : c[first + x];
+      if ((special_columns >> x & 1) != 0 || !finish(s, rule, x, d[first + x]))
+        d[first + x] = sum_plainly(product, row, first + x, c_bits);
+    }
+  }
+}
+
+bool is_within_reach(const Range& a, const Range& b) noexcept {
+  if (a.has_special || b.has_special) return false;
+  if (a.low > a.high || b.low > b.high) return true;  // nothing but zeros
+  return a.low + b.low >= lowest_exponent && a.high + b.high <= highest_exponent;
+}
+
+void multiply_floats(const MatrixProduct& product) {
+  const Columns& columns = columns_of(product);
+  const std::size_t row_bytes = std::size_t{product.k} * bytes_of_float(product.a);
+  Row a;
+  for (std::uint32_t row = 0; row < product.m; ++row) {
+    a.range = {};
+    take_apart(product.a, static_cast<const std::byte*>(product.a_at) + row * row_bytes, product.k,
+               product.negates_a, 1, a.value.data(), a.exponent.data(), a.range);
+    const std::size_t at = std::size_t{row} * product.n;
+    const auto* c =
+        product.c_at == nullptr ? nullptr : static_cast<const std::uint32_t*>(product.c_at) + at;
+    auto* d = static_cast<std::uint32_t*>(product.d_at) + at;
+    if (is_within_reach(a.range, columns.range))
+      multiply_row(product, columns, a, row, c, d);
+    else
+      multiply_row_plainly(product, row, c, d);
+  }
+}
+
+// --- 8-bit floats of mma.sync ---------------------------------------------------------------------
+
+// Exact; every 8-bit float is a number of f16.
+std::uint16_t f16_of(MatrixElement element, std::uint8_t bits) noexcept {
+  if (element == MatrixElement::e5m2) return static_cast<std::uint16_t>(bits << 8);
+  const std::uint32_t sign = (bits & 0x80u) << 8, magnitude = bits & 0x7fu;
+  if (magnitude == 0x7f) return static_cast<std::uint16_t>(sign | f16_nan);
+  const float value = std::bit_cast<float>(magnitude << 20) * 0x1p120f;
+  const auto f16 = std::bit_cast<std::uint32_t>(value * 0x1p-112f) >> 13;
+  return static_cast<std::uint16_t>(sign | f16);
+}
+
+// Those k of each row whose k % 4 is in {0, 1} (part 0) or {2, 3} (part 1).
+std::vector<std::uint16_t> unpack(MatrixElement element, const void* from, std::uint32_t rows,
+                                  std::uint32_t k, std::uint32_t part) {
+  const auto* bytes = static_cast<const std::uint8_t*>(from);
+  std::vector<std::uint16_t> out(std::size_t{rows} * k / 2);
+  std::size_t to = 0;
+  for (std::uint32_t row = 0; row < rows; ++row)
+    for (std::uint32_t at = 0; at < k; ++at)
+      if (at % 4 / 2 == part) out[to++] = f16_of(element, bytes[std::size_t{row} * k + at]);
+  return out;
+}
+
+std::uint32_t add_rounded(Accumulator accumulator, std::uint32_t left, std::uint32_t right) noexcept {
+  if (accumulator == Accumulator::f16) {
+    const auto is_nan = [](std::uint32_t bits) { return (bits & 0x7fff) > 0x7c00; };
+    const auto value = [](std::uint32_t bits) {
+      return (bits & 0x7fff) == 0x7c00 ? ((bits & 0x8000) != 0 ? -HUGE_VAL : HUGE_VAL)
+                                       : static_cast<double>(f32_of_f16(bits));
+    };
+    const double sum = value(left) + value(right);
+    if (is_nan(left) || is_nan(right) || std::isnan(sum)) return f16_nan;
+    return sum == 0 && std::signbit(sum) ? 0x8000u : round_to_f16(sum);
+  }
+  const float sum = std::bit_cast<float>(left) + std::bit_cast<float>(right);
+  return std::isnan(sum) ? f32_nan : std::bit_cast<std::uint32_t>(sum);
+}
+
+void multiply_unpacked(const MatrixProduct& product) {
+  std::vector<std::uint32_t> sum(std::size_t{product.m} * product.n);
+  for (std::uint32_t part = 0; part < 2; ++part) {
+    const auto a = unpack(product.a, product.a_at, product.m, product.k, part);
+    const auto b = unpack(product.b, product.b_at, product.n, product.k, part);
+    MatrixProduct half = product;
+    half.a = half.b = MatrixElement::f16;
+    half.k = product.k / 2;
+    half.unpacks_to_f16 = false;
+    half.a_at = a.data();
+    half.b_at = b.data();
+    half.c_at = part == 0 ? nullptr : sum.data();
+    half.d_at = sum.data();
+    multiply_floats(half);
+  }
+  const auto* c = static_cast<const std::uint32_t*>(product.c_at);
+  auto* d = static_cast<std::uint32_t*>(product.d_at);
+  for (std::size_t x = 0; x < sum.size(); ++x)
+    d[x] = add_rounded(product.accumulator, sum[x], c == nullptr ? 0 : c[x]);
+}
+
+// --- integers -------------------------------------------------------------------------------------
+
+// Elements as 16 bits, whatever they were.
+std::vector<std::int16_t> widen(MatrixElement element, const void* from, std::size_t count) {
+  const auto* bytes = static_cast<const std::uint8_t*>(from);
+  std::vector<std::int16_t> out(count);
+  for (std::size_t x = 0; x < count; ++x) {
+    const std::uint32_t nibble = bytes[x / 2] >> (x % 2 * 4) & 15u;
+    switch (element) {
+      case MatrixElement::s8: out[x] = static_cast<std::int8_t>(bytes[x]); break;
+      case MatrixElement::u8: out[x] = bytes[x]; break;
+      case MatrixElement::s4:
+        out[x] = static_cast<std::int16_t>(static_cast<int>(nibble ^ 8) - 8);
+        break;
+      default: out[x] = static_cast<std::int16_t>(nibble); break;
+    }
+  }
+  return out;
+}
+
+std::int32_t add_c(const MatrixProduct& product, std::size_t at, std::int64_t sum) noexcept {
+  if (product.c_at != nullptr) sum += static_cast<const std::int32_t*>(product.c_at)[at];
+  if (product.saturates) sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
+}
+
+GEMMERY_VECTOR_CLONES
+std::int32_t dot(const std::int16_t* a, const std::int16_t* b, std::uint32_t k) {
+  std::int32_t sum = 0;
+  for (std::uint32_t at = 0; at < k; at += 16)
+    for (std::uint32_t x = 0; x < 16; ++x) sum += std::int32_t{a[at + x]} * b[at + x];
+  return sum;
+}
+
+void multiply_integers(const MatrixProduct& product) {
+  const auto a = widen(product.a, product.a_at, std::size_t{product.m} * product.k);
+  const auto b = widen(product.b, product.b_at, std::size_t{product.n} * product.k);
+  auto* d = static_cast<std::int32_t*>(product.d_at);
+  for (std::uint32_t row = 0; row < product.m; ++row)
+    for (std::uint32_t column = 0; column < product.n; ++column) {
+      const std::size_t at = std::size_t{row} * product.n + column;
+      d[at] = add_c(product, at,
+                    dot(a.data() + std::size_t{row} * product.k,
+                        b.data() + std::size_t{column} * product.k, product.k));
+    }
+}
+
+void multiply_bits(const MatrixProduct& product) {
+  const auto* a = static_cast<const std::uint32_t*>(product.a_at);
+  const auto* b = static_cast<const std::uint32_t*>(product.b_at);
+  const std::size_t words = product.k / 32;
+  auto* d = static_cast<std::int32_t*>(product.d_at);
+  for (std::size_t row = 0; row < product.m; ++row)
+    for (std::size_t column = 0; column < product.n; ++column) {
+      std::int64_t sum = 0;
+      for (std::size_t x = 0; x < words; ++x) {
+        const std::uint32_t left = a[row * words + x], right = b[column * words + x];
+        sum += std::popcount(product.is_xor ? left ^ right : left & right);
+      }
+      const std::size_t at = row * product.n + column;
+      d[at] = add_c(product, at, sum);
+    }
+}
+
+// --- f64 ------------------------------------------------------------------------------------------
+
+// A NaN among the operands is handed on, quietened, that of b before c before a (recorded).
+double fused_multiply_add(double a, double b, double c) noexcept {
+  const double result = std::fma(a, b, c);
+  if (!std::isnan(result)) return result;
+  for (const double operand : {b, c, a})
+    if (std::isnan(operand))
+      return std::bit_cast<double>(std::bit_cast<std::uint64_t>(operand) | 0x8000000000000u);
+  return std::bit_cast<double>(std::uint64_t{0xfff8000000000000u});
+}
+
+void multiply_f64(const MatrixProduct& product) {
+  const auto* a = static_cast<const double*>(product.a_at);
+  const auto* b = static_cast<const double*>(product.b_at);
+  const auto* c = static_cast<const double*>(product.c_at);
+  auto* d = static_cast<double*>(product.d_at);
+  for (std::size_t row = 0; row < product.m; ++row)
+    for (std::size_t column = 0; column < product.n; ++column) {
+      double sum = c == nullptr ? 0.0 : c[row * product.n + column];
+      for (std::size_t at = 0; at < product.k; ++at)
+        sum = fused_multiply_add(a[row * product.k + at], b[column * product.k + at], sum);
+      d[row * product.n + column] = sum;
+    }
+}
+
+}  // namespace
+
+void multiply(const MatrixProduct& product) {
+  switch (product.a) {
+    case MatrixElement::f64: return multiply_f64(product);
+    case MatrixElement::b1: return multiply_bits(product);
+    case MatrixElement::s8:
+    case MatrixElement::u8:
+    case MatrixElement::s4:
+    case MatrixElement::u4: return multiply_integers(product);
+    default: break;
+  }
+  if (product.unpacks_to_f16) return multiply_unpacked(product);
+  multiply_floats(product);
+}
+
+}  // namespace gemmery::emulator
