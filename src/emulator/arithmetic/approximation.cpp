@@ -19,13 +19,16 @@ double flushed(double value) noexcept {
 }
 double upper_word(double value) noexcept {
   if (value != value) return std::bit_cast<double>(std::uint64_t{0x7fffffff00000000});
-  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(flushed(value)) & ~std::uint64_t{0xffffffff});
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(flushed(value)) &
+                               ~std::uint64_t{0xffffffff});
 }
 
 }  // namespace
 
 float approximate_reciprocal(float a) noexcept { return narrowed(1.0 / a); }
-float approximate_square_root(float a) noexcept { return narrowed(std::sqrt(static_cast<double>(a))); }
+float approximate_square_root(float a) noexcept {
+  return narrowed(std::sqrt(static_cast<double>(a)));
+}
 float approximate_reciprocal_root(float a) noexcept {
   return narrowed(1.0 / std::sqrt(static_cast<double>(a)));
 }
@@ -39,7 +42,9 @@ float approximate_quotient(float a, float b) noexcept {
   }
   return narrowed(static_cast<double>(a) / b);
 }
-float full_range_quotient(float a, float b) noexcept { return narrowed(static_cast<double>(a) / b); }
+float full_range_quotient(float a, float b) noexcept {
+  return narrowed(static_cast<double>(a) / b);
+}
 
 float approximate_exp2(float a) noexcept { return narrowed(std::exp2(static_cast<double>(a))); }
 float approximate_log2(float a) noexcept { return narrowed(std::log2(static_cast<double>(a))); }

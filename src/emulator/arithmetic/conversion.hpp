@@ -15,11 +15,16 @@ namespace gemmery::emulator {
 // .rni .rzi .rmi .rpi. Relies on the host rounding to nearest, as all of this library does.
 inline double round_to_integral(double value, Rounding rounding) noexcept {
   switch (rounding) {
-    case Rounding::toward_zero: return std::trunc(value);
-    case Rounding::down: return std::floor(value);
-    case Rounding::up: return std::ceil(value);
-    case Rounding::nearest_away: return std::round(value);
-    case Rounding::nearest_even: break;
+    case Rounding::toward_zero:
+      return std::trunc(value);
+    case Rounding::down:
+      return std::floor(value);
+    case Rounding::up:
+      return std::ceil(value);
+    case Rounding::nearest_away:
+      return std::round(value);
+    case Rounding::nearest_even:
+      break;
   }
   return std::nearbyint(value);
 }

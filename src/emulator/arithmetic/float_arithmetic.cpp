@@ -44,7 +44,8 @@ double square_root(double a, Rounding rounding) noexcept {
       std::isinf(nearest))
     return nearest;
   // Both the square and its difference to `a` are exact in 113 bits; a root is never negative.
-  const Quad missing = static_cast<Quad>(a) - static_cast<Quad>(nearest) * static_cast<Quad>(nearest);
+  const Quad missing =
+      static_cast<Quad>(a) - static_cast<Quad>(nearest) * static_cast<Quad>(nearest);
   if (missing < 0 && rounding != Rounding::up) return std::nextafter(nearest, 0.0);
   if (missing > 0 && rounding == Rounding::up) return std::nextafter(nearest, HUGE_VAL);
   return nearest;

@@ -19,9 +19,7 @@ struct FloatFormat {
 
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr std::uint32_t nan() const { return (1u << (exponent_bits + fraction_bits)) - 1; }
-  constexpr std::uint32_t infinity() const {
-    return ((1u << exponent_bits) - 1) << fraction_bits;
-  }
+  constexpr std::uint32_t infinity() const { return ((1u << exponent_bits) - 1) << fraction_bits; }
   constexpr std::uint32_t largest() const { return has_infinity ? infinity() - 1 : nan() - 1; }
   constexpr std::uint32_t sign() const { return 1u << (exponent_bits + fraction_bits); }
 };
@@ -71,11 +69,20 @@ inline std::uint32_t narrow(double value, Narrowing how) noexcept {
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   std::uint64_t kept = significand >> shift;
   switch (how.rounding) {
-    case Rounding::nearest_even: kept += rest > half || (rest == half && (kept & 1) != 0); break;
-    case Rounding::nearest_away: kept += rest >= half; break;
-    case Rounding::toward_zero: break;
-    case Rounding::down: kept += rest != 0 && is_negative; break;
-    case Rounding::up: kept += rest != 0 && !is_negative; break;
+    case Rounding::nearest_even:
+      kept += rest > half || (rest == half && (kept & 1) != 0);
+      break;
+    case Rounding::nearest_away:
+      kept += rest >= half;
+      break;
+    case Rounding::toward_zero:
+      break;
+    case Rounding::down:
+      kept += rest != 0 && is_negative;
+      break;
+    case Rounding::up:
+      kept += rest != 0 && !is_negative;
+      break;
   }
   // A significand that carried over raises the exponent by itself.
   const auto steps = static_cast<std::uint64_t>(exponent > lowest ? exponent - lowest : 0);
@@ -90,13 +97,15 @@ inline double widen(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & (format.sign() - 1);
   const std::uint64_t sign = static_cast<std::uint64_t>((bits & format.sign()) != 0) << 63;
   const std::uint32_t exponent = magnitude >> format.fraction_bits;
-  const bool is_nan = format.has_infinity ? magnitude > format.infinity() : magnitude == format.nan();
+  const bool is_nan =
+      format.has_infinity ? magnitude > format.infinity() : magnitude == format.nan();
   if (is_nan) return std::bit_cast<double>(~std::uint64_t{0} >> 1);
   if (format.has_infinity && magnitude == format.infinity())
     return std::bit_cast<double>(sign | std::uint64_t{0x7ff} << 52);
   if (exponent == 0) {
     constexpr int unit_exponent = 1 - format.bias() - format.fraction_bits;
-    const double unit = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + unit_exponent) << 52);
+    const double unit =
+        std::bit_cast<double>(static_cast<std::uint64_t>(1023 + unit_exponent) << 52);
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude * unit) | sign);
   }
   const std::uint64_t rebased =
@@ -105,7 +114,8 @@ inline double widen(std::uint32_t bits) noexcept {
   return std::bit_cast<double>(rebased | sign);
 }
 
-// --- the hot ones, written so that they vectorise -------------------------------------------------
+// --- the hot ones, written so that they vectorise
+// -------------------------------------------------
 
 inline std::uint32_t bf16_from_f32(std::uint32_t bits) noexcept {
   const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -117,8 +127,7 @@ inline std::uint32_t f32_from_bf16(std::uint32_t bits) noexcept { return bits <<
 inline std::uint32_t f16_from_f32(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & 0x7fffffff;
   const std::uint32_t sign = (bits >> 16) & 0x8000;
-  const std::uint32_t normal =
-      (magnitude - (112u << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+  const std::uint32_t normal = (magnitude - (112u << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
   // The last bit of 0.5f weighs as much as that of a subnormal f16: the addition rounds.
   const std::uint32_t subnormal =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
@@ -130,8 +139,8 @@ inline std::uint32_t f32_from_f16(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & 0x7fff;
   const std::uint32_t sign = (bits & 0x8000) << 16;
   const std::uint32_t normal = (magnitude << 13) + (112u << 23);
-  const std::uint32_t subnormal =
-      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f);
+  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(
+      static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f);
   std::uint32_t made = magnitude < 0x400 ? subnormal : normal;
   made = magnitude == 0x7c00 ? 0x7f800000 : made;
   return magnitude > 0x7c00 ? 0x7fffffff : (made | sign);

@@ -25,8 +25,7 @@ constexpr T saturate_to(std::int64_t value) noexcept {
 template <std::integral T>
 constexpr T multiply_high(T a, T b) noexcept {
   if constexpr (sizeof(T) == 8) {
-    __extension__ using Wide =
-        std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    __extension__ using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
     return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> 64);
   } else {
     using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
@@ -73,7 +72,8 @@ constexpr T shift_left(T value, std::uint32_t amount) noexcept {
 template <std::integral T>
 constexpr T shift_right(T value, std::uint32_t amount) noexcept {
   constexpr std::uint32_t last = bits_in<T> - 1;
-  if constexpr (std::is_signed_v<T>) return static_cast<T>(value >> (amount < last ? amount : last));
+  if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(value >> (amount < last ? amount : last));
   return amount <= last ? static_cast<T>(value >> (amount & last)) : T{0};
 }
 
@@ -146,7 +146,8 @@ constexpr T extract_field(T value, std::uint32_t position, std::uint32_t length)
   const bool is_sign_set =
       std::is_signed_v<T> &&
       ((static_cast<Bits>(value) >> (from + count - 1 < last ? from + count - 1 : last)) & 1) != 0;
-  const Bits mask = count > last ? static_cast<Bits>(~Bits{0}) : static_cast<Bits>((Bits{1} << count) - 1);
+  const Bits mask =
+      count > last ? static_cast<Bits>(~Bits{0}) : static_cast<Bits>((Bits{1} << count) - 1);
   const Bits kept = static_cast<Bits>(shift_right(static_cast<Bits>(value), from) & mask);
   const Bits inside = static_cast<Bits>(
       from > last ? Bits{0} : static_cast<Bits>(static_cast<Bits>(~Bits{0}) >> from) & mask);
@@ -218,7 +219,8 @@ constexpr std::int32_t part_of(std::uint32_t value, int at, int bits, bool is_si
 constexpr std::uint32_t dot_4(std::uint32_t a, std::uint32_t b, std::uint32_t c, bool a_is_signed,
                               bool b_is_signed) noexcept {
   for (int at = 0; at < 4; ++at)
-    c += static_cast<std::uint32_t>(part_of(a, at, 8, a_is_signed) * part_of(b, at, 8, b_is_signed));
+    c +=
+        static_cast<std::uint32_t>(part_of(a, at, 8, a_is_signed) * part_of(b, at, 8, b_is_signed));
   return c;
 }
 // Two halves of `a` times the low or high two bytes of `b`.

@@ -29,14 +29,14 @@ static_assert(sizeof(Quad) == 16);
 __extension__ using UnsignedQuad = unsigned __int128;
 
 template <class Float>
-using FloatBits = std::conditional_t<
-    sizeof(Float) == 4, std::uint32_t,
-    std::conditional_t<sizeof(Float) == 8, std::uint64_t, UnsignedQuad>>;
+using FloatBits =
+    std::conditional_t<sizeof(Float) == 4, std::uint32_t,
+                       std::conditional_t<sizeof(Float) == 8, std::uint64_t, UnsignedQuad>>;
 
-// a + b rounded to odd: where bits are lost the last bit is set. Rounding that once more to a format
-// of at least two bits less gives what rounding the exact sum would have given, in every mode
-// (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008). The error of the
-// sum is Knuth's, exact unless the sum overflows.
+// a + b rounded to odd: where bits are lost the last bit is set. Rounding that once more to a
+// format of at least two bits less gives what rounding the exact sum would have given, in every
+// mode (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008). The error of
+// the sum is Knuth's, exact unless the sum overflows.
 template <class Wide>
 inline Wide sum_to_odd(Wide a, Wide b) noexcept {
   using Bits = FloatBits<Wide>;
@@ -58,7 +58,8 @@ template <class Float>
 inline Float zero_sum(Float a, Float b, Float sum, Rounding rounding) noexcept {
   if (sum != 0 || rounding != Rounding::down) return sum;
   const auto top = static_cast<int>(8 * sizeof(Float) - 1);
-  const bool is_negative = ((std::bit_cast<FloatBits<Float>>(a) | std::bit_cast<FloatBits<Float>>(b)) >> top) != 0;
+  const bool is_negative =
+      ((std::bit_cast<FloatBits<Float>>(a) | std::bit_cast<FloatBits<Float>>(b)) >> top) != 0;
   return is_negative ? -Float{0} : Float{0};
 }
 

@@ -81,11 +81,16 @@ Execute find_handler(Form& form, ScalarType type, std::span<const TypedHandler> 
 
 ScalarType untyped(int bits) noexcept {
   switch (bits) {
-    case 8: return ScalarType::b8;
-    case 16: return ScalarType::b16;
-    case 32: return ScalarType::b32;
-    case 64: return ScalarType::b64;
-    default: return ScalarType::b128;
+    case 8:
+      return ScalarType::b8;
+    case 16:
+      return ScalarType::b16;
+    case 32:
+      return ScalarType::b32;
+    case 64:
+      return ScalarType::b64;
+    default:
+      return ScalarType::b128;
   }
 }
 

@@ -21,8 +21,8 @@ class Form {
   Form(DecodeContext& context, const Instruction& instruction, Operation& operation) noexcept
       : context_(context), instruction_(instruction), operation_(operation) {}
 
-  // --- modifiers; each is taken once ---------------------------------------------------------------
-  // Whether the word stands there.
+  // --- modifiers; each is taken once
+  // --------------------------------------------------------------- Whether the word stands there.
   bool take(std::string_view word) noexcept;
   // The first of `words` that stands there; its index, or nothing.
   std::optional<std::size_t> take_one_of(std::span<const std::string_view> words) noexcept;
@@ -34,7 +34,8 @@ class Form {
   void finish();
   [[noreturn]] void refuse(std::string_view why);
 
-  // --- operands --------------------------------------------------------------------------------------
+  // --- operands
+  // --------------------------------------------------------------------------------------
   std::size_t operand_count() const noexcept { return instruction_.operands.size(); }
   const Operand& operand(std::size_t index);
   void expect_operands(std::size_t count);

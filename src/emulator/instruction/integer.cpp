@@ -74,10 +74,14 @@ constexpr TypedHandler wide_products_and_sums[] = {
 
 ScalarType twice_as_wide(ScalarType type) {
   switch (type) {
-    case ScalarType::u16: return ScalarType::u32;
-    case ScalarType::s16: return ScalarType::s32;
-    case ScalarType::u32: return ScalarType::u64;
-    default: return ScalarType::s64;
+    case ScalarType::u16:
+      return ScalarType::u32;
+    case ScalarType::s16:
+      return ScalarType::s32;
+    case ScalarType::u32:
+      return ScalarType::u64;
+    default:
+      return ScalarType::s64;
   }
 }
 

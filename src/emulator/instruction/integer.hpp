@@ -9,8 +9,8 @@ namespace gemmery::emulator {
 void decode_integer_add(Form& form, ScalarType type);  // add; sub is told by the opcode
 void decode_integer_multiply(Form& form, ScalarType type);
 void decode_integer_multiply_add(Form& form, ScalarType type);
-void decode_integer_divide(Form& form, ScalarType type);  // div, rem
-void decode_integer_sign(Form& form, ScalarType type);    // abs, neg
+void decode_integer_divide(Form& form, ScalarType type);   // div, rem
+void decode_integer_sign(Form& form, ScalarType type);     // abs, neg
 void decode_integer_extreme(Form& form, ScalarType type);  // min, max
 
 // With .cc: add sub mad; and addc subc madc.

@@ -66,8 +66,10 @@ struct LogicTable {
       leaf[row] = ((table >> row) & 1) != 0 ? ~std::uint32_t{0} : 0;
   }
   std::uint32_t operator()(std::uint32_t a, std::uint32_t b, std::uint32_t c) const noexcept {
-    const std::uint32_t from_00 = choose(c, leaf[1], leaf[0]), from_01 = choose(c, leaf[3], leaf[2]);
-    const std::uint32_t from_10 = choose(c, leaf[5], leaf[4]), from_11 = choose(c, leaf[7], leaf[6]);
+    const std::uint32_t from_00 = choose(c, leaf[1], leaf[0]),
+                        from_01 = choose(c, leaf[3], leaf[2]);
+    const std::uint32_t from_10 = choose(c, leaf[5], leaf[4]),
+                        from_11 = choose(c, leaf[7], leaf[6]);
     return choose(a, choose(b, from_11, from_10), choose(b, from_01, from_00));
   }
   static std::uint32_t choose(std::uint32_t by, std::uint32_t one, std::uint32_t zero) noexcept {
@@ -92,10 +94,11 @@ Step run_lop3(Warp& warp, const Operation& operation, LaneMask active) {
 template <bool is_and>
 Step run_lop3_predicate(Warp& warp, const Operation& operation, LaneMask active) {
   run_lop3(warp, operation, active);
-  const LaneMask is_set = lanes_where<[](std::uint32_t made) { return made != 0; }>(warp, operation, 0);
+  const LaneMask is_set =
+      lanes_where<[](std::uint32_t made) { return made != 0; }>(warp, operation, 0);
   const LaneMask other = read_predicate(warp, operation, 5);
-  blend_predicate(warp.destination<LaneMask>(operation, 4), is_and ? is_set & other : is_set | other,
-                  active);
+  blend_predicate(warp.destination<LaneMask>(operation, 4),
+                  is_and ? is_set & other : is_set | other, active);
   return Step::next;
 }
 
@@ -182,13 +185,13 @@ void decode_shift(DecodeContext& context, const Instruction& instruction, Operat
   Form form(context, instruction, operation);
   const ScalarType type = form.take_type();
   const bool is_left = instruction.opcode == "shl";
-  const bool by_constant = form.operand_count() == 3 &&
-                           form.operand(2).kind == Operand::Kind::immediate;
-  const Execute execute =
-      is_left ? (by_constant ? find_handler(form, type, left_shifts_by_constant)
-                             : find_handler(form, type, left_shifts))
-              : (by_constant ? find_handler(form, type, right_shifts_by_constant)
-                             : find_handler(form, type, right_shifts));
+  const bool by_constant =
+      form.operand_count() == 3 && form.operand(2).kind == Operand::Kind::immediate;
+  const Execute execute = is_left
+                              ? (by_constant ? find_handler(form, type, left_shifts_by_constant)
+                                             : find_handler(form, type, left_shifts))
+                              : (by_constant ? find_handler(form, type, right_shifts_by_constant)
+                                             : find_handler(form, type, right_shifts));
   form.assign(execute, type, {type, ScalarType::u32});
 }
 
@@ -206,8 +209,9 @@ void decode_funnel_shift(DecodeContext& context, const Instruction& instruction,
   if (!wraps && !form.take("clamp")) form.refuse("it says neither .wrap nor .clamp");
   if (form.take_type() != ScalarType::b32) form.refuse("it is for .b32");
   const Execute execute =
-      is_left ? (wraps ? run_lanes<funnel_lane<true, true>> : run_lanes<funnel_lane<true, false>>)
-              : (wraps ? run_lanes<funnel_lane<false, true>> : run_lanes<funnel_lane<false, false>>);
+      is_left
+          ? (wraps ? run_lanes<funnel_lane<true, true>> : run_lanes<funnel_lane<true, false>>)
+          : (wraps ? run_lanes<funnel_lane<false, true>> : run_lanes<funnel_lane<false, false>>);
   form.assign(execute, ScalarType::b32, {ScalarType::b32, ScalarType::b32, ScalarType::u32});
 }
 
@@ -267,8 +271,8 @@ void decode_brev(DecodeContext& context, const Instruction& instruction, Operati
   form.assign(find_handler(form, type, rows), type, {type});
 }
 void decode_fns(DecodeContext& context, const Instruction& instruction, Operation& operation) {
-  static constexpr auto find =
-      [](std::uint32_t mask, std::uint32_t base, std::int32_t offset) -> std::uint32_t {
+  static constexpr auto find = [](std::uint32_t mask, std::uint32_t base,
+                                  std::int32_t offset) -> std::uint32_t {
     return find_nth_set(mask, base, offset);
   };
   Form form(context, instruction, operation);
@@ -313,9 +317,9 @@ void decode_bfi(DecodeContext& context, const Instruction& instruction, Operatio
   form.expect_operands(5);
   const bool by_constants = form.operand(3).kind == Operand::Kind::immediate &&
                             form.operand(4).kind == Operand::Kind::immediate;
-  form.assign(by_constants ? find_handler(form, type, rows_by_constants)
-                           : find_handler(form, type, rows),
-              type, {type, type, ScalarType::u32, ScalarType::u32});
+  form.assign(
+      by_constants ? find_handler(form, type, rows_by_constants) : find_handler(form, type, rows),
+      type, {type, type, ScalarType::u32, ScalarType::u32});
 }
 
 // .clamp or .wrap; true for .wrap.

@@ -43,10 +43,10 @@ Carried<T> combine_words(Warp& warp, const Operation& operation, int lane, bool 
   } else if constexpr (kind == Words::subtract) {
     made = subtract_words<Bits>(word(1), word(2), carry);
   } else {
-    const Bits product = kind == Words::add_low_product
-                             ? static_cast<Bits>(word(1) * word(2))
-                             : static_cast<Bits>(multiply_high(static_cast<T>(word(1)),
-                                                               static_cast<T>(word(2))));
+    const Bits product =
+        kind == Words::add_low_product
+            ? static_cast<Bits>(word(1) * word(2))
+            : static_cast<Bits>(multiply_high(static_cast<T>(word(1)), static_cast<T>(word(2))));
     made = add_words<Bits>(product, word(3), carry);
   }
   return {static_cast<T>(made.value), made.carry};

@@ -94,8 +94,11 @@ template <class Stored>
 inline void blend(Stored* to, const Stored* made, LaneMask active) noexcept {
   const Stored mask = active;
   GEMMERY_EACH_LANE
-  for (int lane = 0; lane < lanes_per_warp; ++lane)
-    to[lane] = (mask & lane_bits<Stored>[static_cast<std::size_t>(lane)]) != 0 ? made[lane] : to[lane];
+  for (int lane = 0; lane < lanes_per_warp; ++lane) {
+    const Stored bit = lane_bits<Stored>[static_cast<std::size_t>(lane)];
+    const Stored takes = 0 - static_cast<Stored>((mask & bit) == bit);
+    to[lane] = (made[lane] & takes) | (to[lane] & ~takes);
+  }
 }
 inline void blend_predicate(LaneMask* to, LaneMask made, LaneMask active) noexcept {
   *to = (*to & ~active) | (made & active);
@@ -170,8 +173,7 @@ struct LaneLoop<function, std::tuple<Sources...>> {
   template <std::size_t... index>
   static void fill(StoredLane<Result>* to, const Warp& warp, const Operation& operation,
                    std::index_sequence<index...>) noexcept {
-    fill_lanes<function, Result>(to, operation,
-                                 LaneReader<Sources>(warp, operation, index + 1)...);
+    fill_lanes<function, Result>(to, operation, LaneReader<Sources>(warp, operation, index + 1)...);
   }
   template <std::size_t... index>
   static LaneMask collect(const Warp& warp, const Operation& operation, std::size_t first,

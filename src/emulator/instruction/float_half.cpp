@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of f16 and bf16, alone and in pairs: exact in double, rounded once.
+#include <cmath>
+
+#include "emulator/arithmetic/float_arithmetic.hpp"
+#include "emulator/instruction/float.hpp"
+#include "emulator/instruction/lane_apply.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+// --- one half ------------------------------------------------------------------------------------
+
+struct F16 {
+  static float load(std::uint32_t bits) { return std::bit_cast<float>(f32_from_f16(bits)); }
+  static std::uint32_t round(float odd) { return f16_from_f32(std::bit_cast<std::uint32_t>(odd)); }
+  static constexpr std::uint32_t exponent = 0x7c00;
+  static constexpr std::uint32_t one = 0x3c00;
+};
+struct Bf16 {
+  static float load(std::uint32_t bits) { return std::bit_cast<float>(f32_from_bf16(bits)); }
+  static std::uint32_t round(float odd) { return bf16_from_f32(std::bit_cast<std::uint32_t>(odd)); }
+  static constexpr std::uint32_t exponent = 0x7f80;
+  static constexpr std::uint32_t one = 0x3f80;
+};
+
+// f32, rounded to odd, of a double that is: wide enough for either half to be rounded from.
+float odd_float(double exact) {
+  const auto nearest = static_cast<float>(exact);
+  const auto back = static_cast<double>(nearest);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
+  const bool is_even = (bits & 1) == 0;
+  const bool is_too_large = std::fabs(back) > std::fabs(exact);
+  const bool is_too_small = std::fabs(back) < std::fabs(exact);
+  return std::bit_cast<float>(bits + static_cast<std::uint32_t>(is_too_small && is_even) -
+                              static_cast<std::uint32_t>(is_too_large && is_even));
+}
+
+template <class Half>
+std::uint32_t flush_half(std::uint32_t bits) {
+  return (bits & Half::exponent) == 0 ? bits & 0x8000 : bits;
+}
+
+template <class Half, bool has_modifiers>
+double load_half(const Operation& operation, std::uint32_t bits) {
+  if constexpr (has_modifiers)
+    if (has_flag(operation, flag_ftz)) bits = flush_half<Half>(bits);
+  return static_cast<double>(Half::load(bits));
+}
+template <class Half, bool has_modifiers>
+std::uint32_t round_half(const Operation& operation, double exact) {
+  std::uint32_t bits = Half::round(odd_float(exact));
+  if constexpr (has_modifiers) {
+    const bool is_nan = exact != exact, is_negative = (bits & 0x8000) != 0;
+    if (has_flag(operation, flag_ftz)) bits = flush_half<Half>(bits);
+    if (has_flag(operation, flag_sat))
+      bits = is_nan || is_negative ? 0 : (bits > Half::one ? Half::one : bits);
+    if (has_flag(operation, flag_relu) && is_negative && !is_nan) bits = 0;
+  }
+  return bits;
+}
+
+enum class Calculation { sum, difference, product, fma };
+
+template <class Half, Calculation what, bool has_modifiers>
+std::uint32_t calculate(const Operation& operation, std::uint32_t a, std::uint32_t b,
+                        std::uint32_t c) {
+  const double first = load_half<Half, has_modifiers>(operation, a);
+  const double second = load_half<Half, has_modifiers>(operation, b);
+  double exact = 0;
+  if constexpr (what == Calculation::sum) exact = sum_to_odd(first, second);
+  if constexpr (what == Calculation::difference) exact = sum_to_odd(first, -second);
+  if constexpr (what == Calculation::product) exact = first * second;
+  if constexpr (what == Calculation::fma)
+    exact = sum_to_odd(first * second, load_half<Half, has_modifiers>(operation, c));
+  return round_half<Half, has_modifiers>(operation, exact);
+}
+
+// --- lanes: a half, or two -----------------------------------------------------------------------
+
+template <class Half, Calculation what, bool has_modifiers, bool is_paired>
+std::uint32_t calculate_lane(const Operation& operation, std::uint32_t a, std::uint32_t b,
+                             std::uint32_t c) {
+  const std::uint32_t low =
+      calculate<Half, what, has_modifiers>(operation, a & 0xffff, b & 0xffff, c & 0xffff);
+  if constexpr (!is_paired) return low;
+  return low | calculate<Half, what, has_modifiers>(operation, a >> 16, b >> 16, c >> 16) << 16;
+}
+template <class Half, Calculation what, bool has_modifiers, bool is_paired>
+std::uint32_t binary(const Operation& operation, std::uint32_t a, std::uint32_t b) {
+  return calculate_lane<Half, what, has_modifiers, is_paired>(operation, a, b, 0);
+}
+
+template <class Half, Calculation what, bool is_paired>
+Execute calculation_of(bool has_modifiers) {
+  if constexpr (what == Calculation::fma)
+    return has_modifiers ? run_lanes<calculate_lane<Half, what, true, is_paired>>
+                         : run_lanes<calculate_lane<Half, what, false, is_paired>>;
+  else
+    return has_modifiers ? run_lanes<binary<Half, what, true, is_paired>>
+                         : run_lanes<binary<Half, what, false, is_paired>>;
+}
+template <Calculation what>
+Execute calculation_of(Form& form, ScalarType type, bool has_modifiers) {
+  const TypedHandler rows[] = {
+      {ScalarType::f16, calculation_of<F16, what, false>(has_modifiers)},
+      {ScalarType::f16x2, calculation_of<F16, what, true>(has_modifiers)},
+      {ScalarType::bf16, calculation_of<Bf16, what, false>(has_modifiers)},
+      {ScalarType::bf16x2, calculation_of<Bf16, what, true>(has_modifiers)},
+  };
+  return find_handler(form, type, rows);
+}
+
+bool is_f16(ScalarType type) { return type == ScalarType::f16 || type == ScalarType::f16x2; }
+bool is_paired(ScalarType type) { return type == ScalarType::f16x2 || type == ScalarType::bf16x2; }
+
+// --- signs and extremes --------------------------------------------------------------------------
+
+template <std::uint32_t mask>
+std::uint32_t flip_signs(const Operation& operation, std::uint32_t a) {
+  if (has_flag(operation, flag_ftz))
+    a = flush_half<F16>(a & 0xffff) | flush_half<F16>(a >> 16) << 16;
+  return (a ^ mask);
+}
+template <std::uint32_t mask>
+std::uint32_t clear_signs(const Operation& operation, std::uint32_t a) {
+  if (has_flag(operation, flag_ftz))
+    a = flush_half<F16>(a & 0xffff) | flush_half<F16>(a >> 16) << 16;
+  return (a & ~mask);
+}
+
+template <class Half>
+std::uint32_t extreme_half(const Operation& operation, std::uint32_t a, std::uint32_t b) {
+  if (has_flag(operation, flag_ftz)) a = flush_half<Half>(a), b = flush_half<Half>(b);
+  const std::uint32_t sign = has_flag(operation, flag_xorsign) ? (a ^ b) & 0x8000 : 0;
+  if (has_flag(operation, flag_xorsign)) a &= 0x7fff, b &= 0x7fff;
+  const float nan = std::bit_cast<float>(f32_nan);
+  const float made =
+      extreme(Half::load(a), Half::load(b),
+              has_flag(operation, flag_maximum) ? Extreme::maximum : Extreme::minimum,
+              has_flag(operation, flag_nan), nan);
+  if (made != made) return 0x7fff;
+  return Half::round(made) ^ sign;
+}
+template <class Half>
+std::uint32_t extreme_halves(const Operation& operation, std::uint32_t a, std::uint32_t b) {
+  return extreme_half<Half>(operation, a & 0xffff, b & 0xffff) |
+         extreme_half<Half>(operation, a >> 16, b >> 16) << 16;
+}
+template <class Half>
+std::uint32_t extreme_of_three(const Operation& operation, std::uint32_t a, std::uint32_t b,
+                               std::uint32_t c) {
+  return extreme_halves<Half>(operation, extreme_halves<Half>(operation, a, b), c);
+}
+
+}  // namespace
+
+bool is_half(ScalarType type) noexcept {
+  return is_f16(type) || type == ScalarType::bf16 || type == ScalarType::bf16x2;
+}
+
+void decode_half_arithmetic(Form& form, ScalarType type) {
+  const std::string_view opcode = form.instruction().opcode;
+  const auto rounding = form.take_rounding();
+  if (rounding && *rounding != Rounding::nearest_even) form.refuse("halves round to nearest only");
+  const bool is_fma = opcode == "fma";
+  if (is_fma && !rounding) form.refuse("a rounding mode is missing");
+  if (is_f16(type)) {
+    set_flag(form, flag_ftz, form.take("ftz"));
+    set_flag(form, flag_sat, form.take("sat"));
+  }
+  set_flag(form, flag_relu, is_fma && form.take("relu"));
+  const bool has_modifiers = form.operation().flags != 0;
+  if (is_fma) {
+    form.assign(calculation_of<Calculation::fma>(form, type, has_modifiers), type,
+                {type, type, type});
+    return;
+  }
+  if (opcode == "mad") form.refuse("halves have fma instead");
+  const Execute execute =
+      opcode == "add"   ? calculation_of<Calculation::sum>(form, type, has_modifiers)
+      : opcode == "sub" ? calculation_of<Calculation::difference>(form, type, has_modifiers)
+                        : calculation_of<Calculation::product>(form, type, has_modifiers);
+  form.assign(execute, type, {type, type});
+}
+
+void decode_half_sign(Form& form, ScalarType type) {
+  set_flag(form, flag_ftz, is_f16(type) && form.take("ftz"));
+  Execute execute = nullptr;
+  if (form.instruction().opcode == "neg")
+    execute = is_paired(type) ? run_lanes<flip_signs<0x80008000>> : run_lanes<flip_signs<0x8000>>;
+  else
+    execute = is_paired(type) ? run_lanes<clear_signs<0x80008000>> : run_lanes<clear_signs<0x8000>>;
+  form.assign(execute, type, {type});
+}
+
+void decode_half_extreme(Form& form, ScalarType type) {
+  set_flag(form, flag_ftz, is_f16(type) && form.take("ftz"));
+  set_flag(form, flag_nan, form.take("NaN"));
+  const bool is_xorsign = form.take("xorsign");
+  if (is_xorsign != form.take("abs")) form.refuse(".xorsign and .abs go together");
+  set_flag(form, flag_xorsign, is_xorsign);
+  set_flag(form, flag_maximum, form.instruction().opcode == "max");
+  static constexpr TypedHandler of_two[] = {
+      {ScalarType::f16, run_lanes<extreme_half<F16>>},
+      {ScalarType::f16x2, run_lanes<extreme_halves<F16>>},
+      {ScalarType::bf16, run_lanes<extreme_half<Bf16>>},
+      {ScalarType::bf16x2, run_lanes<extreme_halves<Bf16>>},
+  };
+  static constexpr TypedHandler of_three[] = {
+      {ScalarType::f16x2, run_lanes<extreme_of_three<F16>>},
+      {ScalarType::bf16x2, run_lanes<extreme_of_three<Bf16>>},
+  };
+  if (form.operand_count() == 4)
+    form.assign(find_handler(form, type, of_three), type, {type, type, type});
+  else
+    form.assign(find_handler(form, type, of_two), type, {type, type});
+}
+
+}  // namespace gemmery::emulator
