@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of tensor cores. Most sums take a fast path, 16 columns at a time, in which each
-// addend is scaled by a power of two so that converting it to an integer cuts off what hardware cuts
-// off; infinities, NaNs, subnormal results and extreme exponents take a plain one. Both are exact.
+// addend is scaled by a power of two so that converting it to an integer cuts off what hardware
+// cuts off; infinities, NaNs, subnormal results and extreme exponents take a plain one. Both are
+// exact.
 #include "emulator/arithmetic/tensor_core.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 // The inner loop in the widest vectors of the host that runs it; elsewhere in those of the build.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define GEMMERY_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#define GEMMERY_VECTOR_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define GEMMERY_VECTOR_CLONES
 #endif
@@ -23,32 +24,41 @@
 namespace gemmery::emulator {
 namespace {
 
-// --- numbers --------------------------------------------------------------------------------------
+// --- numbers
+// --------------------------------------------------------------------------------------
 
 struct Format {
   int mantissa_bits;
   int bias;
-  int unread_bits;           // of storage, below the mantissa (tf32)
+  int unread_bits;              // of storage, below the mantissa (tf32)
   std::uint32_t first_special;  // the smallest magnitude (sign cut off) that is no number
   std::uint32_t infinity;       // its magnitude, 0 where there is none
 };
 
 constexpr Format format_of(MatrixElement element) noexcept {
   switch (element) {
-    case MatrixElement::bf16: return {7, 127, 0, 0x7f80, 0x7f80};
-    case MatrixElement::tf32: return {10, 127, 13, 0x3fc00, 0x3fc00};
-    case MatrixElement::e4m3: return {3, 7, 0, 0x7f, 0};
-    case MatrixElement::e5m2: return {2, 15, 0, 0x7c, 0x7c};
-    default: return {10, 15, 0, 0x7c00, 0x7c00};  // f16
+    case MatrixElement::bf16:
+      return {7, 127, 0, 0x7f80, 0x7f80};
+    case MatrixElement::tf32:
+      return {10, 127, 13, 0x3fc00, 0x3fc00};
+    case MatrixElement::e4m3:
+      return {3, 7, 0, 0x7f, 0};
+    case MatrixElement::e5m2:
+      return {2, 15, 0, 0x7c, 0x7c};
+    default:
+      return {10, 15, 0, 0x7c00, 0x7c00};  // f16
   }
 }
 
 constexpr std::uint32_t bytes_of_float(MatrixElement element) noexcept {
   switch (element) {
-    case MatrixElement::tf32: return 4;
+    case MatrixElement::tf32:
+      return 4;
     case MatrixElement::e4m3:
-    case MatrixElement::e5m2: return 1;
-    default: return 2;
+    case MatrixElement::e5m2:
+      return 1;
+    default:
+      return 2;
   }
 }
 
@@ -70,8 +80,8 @@ std::uint32_t round_to_f16(double value) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(magnitude);
   const int exponent = std::max(static_cast<int>(bits >> 52) - 1023, -14);
   // Adding 2^52 ulps rounds at the ulp.
-  const double at_ulp = std::bit_cast<double>(static_cast<std::uint64_t>(exponent - 10 + 52 + 1023)
-                                              << 52);
+  const double at_ulp =
+      std::bit_cast<double>(static_cast<std::uint64_t>(exponent - 10 + 52 + 1023) << 52);
   const double rounded = (magnitude + at_ulp) - at_ulp;
   if (rounded == 0) return 0;
   const auto float_bits = std::bit_cast<std::uint32_t>(static_cast<float>(rounded * 0x1p-112));
@@ -79,7 +89,8 @@ std::uint32_t round_to_f16(double value) noexcept {
   return f16 | (value < 0 ? 0x8000u : 0u);
 }
 
-// --- operands, taken apart ------------------------------------------------------------------------
+// --- operands, taken apart
+// ------------------------------------------------------------------------
 
 struct Range {  // of the exponents of what is not zero
   int low = 32767, high = -32767;
@@ -97,8 +108,10 @@ template <class Word>
 void take_apart(const Word* from, std::uint32_t count, const Format& format, bool is_negated,
                 std::size_t stride, float* value, std::int16_t* exponent, Range& range) noexcept {
   const std::uint32_t sign_bit = 8 * sizeof(Word) - 1;
-  const std::uint32_t mask = (1u << (sign_bit - static_cast<std::uint32_t>(format.unread_bits))) - 1;
-  const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - format.bias) << 23);
+  const std::uint32_t mask =
+      (1u << (sign_bit - static_cast<std::uint32_t>(format.unread_bits))) - 1;
+  const float scale =
+      std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - format.bias) << 23);
   int low = range.low, high = range.high;
   bool has_special = false;
   for (std::uint32_t x = 0; x < count; ++x) {
@@ -108,8 +121,7 @@ void take_apart(const Word* from, std::uint32_t count, const Format& format, boo
     // The product is exact, and right for subnormals too.
     const float absolute = std::bit_cast<float>(magnitude << (23 - format.mantissa_bits)) * scale;
     value[x * stride] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(absolute) | sign);
-    const int e =
-        std::max(static_cast<int>(magnitude >> format.mantissa_bits), 1) - format.bias;
+    const int e = std::max(static_cast<int>(magnitude >> format.mantissa_bits), 1) - format.bias;
     exponent[x * stride] = magnitude == 0 ? no_exponent : static_cast<std::int16_t>(e);
     low = magnitude == 0 ? low : std::min(low, e);
     high = magnitude == 0 ? high : std::max(high, e);
@@ -127,9 +139,12 @@ void take_apart(MatrixElement element, const std::byte* from, std::uint32_t coun
     take_apart(words, count, format, is_negated, stride, value, exponent, range);
   };
   switch (bytes_of_float(element)) {
-    case 1: return take(reinterpret_cast<const std::uint8_t*>(from));
-    case 2: return take(reinterpret_cast<const std::uint16_t*>(from));
-    default: return take(reinterpret_cast<const std::uint32_t*>(from));
+    case 1:
+      return take(reinterpret_cast<const std::uint8_t*>(from));
+    case 2:
+      return take(reinterpret_cast<const std::uint16_t*>(from));
+    default:
+      return take(reinterpret_cast<const std::uint32_t*>(from));
   }
 }
 
@@ -183,10 +198,11 @@ const Columns& columns_of(const MatrixProduct& product) {
   return columns;
 }
 
-// --- one sum, the plain way -----------------------------------------------------------------------
+// --- one sum, the plain way
+// -----------------------------------------------------------------------
 
 struct Rule {
-  int places;       // F above
+  int places;         // F above
   int result_places;  // of an f32 result
   Accumulator accumulator;
 };
@@ -224,8 +240,7 @@ Number read_element(MatrixElement element, const void* row, std::uint32_t at,
   std::uint32_t bits = 0;
   std::memcpy(&bits, static_cast<const std::byte*>(row) + at * bytes, bytes);
   const bool sign = (bits >> (8 * bytes - 1) & 1) != 0;
-  const std::uint32_t magnitude =
-      (bits & ~(1u << (8 * bytes - 1))) >> format.unread_bits;
+  const std::uint32_t magnitude = (bits & ~(1u << (8 * bytes - 1))) >> format.unread_bits;
   return read_number(format, magnitude, sign != is_negated);
 }
 
@@ -240,8 +255,7 @@ std::uint32_t write_result(const Rule& rule, std::int64_t sum, int lowest) noexc
   if (exponent > 127) return sign | 0x7f800000u;
   const int ulp = std::max(exponent, -126) - 23;
   const int shift = ulp - lowest;
-  std::uint64_t mantissa =
-      shift <= 0 ? magnitude << -shift : shift > 63 ? 0 : magnitude >> shift;
+  std::uint64_t mantissa = shift <= 0 ? magnitude << -shift : shift > 63 ? 0 : magnitude >> shift;
   mantissa &= ~std::uint64_t{(1u << (23 - rule.result_places)) - 1};
   if (mantissa == 0) return 0;
   const std::uint32_t field = exponent < -126 ? 0 : static_cast<std::uint32_t>(exponent + 127);
@@ -262,8 +276,9 @@ std::uint32_t add_up(const Rule& rule, std::span<const Addend> addends) noexcept
   std::int64_t sum = 0;
   for (const Addend& addend : addends) {
     const int shift = lowest - addend.lowest;
-    const std::uint64_t kept =
-        shift <= 0 ? addend.mantissa << -shift : shift > 63 ? 0 : addend.mantissa >> shift;
+    const std::uint64_t kept = shift <= 0   ? addend.mantissa << -shift
+                               : shift > 63 ? 0
+                                            : addend.mantissa >> shift;
     sum += addend.is_negative ? -static_cast<std::int64_t>(kept) : static_cast<std::int64_t>(kept);
   }
   return write_result(rule, sum, lowest);
@@ -280,8 +295,8 @@ struct Specials {
     if (a.is_nan || b.is_nan) {
       has_nan = true;
     } else if (a.is_infinite || b.is_infinite) {
-      const bool is_times_zero = (!a.is_infinite && a.mantissa == 0) ||
-                                 (!b.is_infinite && b.mantissa == 0);
+      const bool is_times_zero =
+          (!a.is_infinite && a.mantissa == 0) || (!b.is_infinite && b.mantissa == 0);
       if (is_times_zero)
         has_nan = true;
       else
@@ -302,8 +317,8 @@ std::uint32_t sum_plainly(const MatrixProduct& product, std::uint32_t row, std::
                           std::uint32_t c_bits) noexcept {
   const Rule rule = rule_of(product);
   const bool is_half = rule.accumulator == Accumulator::f16;
-  const Format c_format = is_half ? format_of(MatrixElement::f16)
-                                  : Format{23, 127, 0, 0x7f800000u, 0x7f800000u};
+  const Format c_format =
+      is_half ? format_of(MatrixElement::f16) : Format{23, 127, 0, 0x7f800000u, 0x7f800000u};
   const std::uint32_t c_sign = is_half ? 0x8000u : 0x80000000u;
   const Number c = read_number(c_format, c_bits & (c_sign - 1), (c_bits & c_sign) != 0);
   Specials specials;
@@ -332,7 +347,8 @@ std::uint32_t sum_plainly(const MatrixProduct& product, std::uint32_t row, std::
   return count == 0 ? 0 : add_up(rule, {addends.data(), count});
 }
 
-// --- sixteen sums at once -------------------------------------------------------------------------
+// --- sixteen sums at once
+// -------------------------------------------------------------------------
 
 // Outside of these exponents the fast path would leave what float can hold.
 constexpr int lowest_exponent = -100, highest_exponent = 125;
@@ -353,39 +369,52 @@ struct Sixteen {
   alignas(64) std::int32_t even[16], odd[16];
 };
 
-// Loops of sixteen, each of which becomes a few vector instructions.
+using Float8 [[gnu::vector_size(32)]] = float;
+using Int8 [[gnu::vector_size(32)]] = std::int32_t;
+using Short16 [[gnu::vector_size(32)]] = std::int16_t;
+
+template <class Vector, class T>
+[[gnu::always_inline]] inline void load(Vector& to, const T* from) noexcept {
+  std::memcpy(&to, from, sizeof to);
+}
+
+// Vectors of half of the columns: no compiler makes two of one by itself.
+[[gnu::always_inline]] inline void add_eight(Sixteen& s, std::uint32_t first) noexcept {
+  Int8 largest;
+  load(largest, s.largest + first);
+  const Int8 lowest = Int8{} + lowest_exponent;
+  largest = largest < lowest ? lowest : largest;
+  const Int8 scale_bits = (127 + s.places - largest) << 23;
+  Float8 scale, value;
+  load(scale, reinterpret_cast<const float*>(&scale_bits));
+  load(value, s.c + first);
+  Int8 even = __builtin_convertvector(value * scale, Int8), odd = {};
+  const float* b = s.b_value + first;
+  for (std::uint32_t at = 0; at < s.k; at += 2) {
+    load(value, b);
+    even += __builtin_convertvector(value * s.a_value[at] * scale, Int8);
+    load(value, b + s.b_stride);
+    odd += __builtin_convertvector(value * s.a_value[at + 1] * scale, Int8);
+    b += 2 * s.b_stride;
+  }
+  std::memcpy(s.even + first, &even, sizeof even);
+  std::memcpy(s.odd + first, &odd, sizeof odd);
+}
+
 GEMMERY_VECTOR_CLONES
 void add_sixteen(Sixteen& s) {
-  alignas(64) std::int16_t largest[16];
-  alignas(64) float scale[16];
-  alignas(64) std::int32_t even[16], odd[16];
-  std::memcpy(largest, s.c_exponent, sizeof largest);
+  Short16 largest, exponent;
+  load(largest, s.c_exponent);
   for (std::uint32_t at = 0; at < s.k; ++at) {
-    const std::int16_t a = s.a_exponent[at];
-    const std::int16_t* const b = s.b_exponent + at * s.b_stride;
-    for (std::uint32_t x = 0; x < 16; ++x) {
-      const auto exponent = static_cast<std::int16_t>(a + b[x]);
-      largest[x] = exponent > largest[x] ? exponent : largest[x];
-    }
+    load(exponent, s.b_exponent + at * s.b_stride);
+    exponent += s.a_exponent[at];
+    largest = exponent > largest ? exponent : largest;
   }
-  for (std::uint32_t x = 0; x < 16; ++x) {
-    s.largest[x] = largest[x];
-    const int within = largest[x] < lowest_exponent ? lowest_exponent : largest[x];
-    scale[x] = std::bit_cast<float>((127 + s.places - within) << 23);
-    even[x] = static_cast<std::int32_t>(s.c[x] * scale[x]);
-    odd[x] = 0;
-  }
-  for (std::uint32_t at = 0; at < s.k; at += 2) {
-    const float a0 = s.a_value[at], a1 = s.a_value[at + 1];
-    const float* const b0 = s.b_value + at * s.b_stride;
-    const float* const b1 = b0 + s.b_stride;
-    for (std::uint32_t x = 0; x < 16; ++x)
-      even[x] += static_cast<std::int32_t>(a0 * b0[x] * scale[x]);
-    for (std::uint32_t x = 0; x < 16; ++x)
-      odd[x] += static_cast<std::int32_t>(a1 * b1[x] * scale[x]);
-  }
-  std::memcpy(s.even, even, sizeof even);
-  std::memcpy(s.odd, odd, sizeof odd);
+  alignas(32) std::int16_t narrow[16];
+  std::memcpy(narrow, &largest, sizeof largest);
+  for (std::uint32_t x = 0; x < 16; ++x) s.largest[x] = narrow[x];
+  add_eight(s, 0);
+  add_eight(s, 8);
 }
 
 // The sum of column x as the result's bits; false where the plain way must say.
@@ -490,7 +519,8 @@ void multiply_floats(const MatrixProduct& product) {
   }
 }
 
-// --- 8-bit floats of mma.sync ---------------------------------------------------------------------
+// --- 8-bit floats of mma.sync
+// ---------------------------------------------------------------------
 
 // Exact; every 8-bit float is a number of f16.
 std::uint16_t f16_of(MatrixElement element, std::uint8_t bits) noexcept {
@@ -514,7 +544,8 @@ std::vector<std::uint16_t> unpack(MatrixElement element, const void* from, std::
   return out;
 }
 
-std::uint32_t add_rounded(Accumulator accumulator, std::uint32_t left, std::uint32_t right) noexcept {
+std::uint32_t add_rounded(Accumulator accumulator, std::uint32_t left,
+                          std::uint32_t right) noexcept {
   if (accumulator == Accumulator::f16) {
     const auto is_nan = [](std::uint32_t bits) { return (bits & 0x7fff) > 0x7c00; };
     const auto value = [](std::uint32_t bits) {
@@ -550,7 +581,8 @@ void multiply_unpacked(const MatrixProduct& product) {
     d[x] = add_rounded(product.accumulator, sum[x], c == nullptr ? 0 : c[x]);
 }
 
-// --- integers -------------------------------------------------------------------------------------
+// --- integers
+// -------------------------------------------------------------------------------------
 
 // Elements as 16 bits, whatever they were.
 std::vector<std::int16_t> widen(MatrixElement element, const void* from, std::size_t count) {
@@ -559,12 +591,18 @@ std::vector<std::int16_t> widen(MatrixElement element, const void* from, std::si
   for (std::size_t x = 0; x < count; ++x) {
     const std::uint32_t nibble = bytes[x / 2] >> (x % 2 * 4) & 15u;
     switch (element) {
-      case MatrixElement::s8: out[x] = static_cast<std::int8_t>(bytes[x]); break;
-      case MatrixElement::u8: out[x] = bytes[x]; break;
+      case MatrixElement::s8:
+        out[x] = static_cast<std::int8_t>(bytes[x]);
+        break;
+      case MatrixElement::u8:
+        out[x] = bytes[x];
+        break;
       case MatrixElement::s4:
         out[x] = static_cast<std::int16_t>(static_cast<int>(nibble ^ 8) - 8);
         break;
-      default: out[x] = static_cast<std::int16_t>(nibble); break;
+      default:
+        out[x] = static_cast<std::int16_t>(nibble);
+        break;
     }
   }
   return out;
@@ -614,7 +652,8 @@ void multiply_bits(const MatrixProduct& product) {
     }
 }
 
-// --- f64 ------------------------------------------------------------------------------------------
+// --- f64
+// ------------------------------------------------------------------------------------------
 
 // A NaN among the operands is handed on, quietened, that of b before c before a (recorded).
 double fused_multiply_add(double a, double b, double c) noexcept {
@@ -644,13 +683,17 @@ void multiply_f64(const MatrixProduct& product) {
 
 void multiply(const MatrixProduct& product) {
   switch (product.a) {
-    case MatrixElement::f64: return multiply_f64(product);
-    case MatrixElement::b1: return multiply_bits(product);
+    case MatrixElement::f64:
+      return multiply_f64(product);
+    case MatrixElement::b1:
+      return multiply_bits(product);
     case MatrixElement::s8:
     case MatrixElement::u8:
     case MatrixElement::s4:
-    case MatrixElement::u4: return multiply_integers(product);
-    default: break;
+    case MatrixElement::u4:
+      return multiply_integers(product);
+    default:
+      break;
   }
   if (product.unpacks_to_f16) return multiply_unpacked(product);
   multiply_floats(product);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a tensor core of sm_90 adds up, bit for bit, as recorded (tests/data/emulator/README.md).
 //
-// Floating point: all products of an instruction and C are addends of one sum. Each is exact, is cut
-// off (towards zero) below the F-th binary place of the largest addend's exponent, and the sum of
-// what is left is exact. The exponent of a product is the sum of its factors' exponents (so its
+// Floating point: all products of an instruction and C are addends of one sum. Each is exact, is
+// cut off (towards zero) below the F-th binary place of the largest addend's exponent, and the sum
+// of what is left is exact. The exponent of a product is the sum of its factors' exponents (so its
 // mantissa lies in [1, 4)), that of a subnormal is the smallest normal one; zeros don't count.
 //   16 bits, tf32: F = 25; the sum is cut off to f32, or rounded to nearest even to f16.
 //   8 bits (wgmma): F = 13; the sum is cut off to 13 binary places, or rounded to f16.
@@ -26,10 +26,10 @@ struct MatrixProduct {
   MatrixElement a = MatrixElement::f16, b = MatrixElement::f16;
   Accumulator accumulator = Accumulator::f32;
   std::uint32_t m = 0, n = 0, k = 0;
-  bool saturates = false;     // .satfinite of integers
-  bool is_xor = false;        // .xor.popc of b1, else .and.popc
-  // mma.sync of 8-bit floats, which ptxas makes of two products of f16 with half of k each (k % 4 in
-  // {0, 1} first), the second adding to the first's result, and a rounded addition of C.
+  bool saturates = false;  // .satfinite of integers
+  bool is_xor = false;     // .xor.popc of b1, else .and.popc
+  // mma.sync of 8-bit floats, which ptxas makes of two products of f16 with half of k each (k % 4
+  // in {0, 1} first), the second adding to the first's result, and a rounded addition of C.
   bool unpacks_to_f16 = false;
   bool negates_a = false, negates_b = false;  // wgmma's imm-scale -1
   const void* a_at = nullptr;

@@ -276,7 +276,8 @@ void write_digests(const char* from, const char* to) {
   const bool is_layout = in.tellg() == std::streamoff{6} * layout_cases * 64 * layout_n * 4;
   in.seekg(0);
   if (is_layout)
-    for (const LayoutForm& f : all_layout_forms()) (void)f, digest_cases(layout_cases, 64 * layout_n);
+    for (const LayoutForm& f : all_layout_forms())
+      (void)f, digest_cases(layout_cases, 64 * layout_n);
   else
     for (const Form& f : all_forms()) digest_cases(f.cases, result_words(f));
 }

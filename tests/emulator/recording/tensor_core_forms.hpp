@@ -400,7 +400,8 @@ inline std::vector<std::uint32_t> pack(const std::vector<std::uint64_t>& element
   return words;
 }
 
-// --- results --------------------------------------------------------------------------------------
+// --- results
+// --------------------------------------------------------------------------------------
 inline std::size_t result_words(const Form& f) {
   return static_cast<std::size_t>(f.m * f.n * bits_of(f.sum) / 32);
 }
