@@ -23,6 +23,11 @@ void VectorClock::raise(AgentIndex agent, std::uint32_t clock) {
   clocks_[agent] = std::max(clocks_[agent], clock);
 }
 
+void VectorClock::set(AgentIndex agent, std::uint32_t clock) {
+  if (agent >= clocks_.size()) clocks_.resize(agent + 1);
+  clocks_[agent] = clock;
+}
+
 std::vector<std::uint32_t>& VectorClock::clocks_of(std::uint32_t cluster) {
   for (Foreign& foreign : foreign_) {
     if (foreign.cluster == cluster) return foreign.clocks;

@@ -53,6 +53,7 @@ class VectorClock {
     return agent < clocks_.size() ? clocks_[agent] : 0;
   }
   void raise(AgentIndex agent, std::uint32_t clock);
+  void set(AgentIndex agent, std::uint32_t clock);  // forgets what was known of it
   void join(const VectorClock& other);
   void clear() noexcept {  // knows nothing again; keeps its room
     clocks_.clear();
