@@ -62,6 +62,11 @@ class Access {
                                                                                << mask_shift;
     return changed;
   }
+  Access by_lane(std::uint8_t lane) const noexcept {
+    Access changed = *this;
+    changed.what_ = (what_ & ~(std::uint64_t{0xff} << 48)) | std::uint64_t{lane} << 48;
+    return changed;
+  }
   Access as_write() const noexcept {
     Access changed = *this;
     changed.what_ |= write_bit;

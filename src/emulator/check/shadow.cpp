@@ -325,6 +325,41 @@ bool Shadow::write(std::uint64_t offset, std::uint32_t bytes, const Accessor& wh
   return note<true>(offset, bytes, who, found);
 }
 
+template <bool is_write>
+int Shadow::note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+                       std::uint32_t bytes, const Accessor& who, Conflict& found) {
+  Insides& in = *insides_;
+  Judge judge(in.sets, who, found);
+  const Access whole(who, whole_cell, is_write);
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    const std::uint64_t offset = addresses[lane] - begin;
+    const std::uint64_t end = offset + bytes;
+    const Access mine = whole.by_lane(static_cast<std::uint8_t>(lane));
+    for (std::uint64_t index = offset / bytes_per_cell; index * bytes_per_cell < end; ++index) {
+      Cell& cell = in.page(index / cells_per_page)[index % cells_per_page];
+      const bool agrees =
+          bytes >= bytes_per_cell
+              ? judge.note<is_write>(cell, mine)
+              : judge.note<is_write>(cell, mine.with_mask(mask_within(index, offset, end)));
+      if (agrees) continue;
+      found.offset += index * bytes_per_cell;
+      return lane;
+    }
+  }
+  return -1;
+}
+
+int Shadow::read_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+                       std::uint32_t bytes, const Accessor& who, Conflict& found) {
+  return note_lanes<false>(lanes, addresses, begin, bytes, who, found);
+}
+
+int Shadow::write_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+                        std::uint32_t bytes, const Accessor& who, Conflict& found) {
+  return note_lanes<true>(lanes, addresses, begin, bytes, who, found);
+}
+
 void Shadow::forget_accesses() {
   Insides& in = *insides_;
   for (const std::uint32_t page : in.touched) {

@@ -59,6 +59,15 @@ class Shadow {
   [[nodiscard]] bool write(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
                            Conflict& found);
 
+  // The same for lanes of a warp, `bytes` each at addresses[lane] - begin; `who.lane` is replaced.
+  // The lane of the first conflict, -1 where there is none.
+  [[nodiscard]] int read_lanes(std::uint32_t lanes, const std::uint64_t* addresses,
+                               std::uint64_t begin, std::uint32_t bytes, const Accessor& who,
+                               Conflict& found);
+  [[nodiscard]] int write_lanes(std::uint32_t lanes, const std::uint64_t* addresses,
+                                std::uint64_t begin, std::uint32_t bytes, const Accessor& who,
+                                Conflict& found);
+
   // Bytes that somebody wrote.
   void mark_written(std::uint64_t offset, std::uint64_t bytes);
   void mark_unwritten(std::uint64_t offset, std::uint64_t bytes);
@@ -76,6 +85,9 @@ class Shadow {
   struct Insides;
   template <bool is_write>
   bool note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found);
+  template <bool is_write>
+  int note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+                 std::uint32_t bytes, const Accessor& who, Conflict& found);
 
   std::vector<std::uint64_t> written_;  // a bit per byte
   std::unique_ptr<Insides> insides_;

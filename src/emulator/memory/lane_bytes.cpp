@@ -38,25 +38,18 @@ std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* value
 
 }  // namespace
 
-bool note_reads(Shadow& shadow, const LaneBytes& lanes, Accessor who, Conflict& found, int& lane) {
-  for (std::uint32_t rest = lanes.active; rest != 0; rest &= rest - 1) {
-    lane = std::countr_zero(rest);
-    who.lane = static_cast<std::uint8_t>(lane);
-    if (shadow.read(lanes.offset(lane), lanes.bytes, who, found)) return true;
-  }
-  return false;
+bool note_reads(Shadow& shadow, const LaneBytes& lanes, const Accessor& who, Conflict& found,
+                int& lane) {
+  lane = shadow.read_lanes(lanes.active, lanes.addresses, lanes.begin, lanes.bytes, who, found);
+  return lane >= 0;
 }
 
 bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values,
-                 std::size_t stride, Accessor who, Conflict& found, int& lane) {
-  std::uint32_t rest = lanes.active;
-  if (!ascends(lanes)) rest &= ~find_repeated_lanes(lanes, values, stride);
-  for (; rest != 0; rest &= rest - 1) {
-    lane = std::countr_zero(rest);
-    who.lane = static_cast<std::uint8_t>(lane);
-    if (shadow.write(lanes.offset(lane), lanes.bytes, who, found)) return true;
-  }
-  return false;
+                 std::size_t stride, const Accessor& who, Conflict& found, int& lane) {
+  std::uint32_t noted = lanes.active;
+  if (!ascends(lanes)) noted &= ~find_repeated_lanes(lanes, values, stride);
+  lane = shadow.write_lanes(noted, lanes.addresses, lanes.begin, lanes.bytes, who, found);
+  return lane >= 0;
 }
 
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks) {

@@ -107,11 +107,11 @@ inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* fr
 }
 
 // Notes each lane's read; true with `found` and `lane` at the first conflict.
-[[nodiscard]] bool note_reads(Shadow& shadow, const LaneBytes& lanes, Accessor who, Conflict& found,
-                              int& lane);
+[[nodiscard]] bool note_reads(Shadow& shadow, const LaneBytes& lanes, const Accessor& who,
+                              Conflict& found, int& lane);
 // Likewise writes; of lanes that store the same value to the same place only the first counts.
 [[nodiscard]] bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values,
-                               std::size_t stride, Accessor who, Conflict& found, int& lane);
+                               std::size_t stride, const Accessor& who, Conflict& found, int& lane);
 // The lanes all of whose bytes were written; where some were not, `masks` gets a bit per byte.
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks);
 // Bytes of lanes in `defined` are written now; of the others those in `masks` (may be null) only.
