@@ -50,9 +50,13 @@ void Issuer::start(std::function<void(Cluster&)> complete) const {
   start_async(*warp, lane, pc, std::move(complete));
 }
 
+// A new epoch begins, so that what the warp does from now on is not taken for known to the
+// operation.
 Issuer issuer_of(Warp& warp, const Operation& operation, int lane) {
+  const auto known = std::make_shared<Knowledge>();
+  warp.release(*known);
   return {.warp = &warp,
-          .known = std::make_shared<const Knowledge>(warp.known),
+          .known = known,
           .pc = operation.pc,
           .lane = static_cast<std::uint8_t>(lane),
           .number = warp.cta.cluster.async.next_operation++};

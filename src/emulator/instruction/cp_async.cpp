@@ -292,10 +292,10 @@ Step arrive(Warp& warp, const Operation& operation, LaneMask active) {
       ++groups.clock;
     }
     if ((operation.flags & without_increment) == 0) add_pending_arrival(warp.cta, barrier);
-    Knowledge arrived = warp.known;
+    Issuer issuer = issuer_of(warp, operation, lane);
+    Knowledge arrived = *issuer.known;
     if (warp.cp_async[0].strand != no_agent)
       arrived.happened.raise(warp.cp_async[0].strand, groups.clock - 1);
-    Issuer issuer = issuer_of(warp, operation, lane);
     issuer.known = std::make_shared<const Knowledge>(std::move(arrived));
     arrive_when_complete(issuer, barrier, groups.groups_begun);
   });

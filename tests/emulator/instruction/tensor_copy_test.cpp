@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async.bulk.tensor run as kernels: boxes in and out, swizzles, clipping, im2col, reductions,
+// and each misuse by its name.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <random>
+
+#include "copy_kernel.hpp"
+#include "support/random_seed.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+using tests::CopyLaunch;
+using tests::CopyMachine;
+using tests::wait_for_phase_0;
+
+constexpr std::uint32_t rows = 100, columns = 72;  // of the matrix in memory, f32
+
+std::vector<std::uint32_t> random_words(std::size_t count) {
+  static std::mt19937_64 random(gemmery::tests::random_seed());
+  std::vector<std::uint32_t> words(count);
+  for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random()) | 0x100;
+  return words;
+}
+
+TensorMapFields matrix_map(std::uint64_t address, std::uint8_t swizzle) {
+  TensorMapFields fields;
+  fields.address = address;
+  fields.element = MapElement::u32;
+  fields.rank = 2;
+  fields.extents = {columns, rows};
+  fields.byte_strides = {columns * 4};
+  fields.box = {swizzle == 0 ? 8u : 4u << swizzle, 32};
+  fields.element_strides = {1, 1};
+  fields.swizzle = swizzle;
+  return fields;
+}
+
+std::string load_2d(std::uint32_t bytes, int column, int row) {
+  return "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], " +
+         std::to_string(bytes) + ";\nmov.u32 %r10, " + std::to_string(column) +
+         ";\nmov.u32 %r11, " + std::to_string(row) +
+         ";\ncp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+         "[%r1], [%rd3, {%r10, %r11}], [%r2];\n";
+}
+
+std::string store_plain(std::uint32_t bytes) {
+  return "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r1], " + std::to_string(bytes) +
+         ";\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
+}
+
+std::string store_2d(const char* reduction = "") {
+  return std::string(*reduction == 0 ? "cp.async.bulk" : "cp.reduce.async.bulk") +
+         ".tensor.2d.global.shared::cta." + reduction +
+         "tile.bulk_group [%rd3, {%r10, %r11}], [%r1];\n"
+         "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
+}
+
+bool is_inside(std::int64_t row, std::int64_t column) {
+  return row >= 0 && column >= 0 && row < rows && column < columns;
+}
+
+TEST(TensorCopy, boxes_arrive_swizzled_and_filled_with_zeros) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> words = random_words(rows * columns);
+  const std::uint64_t in = machine.upload(words);
+  for (std::uint8_t swizzle = 0; swizzle < 4; ++swizzle) {
+    const TensorMapFields map = matrix_map(in, swizzle);
+    const std::uint32_t bytes = box_bytes(map), width = map.box[0];
+    const std::uint64_t out = machine.allocate(bytes);
+    for (const auto& [column, row] : {std::pair{0, 0}, {4, 7}, {-3, -5}, {70, 90}, {200, 0}}) {
+      machine.run(load_2d(bytes, column, row) + wait_for_phase_0() + store_plain(bytes), in, out,
+                  {.map = encode(map)});
+      const auto got = machine.download<std::uint32_t>(out, bytes / 4);
+      for (std::uint32_t index = 0; index < bytes / 4; ++index) {
+        const std::int64_t y = row + std::int64_t{index / width},
+                           x = column + std::int64_t{index % width};
+        const std::uint32_t expected =
+            is_inside(y, x) ? words[static_cast<std::size_t>(y * columns + x)] : 0;
+        ASSERT_EQ(got[swizzled(swizzle, index * 4) / 4], expected)
+            << int{swizzle} << " " << column << " " << row << " " << index;
+      }
+    }
+  }
+}
+
+TEST(TensorCopy, boxes_leave_where_they_lie_inside_only) {
+  CopyMachine machine;
+  for (std::uint8_t swizzle = 0; swizzle < 4; ++swizzle) {
+    for (const auto& [column, row] : {std::pair{0, 0}, {4, 7}, {-3, -5}, {70, 90}}) {
+      const std::vector<std::uint32_t> old = random_words(rows * columns);
+      const std::uint64_t out = machine.upload(old);
+      TensorMapFields map = matrix_map(out, swizzle);
+      const std::uint32_t bytes = box_bytes(map), width = map.box[0];
+      const std::vector<std::uint32_t> tile = random_words(bytes / 4);
+      const std::uint64_t in = machine.upload(tile);
+      const std::string load =
+          "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], " +
+          std::to_string(bytes) +
+          ";\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], " +
+          std::to_string(bytes) + ", [%r2];\nmov.u32 %r10, " + std::to_string(column) +
+          ";\nmov.u32 %r11, " + std::to_string(row) + ";\n" + wait_for_phase_0();
+      const auto expect = [&](const char* reduction, auto combine) {
+        machine.run(load + store_2d(reduction), in, out, {.map = encode(map)});
+        std::vector<std::uint32_t> expected = old;
+        for (std::uint32_t index = 0; index < bytes / 4; ++index) {
+          const std::int64_t y = row + std::int64_t{index / width},
+                             x = column + std::int64_t{index % width};
+          if (!is_inside(y, x)) continue;
+          std::uint32_t& at = expected[static_cast<std::size_t>(y * columns + x)];
+          at = combine(at, tile[swizzled(swizzle, index * 4) / 4]);
+        }
+        EXPECT_EQ(machine.download<std::uint32_t>(out, rows * columns), expected) << reduction;
+        EXPECT_TRUE(machine.memory().copy_in(out, old.data(), old.size() * 4));
+      };
+      expect("", [](std::uint32_t, std::uint32_t value) { return value; });
+      expect("add.", [](std::uint32_t was, std::uint32_t value) { return was + value; });
+      expect("xor.", [](std::uint32_t was, std::uint32_t value) { return was ^ value; });
+    }
+  }
+}
+
+TEST(TensorCopy, im2col_loads_pixels_with_their_offset) {
+  CopyMachine machine;
+  // 3 images of 6 x 5 pixels with 4 channels, padded by one for a 3 x 3 filter.
+  const std::uint32_t channels = 4, width = 5, height = 6, images = 3, pixels = 16;
+  const std::vector<std::uint32_t> words = random_words(channels * width * height * images);
+  const std::uint64_t in = machine.upload(words), out = machine.allocate(pixels * channels * 4);
+  TensorMapFields map;
+  map.address = in;
+  map.element = MapElement::u32;
+  map.rank = 4;
+  map.extents = {channels, width, height, images};
+  map.byte_strides = {channels * 4, channels * width * 4, channels * width * height * 4};
+  map.element_strides = {1, 1, 1, 1};
+  map.is_im2col = true;
+  map.lower_corner = {-1, -1};
+  map.upper_corner = {-1, -1};
+  map.channels_per_pixel = channels;
+  map.pixels_per_column = pixels;
+  ASSERT_EQ(find_broken_rule(map), "");
+  machine.run(
+      "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256;\n"
+      "mov.u16 %h1, 2;\nmov.u16 %h2, 1;\n"
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], "
+      "[%rd3, {0, 2, 4, 0}], [%r2], {%h1, %h2};\n" +
+          wait_for_phase_0() + store_plain(256),
+      in, out, {.map = encode(map)});
+  const auto got = machine.download<std::uint32_t>(out, pixels * channels);
+  std::int64_t w = 2, h = 4, n = 0;
+  for (std::uint32_t pixel = 0; pixel < pixels; ++pixel) {
+    const std::int64_t x = w + 2, y = h + 1;
+    const bool inside = x >= 0 && y >= 0 && x < width && y < height && n < images;
+    for (std::uint32_t channel = 0; channel < channels; ++channel) {
+      const std::size_t at =
+          static_cast<std::size_t>(((n * height + y) * width + x) * channels) + channel;
+      EXPECT_EQ(got[pixel * channels + channel], inside ? words[at] : 0) << pixel;
+    }
+    if (++w > width - 2) {
+      w = -1;
+      if (++h > height - 2) {
+        h = -1;
+        ++n;
+      }
+    }
+  }
+}
+
+TEST(TensorCopy, each_misuse_is_reported_by_its_kind) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(rows * columns));
+  const std::uint64_t out = machine.allocate(4096);
+  const TensorMapFields good = matrix_map(in, 3);
+  TensorMapFields tall = good, narrow = good, three = good;
+  tall.extents[1] = rows + 1;
+  narrow.box[0] = 16;
+  three.rank = 3;
+  three.extents[2] = three.box[2] = three.element_strides[2] = 1;
+  three.byte_strides[1] = 4096;
+  const std::string load = load_2d(4096, 0, 90) + wait_for_phase_0();
+  struct Row {
+    FaultKind kind;
+    std::string body;
+    TensorMapBytes map;
+    const char* says;
+  };
+  const Row faults[] = {
+      {FaultKind::out_of_bounds, load, encode(tall), "row 10 of a tensor box"},
+      {FaultKind::tensor_map, load, TensorMapBytes{}, "none that cuTensorMapEncode"},
+      {FaultKind::tensor_map, load, encode(narrow), "swizzle of 128"},
+      {FaultKind::tensor_map, load, encode(three), "this one has 3 dimensions"},
+      {FaultKind::misaligned, "add.u32 %r1, %r1, 64;\n" + load, encode(good), ""},
+      {FaultKind::misaligned, "add.u64 %rd3, %rd3, 32;\n" + load, encode(good), "tensor map"},
+      {FaultKind::tensor_map, "mov.u64 %rd3, %rd4;\n" + load, encode(good), "__grid_constant__"},
+      {FaultKind::deadlock, load_2d(4080, 0, 0) + wait_for_phase_0(), encode(good), ""},
+      {FaultKind::unwritten_read, "mov.u32 %r10, 0;\nmov.u32 %r11, 0;\n" + store_2d(), encode(good),
+       ""},
+      {FaultKind::unwritten_register, "mov.u32 %r10, 0;\n" + store_2d(), encode(good), "%r11"},
+  };
+  for (const Row& row : faults) {
+    const Fault fault = machine.fault_of(row.body, in, out, {.map = row.map});
+    EXPECT_EQ(fault.kind, row.kind) << fault.report() << "\n" << row.body;
+    EXPECT_NE(fault.message.find(row.says), std::string::npos) << fault.report();
+    EXPECT_NE(fault.place.ptx_line, 0u);
+  }
+}
+
+TEST(TensorCopy, maps_can_be_edited_in_shared_memory_and_used_from_global_memory) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> words = random_words(rows * columns);
+  const std::uint64_t in = machine.upload(words), out = machine.allocate(4096 + 128);
+  TensorMapFields wrong = matrix_map(0x1000, 3);
+  wrong.extents[1] = 1;
+  // Copies the parameter's map to shared memory, edits it there, publishes it behind the output.
+  std::string body = "add.u32 %r20, %r1, 16384;\nadd.u64 %rd10, %rd2, 4096;\n";
+  for (int word = 0; word < 16; ++word)
+    body += "ld.param.u64 %rd11, [map+" + std::to_string(word * 8) + "];\nst.shared.u64 [%r20+" +
+            std::to_string(word * 8) + "], %rd11;\n";
+  body +=
+      "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r20], %rd1;\n"
+      "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r20], 1, " +
+      std::to_string(rows) +
+      ";\ntensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+      "[%rd10], [%r20], 128;\nmov.u64 %rd3, %rd10;\n" +
+      load_2d(4096, 0, 0) + wait_for_phase_0() + store_plain(4096);
+  machine.run(body, in, out, {.map = encode(wrong)});
+  const auto got = machine.download<std::uint32_t>(out, 1024);
+  for (std::uint32_t index = 0; index < 1024; ++index)
+    ASSERT_EQ(got[swizzled(3, index * 4) / 4], words[index / 32 * columns + index % 32]);
+}
+
+// A figure, not a limit: boxes of 64 x 64 bf16, the size that the target of 20 us is for.
+TEST(TensorCopy, loading_a_box_takes_microseconds) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(64 * 32));
+  TensorMapFields map = matrix_map(in, 3);
+  map.element = MapElement::bf16;
+  map.extents = {64, 64};
+  map.byte_strides = {128};
+  map.box = {64, 64};
+  constexpr int boxes = 2000;
+  const std::string body =
+      "mbarrier.init.shared::cta.b64 [%r2], 1;\nmov.u32 %r12, 0;\nmov.u32 %r10, 0;\n"
+      "LOOP: mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 8192;\n"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%r1], [%rd3, {%r10, %r10}], [%r2];\nand.b32 %r13, %r12, 1;\n"
+      "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], %r13;\n@!%p1 bra WAIT;\n"
+      "add.u32 %r12, %r12, 1;\nsetp.lt.u32 %p2, %r12, " +
+      std::to_string(boxes) + ";\n@%p2 bra LOOP;\n";
+  const auto start = std::chrono::steady_clock::now();
+  machine.run(body, in, 0, {.map = encode(map)});
+  const std::chrono::duration<double, std::micro> elapsed =
+      std::chrono::steady_clock::now() - start;
+  std::printf("%.1f us a box of 8 KB\n", elapsed.count() / boxes);
+}
+
+}  // namespace
+}  // namespace gemmery::emulator
