@@ -3,8 +3,8 @@
 // and each misuse by its name.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <random>
 
 #include "copy_kernel.hpp"
@@ -253,11 +253,10 @@ TEST(TensorCopy, loading_a_box_takes_microseconds) {
       "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], %r13;\n@!%p1 bra WAIT;\n"
       "add.u32 %r12, %r12, 1;\nsetp.lt.u32 %p2, %r12, " +
       std::to_string(boxes) + ";\n@%p2 bra LOOP;\n";
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   machine.run(body, in, 0, {.map = encode(map)});
-  const std::chrono::duration<double, std::micro> elapsed =
-      std::chrono::steady_clock::now() - start;
-  std::printf("%.1f us a box of 8 KB\n", elapsed.count() / boxes);
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  std::printf("%.1f us of processor time a box of 8 KB\n", seconds * 1e6 / boxes);
 }
 
 }  // namespace
