@@ -34,7 +34,11 @@ std::string_view ptx_of(const void* code) {
 cuda::Library load(const void* code) {
   const std::string_view ptx = ptx_of(code);
   try {
-    return new cuda::LibraryHandle(ptx);
+    auto library = std::make_unique<cuda::LibraryHandle>(ptx);
+    const std::lock_guard lock(handles().mutex);
+    const cuda::Library handle = library.get();
+    handles().libraries.emplace(handle, std::move(library));
+    return handle;
   } catch (const Error& error) {
     throw Refusal{cuda::Result::invalid_ptx, error.what()};
   }
@@ -131,7 +135,14 @@ cuda::Result cuLibraryLoadData(cuda::Library* library, const void* code, int*, v
 }
 
 cuda::Result cuLibraryUnload(cuda::Library library) {
-  return answer([&] { delete library; });
+  return answer([&] {
+    std::unique_ptr<cuda::LibraryHandle> gone;  // gives memory back, which takes other locks
+    const std::lock_guard lock(handles().mutex);
+    const auto found = handles().libraries.find(library);
+    if (found == handles().libraries.end()) throw Refusal{cuda::Result::invalid_handle, {}};
+    gone = std::move(found->second);
+    handles().libraries.erase(found);
+  });
 }
 
 cuda::Result cuLibraryGetKernel(cuda::Kernel* kernel, cuda::Library library, const char* name) {

@@ -106,6 +106,7 @@ struct HandleState {
   std::vector<cuda::StreamHandle> default_streams;  // by ordinal
   std::vector<SharedCapture> captures;              // under way
   std::map<cuda::DevicePointer, Block> blocks;
+  std::map<cuda::Library, std::unique_ptr<cuda::LibraryHandle>> libraries;
 };
 HandleState& handles();
 
