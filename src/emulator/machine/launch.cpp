@@ -16,7 +16,6 @@
 #include "emulator/machine/plan.hpp"
 #include "emulator/machine/schedule.hpp"
 #include "emulator/machine/warp.hpp"
-
 #include "platform/parallel.hpp"
 
 namespace gemmery::emulator {
