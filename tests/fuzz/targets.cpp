@@ -13,6 +13,7 @@
 
 #include "core/dlpack_abi.hpp"
 #include "core/invariant.hpp"
+#include "emulator/program/parser.hpp"
 
 namespace gemmery::fuzz {
 namespace {
@@ -27,6 +28,23 @@ void require_words(const Error& error) {
 }
 
 bool is_equal(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
+
+// Registers exist, lists end, labels lie in the code.
+void require_declared(const emulator::Function& function, const emulator::Operand& operand) {
+  require(operand.reg == emulator::no_register || operand.reg < function.registers.size(),
+          "a register that is not declared");
+  for (const emulator::Operand& item : operand.items) require_declared(function, item);
+}
+
+void require_sound(const emulator::Function& function) {
+  for (const emulator::Instruction& instruction : function.code) {
+    require(!instruction.opcode.empty() && instruction.ptx_line > 0, "an instruction of nothing");
+    for (const emulator::Operand& operand : instruction.operands)
+      require_declared(function, operand);
+  }
+  for (const auto& [label, at] : function.labels)
+    require(!label.empty() && at <= function.code.size(), "a label outside of the code");
+}
 
 // Takes values off the front of the input; zeros when it is used up.
 class Reader {
@@ -107,6 +125,18 @@ void fuzz_find_kernel(Bytes bytes) {
   const auto kernel = find_kernel(as_text(bytes));
   if (kernel)
     require(kernel->name() == as_text(bytes), "a kernel is found under a name that is not its own");
+}
+
+void fuzz_parse_ptx(Bytes bytes) {
+  try {
+    const emulator::Program program = emulator::parse_ptx(as_text(bytes));
+    for (const emulator::Function& function : program.functions) require_sound(function);
+    for (const emulator::Variable& variable : program.variables)
+      require(variable.initial.size() <= variable.bytes,
+              "a variable begins with more than it holds");
+  } catch (const Error& error) {
+    require_words(error);
+  }
 }
 
 }  // namespace gemmery::fuzz

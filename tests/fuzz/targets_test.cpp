@@ -30,6 +30,18 @@ constexpr std::array<std::string_view, 10> problem_lines{
     "gemm 7x7x7 a=f32/ld=4294967296 c=f32:c/ld=8 beta=2",
     "gemm 3x4x5 a=float16 b=half out=bfloat16 acc=f16"};
 
+constexpr std::string_view ptx_text =
+    ".version 9.0\n.target sm_90a\n.address_size 64\n.file 1 \"a.cu\"\n.extern .shared .align 16 "
+    ".b8 "
+    "raw[];\n.const .f32 c[2] = {0f3F000000, -2.5};\n.func (.param .b32 r) f (.param .b64 p) { "
+    "ret; "
+    "}\n.visible .entry k(.param .align 64 .b8 k_param_0[128]) .maxntid 384, 1, 1 {\n.reg .pred "
+    "%p<3>; .reg .b32 %r<9>; .reg .b64 %rd<3>;\n.loc 1 2 3, function_name $L__i, inlined_at 1 1 1\n"
+    "L: { .reg .pred p; mov.b64 %rd1, raw+4;\n@!%p1 bra L; T: .branchtargets L, M; M:\nx.y::z "
+    "{%r1, "
+    "_}, [%rd1+-8, {%r2, -7}], 0f3F800000, %r2|p, %tid.x; }\n{ .param .b32 a; .param .b64 b; call "
+    "(a), f, (b); }\nret; }\n.section .debug_str { .b8 1 }\n";
+
 // One edit at a random place.
 void edit(std::string& text, Choices& choices, std::string_view other) {
   const auto at =
@@ -102,6 +114,12 @@ TEST_F(FuzzTargets, damaged_kernel_names_find_nothing_or_their_own_kernel) {
   });
   for (int round = 0; round < rounds; ++round)
     fuzz_find_kernel(bytes_of(damaged(choices.one_of(names), choices, choices.one_of(names))));
+}
+
+TEST_F(FuzzTargets, damaged_ptx_is_read_or_refused) {
+  fuzz_parse_ptx(bytes_of(std::string(ptx_text)));
+  for (int round = 0; round < rounds / 10; ++round)
+    fuzz_parse_ptx(bytes_of(damaged(ptx_text, choices, ptx_text)));
 }
 
 }  // namespace

@@ -128,10 +128,10 @@ void FunctionParser::declare_register_range(std::string_view prefix, ScalarType 
 void FunctionParser::parse_variables(Space space) {
   Declarator declarator = parse_declarator(lexer_, space);
   parse_initialiser(lexer_, declarator, [&](std::string_view name) { return is_variable(name); });
-  lexer_.expect(';');
   declarator.variable.name = scopes_.declare_variable(declarator.name);
   if (declarator.variable.name.empty())
     lexer_.fail("a variable's name once, not " + std::string(declarator.name) + " again");
+  lexer_.expect(';');
   function_.variables.push_back(std::move(declarator.variable));
 }
 

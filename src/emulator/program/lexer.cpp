@@ -94,6 +94,8 @@ std::string_view Lexer::take_identifier() {
   const std::size_t begin = at_;
   while (at_ < text_.size() && is_word(text_[at_])) ++at_;
   if (at_ == begin) fail("a name");
+  if (is_digit(text_[begin]))
+    fail_at(line_, "a name", std::string(text_.substr(begin, at_ - begin)));
   const bool has_dimension = text_[begin] == '%' && at_ + 1 < text_.size() && text_[at_] == '.' &&
                              text_[at_ + 1] >= 'w' && text_[at_ + 1] <= 'z' &&
                              (at_ + 2 == text_.size() || !is_word(text_[at_ + 2]));

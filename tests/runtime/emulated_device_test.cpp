@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suite on emulated devices, and what only they can show: which code is made for them.
+#include <gtest/gtest.h>
+#include <gemmery/emulator.hpp>
+#include <gemmery/error.hpp>
+
+#include <string>
+
+#include "tests/driver/thrown_error.hpp"
+#include "tests/runtime/on_device.hpp"
+
+namespace gemmery::tests {
+
+bool is_fake_driver_wanted() { return false; }
+
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(H200, OnDevice, testing::Values(Device::emulated(1)));
+INSTANTIATE_TEST_SUITE_P(A100, OnDevice, testing::Values(Device::emulated(2)));
+
+class Emulated : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(H200, Emulated, testing::Values(Device::emulated(1)));
+
+TEST_P(Emulated, a_run_makes_ptx_only_and_a_compilation_adds_the_cubin) {
+  const OwnedStream stream(device());
+  const Kernel kernel = new_kernel();
+  Operands operands({}, stream);
+  const Target target =
+      DirectFamily::instance().target_for(kernel, driver::open_device(device()).info());
+  kernel.run(operands.arguments(), {.stream = stream});
+  operands.expect_right();
+  const Artifact artifact = kernel.compile(target);
+  EXPECT_EQ(artifact.targets(), std::vector<Target>{target});
+  EXPECT_TRUE(artifact.resources());
+  kernel.run(operands.arguments(), {.artifact = &artifact, .stream = stream});
+  operands.expect_right();
+}
+
+TEST_P(Emulated, a_fault_is_the_launchs_error_with_the_whole_report) {
+  const OwnedStream stream(device());
+  const Kernel kernel = new_kernel();
+  Operands operands({.m = 40, .n = 40, .k = 4, .l = 1}, stream);
+  GemmArguments arguments = operands.arguments();
+  const Buffer small(100, stream);
+  arguments.set_data("out", small.data());
+  const Error error = thrown_error([&] { kernel.run(arguments, {.stream = stream}); });
+  EXPECT_EQ(error.kind(), ErrorKind::launch);
+  for (const char* const part : {"out of bounds", "st.global", "kernel.cu:", "seed"})
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  kernel.run(operands.arguments(), {.stream = stream});
+  operands.expect_right();
+}
+
+TEST_P(Emulated, every_schedule_gives_the_same_result) {
+  const OwnedStream stream(device());
+  const Kernel kernel = new_kernel({.workspace_bytes = 256, .zeroed_bytes = 16});
+  Operands operands({}, stream);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    set_emulator_seed(seed);
+    kernel.run(operands.arguments(), {.stream = stream});
+    operands.expect_right();
+  }
+  set_emulator_seed(1);
+}
+
+}  // namespace
+}  // namespace gemmery::tests
