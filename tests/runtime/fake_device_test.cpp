@@ -9,6 +9,9 @@
 #include "tests/runtime/on_device.hpp"
 
 namespace gemmery::tests {
+
+bool is_fake_driver_wanted() { return true; }
+
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(First, OnDevice, testing::Values(fake_device(0)));

@@ -17,6 +17,9 @@
 #include "tests/runtime/on_device.hpp"
 
 namespace gemmery::tests {
+
+bool is_fake_driver_wanted() { return false; }
+
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(First, OnDevice, testing::Values(Device::cuda(0)));

@@ -16,6 +16,10 @@
 
 namespace gemmery::tests {
 
+// Which driver serves DeviceType::emulated in a program: the fake one, or the emulator. Each
+// program of the suite defines it.
+bool is_fake_driver_wanted();
+
 // Each test runs on every device that is named when the suite is instantiated.
 class OnDevice : public testing::TestWithParam<Device> {
  protected:
@@ -23,7 +27,7 @@ class OnDevice : public testing::TestWithParam<Device> {
   void SetUp() override;
 
   Device device() const { return GetParam(); }
-  bool is_fake() const { return device().type == DeviceType::emulated; }
+  bool is_fake() const { return device().type == DeviceType::emulated && is_fake_driver_wanted(); }
 
   // A kernel that no other test has compiled.
   static Kernel new_kernel(DirectDesign design = {}, bool has_c = false);
