@@ -51,6 +51,11 @@ class Access {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & party_bits) == 0 &&
            lane() != several_lanes;
   }
+  // Nothing that a plain access of the generic proxy by `mine` could conflict with: none, of an
+  // epoch that is known, or its own. Never a set.
+  bool is_settled(const Access& mine, std::uint64_t known_epoch) const noexcept {
+    return epoch_ == 0 || epoch_ == known_epoch || is_same_party(mine);
+  }
   // The same but for the lane and the place in the program.
   bool is_same_kind(const Access& other) const noexcept {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & kind_bits) == 0;

@@ -90,6 +90,9 @@ class Judge {
     }
   }
 
+  // The epoch that was found to be known last; 0: none yet.
+  std::uint64_t last_known() const noexcept { return last_known_; }
+
  private:
   bool is_known(const Access& earlier) noexcept {
     if (earlier.epoch_bits() == last_known_) return true;
@@ -325,19 +328,46 @@ bool Shadow::write(std::uint64_t offset, std::uint32_t bytes, const Accessor& wh
   return note<true>(offset, bytes, who, found);
 }
 
+namespace {
+
+// A plain access of a whole cell that conflicts with nothing and makes everything before needless:
+// what Judge does, in the case that nearly all accesses are.
+template <bool is_write>
+bool note_settled(Cell& cell, const Access& mine, std::uint64_t known_epoch) noexcept {
+  if (!cell.write.is_settled(mine, known_epoch)) return false;
+  if (!cell.others.is_settled(mine, known_epoch)) return false;
+  if constexpr (is_write) {
+    cell = {.write = mine, .others = {}};
+  } else {
+    if (cell.others.is_write()) return false;
+    cell.others = mine;
+  }
+  return true;
+}
+
+}  // namespace
+
 template <bool is_write>
 int Shadow::note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
                        std::uint32_t bytes, const Accessor& who, Conflict& found) {
   Insides& in = *insides_;
   Judge judge(in.sets, who, found);
   const Access whole(who, whole_cell, is_write);
+  const bool is_plain = bytes >= bytes_per_cell && who.proxy == Proxy::generic && !who.is_atomic;
+  std::uint64_t page_index = ~std::uint64_t{0};
+  Cell* page = nullptr;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     const std::uint64_t offset = addresses[lane] - begin;
     const std::uint64_t end = offset + bytes;
     const Access mine = whole.by_lane(static_cast<std::uint8_t>(lane));
+    if (offset / (cells_per_page * bytes_per_cell) != page_index) {
+      page_index = offset / (cells_per_page * bytes_per_cell);
+      page = in.page(page_index);  // of all of the lane's bytes, which are naturally aligned
+    }
     for (std::uint64_t index = offset / bytes_per_cell; index * bytes_per_cell < end; ++index) {
-      Cell& cell = in.page(index / cells_per_page)[index % cells_per_page];
+      Cell& cell = page[index % cells_per_page];
+      if (is_plain && note_settled<is_write>(cell, mine, judge.last_known())) continue;
       const bool agrees =
           bytes >= bytes_per_cell
               ? judge.note<is_write>(cell, mine)

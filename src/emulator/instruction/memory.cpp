@@ -71,8 +71,9 @@ LaneMask load_route(Warp& warp, const Operation& operation, const AccessDetail& 
 template <class Element, class Lane>
 void spread(const std::byte* from, std::uint32_t stride, std::byte* to, LaneMask active) {
   Lane* const lanes = reinterpret_cast<Lane*>(to);
+  const bool is_full = active == all_lanes;
   for (std::size_t lane = 0; lane < lanes_per_warp; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
+    if (!is_full && (active >> lane & 1) == 0) continue;
     Element element;
     std::memcpy(&element, from + lane * stride, sizeof element);
     lanes[lane] = static_cast<Lane>(element);

@@ -156,11 +156,18 @@ void route_shared(Warp& warp, bool is_own, std::uint64_t begin, const LaneAddres
       throw fault;
     }
   }
-  LaneMask same = 0;
+  std::uint64_t differences = 0;
   for (std::size_t lane = 0; lane < lanes_per_warp; ++lane) {
     const std::uint64_t each = addresses[lane] - begin;
-    same |= static_cast<LaneMask>(each >> shared_rank_shift == rank) << lane;
+    differences |= each ^ address;
     route.addresses[lane] = each & shared_offset_mask;
+  }
+  LaneMask same = all_lanes;
+  if (differences >> shared_rank_shift != 0) {
+    for (std::size_t lane = 0; lane < lanes_per_warp; ++lane) {
+      const bool is_same = (addresses[lane] - begin) >> shared_rank_shift == rank;
+      if (!is_same) same &= ~(LaneMask{1} << lane);
+    }
   }
   route.space = Space::shared;
   route.lanes = lanes & same;

@@ -208,8 +208,7 @@ GlobalMemory::~GlobalMemory() {
   for (auto& [address, allocation] : insides_->live) allocation->retire();
 }
 
-// --- allocation
-// ------------------------------------------------------------------------------------
+// --- allocation -----------------------------------------------------------------------------
 
 std::uint64_t GlobalMemory::Insides::place_for(std::uint64_t bytes) {
   const std::uint64_t span = round_up(bytes, allocation_alignment) + gap_bytes;
@@ -273,8 +272,7 @@ std::optional<GlobalMemory::Extent> GlobalMemory::find(std::uint64_t address) co
   return Extent{found->address, found->bytes};
 }
 
-// --- chunks
-// ----------------------------------------------------------------------------------------
+// --- chunks -----------------------------------------------------------------------------
 
 GlobalMemory::Allocation* GlobalMemory::Insides::find_cached(std::uint64_t address) {
   struct Entry {
@@ -351,8 +349,7 @@ void GlobalMemory::forget_accesses() {
 
 PublicationTable& GlobalMemory::publications() noexcept { return insides_->publications; }
 
-// --- faults
-// ----------------------------------------------------------------------------------------
+// --- faults -----------------------------------------------------------------------------
 
 std::string GlobalMemory::Insides::describe_neighbourhood(std::uint64_t address,
                                                           std::uint32_t bytes) const {
@@ -422,8 +419,26 @@ void require_alignment(const LaneAccess& access) {
 
 }  // namespace
 
-// --- by kernels
-// ------------------------------------------------------------------------------------
+// --- by kernels -----------------------------------------------------------------------------
+
+namespace {
+
+// Of the lanes in `rest` those whose bytes lie in the chunk.
+LaneBytes lanes_of_chunk(const LaneAccess& access, std::uint32_t rest, std::uint64_t begin,
+                         std::uint64_t bytes) {
+  LaneBytes lanes{.active = rest,
+                  .addresses = access.addresses,
+                  .begin = begin,
+                  .bytes = access.bytes,
+                  .is_row = rest == access.active && forms_row(access)};
+  lanes.is_row = lanes.is_row && lanes.offset(0) + std::uint64_t{32} * access.bytes <= bytes;
+  if (!lanes.is_row) {
+    lanes.active = lanes_within(rest, access.addresses, begin, bytes - access.bytes);
+  }
+  return lanes;
+}
+
+}  // namespace
 
 std::uint32_t GlobalMemory::load(const LaneAccess& access, Accessor who, void* to,
                                  std::uint32_t stride, std::uint32_t* written) {
@@ -434,11 +449,7 @@ std::uint32_t GlobalMemory::load(const LaneAccess& access, Accessor who, void* t
   for (std::uint32_t rest = access.active; rest != 0;) {
     const int first = std::countr_zero(rest);
     const auto view = insides_->chunk_of_access(access.addresses[first], access.bytes, first);
-    const LaneBytes lanes{
-        .active = lanes_within(rest, access.addresses, view.begin, view.bytes - access.bytes),
-        .addresses = access.addresses,
-        .begin = view.begin,
-        .bytes = access.bytes};
+    const LaneBytes lanes = lanes_of_chunk(access, rest, view.begin, view.bytes);
     Conflict conflict;
     int lane = -1;
     if (note_reads(view.chunk->shadow, lanes, who, conflict, lane)) {
@@ -460,11 +471,7 @@ void GlobalMemory::store(const LaneAccess& access, Accessor who, const void* fro
   for (std::uint32_t rest = access.active; rest != 0;) {
     const int first = std::countr_zero(rest);
     const auto view = insides_->chunk_of_access(access.addresses[first], access.bytes, first);
-    const LaneBytes lanes{
-        .active = lanes_within(rest, access.addresses, view.begin, view.bytes - access.bytes),
-        .addresses = access.addresses,
-        .begin = view.begin,
-        .bytes = access.bytes};
+    const LaneBytes lanes = lanes_of_chunk(access, rest, view.begin, view.bytes);
     Conflict conflict;
     int lane = -1;
     if (note_writes(view.chunk->shadow, lanes, values, stride, who, conflict, lane)) {
@@ -562,8 +569,7 @@ bool GlobalMemory::update(std::uint64_t address, std::uint32_t bytes, Accessor w
   return was_written;
 }
 
-// --- by the host
-// -----------------------------------------------------------------------------------
+// --- by the host -----------------------------------------------------------------------------
 
 // Calls `visit(view, offset in the view, bytes, bytes before)` for each chunk; false where the
 // range is not inside one allocation.

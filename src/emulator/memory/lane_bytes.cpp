@@ -6,6 +6,7 @@ namespace {
 
 // Each active lane lies behind the one before: no two at one place, the usual case.
 bool ascends(const LaneBytes& lanes) noexcept {
+  if (lanes.is_row) return true;
   std::uint64_t before = 0;
   bool does = true;
   visit_lanes(lanes.active, [&](int lane) {

@@ -19,6 +19,7 @@ struct LaneBytes {
   const std::uint64_t* addresses = nullptr;
   std::uint64_t begin = 0;
   std::uint32_t bytes = 0;
+  bool is_row = false;  // all 32 lanes, one behind the other: the usual case
 
   std::uint64_t offset(int lane) const noexcept { return addresses[lane] - begin; }
 };
@@ -47,12 +48,18 @@ inline void with_width(std::uint32_t bytes, Visit visit) {
   }
 }
 
+// Are all 32 lanes active, one behind the other?
+inline bool forms_row(const LaneAccess& access) noexcept {
+  std::uint64_t differences = 0;
+  for (std::uint64_t lane = 0; lane < 32; ++lane)
+    differences |= (access.addresses[lane] - access.addresses[0]) ^ (lane * access.bytes);
+  return access.active == ~std::uint32_t{0} && differences == 0;
+}
+
 // The first active lane whose address is not a multiple of its bytes; -1: none.
 inline int find_misaligned_lane(const LaneAccess& access) noexcept {
   std::uint64_t bits = 0;
-  for (int lane = 0; lane < 32; ++lane) {
-    bits |= access.addresses[lane] & (std::uint64_t{0} - (access.active >> lane & 1));
-  }
+  for (int lane = 0; lane < 32; ++lane) bits |= access.addresses[lane];
   if ((bits & (access.bytes - 1)) == 0) return -1;
   for (int lane = 0; lane < 32; ++lane) {
     const bool is_active = (access.active >> lane & 1) != 0;
@@ -78,6 +85,7 @@ struct ByteSpan {
 
 // From the first byte of any lane to behind the last.
 inline ByteSpan span_of(const LaneBytes& lanes) noexcept {
+  if (lanes.is_row) return {lanes.offset(0), std::uint64_t{32} * lanes.bytes};
   std::uint64_t low = ~std::uint64_t{0};
   std::uint64_t high = 0;
   visit_lanes(lanes.active, [&](int lane) {
@@ -90,6 +98,10 @@ inline ByteSpan span_of(const LaneBytes& lanes) noexcept {
 
 inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
                    std::size_t stride) noexcept {
+  if (lanes.is_row && stride == lanes.bytes) {
+    std::memcpy(to, data + lanes.offset(0), 32 * stride);
+    return;
+  }
   with_width(lanes.bytes, [&](auto width) {
     visit_lanes(lanes.active, [&](int lane) {
       std::memcpy(to + static_cast<std::size_t>(lane) * stride, data + lanes.offset(lane), width);
@@ -99,6 +111,10 @@ inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
 
 inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* from,
                     std::size_t stride) noexcept {
+  if (lanes.is_row && stride == lanes.bytes) {
+    std::memcpy(data + lanes.offset(0), from, 32 * stride);
+    return;
+  }
   with_width(lanes.bytes, [&](auto width) {
     visit_lanes(lanes.active, [&](int lane) {
       std::memcpy(data + lanes.offset(lane), from + static_cast<std::size_t>(lane) * stride, width);

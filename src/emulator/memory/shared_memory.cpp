@@ -99,16 +99,24 @@ namespace {
 
 // Bounds and alignment of all lanes; the lanes as one piece of memory.
 LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
-  const LaneBytes lanes{
-      .active = access.active, .addresses = access.addresses, .begin = 0, .bytes = access.bytes};
-  const std::uint32_t inside =
-      end < shared_reserved_bytes + access.bytes
-          ? 0
-          : lanes_within(access.active, access.addresses, shared_reserved_bytes,
-                         end - access.bytes - shared_reserved_bytes);
-  if (inside != access.active) {
-    const int lane = std::countr_zero(access.active & ~inside);
-    throw_out_of_bounds(access.addresses[lane], access.bytes, end, lane);
+  const LaneBytes lanes{.active = access.active,
+                        .addresses = access.addresses,
+                        .begin = 0,
+                        .bytes = access.bytes,
+                        .is_row = forms_row(access)};
+  const std::uint64_t first = access.addresses[0];
+  const bool is_row_inside = lanes.is_row && first >= shared_reserved_bytes && first < end &&
+                             first + std::uint64_t{32} * access.bytes <= end;
+  if (!is_row_inside) {
+    const std::uint64_t room = std::uint64_t{end} - shared_reserved_bytes;
+    const std::uint32_t inside = room < access.bytes
+                                     ? 0
+                                     : lanes_within(access.active, access.addresses,
+                                                    shared_reserved_bytes, room - access.bytes);
+    if (inside != access.active) {
+      const int lane = std::countr_zero(access.active & ~inside);
+      throw_out_of_bounds(access.addresses[lane], access.bytes, end, lane);
+    }
   }
   const int misaligned = find_misaligned_lane(access);
   if (misaligned >= 0) {
