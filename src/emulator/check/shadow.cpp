@@ -90,6 +90,12 @@ class Judge {
     }
   }
 
+  // Not inlined, so that a loop of settled accesses keeps to registers.
+  template <bool is_write>
+  [[gnu::noinline]] bool note_apart(Cell& cell, const Access& mine) {
+    return note<is_write>(cell, mine);
+  }
+
   // The epoch that was found to be known last; 0: none yet.
   std::uint64_t last_known() const noexcept { return last_known_; }
 
@@ -354,27 +360,28 @@ int Shadow::note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std:
   Judge judge(in.sets, who, found);
   const Access whole(who, whole_cell, is_write);
   const bool is_plain = bytes >= bytes_per_cell && who.proxy == Proxy::generic && !who.is_atomic;
+  const std::uint64_t cell_count = std::max<std::uint64_t>(bytes / bytes_per_cell, 1);
+  std::uint64_t known_epoch = 0;
   std::uint64_t page_index = ~std::uint64_t{0};
   Cell* page = nullptr;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     const std::uint64_t offset = addresses[lane] - begin;
-    const std::uint64_t end = offset + bytes;
+    const std::uint64_t first = offset / bytes_per_cell;
     const Access mine = whole.by_lane(static_cast<std::uint8_t>(lane));
-    if (offset / (cells_per_page * bytes_per_cell) != page_index) {
-      page_index = offset / (cells_per_page * bytes_per_cell);
+    if (first / cells_per_page != page_index) {
+      page_index = first / cells_per_page;
       page = in.page(page_index);  // of all of the lane's bytes, which are naturally aligned
     }
-    for (std::uint64_t index = offset / bytes_per_cell; index * bytes_per_cell < end; ++index) {
+    for (std::uint64_t index = first; index < first + cell_count; ++index) {
       Cell& cell = page[index % cells_per_page];
-      if (is_plain && note_settled<is_write>(cell, mine, judge.last_known())) continue;
-      const bool agrees =
-          bytes >= bytes_per_cell
-              ? judge.note<is_write>(cell, mine)
-              : judge.note<is_write>(cell, mine.with_mask(mask_within(index, offset, end)));
-      if (agrees) continue;
-      found.offset += index * bytes_per_cell;
-      return lane;
+      if (is_plain && note_settled<is_write>(cell, mine, known_epoch)) continue;
+      const std::uint32_t mask = mask_within(index, offset, offset + bytes);
+      if (!judge.note_apart<is_write>(cell, mine.with_mask(mask))) {
+        found.offset += index * bytes_per_cell;
+        return lane;
+      }
+      known_epoch = judge.last_known();
     }
   }
   return -1;
