@@ -76,12 +76,11 @@ void FunctionParser::parse_body() {
 
 void FunctionParser::parse_statement() {
   if (lexer_.accept(';')) return;
-  if (lexer_.peek() == '.') return parse_directive();
+  if (lexer_.peek() == '.') return parse_directive(lexer_.take_dotted_word());
   parse_label_or_instruction();
 }
 
-void FunctionParser::parse_directive() {
-  const std::string_view word = lexer_.take_dotted_word();
+void FunctionParser::parse_directive(std::string_view word) {
   if (word == "reg") return parse_registers();
   if (word == "loc") return parse_location();
   if (ends_with_semicolon(word)) {
@@ -182,19 +181,11 @@ void FunctionParser::parse_label_or_instruction() {
 void FunctionParser::parse_label(std::string_view name) {
   const std::string unique = scopes_.declare_label(name);
   if (unique.empty()) lexer_.fail("a label's name once, not " + std::string(name) + " again");
-  if (lexer_.peek() == '.') {
-    const std::string_view word = lexer_.take_dotted_word();
-    if (word == "branchtargets") return parse_branch_targets(unique);
-    if (ends_with_semicolon(word)) {
-      lexer_.skip_to(';');
-      return lexer_.expect(';');
-    }
-    // A directive that happens to stand behind a label.
-    function_.labels.emplace(unique, static_cast<std::uint32_t>(function_.code.size()));
-    if (word == "loc") return parse_location();
-    lexer_.fail(".branchtargets, .calltargets, .callprototype or an instruction behind a label");
-  }
+  // The name is that of the directive behind it, or of the next instruction.
+  const std::string_view word = lexer_.peek() == '.' ? lexer_.take_dotted_word() : "";
+  if (word == "branchtargets") return parse_branch_targets(unique);
   function_.labels.emplace(unique, static_cast<std::uint32_t>(function_.code.size()));
+  if (!word.empty()) parse_directive(word);
 }
 
 void FunctionParser::parse_branch_targets(const std::string& table) {

@@ -28,7 +28,7 @@ class FunctionParser {
 
  private:
   void parse_statement();
-  void parse_directive();
+  void parse_directive(std::string_view word);
   void parse_registers();
   void declare_register(std::string_view name, ScalarType type);
   void declare_register_range(std::string_view prefix, ScalarType type);

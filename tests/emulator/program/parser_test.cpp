@@ -270,6 +270,13 @@ TEST(ParsePtx, labels_belong_to_their_scope) {
   EXPECT_EQ(kernel.labels.at(kernel.code[5].operands[0].text), 4u);
 }
 
+TEST(ParsePtx, directives_may_stand_between_a_label_and_its_instruction) {
+  const Function kernel = parse_body(
+      "a;\nL:\n.pragma \"nounroll\";\n.loc 1 2 3\nb;\nM: .reg .b32 %r<1>;\nbra L; bra M;");
+  EXPECT_EQ(kernel.labels.at("L"), 1u);
+  EXPECT_EQ(kernel.labels.at("M"), 2u);
+}
+
 TEST(ParsePtx, branch_targets_are_labels_too) {
   const Function kernel =
       parse_body(".reg .b32 %r<2>;\n{ T: .branchtargets A, B, A;\nbrx.idx %r1, T;\nA: a; }\nB: b;");
