@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -201,6 +202,18 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// NVRTC puts the working directory before the names of files that it was given from memory. Without
+// it the text is the same wherever it was made.
+std::string without_working_directory(std::string ptx) {
+  std::error_code failure;
+  const std::string folder = "\"" + std::filesystem::current_path(failure).string() + "/";
+  if (failure) return ptx;
+  for (std::size_t found = ptx.find(folder); found != std::string::npos;
+       found = ptx.find(folder, found + 1))
+    ptx.erase(found + 1, folder.size() - 1);
+  return ptx;
+}
+
 // The entry is there; of a cubin its usage is read from the log.
 void check_entry(const CompileRequest& request, CompiledCode& code) {
   if (request.form == CodeForm::ptx) {
@@ -229,7 +242,7 @@ CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) 
   code.log = program.log();
   check_outcome(compiler.api, request, result, code.log);
   if (request.form == CodeForm::ptx) {
-    code.ptx = program.ptx();
+    code.ptx = without_working_directory(program.ptx());
   } else {
     code.cubin = program.cubin();
   }
