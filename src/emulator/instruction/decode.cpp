@@ -9,17 +9,6 @@
 
 namespace gemmery::emulator {
 
-#define GEMMERY_WEAK __attribute__((weak))
-GEMMERY_WEAK DecodeRows arithmetic_rows();
-GEMMERY_WEAK DecodeRows convert_rows();
-GEMMERY_WEAK DecodeRows memory_rows();
-GEMMERY_WEAK DecodeRows atomic_rows();
-GEMMERY_WEAK DecodeRows copy_rows();
-GEMMERY_WEAK DecodeRows barrier_rows();
-GEMMERY_WEAK DecodeRows warp_rows();
-GEMMERY_WEAK DecodeRows matrix_rows();
-GEMMERY_WEAK DecodeRows wgmma_rows();
-
 namespace {
 
 using RowSource = DecodeRows (*)();
@@ -29,7 +18,6 @@ std::vector<DecodeRow> join_rows() {
   for (const RowSource rows :
        {arithmetic_rows, convert_rows, control_rows, memory_rows, atomic_rows, copy_rows,
         barrier_rows, warp_rows, matrix_rows, wgmma_rows}) {
-    if (rows == nullptr) continue;
     const DecodeRows part = rows();
     joined.insert(joined.end(), part.begin(), part.end());
   }

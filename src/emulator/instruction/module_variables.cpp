@@ -23,8 +23,10 @@ std::uint64_t allocate(const Variable& variable, GlobalMemory& memory) {
   return address;
 }
 
-std::uint64_t address_value(const Variable& variable, const Variable::AddressOf& what,
-                            const ModuleVariables& placed) {
+// Of a function 0: calls through a register are refused where a kernel makes one.
+std::uint64_t address_value(const Program& program, const Variable& variable,
+                            const Variable::AddressOf& what, const ModuleVariables& placed) {
+  if (program.find_function(what.variable) != nullptr) return 0;
   const auto found = placed.addresses.find(what.variable);
   if (found == placed.addresses.end())
     throw Error({.kind = ErrorKind::unsupported,
@@ -34,11 +36,12 @@ std::uint64_t address_value(const Variable& variable, const Variable::AddressOf&
   return found->second + static_cast<std::uint64_t>(what.offset);
 }
 
-void initialise(const Variable& variable, const ModuleVariables& placed, GlobalMemory& memory) {
+void initialise(const Program& program, const Variable& variable, const ModuleVariables& placed,
+                GlobalMemory& memory) {
   const std::uint64_t at = placed.addresses.find(variable.name)->second;
   std::vector<std::byte> bytes = variable.initial;
   for (const Variable::AddressOf& address : variable.addresses) {
-    const std::uint64_t value = address_value(variable, address, placed);
+    const std::uint64_t value = address_value(program, variable, address, placed);
     std::memcpy(bytes.data() + address.at, &value, sizeof value);
   }
   const bool is_done = memory.fill(at, 0, variable.bytes) &&
@@ -54,7 +57,7 @@ ModuleVariables place_variables(const Program& program, GlobalMemory& memory) {
   for (const Variable& variable : program.variables)
     if (has_storage(variable)) placed.addresses[variable.name] = allocate(variable, memory);
   for (const Variable& variable : program.variables)
-    if (has_storage(variable)) initialise(variable, placed, memory);
+    if (has_storage(variable)) initialise(program, variable, placed, memory);
   return placed;
 }
 
