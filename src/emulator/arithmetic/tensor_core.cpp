@@ -362,20 +362,46 @@ struct Sixteen {
   const std::int16_t* b_exponent;
   std::size_t b_stride;
   std::uint32_t k;
-  int places;
+  Rule rule;
   alignas(64) float c[16];
   alignas(64) std::int16_t c_exponent[16];
   alignas(64) std::int32_t largest[16];
   alignas(64) std::int32_t even[16], odd[16];
+  alignas(64) float result[16];  // of an f32 accumulator
 };
 
 using Float8 [[gnu::vector_size(32)]] = float;
 using Int8 [[gnu::vector_size(32)]] = std::int32_t;
 using Short16 [[gnu::vector_size(32)]] = std::int16_t;
+using Int4 [[gnu::vector_size(16)]] = std::int32_t;
+using Float4 [[gnu::vector_size(16)]] = float;
+using Long4 [[gnu::vector_size(32)]] = std::int64_t;
+using Double4 [[gnu::vector_size(32)]] = double;
 
 template <class Vector, class T>
 [[gnu::always_inline]] inline void load(Vector& to, const T* from) noexcept {
   std::memcpy(&to, from, sizeof to);
+}
+
+// The sums as f32, cut off; exact up to there, and no smaller than 2^(lowest_exponent - places).
+[[gnu::always_inline]] inline void finish_four(Sixteen& s, std::uint32_t first,
+                                               const std::int32_t* exponents) noexcept {
+  Int4 even, odd, exponent;
+  load(even, s.even + first);
+  load(odd, s.odd + first);
+  load(exponent, exponents);
+  const Double4 sum = __builtin_convertvector(even, Double4) + __builtin_convertvector(odd, Double4);
+  const Long4 unit_bits =
+      (__builtin_convertvector(exponent, Long4) + (1023 - s.rule.places)) << 52;
+  Double4 value;
+  std::memcpy(&value, &unit_bits, sizeof value);
+  value *= sum;
+  Long4 bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits &= ~((std::int64_t{1} << (52 - s.rule.result_places)) - 1);
+  std::memcpy(&value, &bits, sizeof value);
+  const Float4 result = __builtin_convertvector(value, Float4);
+  std::memcpy(s.result + first, &result, sizeof result);
 }
 
 // Vectors of half of the columns: no compiler makes two of one by itself.
@@ -384,7 +410,7 @@ template <class Vector, class T>
   load(largest, s.largest + first);
   const Int8 lowest = Int8{} + lowest_exponent;
   largest = largest < lowest ? lowest : largest;
-  const Int8 scale_bits = (127 + s.places - largest) << 23;
+  const Int8 scale_bits = (127 + s.rule.places - largest) << 23;
   Float8 scale, value;
   load(scale, reinterpret_cast<const float*>(&scale_bits));
   load(value, s.c + first);
@@ -399,6 +425,11 @@ template <class Vector, class T>
   }
   std::memcpy(s.even + first, &even, sizeof even);
   std::memcpy(s.odd + first, &odd, sizeof odd);
+  if (s.rule.accumulator == Accumulator::f16) return;
+  alignas(32) std::int32_t exponents[8];
+  std::memcpy(exponents, &largest, sizeof largest);
+  finish_four(s, first, exponents);
+  finish_four(s, first + 4, exponents + 4);
 }
 
 GEMMERY_VECTOR_CLONES
@@ -418,25 +449,18 @@ void add_sixteen(Sixteen& s) {
 }
 
 // The sum of column x as the result's bits; false where the plain way must say.
-bool finish(const Sixteen& s, const Rule& rule, std::uint32_t x, std::uint32_t& bits) noexcept {
-  const int largest = s.largest[x];
-  const std::int64_t sum = std::int64_t{s.even[x]} + s.odd[x];
-  if (largest < lowest_exponent) {
-    if (s.c[x] != 0.0f) return false;
+bool finish(const Sixteen& s, std::uint32_t x, std::uint32_t& bits) noexcept {
+  if (s.largest[x] < lowest_exponent) {
     bits = 0;
-    return true;
+    return s.c[x] == 0.0f;
   }
-  const double unit =
-      std::bit_cast<double>(static_cast<std::uint64_t>(1023 + largest - rule.places) << 52);
-  const double exact = static_cast<double>(sum) * unit;
-  if (rule.accumulator == Accumulator::f16) {
-    bits = round_to_f16(exact);
-    return true;
+  if (s.rule.accumulator == Accumulator::f32) {
+    bits = std::bit_cast<std::uint32_t>(s.result[x]);
+  } else {
+    const auto sum = static_cast<double>(std::int64_t{s.even[x]} + s.odd[x]);
+    const auto exponent = static_cast<std::uint64_t>(1023 + s.largest[x] - s.rule.places);
+    bits = round_to_f16(sum * std::bit_cast<double>(exponent << 52));
   }
-  const std::uint64_t cut = (std::uint64_t{1} << (52 - rule.result_places)) - 1;
-  const double result = std::bit_cast<double>(std::bit_cast<std::uint64_t>(exact) & ~cut);
-  if (std::fabs(result) < 0x1p-126 && result != 0) return false;
-  bits = std::bit_cast<std::uint32_t>(static_cast<float>(result));
   return true;
 }
 
@@ -478,7 +502,7 @@ void multiply_row(const MatrixProduct& product, const Columns& columns, const Ro
   s.a_exponent = a.exponent.data();
   s.b_stride = columns.stride();
   s.k = product.k;
-  s.places = rule.places;
+  s.rule = rule;
   for (std::uint32_t first = 0; first < product.n; first += columns_at_once) {
     const std::uint32_t count = std::min(columns_at_once, product.n - first);
     std::uint32_t special_columns = 0;
@@ -488,7 +512,7 @@ void multiply_row(const MatrixProduct& product, const Columns& columns, const Ro
     add_sixteen(s);
     for (std::uint32_t x = 0; x < count; ++x) {
       const std::uint32_t c_bits = c == nullptr ? 0 : c[first + x];
-      if ((special_columns >> x & 1) != 0 || !finish(s, rule, x, d[first + x]))
+      if ((special_columns >> x & 1) != 0 || !finish(s, x, d[first + x]))
         d[first + x] = sum_plainly(product, row, first + x, c_bits);
     }
   }
