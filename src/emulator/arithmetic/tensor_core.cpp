@@ -373,6 +373,7 @@ struct Sixteen {
 using Float8 [[gnu::vector_size(32)]] = float;
 using Int8 [[gnu::vector_size(32)]] = std::int32_t;
 using Short16 [[gnu::vector_size(32)]] = std::int16_t;
+using Short8 [[gnu::vector_size(16)]] = std::int16_t;
 using Int4 [[gnu::vector_size(16)]] = std::int32_t;
 using Float4 [[gnu::vector_size(16)]] = float;
 using Long4 [[gnu::vector_size(32)]] = std::int64_t;
@@ -390,9 +391,9 @@ template <class Vector, class T>
   load(even, s.even + first);
   load(odd, s.odd + first);
   load(exponent, exponents);
-  const Double4 sum = __builtin_convertvector(even, Double4) + __builtin_convertvector(odd, Double4);
-  const Long4 unit_bits =
-      (__builtin_convertvector(exponent, Long4) + (1023 - s.rule.places)) << 52;
+  const Double4 sum =
+      __builtin_convertvector(even, Double4) + __builtin_convertvector(odd, Double4);
+  const Long4 unit_bits = (__builtin_convertvector(exponent, Long4) + (1023 - s.rule.places)) << 52;
   Double4 value;
   std::memcpy(&value, &unit_bits, sizeof value);
   value *= sum;
@@ -468,17 +469,22 @@ bool finish(const Sixteen& s, std::uint32_t x, std::uint32_t& bits) noexcept {
 void load_c(const std::uint32_t* c, std::uint32_t count, Accumulator accumulator, Sixteen& s,
             std::uint32_t& special_columns) noexcept {
   special_columns = 0;
+  alignas(64) std::uint32_t given[columns_at_once] = {};
+  if (c != nullptr) std::memcpy(given, c, count * sizeof *c);
+  const bool is_half = accumulator == Accumulator::f16;
+  const std::uint32_t first_special = is_half ? 0x7c00u : 0x7f800000u;
+  const std::uint32_t all = is_half ? 0x7fffu : 0x7fffffffu;
+  const int mantissa_bits = is_half ? 10 : 23, bias = is_half ? 15 : 127;
   for (std::uint32_t x = 0; x < columns_at_once; ++x) {
-    const std::uint32_t given = c != nullptr && x < count ? c[x] : 0;
-    const bool is_half = accumulator == Accumulator::f16;
-    const std::uint32_t magnitude = given & (is_half ? 0x7fffu : 0x7fffffffu);
-    const bool is_special = magnitude >= (is_half ? 0x7c00u : 0x7f800000u);
-    special_columns |= static_cast<std::uint32_t>(is_special) << x;
-    const int field = static_cast<int>(magnitude >> (is_half ? 10 : 23));
-    const int exponent = std::max(field, 1) - (is_half ? 15 : 127);
+    const std::uint32_t magnitude = given[x] & all;
+    const bool is_special = magnitude >= first_special;
     const bool is_nothing = magnitude == 0 || is_special;
-    s.c_exponent[x] = is_nothing ? std::int16_t{-32768} : static_cast<std::int16_t>(exponent);
-    s.c[x] = is_nothing ? 0.0f : is_half ? f32_of_f16(given) : std::bit_cast<float>(given);
+    const int exponent = std::max(static_cast<int>(magnitude >> mantissa_bits), 1) - bias;
+    special_columns |= static_cast<std::uint32_t>(is_special) << x;
+    s.c_exponent[x] = static_cast<std::int16_t>(is_nothing ? -32768 : exponent);
+    const std::uint32_t bits =
+        is_half ? std::bit_cast<std::uint32_t>(f32_of_f16(given[x])) : given[x];
+    s.c[x] = std::bit_cast<float>(is_nothing ? 0 : bits);
   }
 }
 
@@ -638,25 +644,41 @@ std::int32_t add_c(const MatrixProduct& product, std::size_t at, std::int64_t su
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
 }
 
+// One row of A by all rows of B; k is a multiple of 16.
 GEMMERY_VECTOR_CLONES
-std::int32_t dot(const std::int16_t* a, const std::int16_t* b, std::uint32_t k) {
-  std::int32_t sum = 0;
-  for (std::uint32_t at = 0; at < k; at += 16)
-    for (std::uint32_t x = 0; x < 16; ++x) sum += std::int32_t{a[at + x]} * b[at + x];
-  return sum;
+void add_integer_row(const std::int16_t* a, const std::int16_t* b, std::uint32_t n, std::uint32_t k,
+                     std::int32_t* sums) {
+  for (std::uint32_t column = 0; column < n; ++column) {
+    Int8 low = {}, high = {};
+    for (std::uint32_t at = 0; at < k; at += 16) {
+      Short8 left, right;
+      load(left, a + at);
+      load(right, b + at);
+      low += __builtin_convertvector(left, Int8) * __builtin_convertvector(right, Int8);
+      load(left, a + at + 8);
+      load(right, b + at + 8);
+      high += __builtin_convertvector(left, Int8) * __builtin_convertvector(right, Int8);
+    }
+    low += high;
+    std::int32_t sum = 0;
+    for (int x = 0; x < 8; ++x) sum += low[x];
+    sums[column] = sum;
+    b += k;
+  }
 }
 
 void multiply_integers(const MatrixProduct& product) {
   const auto a = widen(product.a, product.a_at, std::size_t{product.m} * product.k);
   const auto b = widen(product.b, product.b_at, std::size_t{product.n} * product.k);
+  std::vector<std::int32_t> sums(product.n);
   auto* d = static_cast<std::int32_t*>(product.d_at);
-  for (std::uint32_t row = 0; row < product.m; ++row)
-    for (std::uint32_t column = 0; column < product.n; ++column) {
-      const std::size_t at = std::size_t{row} * product.n + column;
-      d[at] = add_c(product, at,
-                    dot(a.data() + std::size_t{row} * product.k,
-                        b.data() + std::size_t{column} * product.k, product.k));
+  for (std::size_t row = 0; row < product.m; ++row) {
+    add_integer_row(a.data() + row * product.k, b.data(), product.n, product.k, sums.data());
+    for (std::size_t column = 0; column < product.n; ++column) {
+      const std::size_t at = row * product.n + column;
+      d[at] = add_c(product, at, sums[column]);
     }
+  }
 }
 
 void multiply_bits(const MatrixProduct& product) {

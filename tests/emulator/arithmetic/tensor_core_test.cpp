@@ -174,6 +174,20 @@ TEST(TensorCore, tells_how_fast_it_is) {
   const double time = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   std::printf("bf16 m16n256k16: %.2f GFLOP/s of a core\n", 2e-9 * m * n * k * rounds / time);
   EXPECT_TRUE(std::isfinite(c[0]));
+
+  const std::clock_t start_s8 = std::clock();
+  for (int round = 0; round < rounds; ++round)
+    multiply({.a = MatrixElement::s8,
+              .b = MatrixElement::s8,
+              .accumulator = Accumulator::s32,
+              .m = m,
+              .n = n,
+              .k = 2 * k,
+              .a_at = a.data(),
+              .b_at = tiles[static_cast<std::size_t>(round / 4 % 16)].data(),
+              .d_at = c.data()});
+  const double time_s8 = static_cast<double>(std::clock() - start_s8) / CLOCKS_PER_SEC;
+  std::printf("s8 m16n256k32: %.2f GFLOP/s of a core\n", 4e-9 * m * n * k * rounds / time_s8);
 }
 
 }  // namespace
