@@ -47,6 +47,11 @@ float full_range_quotient(float a, float b) noexcept {
 }
 
 float approximate_exp2(float a) noexcept { return narrowed(std::exp2(static_cast<double>(a))); }
+float approximate_exp2_of_f16(float a) noexcept {
+  const double exact = std::exp2(static_cast<double>(a));
+  return exact < 0x1p-14 ? static_cast<float>(std::trunc(exact * 0x1p24) * 0x1p-24)
+                         : narrowed(exact);
+}
 float approximate_log2(float a) noexcept { return narrowed(std::log2(static_cast<double>(a))); }
 float approximate_sine(float a) noexcept { return narrowed(std::sin(static_cast<double>(a))); }
 float approximate_cosine(float a) noexcept { return narrowed(std::cos(static_cast<double>(a))); }

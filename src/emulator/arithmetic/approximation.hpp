@@ -13,11 +13,12 @@
 //   lg2.approx.f32      relative 2^-22, absolute 2^-22 for a in (0.5, 2)            rounded
 //   sin, cos.approx     absolute 2^-20.5 in [-pi, pi]                               rounded
 //   tanh.approx.f32     relative 2^-11                                              rounded
-//   ex2.approx.f16      relative 2^-9.9;  bf16: relative 2^-7                       rounded
-//   tanh.approx.f16     absolute 2^-10.987;  bf16: absolute 2^-8                    rounded
+//   ex2.approx.f16      relative 2^-9.9;  bf16: relative 2^-7                       rounded; see
+//   below tanh.approx.f16     absolute 2^-10.987;  bf16: absolute 2^-8                    rounded
 //   rcp.approx.ftz.f64, rsqrt.approx.ftz.f64: the upper word, fraction to 20 bits   cut to 20 bits
 //
-// Infinities, zeros and NaN give what the tables of the manual list.
+// Infinities, zeros and NaN give what the tables of the manual list. Subnormal results of
+// ex2.approx.f16 are cut off, as an H200 did in the one case that was recorded.
 #pragma once
 
 namespace gemmery::emulator {
@@ -28,6 +29,7 @@ float approximate_reciprocal_root(float a) noexcept;
 float approximate_quotient(float a, float b) noexcept;
 float full_range_quotient(float a, float b) noexcept;
 float approximate_exp2(float a) noexcept;
+float approximate_exp2_of_f16(float a) noexcept;  // below the normal numbers of f16 cut off
 float approximate_log2(float a) noexcept;
 float approximate_sine(float a) noexcept;
 float approximate_cosine(float a) noexcept;

@@ -20,6 +20,9 @@ inline constexpr std::uint64_t f64_nan = 0xfff8000000000000;  // of no operand t
 inline float canonical(float value) noexcept {
   return value == value ? value : std::bit_cast<float>(f32_nan);
 }
+inline double quiet(double value) noexcept {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) | std::uint64_t{1} << 51);
+}
 // .ftz: a subnormal becomes a zero of its sign.
 inline float flush(float value) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);

@@ -24,6 +24,7 @@ struct FloatFormat {
   constexpr std::uint32_t sign() const { return 1u << (exponent_bits + fraction_bits); }
 };
 inline constexpr FloatFormat f16_format{5, 10};
+inline constexpr FloatFormat f32_format{8, 23};
 inline constexpr FloatFormat bf16_format{8, 7};
 inline constexpr FloatFormat tf32_format{8, 10};
 inline constexpr FloatFormat e5m2_format{5, 2};
@@ -146,9 +147,26 @@ inline std::uint32_t f32_from_f16(std::uint32_t bits) noexcept {
   return magnitude > 0x7c00 ? 0x7fffffff : (made | sign);
 }
 
-// f32 with the 13 low bits zero.
+// Between f64 and narrower types a NaN keeps its sign and the upper bits of its fraction, quiet.
+template <FloatFormat format>
+inline std::uint32_t narrow_nan(double nan) noexcept {
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(nan);
+  const std::uint64_t fraction = (bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 51;
+  return ((bits >> 63) != 0 ? format.sign() : 0) | format.infinity() |
+         static_cast<std::uint32_t>(fraction >> (52 - format.fraction_bits));
+}
+template <FloatFormat format>
+inline double widen_nan(std::uint32_t bits) noexcept {
+  const std::uint64_t fraction = bits & ((1u << format.fraction_bits) - 1);
+  const std::uint64_t sign = static_cast<std::uint64_t>((bits & format.sign()) != 0) << 63;
+  return std::bit_cast<double>(sign | std::uint64_t{0xfff} << 51 |
+                               fraction << (52 - format.fraction_bits));
+}
+
+// f32 with the 13 low bits zero. A NaN keeps its upper bits.
 inline std::uint32_t tf32_from_f32(float value, Narrowing how) noexcept {
-  if (value != value) return 0x7fffffff;
+  if (value != value)
+    return how.is_relu ? 0x7fffffff : std::bit_cast<std::uint32_t>(value) & ~std::uint32_t{0x1fff};
   return narrow<tf32_format>(static_cast<double>(value), how) << 13;
 }
 

@@ -44,9 +44,30 @@ To round_float(const Operation& operation, double exact) {
 
 // --- float to float ------------------------------------------------------------------------------
 
+// NaN from f64 and to it, which alone is not made the canonical one.
+template <class To>
+To converted_nan(double nan) {
+  if constexpr (std::is_same_v<To, F16>)
+    return {static_cast<std::uint16_t>(narrow_nan<f16_format>(nan))};
+  else if constexpr (std::is_same_v<To, Bf16>)
+    return {static_cast<std::uint16_t>(narrow_nan<bf16_format>(nan))};
+  else if constexpr (std::is_same_v<To, float>)
+    return std::bit_cast<float>(narrow_nan<f32_format>(nan));
+  else
+    return quiet(nan);
+}
+double widened_nan(F16 nan) { return widen_nan<f16_format>(nan.bits); }
+double widened_nan(Bf16 nan) { return widen_nan<bf16_format>(nan.bits); }
+double widened_nan(float nan) { return static_cast<double>(nan); }
+double widened_nan(double nan) { return nan; }
+
 template <class From, class To>
 To convert_lane(const Operation& operation, From a) {
-  return round_float<To>(operation, value_of(operation, a));
+  const double value = value_of(operation, a);
+  constexpr bool keeps_nan = std::is_same_v<From, double> || std::is_same_v<To, double>;
+  if constexpr (keeps_nan)
+    if (value != value && !has_flag(operation, flag_sat)) return converted_nan<To>(widened_nan(a));
+  return round_float<To>(operation, value);
 }
 std::uint32_t bf16_lane(std::uint32_t a) { return bf16_from_f32(a); }
 std::uint32_t f16_lane(std::uint32_t a) { return f16_from_f32(a); }

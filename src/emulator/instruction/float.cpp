@@ -143,13 +143,14 @@ float approximate_binary(const Operation& operation, float a, float b) {
 
 // --- signs ---------------------------------------------------------------------------------------
 
-// They go through the adder, which makes every NaN the canonical one; f64 only touches the sign.
+// They go through the adder, which makes every NaN of f32 the canonical one and hands that of f64
+// on as it is, but quiet.
 float negated(float a) { return canonical(-a); }
 float magnitude(float a) { return canonical(std::fabs(a)); }
 float ftz_negated(float a) { return flush(canonical(-a)); }
 float ftz_magnitude(float a) { return flush(canonical(std::fabs(a))); }
-double negated_64(double a) { return -a; }
-double magnitude_64(double a) { return std::fabs(a); }
+double negated_64(double a) { return a == a ? -a : quiet(a); }
+double magnitude_64(double a) { return a == a ? std::fabs(a) : quiet(a); }
 std::uint32_t with_sign_of(std::uint32_t sign, std::uint32_t value) {
   return (sign & 0x80000000) | (value & 0x7fffffff);
 }
@@ -218,8 +219,8 @@ bool holds(const Operation& operation, Float value) {
       return !std::isnan(value);
     case Test::notanumber:
       return std::isnan(value);
-    case Test::normal:
-      return std::isnormal(value);
+    case Test::normal:  // zeros count as normal
+      return std::isnormal(value) || value == 0;
     case Test::subnormal:
       return std::fpclassify(value) == FP_SUBNORMAL;
   }

@@ -8,8 +8,6 @@
 namespace gemmery::emulator {
 namespace {
 
-using Function = float (*)(float);
-
 // --- lanes ---------------------------------------------------------------------------------------
 
 template <auto function>
@@ -123,13 +121,13 @@ void decode_f32_function(DecodeContext& context, const Instruction& instruction,
   form.assign(run_lanes<approximate_lane<function>>, type, {type});
 }
 // ex2 and tanh, which halves have too.
-template <auto function>
+template <auto function, auto function_of_f16 = function>
 void decode_half_function(DecodeContext& context, const Instruction& instruction,
                           Operation& operation) {
   static constexpr TypedHandler rows[] = {
       {ScalarType::f32, run_lanes<approximate_lane<function>>},
-      {ScalarType::f16, run_lanes<approximate_half<function, f16_format>>},
-      {ScalarType::f16x2, run_lanes<approximate_halves<function, f16_format>>},
+      {ScalarType::f16, run_lanes<approximate_half<function_of_f16, f16_format>>},
+      {ScalarType::f16x2, run_lanes<approximate_halves<function_of_f16, f16_format>>},
       {ScalarType::bf16, run_lanes<approximate_half<function, bf16_format>>},
       {ScalarType::bf16x2, run_lanes<approximate_halves<function, bf16_format>>},
   };
@@ -150,7 +148,7 @@ DecodeRows function_rows() {
       {"rcp", decode_rcp},
       {"sqrt", decode_sqrt},
       {"rsqrt", decode_rsqrt},
-      {"ex2", decode_half_function<approximate_exp2>},
+      {"ex2", decode_half_function<approximate_exp2, approximate_exp2_of_f16>},
       {"lg2", decode_f32_function<approximate_log2>},
       {"sin", decode_f32_function<approximate_sine>},
       {"cos", decode_f32_function<approximate_cosine>},

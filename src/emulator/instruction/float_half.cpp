@@ -112,22 +112,28 @@ Execute calculation_of(Form& form, ScalarType type, bool has_modifiers) {
 }
 
 bool is_f16(ScalarType type) { return type == ScalarType::f16 || type == ScalarType::f16x2; }
-bool is_paired(ScalarType type) { return type == ScalarType::f16x2 || type == ScalarType::bf16x2; }
 
 // --- signs and extremes --------------------------------------------------------------------------
 
-template <std::uint32_t mask>
-std::uint32_t flip_signs(const Operation& operation, std::uint32_t a) {
-  if (has_flag(operation, flag_ftz))
-    a = flush_half<F16>(a & 0xffff) | flush_half<F16>(a >> 16) << 16;
-  return (a ^ mask);
+// They go through the adder: every NaN becomes the canonical one.
+template <class Half, bool is_negation>
+std::uint32_t sign_of_half(const Operation& operation, std::uint32_t a) {
+  if (has_flag(operation, flag_ftz)) a = flush_half<Half>(a);
+  if ((a & 0x7fff) > Half::exponent) return 0x7fff;
+  return is_negation ? a ^ 0x8000 : a & 0x7fff;
 }
-template <std::uint32_t mask>
-std::uint32_t clear_signs(const Operation& operation, std::uint32_t a) {
-  if (has_flag(operation, flag_ftz))
-    a = flush_half<F16>(a & 0xffff) | flush_half<F16>(a >> 16) << 16;
-  return (a & ~mask);
+template <class Half, bool is_negation>
+std::uint32_t sign_of_halves(const Operation& operation, std::uint32_t a) {
+  return sign_of_half<Half, is_negation>(operation, a & 0xffff) |
+         sign_of_half<Half, is_negation>(operation, a >> 16) << 16;
 }
+template <bool is_negation>
+constexpr TypedHandler sign_handlers[] = {
+    {ScalarType::f16, run_lanes<sign_of_half<F16, is_negation>>},
+    {ScalarType::f16x2, run_lanes<sign_of_halves<F16, is_negation>>},
+    {ScalarType::bf16, run_lanes<sign_of_half<Bf16, is_negation>>},
+    {ScalarType::bf16x2, run_lanes<sign_of_halves<Bf16, is_negation>>},
+};
 
 template <class Half>
 std::uint32_t extreme_half(const Operation& operation, std::uint32_t a, std::uint32_t b) {
@@ -186,11 +192,9 @@ void decode_half_arithmetic(Form& form, ScalarType type) {
 
 void decode_half_sign(Form& form, ScalarType type) {
   set_flag(form, flag_ftz, is_f16(type) && form.take("ftz"));
-  Execute execute = nullptr;
-  if (form.instruction().opcode == "neg")
-    execute = is_paired(type) ? run_lanes<flip_signs<0x80008000>> : run_lanes<flip_signs<0x8000>>;
-  else
-    execute = is_paired(type) ? run_lanes<clear_signs<0x80008000>> : run_lanes<clear_signs<0x8000>>;
+  const Execute execute = form.instruction().opcode == "neg"
+                              ? find_handler(form, type, sign_handlers<true>)
+                              : find_handler(form, type, sign_handlers<false>);
   form.assign(execute, type, {type});
 }
 

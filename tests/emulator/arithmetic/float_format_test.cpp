@@ -167,6 +167,14 @@ TEST(FloatFormat, the_quick_conversions_agree_with_the_general_one) {
   }
 }
 
+TEST(FloatFormat, nan_keeps_its_upper_bits_between_f64_and_narrower_types) {
+  const double nan = std::bit_cast<double>(0xfff8000000000000);
+  EXPECT_EQ(narrow_nan<f16_format>(nan), 0xfe00u);
+  EXPECT_EQ(narrow_nan<f32_format>(nan), 0xffc00000u);
+  EXPECT_EQ(std::bit_cast<std::uint64_t>(widen_nan<f16_format>(0x7d3a)), 0x7ffce80000000000u);
+  EXPECT_EQ(tf32_from_f32(std::bit_cast<float>(0xffc00000u), {}), 0xffc00000u);
+}
+
 TEST(FloatFormat, overflow_nan_and_relu) {
   EXPECT_EQ(narrow<e4m3_format>(500.0, {.saturates_finite = true}), 0x7eu);
   EXPECT_EQ(narrow<e4m3_format>(-HUGE_VAL, {.saturates_finite = true}), 0xfeu);

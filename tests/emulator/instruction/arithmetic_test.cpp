@@ -221,7 +221,16 @@ const std::vector<Row>& rows() {
        }},
       {"copysign.f64 d, a, b;", all_64,
        [](Word a, Word b, Word) { return bits(std::copysign(f64(b), f64(a))); }},
-      {"neg.f16x2 d, a;", {}, [](Word a, Word, Word) { return a ^ 0x80008000; }},
+      {"neg.f16x2 d, a;", {}, [](Word a, Word, Word) {
+         const auto negated = [](Word x) { return (x & 0x7fff) > 0x7c00 ? 0x7fff : x ^ 0x8000; };
+         return negated(a & 0xffff) | negated(a >> 16) << 16;
+       }},
+      {"neg.f64 d, a;", all_64, [](Word a, Word, Word) {
+         const bool is_nan = f64(a) != f64(a);
+         return is_nan ? a | Word{1} << 51 : a ^ Word{1} << 63;
+       }},
+      {"testp.normal.f64 d, a;", {1, 64, 64, 64},
+       [](Word a, Word, Word) { return Word{std::isnormal(f64(a)) || f64(a) == 0}; }},
       // comparisons and choices
       {"setp.lt.s32 d, a, b;", to_pred, [](Word a, Word b, Word) { return Word{s32(a) < s32(b)}; }},
       {"setp.hs.u32 d, a, b;", to_pred, [](Word a, Word b, Word) { return Word{a >= b}; }},
