@@ -4,7 +4,6 @@
 
 #include <bit>
 
-#include "support/random_seed.hpp"
 #include "synchronisation_kernel.hpp"
 
 namespace gemmery::emulator {
