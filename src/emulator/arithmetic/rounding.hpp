@@ -44,12 +44,12 @@ inline Wide sum_to_odd(Wide a, Wide b) noexcept {
   const Wide second = sum - a;
   const Wide error = (a - (sum - second)) + (b - second);
   Bits bits = std::bit_cast<Bits>(sum);
-  // The comparisons are false for the NaN that an infinite sum leaves as its error.
-  const bool is_away = (error > 0 && sum > 0) || (error < 0 && sum < 0);
-  const bool is_inside = (error > 0 && sum < 0) || (error < 0 && sum > 0);
-  const bool is_even = (bits & 1) == 0;
-  bits += static_cast<Bits>(is_away && is_even);
-  bits -= static_cast<Bits>(is_inside && is_even);
+  // The comparisons are false for the NaN that an infinite sum leaves as its error. No && and no
+  // branches: this has to vectorise.
+  const Bits is_inexact = static_cast<Bits>(error > 0) | static_cast<Bits>(error < 0);
+  const Bits points_inwards = static_cast<Bits>(error > 0) ^ static_cast<Bits>(sum > 0);
+  const Bits step = is_inexact & ~bits & 1;
+  bits += step - 2 * (step & points_inwards);
   return std::bit_cast<Wide>(bits);
 }
 

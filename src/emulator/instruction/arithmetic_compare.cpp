@@ -71,9 +71,7 @@ Compare integer_comparison(Form& form, ScalarType type, std::size_t word) {
 
 // --- floats --------------------------------------------------------------------------------------
 
-// A comparison is the set of outcomes for which it holds.
-constexpr std::uint32_t outcome_less = 1, outcome_equal = 2, outcome_greater = 4,
-                        outcome_unordered = 8;
+// A comparison is the set of outcomes for which it holds: 1 less, 2 equal, 4 greater, 8 unordered.
 struct FloatComparison {
   std::string_view word;
   std::uint32_t outcomes;
@@ -86,10 +84,10 @@ constexpr FloatComparison float_comparisons[] = {
 template <class Float>
 bool compares(const Operation& operation, Float a, Float b) {
   const auto outcomes = static_cast<std::uint32_t>(operation.immediate);
-  const std::uint32_t outcome = static_cast<std::uint32_t>(a < b) * outcome_less |
-                                static_cast<std::uint32_t>(a == b) * outcome_equal |
-                                static_cast<std::uint32_t>(a > b) * outcome_greater;
-  return ((outcome == 0 ? outcome_unordered : outcome) & outcomes) != 0;
+  const std::uint32_t below = a<b, same = a == b, above = a> b;
+  const std::uint32_t outcome = below | same << 1 | above << 2;
+  const std::uint32_t is_unordered = outcome == 0;
+  return ((outcome | is_unordered << 3) & outcomes) != 0;
 }
 bool compares_f32(const Operation& operation, float a, float b) {
   const bool flushes = has_flag(operation, flag_ftz);

@@ -29,11 +29,10 @@ float odd_float(double exact) {
   const auto nearest = static_cast<float>(exact);
   const auto back = static_cast<double>(nearest);
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
-  const bool is_even = (bits & 1) == 0;
-  const bool is_too_large = std::fabs(back) > std::fabs(exact);
-  const bool is_too_small = std::fabs(back) < std::fabs(exact);
-  return std::bit_cast<float>(bits + static_cast<std::uint32_t>(is_too_small && is_even) -
-                              static_cast<std::uint32_t>(is_too_large && is_even));
+  const std::uint32_t step = ~bits & 1;
+  const auto is_too_large = static_cast<std::uint32_t>(std::fabs(back) > std::fabs(exact));
+  const auto is_too_small = static_cast<std::uint32_t>(std::fabs(back) < std::fabs(exact));
+  return std::bit_cast<float>(bits + (step & is_too_small) - (step & is_too_large));
 }
 
 template <class Half>

@@ -362,9 +362,25 @@ template <ByteMode mode>
 std::uint32_t prmt_lane(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
   return permute_bytes(a, b, byte_selectors(mode, selector));
 }
-std::uint32_t prmt_lane_by_constant(std::uint32_t a, std::uint32_t b,
-                                    Uniform<std::uint32_t> selector) {
-  return permute_bytes(a, b, selector.value);
+// The selector is the same in all lanes: one loop for each byte of the result, which vectorises.
+Step run_prmt_by_constant(Warp& warp, const Operation& operation, LaneMask active) {
+  const auto* const a = warp.source<std::uint32_t>(operation, 1);
+  const auto* const b = warp.source<std::uint32_t>(operation, 2);
+  const std::uint32_t selectors = *warp.source<std::uint32_t>(operation, 3);
+  alignas(64) std::uint32_t made[lanes_per_warp] = {};
+  for (std::uint32_t at = 0; at < 4; ++at) {
+    const std::uint32_t selector = selectors >> (4 * at);
+    const auto* const from = (selector & 4) != 0 ? b : a;
+    const std::uint32_t down = 8 * (selector & 3), up = 8 * at;
+    const std::uint32_t from_sign = (selector & 8) != 0 ? ~std::uint32_t{0} : 0;
+    for (int lane = 0; lane < lanes_per_warp; ++lane) {
+      const std::uint32_t byte = (from[lane] >> down) & 255;
+      const std::uint32_t sign = (0 - (byte >> 7)) & 255;
+      made[lane] |= ((sign & from_sign) | (byte & ~from_sign)) << up;
+    }
+  }
+  blend(warp.destination<std::uint32_t>(operation, 0), made, active);
+  return Step::next;
 }
 void decode_prmt(DecodeContext& context, const Instruction& instruction, Operation& operation) {
   static constexpr std::string_view modes[] = {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"};
@@ -376,8 +392,7 @@ void decode_prmt(DecodeContext& context, const Instruction& instruction, Operati
   if (form.take_type() != ScalarType::b32) form.refuse("it is for .b32");
   const auto mode = form.take_one_of(modes);
   const bool by_constant = form.operand(3).kind == Operand::Kind::immediate;
-  const Execute plain =
-      by_constant ? run_lanes<prmt_lane_by_constant> : run_lanes<prmt_lane<ByteMode::plain>>;
+  const Execute plain = by_constant ? run_prmt_by_constant : run_lanes<prmt_lane<ByteMode::plain>>;
   form.assign(mode ? by_mode[*mode] : plain, ScalarType::b32,
               {ScalarType::b32, ScalarType::b32, ScalarType::b32});
 }

@@ -157,10 +157,10 @@ inline void fill_lanes(StoredLane<Result>* to, const Operation& operation,
 template <auto function, class... Readers>
 inline LaneMask collect_lanes(const Operation& operation, const Readers... readers) noexcept {
   LaneMask mask = 0;
-  for (int lane = 0; lane < lanes_per_warp; ++lane)
-    mask |= call_lane<function>(operation, lane, readers...)
-                ? lane_bits<LaneMask>[static_cast<std::size_t>(lane)]
-                : 0;
+  for (int lane = 0; lane < lanes_per_warp; ++lane) {
+    const LaneMask holds = call_lane<function>(operation, lane, readers...);
+    mask |= (0 - holds) & lane_bits<LaneMask>[static_cast<std::size_t>(lane)];
+  }
   return mask;
 }
 
