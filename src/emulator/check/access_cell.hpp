@@ -56,6 +56,10 @@ class Access {
   bool is_settled(const Access& mine, std::uint64_t known_epoch) const noexcept {
     return epoch_ == 0 || epoch_ == known_epoch || is_same_party(mine);
   }
+  // Has what there is to remember of `other`, an access of the same kind.
+  bool speaks_for(const Access& other) const noexcept {
+    return is_same_kind(other) && (lane() == other.lane() || lane() == several_lanes);
+  }
   // The same but for the lane and the place in the program.
   bool is_same_kind(const Access& other) const noexcept {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & kind_bits) == 0;
@@ -111,10 +115,10 @@ class AccessSets {
   std::vector<Access>& entries(std::uint32_t index) noexcept { return sets_[index].entries; }
   std::uint32_t make();  // empty, held once
   bool is_shared(std::uint32_t index) const noexcept { return sets_[index].holders > 1; }
-  void hold(const Access& others) noexcept {
-    if (others.is_set()) ++sets_[others.set_index()].holders;
+  void hold(const Access& others, std::uint32_t count = 1) noexcept {
+    if (others.is_set()) sets_[others.set_index()].holders += count;
   }
-  void drop(const Access& others);
+  void drop(const Access& others, std::uint32_t count = 1);
   void clear() noexcept;
 
  private:
@@ -140,9 +144,9 @@ inline std::uint32_t AccessSets::make() {
   return index;
 }
 
-inline void AccessSets::drop(const Access& others) {
+inline void AccessSets::drop(const Access& others, std::uint32_t count) {
   if (!others.is_set()) return;
-  if (--sets_[others.set_index()].holders == 0) free_.push_back(others.set_index());
+  if ((sets_[others.set_index()].holders -= count) == 0) free_.push_back(others.set_index());
 }
 
 inline void AccessSets::clear() noexcept {

@@ -59,6 +59,18 @@ struct Shadow::Insides {
     sets.drop(memo.after.others);
     memo.is_valid = false;
   }
+  // Does to all cells from `index` on that are in the memo's state what was done to the one that it
+  // remembers. Returns the first that is not.
+  std::uint64_t repeat_memo(Cell* page, std::uint64_t index, std::uint64_t end) {
+    const Cell before = memo.before, after = memo.after;
+    const std::uint64_t first = index;
+    while (index < end && page[index % cells_per_page] == before)
+      page[index++ % cells_per_page] = after;
+    const auto count = static_cast<std::uint32_t>(index - first);
+    sets.hold(after.others, count);
+    sets.drop(before.others, count);
+    return index;
+  }
   void remember(const Access& access, const Cell& before, const Cell& after) {
     forget_memo();
     sets.hold(before.others);
@@ -206,9 +218,12 @@ class Judge {
   }
 
   bool read_beside_set(Cell& cell, const Access& mine) {
+    bool is_spoken_for = false;
     for (const Access& earlier : sets_.entries(cell.others.set_index())) {
       if (earlier.is_write() && !agrees(earlier, mine)) return false;
+      is_spoken_for = is_spoken_for || earlier.speaks_for(mine);
     }
+    if (is_spoken_for) return true;
     unshare(cell);
     std::vector<Access>& entries = sets_.entries(cell.others.set_index());
     for (Access& earlier : entries) {
@@ -304,9 +319,8 @@ bool Shadow::note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who
       const std::uint32_t mask = mask_within(cell_index, offset, end);
       const bool is_usual = uses_memo && mask == whole_cell;
       if (is_usual && in.memo.is_valid && cell == in.memo.before) {
-        in.sets.hold(in.memo.after.others);
-        in.sets.drop(cell.others);
-        cell = in.memo.after;
+        const std::uint64_t run_end = std::min(page_end, end / bytes_per_cell);
+        cell_index = in.repeat_memo(page, cell_index, run_end) - 1;
         continue;
       }
       const Cell before = cell;
@@ -341,6 +355,7 @@ namespace {
 template <bool is_write>
 bool note_settled(Cell& cell, const Access& mine, std::uint64_t known_epoch) noexcept {
   if (!cell.write.is_settled(mine, known_epoch)) return false;
+  if (!is_write && cell.others.speaks_for(mine)) return true;
   if (!cell.others.is_settled(mine, known_epoch)) return false;
   if constexpr (is_write) {
     cell = {.write = mine, .others = {}};
@@ -348,6 +363,19 @@ bool note_settled(Cell& cell, const Access& mine, std::uint64_t known_epoch) noe
     if (cell.others.is_write()) return false;
     cell.others = mine;
   }
+  return true;
+}
+
+// Takes the lanes behind the first that name its address out of `lanes`; true if there are any.
+bool skip_same_address(std::uint32_t& lanes, const std::uint64_t* addresses) noexcept {
+  const std::uint64_t address = addresses[std::countr_zero(lanes)];
+  std::uint32_t rest = lanes & (lanes - 1);
+  if (rest == 0 || addresses[std::countr_zero(rest)] != address) return false;
+  do {
+    lanes = rest | (lanes & -lanes);
+    rest &= rest - 1;
+  } while (rest != 0 && addresses[std::countr_zero(rest)] == address);
+  lanes = rest | (lanes & -lanes);
   return true;
 }
 
@@ -368,7 +396,8 @@ int Shadow::note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std:
     const int lane = std::countr_zero(lanes);
     const std::uint64_t offset = addresses[lane] - begin;
     const std::uint64_t first = offset / bytes_per_cell;
-    const Access mine = whole.by_lane(static_cast<std::uint8_t>(lane));
+    Access mine = whole.by_lane(static_cast<std::uint8_t>(lane));
+    if (!is_write && skip_same_address(lanes, addresses)) mine = mine.by_several_lanes();
     if (first / cells_per_page != page_index) {
       page_index = first / cells_per_page;
       page = in.page(page_index);  // of all of the lane's bytes, which are naturally aligned

@@ -11,14 +11,15 @@ namespace {
 
 TEST(Fault, reports_what_where_and_the_other_side) {
   Fault fault(FaultKind::race, "a read is not ordered after a write");
-  fault.place = {.kernel = "gemm",
-                 .cta = {1, 0, 2},
-                 .warp = 3,
-                 .lane = 5,
-                 .ptx_line = 412,
-                 .ptx_text = "\tld.shared.b32 %r1, [%r2]; ",
-                 .source_file = "kernel.cu",
-                 .source_line = 37};
+  FaultPlace& place = fault.place;
+  place.kernel = "gemm";
+  place.cta = {1, 0, 2};
+  place.warp = 3;
+  place.lane = 5;
+  place.ptx_line = 412;
+  place.ptx_text = "\tld.shared.b32 %r1, [%r2]; ";
+  place.source_file = "kernel.cu";
+  place.source_line = 37;
   fault.other_side = "with warp 1\nwith warp 2";
   EXPECT_EQ(fault.report(),
             "race: a read is not ordered after a write\n"
