@@ -78,6 +78,10 @@ Plan::Plan(const KernelImage& image) : is_wgmma_register_(wgmma_registers(image)
       if (reg < image.register_count) lists_.push_back(reg), ++count;
     return first;
   };
+  const auto has_wgmma_register = [&](const RegisterIndex* list, std::uint32_t count) {
+    return std::any_of(list, list + count,
+                       [&](RegisterIndex reg) { return is_wgmma_register_[reg]; });
+  };
   for (const Operation& operation : image.code) {
     PlannedStep step{.execute = operation.execute,
                      .operation = &operation,
@@ -92,9 +96,11 @@ Plan::Plan(const KernelImage& image) : is_wgmma_register_(wgmma_registers(image)
                      .is_wgmma = opcode_of(operation) == "wgmma"};
     step.reads = append(operation.reads, step.read_count);
     step.writes = append(operation.writes, step.write_count);
-    step.writes_wgmma_register =
-        !step.is_wgmma && std::any_of(step.writes, step.writes + step.write_count,
-                                      [&](RegisterIndex reg) { return is_wgmma_register_[reg]; });
+    if (!step.is_wgmma) {
+      step.writes_wgmma_register = has_wgmma_register(step.writes, step.write_count);
+      step.touches_wgmma_register =
+          step.writes_wgmma_register || has_wgmma_register(step.reads, step.read_count);
+    }
     steps_.push_back(step);
   }
   steps_.push_back({.execute = leave, .operation = &end_of_code()});

@@ -25,9 +25,10 @@ struct PlannedStep {
   bool propagates_definedness = true;
   bool needs_convergence = false;
   bool has_side_effect = false;
-  bool wakes_others = false;  // a side effect that a blocked operation may wait for
-  bool is_wgmma = false;      // keeps account of its registers itself
-  bool writes_wgmma_register = false;
+  bool wakes_others = false;            // a side effect that a blocked operation may wait for
+  bool is_wgmma = false;                // keeps account of its registers itself
+  bool touches_wgmma_register = false;  // an accumulator or A fragment of one, and is none
+  bool writes_wgmma_register = false;   // likewise
 };
 
 // Valid as long as the image.

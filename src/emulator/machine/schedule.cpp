@@ -279,7 +279,7 @@ inline Step ClusterRun::execute(Warp& warp, Fragment& fragment, const PlannedSte
     fragment.is_blocked = fragment.was_blocked = fragment.waits_for_warp = true;
     return Step::blocked;
   }
-  if (!warp.wgmma.in_flight.empty() && !step.is_wgmma) [[unlikely]]
+  if (step.touches_wgmma_register && !warp.wgmma.in_flight.empty()) [[unlikely]]
     check_in_flight(warp, step);
   const std::uint64_t resume_before = fragment.resume;
   warp.has_timed_out = fragment.has_timed_out;
