@@ -85,9 +85,9 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
         // The CTAs of a cluster have the same columns and other rows.
         const int column = CLUSTER == 2 ? t / 2 % columns : t % columns, row = CLUSTER == 2 ? t / 2 / columns * 2 + (int)rank : t / columns;
         for (int kb = 0; kb < k_blocks; ++kb) {
-          if (FAULT != 2) wait(empty + 8 * stage, FAULT == 4 ? phase : phase ^ 1);  // fault 4 fault 21
+          if (FAULT != 2) wait(empty + 8 * stage, FAULT == 4 ? phase : phase ^ 1);  // fault 4 fault 20 fault 21
           const u32 to = base + stage * stage_pitch, bar = full + 8 * stage;
-          expect(bar, FAULT == 3 ? stage_bytes + 16 : FAULT == 26 ? stage_bytes - 16 : stage_bytes);
+          expect(bar, FAULT == 3 ? stage_bytes + 16 : FAULT == 26 ? stage_bytes - 16 : stage_bytes);  // fault 2
           load(to, &map_a, kb * (int)tile_k, row * (int)tile_m, bar);  // fault 2 fault 9 fault 14 fault 20
           if (CLUSTER == 2) load_for_both(to + a_bytes + rank * (b_bytes / 2), &map_b, kb * (int)tile_k, column * (int)tile_n + (int)rank * 32, bar);  // fault 11 fault 22
           else load(to + a_bytes, &map_b, kb * (int)tile_k, column * (int)tile_n, bar);  // fault 9

@@ -16,10 +16,9 @@ extern "C" __global__ void reverse(const float* in, float* out, int count) {
 // Neighbours of one warp exchange through shared memory.
 extern "C" __global__ void exchange(const float* in, float* out) {
   __shared__ float tile[128];
-  volatile float* shared = tile;
-  shared[threadIdx.x] = in[threadIdx.x];
+  tile[threadIdx.x] = in[threadIdx.x];
   if (FAULT != 17) __syncwarp();
-  out[threadIdx.x] = shared[threadIdx.x ^ 1];  // fault 17
+  out[threadIdx.x] = tile[threadIdx.x ^ 1];  // fault 17
 }
 
 // Every block adds its sum to one word.
@@ -43,7 +42,7 @@ extern "C" __global__ void part_way(const float* in, float* out) {
   if (FAULT != 18 || threadIdx.x % 32 < 16) {
     asm volatile("bar.sync 0;" ::: "memory");  // fault 18
   }
-  out[threadIdx.x] = tile[127 - threadIdx.x];
+  out[threadIdx.x] = tile[threadIdx.x];
 }
 
 // Four elements at a time, from an address that may not be a multiple of 16.
@@ -58,7 +57,7 @@ extern "C" __global__ void stages(const float* in, float* out, int blocks) {
   const auto fetch = [&](int block) {
     if (threadIdx.x < 32 && block < blocks) {
       const unsigned to = (unsigned)__cvta_generic_to_shared(&tile[block % 2][4 * threadIdx.x]);
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(in + 128 * block + 4 * threadIdx.x) : "memory");
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(in + 128 * block + 4 * threadIdx.x) : "memory");  // fault 12
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   };
@@ -80,8 +79,8 @@ extern "C" __global__ void unwritten(const float* in, float* out) {
   __shared__ float tile[256];
   tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
-  const int place = (int)tile[FAULT == 24 ? 128 + threadIdx.x : threadIdx.x] & 127;
-  out[place] = 1;  // fault 24
+  const int half = (int)tile[FAULT == 24 ? 128 + threadIdx.x : threadIdx.x] & 1;
+  out[128 * half + threadIdx.x] = 1;  // fault 24
 }
 
 // One element beyond shared memory.

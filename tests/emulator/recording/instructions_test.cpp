@@ -9,7 +9,6 @@
 #include <map>
 
 #include "driver/driver.hpp"
-#include "emulator/emulator.hpp"
 #include "emulator/recording/forms.hpp"
 
 namespace gemmery::recording {
