@@ -125,6 +125,12 @@ inline std::uint32_t bf16_from_f32(std::uint32_t bits) noexcept {
 // The hardware shifts: payloads of NaN survive.
 inline std::uint32_t f32_from_bf16(std::uint32_t bits) noexcept { return bits << 16; }
 
+// A choice without a branch: compilers move arithmetic under branches, and then nothing vectorises.
+inline std::uint32_t choose(bool is_first, std::uint32_t first, std::uint32_t second) noexcept {
+  const std::uint32_t mask = 0 - static_cast<std::uint32_t>(is_first);
+  return (first & mask) | (second & ~mask);
+}
+
 inline std::uint32_t f16_from_f32(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & 0x7fffffff;
   const std::uint32_t sign = (bits >> 16) & 0x8000;
@@ -132,9 +138,9 @@ inline std::uint32_t f16_from_f32(std::uint32_t bits) noexcept {
   // The last bit of 0.5f weighs as much as that of a subnormal f16: the addition rounds.
   const std::uint32_t subnormal =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
-  std::uint32_t made = magnitude < 0x38800000 ? subnormal : normal;
-  made = magnitude >= 0x47800000 ? 0x7c00 : made;
-  return magnitude > 0x7f800000 ? 0x7fff : (made | sign);
+  const std::uint32_t finite = choose(magnitude < 0x38800000, subnormal, normal);
+  const std::uint32_t number = choose(magnitude >= 0x47800000, 0x7c00, finite) | sign;
+  return choose(magnitude > 0x7f800000, 0x7fff, number);
 }
 inline std::uint32_t f32_from_f16(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & 0x7fff;
@@ -142,9 +148,9 @@ inline std::uint32_t f32_from_f16(std::uint32_t bits) noexcept {
   const std::uint32_t normal = (magnitude << 13) + (112u << 23);
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(
       static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f);
-  std::uint32_t made = magnitude < 0x400 ? subnormal : normal;
-  made = magnitude == 0x7c00 ? 0x7f800000 : made;
-  return magnitude > 0x7c00 ? 0x7fffffff : (made | sign);
+  const std::uint32_t finite = choose(magnitude < 0x400, subnormal, normal);
+  const std::uint32_t number = choose(magnitude == 0x7c00, 0x7f800000, finite) | sign;
+  return choose(magnitude > 0x7c00, 0x7fffffff, number);
 }
 
 // Between f64 and narrower types a NaN keeps its sign and the upper bits of its fraction, quiet.

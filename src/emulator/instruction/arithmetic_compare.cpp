@@ -84,7 +84,9 @@ constexpr FloatComparison float_comparisons[] = {
 template <class Float>
 bool compares(const Operation& operation, Float a, Float b) {
   const auto outcomes = static_cast<std::uint32_t>(operation.immediate);
-  const std::uint32_t below = a<b, same = a == b, above = a> b;
+  const auto below = static_cast<std::uint32_t>(a < b);
+  const auto same = static_cast<std::uint32_t>(a == b);
+  const auto above = static_cast<std::uint32_t>(a > b);
   const std::uint32_t outcome = below | same << 1 | above << 2;
   const std::uint32_t is_unordered = outcome == 0;
   return ((outcome | is_unordered << 3) & outcomes) != 0;

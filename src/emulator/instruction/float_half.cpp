@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of f16 and bf16, alone and in pairs: exact in double, rounded once.
+// Arithmetic of f16 and bf16, alone and in pairs: in wider formats rounded to odd, then rounded
+// once.
 #include <cmath>
 
 #include "emulator/arithmetic/float_arithmetic.hpp"
@@ -16,12 +17,14 @@ struct F16 {
   static std::uint32_t round(float odd) { return f16_from_f32(std::bit_cast<std::uint32_t>(odd)); }
   static constexpr std::uint32_t exponent = 0x7c00;
   static constexpr std::uint32_t one = 0x3c00;
+  static constexpr bool has_exact_products = true;
 };
 struct Bf16 {
   static float load(std::uint32_t bits) { return std::bit_cast<float>(f32_from_bf16(bits)); }
   static std::uint32_t round(float odd) { return bf16_from_f32(std::bit_cast<std::uint32_t>(odd)); }
   static constexpr std::uint32_t exponent = 0x7f80;
   static constexpr std::uint32_t one = 0x3f80;
+  static constexpr bool has_exact_products = false;
 };
 
 // f32, rounded to odd, of a double that is: wide enough for either half to be rounded from.
@@ -41,16 +44,17 @@ std::uint32_t flush_half(std::uint32_t bits) {
 }
 
 template <class Half, bool has_modifiers>
-double load_half(const Operation& operation, std::uint32_t bits) {
+float load_half(const Operation& operation, std::uint32_t bits) {
   if constexpr (has_modifiers)
     if (has_flag(operation, flag_ftz)) bits = flush_half<Half>(bits);
-  return static_cast<double>(Half::load(bits));
+  return Half::load(bits);
 }
+// `odd` is rounded to odd.
 template <class Half, bool has_modifiers>
-std::uint32_t round_half(const Operation& operation, double exact) {
-  std::uint32_t bits = Half::round(odd_float(exact));
+std::uint32_t round_half(const Operation& operation, float odd) {
+  std::uint32_t bits = Half::round(odd);
   if constexpr (has_modifiers) {
-    const bool is_nan = exact != exact, is_negative = (bits & 0x8000) != 0;
+    const bool is_nan = odd != odd, is_negative = (bits & 0x8000) != 0;
     if (has_flag(operation, flag_ftz)) bits = flush_half<Half>(bits);
     if (has_flag(operation, flag_sat))
       bits = is_nan || is_negative ? 0 : (bits > Half::one ? Half::one : bits);
@@ -61,18 +65,31 @@ std::uint32_t round_half(const Operation& operation, double exact) {
 
 enum class Calculation { sum, difference, product, fma };
 
+// Products of f16 are exact in f32; those of bf16 may leave its range and are exact in double.
+template <class Half>
+float product_and_sum(float a, float b, float c) {
+  if constexpr (Half::has_exact_products) return sum_to_odd(a * b, c);
+  return odd_float(
+      sum_to_odd(static_cast<double>(a) * static_cast<double>(b), static_cast<double>(c)));
+}
+template <class Half>
+float product(float a, float b) {
+  if constexpr (Half::has_exact_products) return a * b;
+  return odd_float(static_cast<double>(a) * static_cast<double>(b));
+}
+
 template <class Half, Calculation what, bool has_modifiers>
 std::uint32_t calculate(const Operation& operation, std::uint32_t a, std::uint32_t b,
                         std::uint32_t c) {
-  const double first = load_half<Half, has_modifiers>(operation, a);
-  const double second = load_half<Half, has_modifiers>(operation, b);
-  double exact = 0;
-  if constexpr (what == Calculation::sum) exact = sum_to_odd(first, second);
-  if constexpr (what == Calculation::difference) exact = sum_to_odd(first, -second);
-  if constexpr (what == Calculation::product) exact = first * second;
+  const float first = load_half<Half, has_modifiers>(operation, a);
+  const float second = load_half<Half, has_modifiers>(operation, b);
+  float odd = 0;
+  if constexpr (what == Calculation::sum) odd = sum_to_odd(first, second);
+  if constexpr (what == Calculation::difference) odd = sum_to_odd(first, -second);
+  if constexpr (what == Calculation::product) odd = product<Half>(first, second);
   if constexpr (what == Calculation::fma)
-    exact = sum_to_odd(first * second, load_half<Half, has_modifiers>(operation, c));
-  return round_half<Half, has_modifiers>(operation, exact);
+    odd = product_and_sum<Half>(first, second, load_half<Half, has_modifiers>(operation, c));
+  return round_half<Half, has_modifiers>(operation, odd);
 }
 
 // --- lanes: a half, or two -----------------------------------------------------------------------
