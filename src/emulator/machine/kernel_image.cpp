@@ -6,10 +6,11 @@ namespace gemmery::emulator {
 
 namespace {
 
+// Without the white space around it and the semicolon behind it.
 std::string trimmed(const std::string& line) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return {};
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+  return line.substr(first, line.find_last_not_of(" \t\r;") - first + 1);
 }
 
 }  // namespace

@@ -124,8 +124,10 @@ void propagate_definedness(Warp& warp, const PlannedStep& step, LaneMask active)
 }
 
 // An operation that needs the whole warp: whether it is there; a guard must hold for all or none.
+// Lanes that have left do not count as there (PTX ISA: .aligned means all threads in the warp).
 bool is_converged(const Warp& warp, const Fragment& fragment, LaneMask active) {
   if (fragment.lanes != warp.live) return false;
+  if (fragment.lanes != warp.existing) throw divergence_fault(warp);
   if (active != fragment.lanes)
     throw guarded_divergence_fault(warp, fragment.pc, fragment.lanes, active);
   return true;

@@ -24,18 +24,6 @@ std::string lanes_in_words(LaneMask lanes) {
   return text.data();
 }
 
-// "PTX line 88: bar.sync 1; kernel.cu:12"
-std::string line_in_words(const KernelImage& image, std::uint32_t pc) {
-  const FaultPlace place = image.place_of(pc);
-  if (place.ptx_line == 0) return "pc " + std::to_string(pc);
-  std::string text = "PTX line " + std::to_string(place.ptx_line);
-  if (!place.ptx_text.empty()) text += ": " + place.ptx_text;
-  if (place.source_line != 0)
-    text += (place.ptx_text.ends_with(';') ? " " : "; ") + place.source_file + ":" +
-            std::to_string(place.source_line);
-  return text;
-}
-
 std::string warp_in_words(const Warp& warp) {
   return "CTA " + to_string(warp.cta.position) + ", warp " + std::to_string(warp.index);
 }
@@ -84,6 +72,14 @@ void add_first_waiting_place(Fault& fault, const Cluster& cluster) {
 }
 
 }  // namespace
+
+std::string line_in_words(const KernelImage& image, std::uint32_t pc) {
+  FaultPlace place = image.place_of(pc);
+  if (place.ptx_line == 0) return "pc " + std::to_string(pc);
+  place.kernel.clear();  // without kernel and CTA, which the line already has
+  std::string text = to_string(place);
+  return text.substr(text.find_first_not_of(", "));
+}
 
 void add_place(Fault& fault, const Warp& warp, std::uint32_t pc) {
   if (fault.place.ptx_line != 0) return;
@@ -142,9 +138,15 @@ Fault timeout_fault(const Cluster& cluster, std::uint64_t step_limit) {
 }
 
 Fault divergence_fault(const Warp& warp) {
+  const LaneMask gone = warp.existing & ~warp.live;
   Fault fault(FaultKind::divergent_barrier,
-              "the lanes of one warp wait for one another at different instructions, each of which "
-              "all of them must reach together; take the same path to it with all lanes");
+              gone == 0 ? "the lanes of one warp wait for one another at different instructions, "
+                          "each of which all of them must reach together; take the same path to it "
+                          "with all lanes"
+                        : lanes_in_words(gone) +
+                              " of the warp left the kernel without this instruction, which all of "
+                              "a warp must execute; leave behind it, or use a form that is not "
+                              ".aligned");
   fault.other_side = describe_fragments(warp);
   add_place(fault, warp, warp.fragments.front().pc);
   return fault;

@@ -12,6 +12,8 @@ namespace gemmery::emulator {
 
 // Fills in what the thrower left out: kernel, CTA, warp, line. `pc`: of the operation at fault.
 void add_place(Fault& fault, const Warp& warp, std::uint32_t pc);
+// "PTX line 88: bar.sync 1; kernel.cu:12"
+std::string line_in_words(const KernelImage& image, std::uint32_t pc);
 // "the write by CTA (1,0,0), warp 3, lane 4 at PTX line 88: st.shared…; kernel.cu:12"
 std::string describe_other_side(const Conflict& conflict, const Cluster& cluster);
 
@@ -20,7 +22,8 @@ std::string describe_waits(const Cluster& cluster);
 
 Fault deadlock_fault(const Cluster& cluster);
 Fault timeout_fault(const Cluster& cluster, std::uint64_t step_limit);
-// All fragments of the warp wait for one another at operations that need the whole warp.
+// All fragments of the warp wait for one another at operations that need the whole warp, or for
+// lanes that have left.
 Fault divergence_fault(const Warp& warp);
 // The guard of such an operation holds for `active` of `lanes` only.
 Fault guarded_divergence_fault(const Warp& warp, std::uint32_t pc, LaneMask lanes, LaneMask active);

@@ -43,7 +43,7 @@ void Warp::reset() {
   constants = cta.constants();
   defined.assign(image.register_count, 0);
 
-  live = first_lanes(grid.threads_per_cta() - index * lanes_per_warp);
+  live = existing = first_lanes(grid.threads_per_cta() - index * lanes_per_warp);
   fragments.assign(1, Fragment{.pc = image.entry_pc, .lanes = live});
   running = nullptr;
   describe_wait = nullptr;

@@ -82,7 +82,8 @@ class Warp {
   // --- where it is -----------------------------------------------------------------------------
   Cta& cta;
   const std::uint32_t index;             // in the CTA
-  LaneMask live = 0;                     // lanes that exist and have not left
+  LaneMask existing = 0;                 // lanes that the block has threads for
+  LaneMask live = 0;                     // of these, that have not left
   std::vector<Fragment> fragments;       // no two at one pc unless they are in an operation's midst
   Fragment* running = nullptr;           // the one whose operation executes
   DescribeWait describe_wait = nullptr;  // set with Step::blocked

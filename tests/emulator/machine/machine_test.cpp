@@ -196,7 +196,7 @@ TEST_F(Machine, a_guard_that_nobody_wrote_is_a_fault_with_its_place) {
   EXPECT_THAT(fault.message, HasSubstr("%p1"));
   EXPECT_EQ(fault.place.kernel, "handmade");
   EXPECT_EQ(fault.place.ptx_line, 2u);
-  EXPECT_EQ(fault.place.ptx_text, "op;");
+  EXPECT_EQ(fault.place.ptx_text, "op");
   EXPECT_EQ(fault.place.source_file, "handmade.cu");
   EXPECT_EQ(fault.place.source_line, 101u);
   EXPECT_EQ(fault.place.warp, 0);
@@ -237,7 +237,7 @@ TEST_F(Machine, convergent_operations_wait_for_the_whole_warp) {
   EXPECT_EQ(seen.masks, std::vector<LaneMask>{all_lanes});
 }
 
-TEST_F(Machine, lanes_that_left_are_not_waited_for) {
+TEST_F(Machine, lanes_that_left_without_a_convergent_operation_are_reported) {
   const OperandSlot x = made.add_register("%r1");
   const OperandSlot p = made.add_register("%p1", ScalarType::pred);
   made.add(lane_number, {x});
@@ -245,8 +245,18 @@ TEST_F(Machine, lanes_that_left_are_not_waited_for) {
   HandmadeImage::guard(made.add(branch, {}, {}, 4), p);
   made.add(leave);
   made.add(record, {}, {x}).needs_convergence = true;
-  run_grid(request_for(made), memory());
-  EXPECT_EQ(seen.masks, std::vector<LaneMask>{0x3ff});
+  const Fault fault = fault_of(request_for(made));
+  EXPECT_EQ(fault.kind, FaultKind::divergent_barrier);
+  EXPECT_EQ(fault.place.ptx_line, 5u);
+  EXPECT_THAT(fault.message, HasSubstr("lanes 0xfffffc00 of the warp left"));
+}
+
+TEST_F(Machine, a_block_s_last_warp_converges_with_the_lanes_that_it_has) {
+  const OperandSlot x = made.add_register("%r1");
+  made.add(lane_number, {x});
+  made.add(record, {}, {x}).needs_convergence = true;
+  run_grid(request_for(made, 40), memory());
+  EXPECT_EQ(seen.values.size(), 40u);
 }
 
 TEST_F(Machine, two_barriers_that_split_a_warp_are_reported_with_both_places) {
@@ -420,6 +430,39 @@ TEST_F(Machine, shared_memory_of_a_cta_that_left_is_gone) {
   const Fault fault = fault_of(request_for(made, 32, 2, 2));
   EXPECT_EQ(fault.kind, FaultKind::early_exit);
   EXPECT_EQ(fault.place.ptx_line, 2u);
+}
+
+// CTA 1 touches CTA 0's shared memory; both leave, after a barrier of the cluster or without it.
+void add_remote_access(HandmadeImage& made, bool is_awaited) {
+  made.add([](Warp& warp, const Operation&, LaneMask) {
+    if (warp.cta.rank == 1) warp.cta.cluster.cta(0).remote_uses.note(warp);
+    ++open_gates;
+    return Step::next;
+  });
+  made.add([](Warp&, const Operation&, LaneMask) {  // both are here: no luck of the schedule
+    return open_gates < 2 ? Step::blocked : Step::next;
+  });
+  if (is_awaited)
+    made.add([](Warp& warp, const Operation&, LaneMask) {
+      static Knowledge gathered;
+      if (warp.cta.rank == 1) gathered = {}, warp.release(gathered), ++open_gates;
+      if (open_gates < 3) return Step::blocked;
+      warp.acquire(gathered);
+      return Step::next;
+    });
+}
+
+TEST_F(Machine, a_cta_must_not_leave_before_it_knows_of_others_accesses) {
+  add_remote_access(made, false);
+  const Fault fault = fault_of(request_for(made, 32, 2, 2));
+  EXPECT_EQ(fault.kind, FaultKind::early_exit);
+  EXPECT_EQ(fault.place.ptx_line, 1u);
+  EXPECT_EQ(fault.place.cta[0], 1u);
+}
+
+TEST_F(Machine, a_cta_may_leave_once_it_knows_of_others_accesses) {
+  add_remote_access(made, true);
+  run_grid(request_for(made, 32, 2, 2), memory());
 }
 
 TEST_F(Machine, every_cta_of_the_grid_runs_once_at_its_own_place) {
