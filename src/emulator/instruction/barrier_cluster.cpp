@@ -46,6 +46,8 @@ void complete(ClusterBarrier& barrier) {
   for (WarpState& state : barrier.warps) state.has_arrived = false;
   std::swap(barrier.completed, barrier.gathering);
   barrier.gathering.clear();
+  std::swap(barrier.executed, barrier.executing);
+  barrier.executing = {};
 }
 
 // Lanes may come on paths of their own, or leave while the others wait.
@@ -77,6 +79,7 @@ Step run_arrive(Warp& warp, const Operation& operation, LaneMask active) {
             std::to_string(warp.cta.cluster.grid.image->place_of(state.arrive_pc).ptx_line) +
             ") without barrier.cluster.wait between them; each arrive needs its wait");
   }
+  barrier.executing.join(warp.known.happened);
   release_to(warp, operation, barrier.gathering);
   state.generation = barrier.generation;
   state.arrived_lanes |= active;
@@ -127,6 +130,7 @@ Step run_wait(Warp& warp, const Operation& operation, LaneMask active) {
   }
   state.arrived_lanes &= ~active;
   acquire_from(warp, operation, barrier.completed);
+  warp.cta.remote_uses.learn(barrier.executed);
   return Step::next;
 }
 

@@ -56,6 +56,7 @@ std::uint32_t shared_address_of(const Warp& warp, const Operation& operation, in
 Cluster::SharedPlace place_of(Warp& warp, const Operation& operation, int lane) {
   const std::uint32_t address = shared_address_of(warp, operation, lane);
   const Cluster::SharedPlace place = warp.cta.cluster.shared_place(address);
+  if (place.cta != &warp.cta) place.cta->remote_uses.note(warp);
   if (!has(operation, is_own_cta) || place.cta == &warp.cta) return place;
   throw_fault(FaultKind::mbarrier_misuse, lane,
               "the " + name_of(*place.cta, place.offset) +

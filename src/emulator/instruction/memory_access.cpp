@@ -143,6 +143,7 @@ void route_shared(Warp& warp, bool is_own, std::uint64_t begin, const LaneAddres
   } else {
     try {
       route.cta = warp.cta.cluster.shared_place(static_cast<std::uint32_t>(address)).cta;
+      route.cta->remote_uses.note(warp);
     } catch (Fault& fault) {
       fault.place.lane = first;
       throw;

@@ -47,6 +47,8 @@ struct ClusterBarrier {
   std::vector<WarpState> warps;  // by agent; made at the first arrival
   Knowledge gathering;
   Knowledge completed;  // of the last generation
+  // What the threads had executed as they arrived, relaxed or not (RemoteUses).
+  VectorClock executing, executed;
 };
 
 // An mbarrier object. The 8 bytes in shared memory hold a mark (so that copying or overwriting is

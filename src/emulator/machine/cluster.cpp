@@ -80,6 +80,7 @@ void Cta::reset() {
   named_barriers = {};
   mbarriers.clear();
   registers = {};
+  remote_uses.clear();
   for (const auto& warp : warps) warp->reset();
   live_warps = static_cast<std::uint32_t>(warps.size());
   has_left = false;

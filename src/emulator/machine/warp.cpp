@@ -79,7 +79,11 @@ void Warp::exit(LaneMask which) {
   Cluster& cluster = cta.cluster;
   ++cluster.progress;
   ++cluster.wakes;
-  if (live == 0 && --cta.live_warps == 0) cta.has_left = true;
+  if (live != 0) return;
+  cta.remote_uses.learn(known.happened);
+  if (--cta.live_warps != 0) return;
+  cta.has_left = true;
+  cta.remote_uses.check_exit(cta.rank);
 }
 
 Accessor Warp::accessor(const Operation& operation, int lane) const noexcept {

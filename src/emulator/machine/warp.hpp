@@ -18,6 +18,7 @@
 #include "emulator/machine/async_operations.hpp"
 #include "emulator/machine/barriers.hpp"
 #include "emulator/machine/kernel_image.hpp"
+#include "emulator/machine/remote_uses.hpp"
 #include "emulator/machine/wgmma_state.hpp"
 #include "emulator/memory/shared_memory.hpp"
 
@@ -147,6 +148,7 @@ struct Cta {
   std::array<NamedBarrier, 16> named_barriers;  // instruction/barrier.cpp
   std::map<std::uint32_t, Mbarrier> mbarriers;  // by shared offset; instruction/mbarrier.cpp
   RegisterPool registers;                       // instruction/register_quota.cpp
+  RemoteUses remote_uses;                       // by other CTAs of the cluster
   std::uint32_t live_warps = 0;
   bool has_left = false;  // all its warps exited
   // The image's constants as this rank sees them (KernelImage::shared_constants).
