@@ -92,7 +92,7 @@ class Pipeline {
     kernel_.request.seed = schedule;
     // Tiles of 64 rows; a cluster takes two rows of tiles at a time, the last of which may be
     // empty.
-    const int rows = cluster_ == 2 ? 4 : 3;
+    const int rows = cluster_ == 2 || reaches_beyond_ ? 4 : 3;
     return kernel_.launch(
         map_a_, map_b_, map_d_,
         PipelineParameters{.d = d_, .m = size, .n = size, .k = depth, .tiles = rows * 3});
