@@ -40,8 +40,9 @@ api::Trial read_trial(const Words& words) {
   trial.line = parse_problem(words.at("--replay"));
   trial.options.seed = std::strtoull(value("--seed", "0").c_str(), nullptr, 0);
   trial.options.fill = read_fill(value("--fill", "normal"));
-  if (words.contains("--device"))
-    trial.options.device = Device::cuda(std::atoi(words.at("--device").c_str()));
+  if (words.contains("--device")) trial.options.device = parse_device(words.at("--device")).value();
+  if (words.contains("--schedule"))
+    set_emulator_seed(std::strtoull(words.at("--schedule").c_str(), nullptr, 0));
   trial.in_place = words.contains("--in-place");
   trial.nan_inputs = words.contains("--nan-inputs");
   trial.scale = std::strtod(value("--scale", "1").c_str(), nullptr);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/device.hpp"
 #include "operation/matrix.hpp"
 
 namespace gemmery::conformance {
@@ -67,7 +68,7 @@ void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits&
   tile.resize(3);
   problem.m = draw_extent(choices, tile[0]);
   problem.n = draw_extent(choices, tile[1]);
-  problem.k = draw_depth(choices, tile[2]);
+  problem.k = std::min(draw_depth(choices, tile[2]), limits.depth);
   problem.l = draw_batches(choices);
   if (limits.products >= 1 << 22 && choices.percent(50)) {
     for (std::int64_t* const extent : {&problem.m, &problem.n, &problem.k})
@@ -246,7 +247,9 @@ std::string replay_words(const api::Trial& trial, const Kernel& kernel) {
   if (trial.scale != 1) words += fmt::format(" --scale {}", trial.scale);
   if (trial.repeats != 1) words += fmt::format(" --repeats {}", trial.repeats);
   if (!trial.options.device.is_cpu())
-    words += fmt::format(" --device {}", trial.options.device.index);
+    words += fmt::format(" --device {}", to_string(trial.options.device));
+  if (trial.options.device.type == DeviceType::emulated)
+    words += fmt::format(" --schedule {}", emulator::schedule_seed());
   return words;
 }
 

@@ -13,6 +13,7 @@ namespace gemmery::conformance {
 
 struct TrialLimits {
   std::int64_t products = 1 << 18;  // m·n·k·l at most
+  std::int64_t depth = 4200;        // k at most
   Device device = Device::cpu();
 };
 

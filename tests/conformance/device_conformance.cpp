@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel that discovery knows for a device, through the suite.
+#include "tests/conformance/device_conformance.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "jit/nvrtc.hpp"
+#include "platform/parallel.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+std::size_t wanted_gpu() {
+  const char* const text = std::getenv("GEMMERY_TEST_DEVICE");
+  return static_cast<std::size_t>(text != nullptr ? std::atoi(text) : 0);
+}
+
+// --- which kernels ------------------------------------------------------------------------------
+
+bool is_plain(const OperandRules& rules) {
+  const bool keeps_type = rules.out.dtype == rules.a.dtype || rules.out.dtype == rules.accumulator;
+  return rules.a.dtype == rules.b.dtype && keeps_type;
+}
+
+// Kernels that run on the device, a random sample: half of it where A, B and out have one type or
+// out is that of the sums, which are few among all combinations and used most.
+std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& choices) {
+  const Target target = device_info(device).target;
+  std::vector<Kernel> plain;
+  std::vector<Kernel> mixed;
+  for_each_kernel([&](const Kernel& kernel) {
+    if (!kernel.family().availability()) return;
+    const auto targets = kernel.family().targets(kernel);
+    const auto runs_here = [&](Target code) { return !code.is_cpu() && runs_on(code, target); };
+    if (std::ranges::any_of(targets, runs_here)) {
+      (is_plain(kernel.operands()) ? plain : mixed).push_back(kernel);
+    }
+  });
+  std::vector<Kernel> chosen = choose_kernels(std::move(plain), count / 2, choices);
+  for (const Kernel& kernel : choose_kernels(std::move(mixed), count - chosen.size(), choices)) {
+    chosen.push_back(kernel);
+  }
+  return chosen;
+}
+
+// One in `rounds` of them, plain and mixed ones alike.
+std::vector<Kernel> kernels_of_round(const std::vector<Kernel>& kernels, int round, int rounds) {
+  std::vector<Kernel> chosen;
+  for (auto at = static_cast<std::size_t>(round); at < kernels.size();
+       at += static_cast<std::size_t>(rounds))
+    chosen.push_back(kernels[at]);
+  return chosen;
+}
+
+// Compiles side by side; what fails is reported with the others. An emulated device takes other
+// code than a compilation makes: there each kernel is compiled when it first runs.
+void compile_all(const std::vector<Kernel>& kernels, Device device) {
+  if (device.type == DeviceType::emulated) return;
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::vector<std::jthread> workers;
+  for (int worker = 0; worker < platform::thread_count(); ++worker) {
+    workers.emplace_back([&] {
+      for (std::size_t index = next++; index < kernels.size(); index = next++) {
+        try {
+          const Kernel& kernel = kernels[index];
+          const Artifact artifact = kernel.family().compile(
+              kernel, kernel.family().target_for(kernel, device_info(device)));
+          artifact.load(device);
+        } catch (const std::exception& error) {
+          const std::scoped_lock lock(mutex);
+          ADD_FAILURE() << kernels[index].name() << ": " << error.what();
+        }
+      }
+    });
+  }
+}
+
+Buffer upload(const api::GuardedOperand& operand, Stream stream) {
+  Buffer buffer(operand.bytes().size(), stream);
+  copy(buffer.data(), stream.device(), operand.bytes().data(), Device::cpu(),
+       operand.bytes().size(), stream);
+  synchronize(stream);
+  return buffer;
+}
+
+}  // namespace
+
+void DeviceConformance::SetUp() {
+  const jit::CompilerStatus compiler = jit::compiler_status();
+  if (!compiler.found) GTEST_SKIP() << compiler.searched;
+  if (GetParam().device != "gpu") {
+    device_ = parse_device(GetParam().device).value();
+    return;
+  }
+  const auto gpus = devices();
+  if (gpus.empty()) GTEST_SKIP() << "no GPU on this machine";
+  ASSERT_LT(wanted_gpu(), gpus.size()) << "GEMMERY_TEST_DEVICE";
+  device_ = gpus[wanted_gpu()];
+}
+
+void DeviceConformance::shake(Choices& choices) const {
+  if (device_.type == DeviceType::emulated) set_emulator_seed(choices.bits() >> 1);
+}
+
+// --- random problems ----------------------------------------------------------------------------
+
+TEST_P(DeviceConformance, every_kernel_is_right_on_random_problems) {
+  const std::uint64_t seed = test_seed();
+  std::cout << "seed " << seed << "\n";
+  Choices choices(seed);
+  const int rounds = scale().rounds;
+  const std::vector<Kernel> sample = sample_kernels(
+      device(), scale().kernels_per_round * static_cast<std::size_t>(rounds), choices);
+  ASSERT_FALSE(sample.empty());
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    const std::vector<Kernel> kernels = kernels_of_round(sample, round, rounds);
+    compile_all(kernels, device());
+    if (HasFailure()) return;
+    shake(choices);
+    const SuiteReport report = run_suite({.kernels = kernels,
+                                          .cases = scale().cases_per_round,
+                                          .seed = choices.bits(),
+                                          .threads = std::min(platform::thread_count(), 16),
+                                          .limits = limits()});
+    std::cout << kernels.size() << " kernels on " << device_info(device()).name << "\n"
+              << to_string(report);
+    EXPECT_EQ(report.mismatches(), 0) << "seed " << seed;
+  }
+}
+
+// Problems in which rows, columns or batches are packed so closely that elements which look aligned
+// are not, or have no extent at all; in which every fitting kernel once could go wrong.
+constexpr const char* degenerate_lines[] = {
+    "gemm 64x1x64 a=f32",
+    "gemm 1x64x64 a=f32:c",
+    "gemm 64x64x1 a=f32",
+    "gemm 64x64x1 a=s8 out=s32",
+    "gemm 1x1x1 a=bf16 out=f32",
+    "gemm 64x64x64x3 a=f32 b=f32/batch=1",
+    "gemm 64x64x64 a=f32 b=f32/strides=1,1",
+    "gemm 64x64x64 a=bf16/strides=1,1 out=f32",
+    "gemm 32x32x32x5 a=bf16/batch=1 out=f32",
+    "gemm 64x64x64x2 a=f32 c=f32/batch=1 beta=1",
+    "gemm 64x64x64 a=s8/strides=1,1 out=s32",
+    "gemm 33x17x1x4 a=f64 b=f64/batch=0",
+    "gemm 16x16x0 a=f32 c=f32[n] beta=0.5",
+    "gemm 64x8x8 a=f16/strides=0,0 out=f32",
+};
+
+TEST_P(DeviceConformance, degenerate_problems_are_right_on_every_layout_that_fits) {
+  const std::uint64_t seed = test_seed();
+  Choices choices(seed);
+  for (const char* const text : degenerate_lines) {
+    const ProblemLine line = parse_problem(text);
+    std::vector<Kernel> fitting;
+    for (const RankedKernel& kernel : get_kernels(line.problem, device_info(device())))
+      fitting.push_back(kernel);
+    ASSERT_FALSE(fitting.empty()) << text;
+    const std::vector<Kernel> kernels =
+        choose_kernels(std::move(fitting), scale().kernels_per_line, choices);
+    compile_all(kernels, device());
+    shake(choices);
+    for (const Kernel& kernel : kernels) {
+      const VerifyReport report =
+          verify(line, kernel, {.seed = seed, .guard_bands = true, .device = device()});
+      EXPECT_TRUE(report.passed) << text << " " << kernel.name() << ", seed " << seed << ": "
+                                 << report.first_failure;
+    }
+  }
+}
+
+// --- one bit pattern ----------------------------------------------------------------------------
+
+DeviceOperands DeviceOperands::make(const ProblemLine& line, std::uint64_t seed, Stream stream) {
+  const GemmProblem& p = line.problem;
+  api::Trial trial{.line = line,
+                   .options = {.seed = seed, .guard_bands = false, .device = stream.device()}};
+  OperandRules rules;
+  rules.accumulator = p.accumulator;
+  rules.math = p.math;
+  api::TrialOperands host(trial, rules);
+  Buffer a = upload(host.a, stream);
+  Buffer b = upload(host.b, stream);
+  Buffer out(host.out.bytes().size(), stream);
+  synchronize(stream);
+  GemmArguments arguments(host.a.at(a.data(), stream.device()),
+                          host.b.at(b.data(), stream.device()),
+                          host.out.at(out.data(), stream.device()), p.accumulator,
+                          {.alpha = line.alpha, .math = p.math});
+  return {std::move(a), std::move(b), std::move(out), std::move(arguments)};
+}
+
+std::vector<std::byte> download(const Buffer& buffer, Stream stream) {
+  std::vector<std::byte> bytes(buffer.bytes());
+  copy(bytes.data(), Device::cpu(), buffer.data(), stream.device(), bytes.size(), stream);
+  synchronize(stream);
+  return bytes;
+}
+
+TEST_P(DeviceConformance, repeated_runs_on_eight_streams_give_one_bit_pattern) {
+  const std::uint64_t seed = test_seed();
+  Choices choices(seed);
+  for (const char* const text : GetParam().repeated_lines) {
+    const ProblemLine line = parse_problem(text);
+    std::vector<OwnedStream> streams;
+    std::vector<DeviceOperands> operands;
+    for (int index = 0; index < 8; ++index) {
+      streams.emplace_back(device());
+      operands.push_back(DeviceOperands::make(line, seed, streams.back()));
+    }
+    const Kernel kernel = get_kernels(operands.front().arguments).front();
+    ASSERT_TRUE(kernel.metadata().deterministic);
+    for (std::size_t index = 0; index < 8; ++index)
+      fill(operands[index].out.data(), 0xff, operands[index].out.bytes(), streams[index]);
+    kernel.run(operands[0].arguments, {.stream = streams[0]});
+    const std::vector<std::byte> first = download(operands[0].out, streams[0]);
+    int patterns = 1;
+    for (int round = 0; round < scale().repetitions; ++round) {
+      shake(choices);
+      for (std::size_t index = 0; index < 8; ++index)
+        kernel.run(operands[index].arguments, {.stream = streams[index]});
+      for (std::size_t index = 0; index < 8; ++index)
+        patterns += download(operands[index].out, streams[index]) == first ? 0 : 1;
+    }
+    EXPECT_EQ(patterns, 1) << kernel.name() << " on " << text << ", seed " << seed;
+  }
+}
+
+}  // namespace gemmery::conformance

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suite of devices on an emulated H200: PTX as NVRTC emits it, every access checked, schedules
+// shuffled. No GPU is needed. GEMMERY_SOAK=1 asks for 2,000 cases.
+#include "tests/conformance/device_conformance.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+// Small problems, for each instruction of a warp takes a fraction of a microsecond; few kernels to
+// many problems, for each is compiled first.
+const DeviceUnderTest h200{
+    .device = "emulated:h200",
+    .scale = {.rounds = 3,
+              .kernels_per_round = 8,
+              .cases_per_round = 40,
+              .kernels_per_line = 1,
+              .repetitions = 2},
+    .soak = {.rounds = 50,
+             .kernels_per_round = 10,
+             .cases_per_round = 40,
+             .kernels_per_line = 5,
+             .repetitions = 50},
+    .limits = {.products = 1 << 17, .depth = 300},
+    .repeated_lines = {"gemm 37x29x70 a=f32", "gemm 16x24x130 a=f16 out=f32",
+                       "gemm 33x31x40 a=f64"},
+};
+INSTANTIATE_TEST_SUITE_P(H200, DeviceConformance, testing::Values(h200));
+
+}  // namespace
+}  // namespace gemmery::conformance
