@@ -9,7 +9,7 @@
 #include <random>
 
 #include "emulator/arithmetic/integer_functions.hpp"
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

@@ -11,7 +11,7 @@
 #include <functional>
 #include <random>
 
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

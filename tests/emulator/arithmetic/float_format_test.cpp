@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

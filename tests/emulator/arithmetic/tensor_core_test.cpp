@@ -12,7 +12,7 @@
 #include <random>
 
 #include "emulator/recording/tensor_core_forms.hpp"
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

@@ -14,7 +14,7 @@
 #include <gemmery/error.hpp>
 
 #include "emulator/instruction/ptx_runner.hpp"
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

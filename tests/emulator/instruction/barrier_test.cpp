@@ -3,7 +3,7 @@
 // each misuse by its words.
 #include <gtest/gtest.h>
 
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 #include "synchronisation_kernel.hpp"
 
 namespace gemmery::emulator {
@@ -121,14 +121,13 @@ TEST(ClusterBarrier, orders_shared_memory_of_other_ctas) {
       "mov.u32 %a, data; st.shared.u32 [%a], %c;\n@SYNC@"
       "xor.b32 %b, %c, 1; mapa.shared::cluster.u32 %d, %a, %b; ld.shared::cluster.u32 %e, [%d];\n"
       "st.global.u32 [%at], %e;\n"
-      "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
+      "barrier.cluster.arrive; barrier.cluster.wait;";
   const auto with = [&](const std::string& sync) {
     std::string body = text;
     body.replace(body.find("@SYNC@"), 6, sync);
     return run_synchronisation("setp.ne.u32 %p, %l, 0; @%p ret; " + body, 32, 2);
   };
-  const auto run =
-      with("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;");
+  const auto run = with("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;");
   expect_no_fault(run);
   EXPECT_EQ(run.values[0], 1u);
   EXPECT_EQ(run.values[256], 0u);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "copy_kernel.hpp"
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

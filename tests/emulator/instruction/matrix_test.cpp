@@ -6,7 +6,7 @@
 
 #include "emulator/instruction/ptx_runner.hpp"
 #include "emulator/recording/tensor_core_kernels.hpp"
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {

@@ -2,7 +2,7 @@
 // mbarriers: phases, counts, bytes, what they order, and each misuse by its words.
 #include <gtest/gtest.h>
 
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 #include "synchronisation_kernel.hpp"
 
 namespace gemmery::emulator {

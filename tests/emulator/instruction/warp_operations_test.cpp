@@ -55,6 +55,13 @@ TEST(Shuffle, lanes_that_parted_wait_for_each_other) {
   for (const std::uint32_t value : lanes) EXPECT_EQ(value, 50u);
 }
 
+TEST(Shuffle, lanes_that_left_are_not_waited_for) {
+  const auto lanes =
+      lanes_of("setp.gt.u32 %p, %l, 20; @%p ret; shfl.sync.idx.b32 %d, %l, 3, 31, -1;");
+  EXPECT_EQ(lanes[20], 3u);
+  EXPECT_EQ(lanes[21], 0u);
+}
+
 TEST(Shuffle, membermasks_must_fit_the_lanes) {
   expect_fault(run_synchronisation("shfl.sync.idx.b32 %d, %l, 0, 31, 0xff;", 32),
                FaultKind::divergent_barrier, "leaves out");

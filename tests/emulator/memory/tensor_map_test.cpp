@@ -12,7 +12,7 @@
 #include <optional>
 #include <random>
 
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {
