@@ -263,16 +263,10 @@ Step run_elect(Warp& warp, const Operation& operation, LaneMask active) {
 // --- decoding
 // --------------------------------------------------------------------------------------
 
-// A membermask that names all lanes is the usual case, and the machine itself waits for them. (A
-// guard that keeps lanes away is told apart here.)
+// Without Operation::needs_convergence: lanes that left the kernel need not come.
 void add_members(Form& form, std::size_t index) {
-  Operation& operation = form.operation();
-  const Operand& members = form.operand(index);
-  form.add_source(members, ScalarType::b32);
-  operation.needs_convergence = members.kind == Operand::Kind::immediate &&
-                                static_cast<LaneMask>(members.bits) == all_lanes &&
-                                !operation.has_guard;
-  operation.propagates_definedness = false;
+  form.add_source(form.operand(index), ScalarType::b32);
+  form.operation().propagates_definedness = false;
 }
 
 struct PairOperand {
