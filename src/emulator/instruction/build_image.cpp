@@ -3,6 +3,7 @@
 #include "emulator/instruction/build_image.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -39,6 +40,12 @@ std::uint64_t immediate_bits(const Operand& operand, ScalarType type) {
     bits = std::bit_cast<std::uint64_t>(
         static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
   return width == 0 || width >= 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
+}
+
+// PTX ISA, "Operand Size Exceeding Instruction-Type Size".
+bool takes_wider_registers(const Instruction& instruction) noexcept {
+  constexpr std::array<std::string_view, 4> opcodes{"ld", "ldu", "st", "cvt"};
+  return std::ranges::find(opcodes, instruction.opcode) != opcodes.end();
 }
 
 void note(std::vector<RegisterIndex>& list, RegisterIndex reg) {
@@ -220,6 +227,9 @@ class ImageBuilder final : public DecodeContext {
                             (own == ScalarType::pred ? "a predicate" : "not a predicate"));
     if (lane_bytes_of(own) < lane_bytes_of(type))
       refuse(*current_, function_->registers[reg].name + " has fewer bits than the instruction");
+    if (lane_bytes_of(own) > lane_bytes_of(type) && type != ScalarType::none &&
+        !takes_wider_registers(*current_))
+      refuse(*current_, function_->registers[reg].name + " has more bits than the instruction");
     return registers_.slot(registers_.index(*function_, reg));
   }
 

@@ -147,6 +147,8 @@ TEST(BuildImage, what_cannot_be_laid_out_is_refused) {
   expect_error(".global .b8 x[2000000];\n.entry k() { ret; }", ErrorKind::out_of_memory, "x");
   expect_error(".entry k() { .reg .b32 a; .reg .pred p; add.u32 a, p, 1; }", ErrorKind::unsupported,
                "p is a predicate");
+  expect_error(".entry k() { .reg .b64 a; .reg .b32 b; add.u32 b, a, 1; }", ErrorKind::unsupported,
+               "a has more bits");
   expect_error(".entry k() { .reg .b32 a; add.u64 a, a, 1; }", ErrorKind::unsupported,
                "fewer bits");
 }
