@@ -50,6 +50,7 @@ TEST(DeviceMutation, only_the_sound_kernel_passes) {
     EXPECT_EQ(fault.empty(), is_sound)
         << fault_of(kernel) << ", seed " << seed << ": "
         << (is_sound ? fault : fmt::format("passed {} cases", patience));
+    EXPECT_EQ(fault.find("compile error"), std::string::npos) << fault;
     std::cout << fmt::format("{:42} {}\n", fault_of(kernel),
                              fault.empty() ? "not seen" : fault.substr(0, fault.find('\n')));
   });
