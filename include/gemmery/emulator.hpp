@@ -54,6 +54,8 @@ struct EmulatedLaunch {
   std::array<std::uint32_t, 3> cluster{1, 1, 1};  // blocks; the grid is a multiple of it
   std::uint32_t shared_bytes = 0;                 // dynamic
   std::uint64_t seed = 1;  // of the schedule: which warp runs next, how late copies are
+  // Warp instructions of a cluster after which the kernel counts as stuck; 0: 2^28.
+  std::uint64_t step_limit = 0;
 };
 
 // What a launch came to.

@@ -159,7 +159,8 @@ EmulatedRun EmulatedModule::launch(std::string_view entry, const EmulatedLaunch&
   launch.parameters = lay_out(*launch.image, parameters);
   const std::lock_guard lock(insides_->device.executing);
   try {
-    const emulator::LaunchStatistics statistics = emulator::run(launch, shape.seed);
+    const emulator::LaunchStatistics statistics =
+        emulator::run(launch, shape.seed, shape.step_limit);
     return {.warp_instructions = statistics.warp_instructions,
             .lane_instructions = statistics.lane_instructions};
   } catch (const emulator::Fault& fault) {

@@ -61,7 +61,7 @@ std::shared_ptr<const KernelImage> Module::image(std::string_view entry, Emulate
   return image;
 }
 
-LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed) {
+LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed, std::uint64_t step_limit) {
   EmulatedDevice& device = *launch.device;
   ++device.counters.launches;
   try {
@@ -74,15 +74,16 @@ LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed) {
          .parameters = launch.parameters,
          .multiprocessors = static_cast<std::uint32_t>(device.info.multiprocessors),
          .shared_bytes_per_cta = static_cast<std::uint64_t>(device.info.shared_bytes_per_block),
-         .seed = seed},
+         .seed = seed,
+         .step_limit = step_limit},
         device.memory);
     device.counters.warp_instructions += statistics.warp_instructions;
     device.counters.lane_instructions += statistics.lane_instructions;
     return statistics;
   } catch (Fault& fault) {
     if (!fault.other_side.empty()) fault.other_side += "\n";
-    fault.other_side += "on " + to_string(device.device) + ", schedule of seed " +
-                        std::to_string(seed) + " (GEMMERY_EMULATOR_SEED)";
+    fault.other_side +=
+        "on " + to_string(device.device) + ", schedule of seed " + std::to_string(seed);
     throw;
   }
 }

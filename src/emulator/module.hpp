@@ -57,6 +57,7 @@ struct KernelLaunch {
 
 // Runs it to its end. The caller holds `executing` of the device. Throws what run_grid throws; a
 // Fault tells device and seed.
-LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed);
+LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed,
+                     std::uint64_t step_limit = 0);  // 0: the machine's own
 
 }  // namespace gemmery::emulator
