@@ -67,7 +67,8 @@ std::string to_string(const FaultPlace& place) {
     if (begin != std::string::npos) text += ": " + place.ptx_text.substr(begin, end - begin + 1);
   }
   if (!place.source_file.empty()) {
-    text += "; " + place.source_file + ":" + std::to_string(place.source_line);
+    text += (text.ends_with(';') ? " " : "; ") + place.source_file + ":" +
+            std::to_string(place.source_line);
     if (!place.call_file.empty())
       text += ", called at " + place.call_file + ":" + std::to_string(place.call_line);
   }

@@ -100,8 +100,9 @@ std::string describe_other_side(const Conflict& conflict, const Cluster& cluster
   } else if (agent < warps) {
     text += "CTA " +
             to_string(position_in(grid, conflict.other.cluster(), agent / grid.warps_per_cta())) +
-            ", warp " + std::to_string(agent % grid.warps_per_cta()) + ", lane " +
-            std::to_string(conflict.other_lane);
+            ", warp " + std::to_string(agent % grid.warps_per_cta()) + ", " +
+            (conflict.other_lane == several_lanes ? std::string("several lanes")
+                                                  : "lane " + std::to_string(conflict.other_lane));
   } else {
     text += "an asynchronous operation";
     if (conflict.other.cluster() != cluster.index)
