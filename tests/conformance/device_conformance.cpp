@@ -128,7 +128,7 @@ TEST_P(DeviceConformance, every_kernel_is_right_on_random_problems) {
                                           .threads = std::min(platform::thread_count(), 16),
                                           .limits = limits()});
     std::cout << kernels.size() << " kernels on " << device_info(device()).name << "\n"
-              << to_string(report);
+              << to_string(report) << std::flush;
     EXPECT_EQ(report.mismatches(), 0) << "seed " << seed;
   }
 }

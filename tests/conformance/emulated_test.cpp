@@ -10,9 +10,9 @@ namespace {
 // many problems, for each is compiled first.
 const DeviceUnderTest h200{
     .device = "emulated:h200",
-    .scale = {.rounds = 3,
-              .kernels_per_round = 8,
-              .cases_per_round = 40,
+    .scale = {.rounds = 4,
+              .kernels_per_round = 10,
+              .cases_per_round = 30,
               .kernels_per_line = 1,
               .repetitions = 2},
     .soak = {.rounds = 50,
