@@ -43,6 +43,7 @@ api::Trial read_trial(const Words& words) {
   if (words.contains("--device")) trial.options.device = parse_device(words.at("--device")).value();
   if (words.contains("--schedule"))
     set_emulator_seed(std::strtoull(words.at("--schedule").c_str(), nullptr, 0));
+  trial.options.guard_bands = !words.contains("--no-guard-bands");
   trial.in_place = words.contains("--in-place");
   trial.nan_inputs = words.contains("--nan-inputs");
   trial.scale = std::strtod(value("--scale", "1").c_str(), nullptr);

@@ -234,6 +234,9 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   if (rules.out.dtype == DType::float16 && has_range && choices.percent(10))
     trial.scale = 200;  // sums pass 65504
   if (choices.percent(5)) trial.repeats = 2;
+  // There every access beyond an allocation is seen, which without guards ends where the operand
+  // does.
+  if (limits.device.type == DeviceType::emulated) trial.options.guard_bands = choices.percent(50);
   return trial;
 }
 
@@ -245,6 +248,7 @@ std::string replay_words(const api::Trial& trial, const Kernel& kernel) {
   if (trial.in_place) words += " --in-place";
   if (trial.nan_inputs) words += " --nan-inputs";
   if (trial.scale != 1) words += fmt::format(" --scale {}", trial.scale);
+  if (!trial.options.guard_bands) words += " --no-guard-bands";
   if (trial.repeats != 1) words += fmt::format(" --repeats {}", trial.repeats);
   if (!trial.options.device.is_cpu())
     words += fmt::format(" --device {}", to_string(trial.options.device));
