@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/kernel_under_test.hpp"
+#include "tests/emulator/kernel_under_test.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <random>
 
-#include "emulator/recording/tensor_core_forms.hpp"
+#include "tests/emulator/recording/tensor_core_forms.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {

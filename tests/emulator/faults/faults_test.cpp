@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "emulator/kernel_under_test.hpp"
+#include "tests/emulator/kernel_under_test.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {

@@ -13,7 +13,7 @@
 
 #include <gemmery/error.hpp>
 
-#include "emulator/instruction/ptx_runner.hpp"
+#include "tests/emulator/instruction/ptx_runner.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <random>
 
-#include "emulator/instruction/ptx_runner.hpp"
-#include "emulator/recording/tensor_core_kernels.hpp"
+#include "tests/emulator/instruction/ptx_runner.hpp"
+#include "tests/emulator/recording/tensor_core_kernels.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {

@@ -3,8 +3,8 @@
 // kernel when a fence, a wait or a value is missing. (The forms' arithmetic: matrix_test.cpp.)
 #include <fstream>
 
-#include "emulator/instruction/ptx_runner.hpp"
-#include "emulator/recording/tensor_core_kernels.hpp"
+#include "tests/emulator/instruction/ptx_runner.hpp"
+#include "tests/emulator/recording/tensor_core_kernels.hpp"
 
 namespace gemmery::emulator {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "emulator/kernel_under_test.hpp"
+#include "tests/emulator/kernel_under_test.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of forms. Rows of one kind are written as loops over types and modifiers.
-#include "emulator/recording/forms.hpp"
+#include "tests/emulator/recording/forms.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "driver/driver.hpp"
-#include "emulator/recording/forms.hpp"
+#include "tests/emulator/recording/forms.hpp"
 
 namespace gemmery::recording {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "emulator/recording/forms.hpp"
+#include "tests/emulator/recording/forms.hpp"
 
 namespace gemmery::recording {
 namespace {

@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include "driver/driver.hpp"
-#include "emulator/recording/forms.hpp"
+#include "tests/emulator/recording/forms.hpp"
 
 int main(int count, char** words) {
   using namespace gemmery;

@@ -6,7 +6,7 @@
 
 #include "driver/code.hpp"
 #include "driver/driver.hpp"
-#include "emulator/recording/forms.hpp"
+#include "tests/emulator/recording/forms.hpp"
 
 namespace gemmery::recording {
 namespace {
