@@ -37,7 +37,14 @@ class Access {
   bool is_async() const noexcept { return (what_ & async_bit) != 0; }
   std::uint32_t set_index() const noexcept { return static_cast<std::uint32_t>(what_); }
   std::uint32_t pc() const noexcept { return static_cast<std::uint32_t>(what_); }
-  std::uint8_t lane() const noexcept { return static_cast<std::uint8_t>(what_ >> 48); }
+  // Equal codes of one cell are the same lane; see in_row.
+  std::uint8_t lane_code() const noexcept { return static_cast<std::uint8_t>(what_ >> 48); }
+  // The lane that accessed this cell; several_lanes as such.
+  std::uint8_t lane_at(std::uint64_t cell) const noexcept {
+    const std::uint32_t code = lane_code(), kind = code >> 5;
+    if (kind == 0 || code == several_lanes) return lane_code();
+    return static_cast<std::uint8_t>((code + (cell >> (kind - 1))) & 31);
+  }
   std::uint32_t mask() const noexcept {
     return static_cast<std::uint32_t>(what_ >> mask_shift) & whole_cell;
   }
@@ -46,19 +53,17 @@ class Access {
   bool has_agent_of(const Access& other) const noexcept {
     return epoch_ >> Epoch::clock_bits == other.epoch_ >> Epoch::clock_bits;
   }
-  // The same lane of the same operation, at the same point of its life.
-  bool is_same_party(const Access& other) const noexcept {
-    return epoch_ == other.epoch_ && ((what_ ^ other.what_) & party_bits) == 0 &&
-           lane() != several_lanes;
+  // The same operation, at the same point of its life, of whatever lane.
+  bool is_same_operation(const Access& other) const noexcept {
+    return epoch_ == other.epoch_ && ((what_ ^ other.what_) & operation_bits) == 0;
   }
-  // Nothing that a plain access of the generic proxy by `mine` could conflict with: none, of an
-  // epoch that is known, or its own. Never a set.
-  bool is_settled(const Access& mine, std::uint64_t known_epoch) const noexcept {
-    return epoch_ == 0 || epoch_ == known_epoch || is_same_party(mine);
+  bool has_lane_kind_of(const Access& other) const noexcept {
+    return lane_code() >> 5 == other.lane_code() >> 5;
   }
   // Has what there is to remember of `other`, an access of the same kind.
   bool speaks_for(const Access& other) const noexcept {
-    return is_same_kind(other) && (lane() == other.lane() || lane() == several_lanes);
+    return is_same_kind(other) &&
+           (lane_code() == other.lane_code() || lane_code() == several_lanes);
   }
   // The same but for the lane and the place in the program.
   bool is_same_kind(const Access& other) const noexcept {
@@ -76,10 +81,11 @@ class Access {
     changed.what_ = (what_ & ~(std::uint64_t{0xff} << 48)) | std::uint64_t{lane} << 48;
     return changed;
   }
-  Access as_write() const noexcept {
-    Access changed = *this;
-    changed.what_ |= write_bit;
-    return changed;
+  // By a lane of 1 << `shift` cells, told by its distance from the cell, so that all cells of lanes
+  // one behind the other have one and the same access, and are judged as one.
+  Access in_row(std::uint32_t lane, std::uint64_t cell, std::uint32_t shift) const noexcept {
+    const auto distance = static_cast<std::uint32_t>(lane - (cell >> shift)) & 31;
+    return by_lane(static_cast<std::uint8_t>((shift + 1) << 5 | distance));
   }
   Access by_several_lanes() const noexcept {
     Access changed = *this;
@@ -94,8 +100,8 @@ class Access {
   static constexpr std::uint64_t atomic_bit = std::uint64_t{1} << 61;
   static constexpr std::uint64_t write_bit = std::uint64_t{1} << 62;
   static constexpr std::uint64_t set_bit = std::uint64_t{1} << 63;
-  // operation, lane, proxy
-  static constexpr std::uint64_t party_bits = std::uint64_t{0xff'ffff} << 32 | async_bit;
+  // operation, proxy
+  static constexpr std::uint64_t operation_bits = std::uint64_t{0xffff} << 32 | async_bit;
   // operation, bytes, flags
   static constexpr std::uint64_t kind_bits = std::uint64_t{0xff00'ffff} << 32;
 

@@ -4,8 +4,10 @@
 #include "emulator/check/shadow.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "emulator/check/access_cell.hpp"
 
@@ -19,24 +21,48 @@ constexpr std::uint64_t cells_per_page = 256;
 // after all of the others.
 constexpr std::size_t max_foreign_entries = 16;
 
-constexpr std::uint32_t min_memo_cells = 2;
+// What became of the others of a cell when they were read: holds for all cells with the same.
+struct ReadStep {
+  Access mine;
+  Access before;
+  Access after;
+};
+
+// The last steps of reads. They hold their sets, so that nobody changes those.
+class ReadSteps {
+ public:
+  const ReadStep* find(const Access& mine, const Access& before) const noexcept {
+    const ReadStep& kept = steps_[place_of(before)];
+    return kept.mine == mine && kept.before == before ? &kept : nullptr;
+  }
+  void remember(const ReadStep& step, AccessSets& sets) {
+    sets.hold(step.before);
+    sets.hold(step.after);
+    ReadStep& kept = steps_[place_of(step.before)];
+    sets.drop(kept.before);
+    sets.drop(kept.after);
+    kept = step;
+  }
+  void clear() noexcept { steps_.fill({}); }
+
+ private:
+  static constexpr std::size_t kept_steps = 16;
+  static std::size_t place_of(const Access& before) noexcept {
+    return (before.epoch_bits() + before.pc()) % kept_steps;  // pc: or the set's index
+  }
+  std::array<ReadStep, kept_steps> steps_;
+};
+
+class Judge;
 
 }  // namespace
 
 struct Shadow::Insides {
-  // What became of the last cell; holds for any cell in the same state and the same access.
-  struct Memo {
-    Access access;
-    Cell before;
-    Cell after;
-    bool is_valid = false;
-  };
-
   std::vector<std::unique_ptr<Cell[]>> pages;
   std::vector<std::uint32_t> touched;  // pages, once each
   std::vector<bool> is_touched;
   AccessSets sets;
-  Memo memo;
+  ReadSteps steps;
 
   explicit Insides(std::uint64_t bytes) {
     const std::uint64_t cells = (bytes + bytes_per_cell - 1) / bytes_per_cell;
@@ -53,30 +79,24 @@ struct Shadow::Insides {
     is_touched[index] = true;
     touched.push_back(static_cast<std::uint32_t>(index));
   }
-  void forget_memo() {
-    if (!memo.is_valid) return;
-    sets.drop(memo.before.others);
-    sets.drop(memo.after.others);
-    memo.is_valid = false;
-  }
-  // Does to all cells from `index` on that are in the memo's state what was done to the one that it
-  // remembers. Returns the first that is not.
-  std::uint64_t repeat_memo(Cell* page, std::uint64_t index, std::uint64_t end) {
-    const Cell before = memo.before, after = memo.after;
-    const std::uint64_t first = index;
-    while (index < end && page[index % cells_per_page] == before)
-      page[index++ % cells_per_page] = after;
-    const auto count = static_cast<std::uint32_t>(index - first);
-    sets.hold(after.others, count);
-    sets.drop(before.others, count);
-    return index;
-  }
-  void remember(const Access& access, const Cell& before, const Cell& after) {
-    forget_memo();
-    sets.hold(before.others);
-    sets.hold(after.others);
-    memo = {.access = access, .before = before, .after = after, .is_valid = true};
-  }
+
+  // Each notes an access; true where there is a conflict.
+  template <bool is_write>
+  bool note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found);
+  // Whole cells from `first` to before `end`.
+  template <bool is_write>
+  bool note_cells(std::uint64_t first, std::uint64_t end, Judge& judge, const Access& mine,
+                  Conflict& found);
+  template <bool is_write>
+  bool note_part(std::uint64_t index, std::uint32_t mask, Judge& judge, const Access& mine,
+                 Conflict& found);
+  // The lane in conflict; -1: none.
+  template <bool is_write>
+  int note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+                 std::uint32_t bytes, const Accessor& who, Conflict& found);
+  template <bool is_write>
+  int note_narrow_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+                        std::uint32_t bytes, const Accessor& who, Conflict& found);
 };
 
 namespace {
@@ -87,47 +107,14 @@ class Judge {
   Judge(AccessSets& sets, const Accessor& who, Conflict& found) noexcept
       : sets_(sets), who_(who), found_(found) {}
 
+  // Which cell is judged next.
+  void look_at(std::uint64_t cell) noexcept { cell_ = cell; }
+
   // False where there is a conflict; the cell then is left as it was.
   template <bool is_write>
   bool note(Cell& cell, const Access& mine) {
     if (!agrees(cell.write, mine)) return false;
-    if constexpr (is_write) {
-      return note_write(cell, mine);
-    } else {
-      if (cell.others.is_none()) {
-        cell.others = mine;
-        return true;
-      }
-      return note_read(cell, mine);
-    }
-  }
-
-  // Not inlined, so that a loop of settled accesses keeps to registers.
-  template <bool is_write>
-  [[gnu::noinline]] bool note_apart(Cell& cell, const Access& mine) {
-    return note<is_write>(cell, mine);
-  }
-
-  // The epoch that was found to be known last; 0: none yet.
-  std::uint64_t last_known() const noexcept { return last_known_; }
-
- private:
-  bool is_known(const Access& earlier) noexcept {
-    if (earlier.epoch_bits() == last_known_) return true;
-    if (!who_.known->happened.knows(earlier.epoch(), who_.cluster)) return false;
-    last_known_ = earlier.epoch_bits();
-    return true;
-  }
-  bool is_ordered(const Access& earlier, const Access& mine) noexcept {
-    if (earlier.epoch_bits() == mine.epoch_bits()) return earlier.is_same_party(mine);
-    return is_known(earlier);
-  }
-  bool is_visible(const Access& earlier) noexcept {
-    if (!earlier.is_write() || earlier.is_async() || who_.proxy == Proxy::generic) return true;
-    if (earlier.epoch_bits() == last_fenced_) return true;
-    if (!who_.known->fenced.knows(earlier.epoch(), who_.cluster)) return false;
-    last_fenced_ = earlier.epoch_bits();
-    return true;
+    return is_write ? note_write(cell, mine) : note_read(cell, mine);
   }
 
   // May `mine` follow `earlier`, an access of which at least one is a write?
@@ -141,10 +128,59 @@ class Judge {
               .other_was_write = earlier.is_write(),
               .other = earlier.epoch(),
               .other_pc = earlier.pc(),
-              .other_lane = earlier.lane(),
+              .other_lane = earlier.lane_at(cell_),
               .other_proxy = earlier.is_async() ? Proxy::async : Proxy::generic,
               .offset = static_cast<std::uint64_t>(std::countr_zero(both))};
     return false;
+  }
+
+  // Adds a read to the cell's others, if it may follow the writes among them.
+  bool note_read(Cell& cell, const Access& mine) {
+    if (cell.others.is_set()) return read_beside_set(cell, mine);
+    if (cell.others.is_none() || stands_for(mine, cell.others)) {
+      cell.others = mine;
+    } else if (!is_merged(cell.others, mine)) {
+      add(cell, mine);
+    }
+    return true;
+  }
+  // May a write of `mine` follow all of the cell's others?
+  bool agrees_with_others(const Access& others, const Access& mine) noexcept {
+    if (!others.is_set()) return agrees(others, mine);
+    return std::ranges::all_of(sets_.entries(others.set_index()),
+                               [&](const Access& earlier) { return agrees(earlier, mine); });
+  }
+  // Whether a judgement since the last call holds for its cell alone, because lanes were compared
+  // that are told in different ways.
+  bool take_is_of_one_cell() noexcept { return std::exchange(is_of_one_cell_, false); }
+
+ private:
+  bool is_known(const Access& earlier) noexcept {
+    if (earlier.epoch_bits() == last_known_) return true;
+    if (!who_.known->happened.knows(earlier.epoch(), who_.cluster)) return false;
+    last_known_ = earlier.epoch_bits();
+    return true;
+  }
+  bool is_ordered(const Access& earlier, const Access& mine) noexcept {
+    if (earlier.epoch_bits() == mine.epoch_bits()) return is_same_party(earlier, mine);
+    return is_known(earlier);
+  }
+  // The same lane of the same operation, at the same point of its life.
+  bool is_same_party(const Access& earlier, const Access& mine) noexcept {
+    return earlier.is_same_operation(mine) && is_same_lane(earlier, mine);
+  }
+  bool is_same_lane(const Access& earlier, const Access& mine) noexcept {
+    if (earlier.lane_code() == several_lanes || mine.lane_code() == several_lanes) return false;
+    if (earlier.has_lane_kind_of(mine)) return earlier.lane_code() == mine.lane_code();
+    is_of_one_cell_ = true;
+    return earlier.lane_at(cell_) == mine.lane_at(cell_);
+  }
+  bool is_visible(const Access& earlier) noexcept {
+    if (!earlier.is_write() || earlier.is_async() || who_.proxy == Proxy::generic) return true;
+    if (earlier.epoch_bits() == last_fenced_) return true;
+    if (!who_.known->fenced.knows(earlier.epoch(), who_.cluster)) return false;
+    last_fenced_ = earlier.epoch_bits();
+    return true;
   }
 
   // What a write of `mine` leaves to be remembered of an earlier access. An atomic write lets other
@@ -191,29 +227,19 @@ class Judge {
   bool stands_for(const Access& mine, const Access& earlier) noexcept {
     if (earlier.is_write() || (earlier.mask() & ~mine.mask()) != 0) return false;
     if (mine.is_atomic() && !earlier.is_atomic()) return false;
-    if (earlier.epoch_bits() == mine.epoch_bits()) return earlier.is_same_party(mine);
+    if (earlier.epoch_bits() == mine.epoch_bits()) return is_same_party(earlier, mine);
     return earlier.has_agent_of(mine) || is_known(earlier);
   }
   // Makes `earlier` speak for `mine` too, where they differ in lanes or bytes alone.
   bool is_merged(Access& earlier, const Access& mine) noexcept {
     if (earlier.epoch_bits() != mine.epoch_bits() || earlier.is_write()) return false;
     if (earlier.is_atomic() != mine.is_atomic()) return false;
-    if (earlier.is_same_party(mine)) {
+    if (is_same_party(earlier, mine)) {
       earlier = earlier.with_mask(earlier.mask() | mine.mask());
       return true;
     }
     if (!earlier.is_same_kind(mine)) return false;
     earlier = earlier.by_several_lanes();
-    return true;
-  }
-
-  bool note_read(Cell& cell, const Access& mine) {
-    if (cell.others.is_set()) return read_beside_set(cell, mine);
-    if (stands_for(mine, cell.others)) {
-      cell.others = mine;
-    } else if (!is_merged(cell.others, mine)) {
-      add(cell, mine);
-    }
     return true;
   }
 
@@ -274,6 +300,8 @@ class Judge {
   AccessSets& sets_;
   const Accessor& who_;
   Conflict& found_;
+  std::uint64_t cell_ = 0;
+  bool is_of_one_cell_ = false;
   std::uint64_t last_known_ = 0;
   std::uint64_t last_fenced_ = 0;
   static thread_local std::vector<Access> kept_;
@@ -298,73 +326,165 @@ Shadow::~Shadow() = default;
 Shadow::Shadow(Shadow&& other) noexcept = default;
 Shadow& Shadow::operator=(Shadow&& other) noexcept = default;
 
-template <bool is_write>
-bool Shadow::note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found) {
-  if (bytes == 0) return false;
-  Insides& in = *insides_;
-  const std::uint64_t end = offset + bytes;
-  const std::uint64_t last_cell = (end - 1) / bytes_per_cell;
-  std::uint64_t cell_index = offset / bytes_per_cell;
-  const Access whole(who, whole_cell, is_write);
-  const bool uses_memo = last_cell - cell_index + 1 >= min_memo_cells;
-  if (uses_memo && in.memo.is_valid && in.memo.access != whole) in.forget_memo();
+// --- cells one behind the other ----------------------------------------------------------------
 
-  Judge judge(in.sets, who, found);
-  while (cell_index <= last_cell) {
-    const std::uint64_t page_index = cell_index / cells_per_page;
-    Cell* const page = in.page(page_index);
-    const std::uint64_t page_end = std::min(last_cell + 1, (page_index + 1) * cells_per_page);
-    for (; cell_index < page_end; ++cell_index) {
-      Cell& cell = page[cell_index % cells_per_page];
-      const std::uint32_t mask = mask_within(cell_index, offset, end);
-      const bool is_usual = uses_memo && mask == whole_cell;
-      if (is_usual && in.memo.is_valid && cell == in.memo.before) {
-        const std::uint64_t run_end = std::min(page_end, end / bytes_per_cell);
-        cell_index = in.repeat_memo(page, cell_index, run_end) - 1;
-        continue;
-      }
-      const Cell before = cell;
-      if (is_usual) in.sets.hold(before.others);  // so that it is not changed in place
-      const bool agrees =
-          judge.note<is_write>(cell, mask == whole_cell ? whole : whole.with_mask(mask));
-      if (is_usual) {
-        if (agrees) in.remember(whole, before, cell);
-        in.sets.drop(before.others);
-      }
+namespace {
+
+// Goes through whole cells that one access touches, in the order of their addresses. What was
+// found of one cell holds for all in the same state: most are.
+class CellRun {
+ public:
+  CellRun(AccessSets& sets, ReadSteps& steps, Judge& judge, const Access& mine) noexcept
+      : sets_(sets), steps_(steps), judge_(judge), mine_(mine) {}
+  ~CellRun() { settle(); }
+  CellRun(const CellRun&) = delete;
+  CellRun& operator=(const CellRun&) = delete;
+
+  bool read(Cell& cell, std::uint64_t index) {
+    if (cell.write != agreed_ && !follows(cell.write, index)) return false;
+    if (cell.others == before_) {
+      cell.others = after_;
+      ++moved_;
+      return true;
+    }
+    return read_apart(cell, index);
+  }
+
+  // Not atomic: it then stands for everything before.
+  bool write(Cell& cell, std::uint64_t index) {
+    if (cell.write != agreed_ && !follows(cell.write, index)) return false;
+    if (cell.others != agreed_others_ && !follows_others(cell.others, index)) return false;
+    sets_.drop(cell.others);
+    cell = {.write = mine_, .others = {}};
+    return true;
+  }
+
+ private:
+  [[gnu::noinline]] bool follows(const Access& write, std::uint64_t index) {
+    judge_.look_at(index);
+    if (!judge_.agrees(write, mine_)) return false;
+    if (!judge_.take_is_of_one_cell()) agreed_ = write;
+    return true;
+  }
+  [[gnu::noinline]] bool follows_others(const Access& others, std::uint64_t index) {
+    judge_.look_at(index);
+    if (!judge_.agrees_with_others(others, mine_)) return false;
+    if (!judge_.take_is_of_one_cell()) agreed_others_ = others;
+    return true;
+  }
+
+  [[gnu::noinline]] bool read_apart(Cell& cell, std::uint64_t index) {
+    settle();
+    const Access before = cell.others;
+    if (const ReadStep* const step = steps_.find(mine_, before)) {
+      before_ = before;
+      cell.others = after_ = step->after;
+      moved_ = 1;
+      return true;
+    }
+    sets_.hold(before);  // so that it is not changed in place
+    judge_.look_at(index);
+    const bool agrees = judge_.note_read(cell, mine_);
+    if (agrees && !judge_.take_is_of_one_cell()) {
+      before_ = before;
+      after_ = cell.others;
+      if (after_.is_set()) steps_.remember({mine_, before, after_}, sets_);
+    }
+    sets_.drop(before);
+    return agrees;
+  }
+
+  // The sets of the cells that went from before_ to after_ since the last time.
+  void settle() {
+    if (moved_ == 0) return;
+    sets_.hold(after_, moved_);
+    sets_.drop(before_, moved_);
+    moved_ = 0;
+  }
+
+  AccessSets& sets_;
+  ReadSteps& steps_;
+  Judge& judge_;
+  const Access mine_;
+  Access agreed_;                        // a last write that mine_ may follow
+  Access agreed_others_;                 // the same of others
+  Access before_ = Access::of_set(~0u);  // a step that others took; of none, as yet
+  Access after_;
+  std::uint32_t moved_ = 0;
+};
+
+}  // namespace
+
+template <bool is_write>
+bool Shadow::Insides::note_cells(std::uint64_t first, std::uint64_t end, Judge& judge,
+                                 const Access& mine, Conflict& found) {
+  const auto note_alone = [&](Cell& cell, std::uint64_t index) {
+    judge.look_at(index);
+    return judge.note<is_write>(cell, mine);
+  };
+  CellRun run(sets, steps, judge, mine);
+  for (std::uint64_t index = first; index < end;) {
+    Cell* const cells = page(index / cells_per_page);
+    const std::uint64_t page_end = std::min(end, (index / cells_per_page + 1) * cells_per_page);
+    for (; index < page_end; ++index) {
+      Cell& cell = cells[index % cells_per_page];
+      bool agrees = false;
+      if constexpr (is_write)
+        agrees = mine.is_atomic() ? note_alone(cell, index) : run.write(cell, index);
+      else
+        agrees = run.read(cell, index);
       if (agrees) continue;
-      found.offset += cell_index * bytes_per_cell;
+      found.offset += index * bytes_per_cell;
       return true;
     }
   }
   return false;
 }
 
+template <bool is_write>
+bool Shadow::Insides::note_part(std::uint64_t index, std::uint32_t mask, Judge& judge,
+                                const Access& mine, Conflict& found) {
+  Cell& cell = page(index / cells_per_page)[index % cells_per_page];
+  judge.look_at(index);
+  if (judge.note<is_write>(cell, mine.with_mask(mask))) return false;
+  found.offset += index * bytes_per_cell;
+  return true;
+}
+
+template <bool is_write>
+bool Shadow::Insides::note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
+                           Conflict& found) {
+  if (bytes == 0) return false;
+  const std::uint64_t end = offset + bytes;
+  std::uint64_t first = offset / bytes_per_cell;
+  const std::uint64_t last = (end - 1) / bytes_per_cell;
+  const Access mine(who, whole_cell, is_write);
+  Judge judge(sets, who, found);
+  const std::uint32_t first_mask = mask_within(first, offset, end);
+  if (first_mask != whole_cell) {
+    if (note_part<is_write>(first++, first_mask, judge, mine, found)) return true;
+    if (first > last) return false;
+  }
+  const std::uint32_t last_mask = mask_within(last, offset, end);
+  const std::uint64_t whole_end = last_mask == whole_cell ? last + 1 : last;
+  if (note_cells<is_write>(first, whole_end, judge, mine, found)) return true;
+  return last_mask != whole_cell && note_part<is_write>(last, last_mask, judge, mine, found);
+}
+
 bool Shadow::read(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found) {
-  return note<false>(offset, bytes, who, found);
+  return insides_->note<false>(offset, bytes, who, found);
 }
 
 bool Shadow::write(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
                    Conflict& found) {
-  return note<true>(offset, bytes, who, found);
+  return insides_->note<true>(offset, bytes, who, found);
 }
+
+// --- lanes ---------------------------------------------------------------------------------------
 
 namespace {
 
-// A plain access of a whole cell that conflicts with nothing and makes everything before needless:
-// what Judge does, in the case that nearly all accesses are.
-template <bool is_write>
-bool note_settled(Cell& cell, const Access& mine, std::uint64_t known_epoch) noexcept {
-  if (!cell.write.is_settled(mine, known_epoch)) return false;
-  if (!is_write && cell.others.speaks_for(mine)) return true;
-  if (!cell.others.is_settled(mine, known_epoch)) return false;
-  if constexpr (is_write) {
-    cell = {.write = mine, .others = {}};
-  } else {
-    if (cell.others.is_write()) return false;
-    cell.others = mine;
-  }
-  return true;
-}
+constexpr std::uint32_t all_lanes = ~std::uint32_t{0};
 
 // Takes the lanes behind the first that name its address out of `lanes`; true if there are any.
 bool skip_same_address(std::uint32_t& lanes, const std::uint64_t* addresses) noexcept {
@@ -372,58 +492,131 @@ bool skip_same_address(std::uint32_t& lanes, const std::uint64_t* addresses) noe
   std::uint32_t rest = lanes & (lanes - 1);
   if (rest == 0 || addresses[std::countr_zero(rest)] != address) return false;
   do {
-    lanes = rest | (lanes & -lanes);
     rest &= rest - 1;
   } while (rest != 0 && addresses[std::countr_zero(rest)] == address);
   lanes = rest | (lanes & -lanes);
   return true;
 }
 
+// After how many lanes the addresses of a whole warp are the same again; 32 where they are not.
+std::uint32_t find_period(const std::uint64_t* addresses) noexcept {
+  std::uint32_t period = 32;
+  while (period > 1 &&
+         std::memcmp(addresses, addresses + period / 2, period / 2 * sizeof *addresses) == 0) {
+    period /= 2;
+  }
+  return period;
+}
+
+// Lanes one behind the other, taken from a warp's, that are one access as far as order goes.
+class LaneRuns {
+ public:
+  LaneRuns(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
+           std::uint32_t bytes, const Access& whole) noexcept
+      : lanes_(lanes), addresses_(addresses), begin_(begin), bytes_(bytes), whole_(whole) {
+    shift_ = static_cast<std::uint32_t>(std::countr_zero(bytes / bytes_per_cell));
+    if (whole.is_write() || lanes != all_lanes) return;
+    const std::uint32_t period = find_period(addresses);
+    if (period == 32) return;
+    lanes_ = (std::uint32_t{1} << period) - 1;
+    is_periodic_ = true;
+  }
+
+  bool next() noexcept {
+    if (lanes_ == 0) return false;
+    std::uint64_t address = 0;
+    mine = take_lane(address);
+    first_cell = address / bytes_per_cell;
+    std::uint64_t end = address + bytes_;
+    while (lanes_ != 0 && addresses_[std::countr_zero(lanes_)] - begin_ == end) {
+      const std::uint32_t before = lanes_;
+      if (take_lane(address) != mine) {
+        lanes_ = before;
+        break;
+      }
+      end += bytes_;
+    }
+    end_cell = end / bytes_per_cell;
+    return true;
+  }
+
+  std::uint64_t first_cell = 0, end_cell = 0;
+  Access mine;
+
+ private:
+  Access take_lane(std::uint64_t& offset) noexcept {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes_));
+    offset = addresses_[lane] - begin_;
+    const bool are_several =
+        is_periodic_ || (!whole_.is_write() && skip_same_address(lanes_, addresses_));
+    lanes_ &= lanes_ - 1;
+    return are_several ? whole_.by_several_lanes()
+                       : whole_.in_row(lane, offset / bytes_per_cell, shift_);
+  }
+
+  std::uint32_t lanes_;
+  const std::uint64_t* addresses_;
+  std::uint64_t begin_;
+  std::uint32_t bytes_;
+  std::uint32_t shift_ = 0;
+  bool is_periodic_ = false;
+  Access whole_;
+};
+
+// The first lane of those whose bytes hold the one at `address`.
+int lane_of(std::uint32_t lanes, const std::uint64_t* addresses, std::uint32_t bytes,
+            std::uint64_t address) noexcept {
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    if (address - addresses[lane] < bytes) return lane;
+  }
+  return 0;
+}
+
 }  // namespace
 
 template <bool is_write>
-int Shadow::note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
-                       std::uint32_t bytes, const Accessor& who, Conflict& found) {
-  Insides& in = *insides_;
-  Judge judge(in.sets, who, found);
+int Shadow::Insides::note_lanes(std::uint32_t lanes, const std::uint64_t* addresses,
+                                std::uint64_t begin, std::uint32_t bytes, const Accessor& who,
+                                Conflict& found) {
+  if (bytes < bytes_per_cell)
+    return note_narrow_lanes<is_write>(lanes, addresses, begin, bytes, who, found);
+  Judge judge(sets, who, found);
+  LaneRuns runs(lanes, addresses, begin, bytes, Access(who, whole_cell, is_write));
+  while (runs.next()) {
+    if (note_cells<is_write>(runs.first_cell, runs.end_cell, judge, runs.mine, found))
+      return lane_of(lanes, addresses, bytes, begin + found.offset);
+  }
+  return -1;
+}
+
+// Several lanes to a cell.
+template <bool is_write>
+int Shadow::Insides::note_narrow_lanes(std::uint32_t lanes, const std::uint64_t* addresses,
+                                       std::uint64_t begin, std::uint32_t bytes,
+                                       const Accessor& who, Conflict& found) {
+  Judge judge(sets, who, found);
   const Access whole(who, whole_cell, is_write);
-  const bool is_plain = bytes >= bytes_per_cell && who.proxy == Proxy::generic && !who.is_atomic;
-  const std::uint64_t cell_count = std::max<std::uint64_t>(bytes / bytes_per_cell, 1);
-  std::uint64_t known_epoch = 0;
-  std::uint64_t page_index = ~std::uint64_t{0};
-  Cell* page = nullptr;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     const std::uint64_t offset = addresses[lane] - begin;
-    const std::uint64_t first = offset / bytes_per_cell;
     Access mine = whole.by_lane(static_cast<std::uint8_t>(lane));
     if (!is_write && skip_same_address(lanes, addresses)) mine = mine.by_several_lanes();
-    if (first / cells_per_page != page_index) {
-      page_index = first / cells_per_page;
-      page = in.page(page_index);  // of all of the lane's bytes, which are naturally aligned
-    }
-    for (std::uint64_t index = first; index < first + cell_count; ++index) {
-      Cell& cell = page[index % cells_per_page];
-      if (is_plain && note_settled<is_write>(cell, mine, known_epoch)) continue;
-      const std::uint32_t mask = mask_within(index, offset, offset + bytes);
-      if (!judge.note_apart<is_write>(cell, mine.with_mask(mask))) {
-        found.offset += index * bytes_per_cell;
-        return lane;
-      }
-      known_epoch = judge.last_known();
-    }
+    const std::uint64_t index = offset / bytes_per_cell;
+    const std::uint32_t mask = mask_within(index, offset, offset + bytes);
+    if (note_part<is_write>(index, mask, judge, mine, found)) return lane;
   }
   return -1;
 }
 
 int Shadow::read_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
                        std::uint32_t bytes, const Accessor& who, Conflict& found) {
-  return note_lanes<false>(lanes, addresses, begin, bytes, who, found);
+  return insides_->note_lanes<false>(lanes, addresses, begin, bytes, who, found);
 }
 
 int Shadow::write_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
                         std::uint32_t bytes, const Accessor& who, Conflict& found) {
-  return note_lanes<true>(lanes, addresses, begin, bytes, who, found);
+  return insides_->note_lanes<true>(lanes, addresses, begin, bytes, who, found);
 }
 
 void Shadow::forget_accesses() {
@@ -434,7 +627,7 @@ void Shadow::forget_accesses() {
   }
   in.touched.clear();
   in.sets.clear();
-  in.memo.is_valid = false;
+  in.steps.clear();
 }
 
 void Shadow::forget_accesses(std::uint64_t offset, std::uint64_t bytes) {

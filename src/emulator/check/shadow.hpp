@@ -83,11 +83,6 @@ class Shadow {
 
  private:
   struct Insides;
-  template <bool is_write>
-  bool note(std::uint64_t offset, std::uint32_t bytes, const Accessor& who, Conflict& found);
-  template <bool is_write>
-  int note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
-                 std::uint32_t bytes, const Accessor& who, Conflict& found);
 
   std::vector<std::uint64_t> written_;  // a bit per byte
   std::unique_ptr<Insides> insides_;

@@ -120,6 +120,21 @@ TEST_F(ShadowTest, a_broadcast_read_conflicts_with_a_write_of_any_lane) {
   EXPECT_TRUE(writes(0, 4, first.as_lane(0)));
 }
 
+TEST_F(ShadowTest, lanes_of_narrow_and_of_wide_rows_are_told_apart) {
+  std::array<std::uint64_t, 32> narrow, wide;
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    narrow[lane] = 4 * lane;
+    wide[lane] = 16 * lane;
+  }
+  const Accessor warp = first.as_lane(0);
+  ASSERT_EQ(shadow.read_lanes(~0u, narrow.data(), 0, 4, warp, found), -1);
+  ASSERT_EQ(shadow.read_lanes(~0u, wide.data(), 0, 16, warp, found), -1);
+  EXPECT_TRUE(writes(0, 4, first.as_lane(0)));
+  EXPECT_TRUE(writes(400, 4, first.as_lane(25)));
+  EXPECT_FALSE(writes(4 * 31, 4, first.as_lane(31))) << "lane 7 has read it too";
+  EXPECT_FALSE(writes(4 * 30, 4, first.as_lane(7))) << "lane 30 has read it too";
+}
+
 TEST_F(ShadowTest, atomics_do_not_conflict_with_each_other_but_with_plain_accesses) {
   Accessor atomic_one = first.as_lane(0), atomic_two = second.as_lane(5);
   atomic_one.is_atomic = atomic_two.is_atomic = true;
