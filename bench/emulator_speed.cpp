@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the emulator is: lane-instructions a second on ordinary code, GFLOP/s of mma and wgmma,
 // and a whole small product by a kernel of the library. Needs NVRTC, no GPU.
-// Usage: emulator_speed [REPETITIONS]
+// Usage: emulator_speed [REPETITIONS [KERNEL]]
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <ctime>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -208,13 +209,14 @@ int main(int count, char** words) {
   try {
     const Device device = *gemmery::parse_device("emulated:h200");
     const Bench bench{device, gemmery::OwnedStream(device), count > 1 ? std::atoi(words[1]) : 5};
+    const auto is_asked = [&](std::string_view name) { return count <= 2 || words[2] == name; };
     fmt::print("{:<12} {:>9} {:>9} {:>12} {:>14} {:>10} {:>9}\n", "kernel", "seconds", "CPU s",
                "warp instr.", "CPU ns/instr.", "Mlane/s", "GFLOP/s");
-    bench.loop(arithmetic, "arithmetic", 256, 2000, 0);
-    bench.shared_tiles();
-    bench.loop(mma, "mma", 128, 200, 4 * 2.0 * 16 * 8 * 16);
-    bench.loop(wgmma(), "wgmma", 128, 50, 2.0 * 64 * 256 * 16);
-    bench.library_kernel();
+    if (is_asked("arithmetic")) bench.loop(arithmetic, "arithmetic", 256, 2000, 0);
+    if (is_asked("tiles")) bench.shared_tiles();
+    if (is_asked("mma")) bench.loop(mma, "mma", 128, 2000, 4 * 2.0 * 16 * 8 * 16);
+    if (is_asked("wgmma")) bench.loop(wgmma(), "wgmma", 128, 50, 2.0 * 64 * 256 * 16);
+    if (is_asked("library")) bench.library_kernel();
   } catch (const std::exception& error) {
     fmt::print(stderr, "emulator_speed: {}\n", error.what());
     return 1;

@@ -103,10 +103,10 @@ struct Factors {
   std::vector<std::int16_t> exponent;
 };
 
-// `count` elements, the x-th to at[x * stride].
 template <class Word>
-void take_apart(const Word* from, std::uint32_t count, const Format& format, bool is_negated,
-                std::size_t stride, float* value, std::int16_t* exponent, Range& range) noexcept {
+[[gnu::always_inline]] inline void take_apart(const Word* from, std::uint32_t count,
+                                              const Format& format, bool is_negated, float* value,
+                                              std::int16_t* exponent, Range& range) noexcept {
   const std::uint32_t sign_bit = 8 * sizeof(Word) - 1;
   const std::uint32_t mask =
       (1u << (sign_bit - static_cast<std::uint32_t>(format.unread_bits))) - 1;
@@ -120,9 +120,9 @@ void take_apart(const Word* from, std::uint32_t count, const Format& format, boo
     const std::uint32_t sign = (bits >> sign_bit ^ static_cast<std::uint32_t>(is_negated)) << 31;
     // The product is exact, and right for subnormals too.
     const float absolute = std::bit_cast<float>(magnitude << (23 - format.mantissa_bits)) * scale;
-    value[x * stride] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(absolute) | sign);
+    value[x] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(absolute) | sign);
     const int e = std::max(static_cast<int>(magnitude >> format.mantissa_bits), 1) - format.bias;
-    exponent[x * stride] = magnitude == 0 ? no_exponent : static_cast<std::int16_t>(e);
+    exponent[x] = magnitude == 0 ? no_exponent : static_cast<std::int16_t>(e);
     low = magnitude == 0 ? low : std::min(low, e);
     high = magnitude == 0 ? high : std::max(high, e);
     has_special |= magnitude >= format.first_special;
@@ -132,23 +132,25 @@ void take_apart(const Word* from, std::uint32_t count, const Format& format, boo
   range.has_special |= has_special;
 }
 
+GEMMERY_VECTOR_CLONES
 void take_apart(MatrixElement element, const std::byte* from, std::uint32_t count, bool is_negated,
-                std::size_t stride, float* value, std::int16_t* exponent, Range& range) noexcept {
+                float* value, std::int16_t* exponent, Range& range) {
   const Format format = format_of(element);
-  const auto take = [&]<class Word>(const Word* words) {
-    take_apart(words, count, format, is_negated, stride, value, exponent, range);
-  };
   switch (bytes_of_float(element)) {
     case 1:
-      return take(reinterpret_cast<const std::uint8_t*>(from));
+      return take_apart(reinterpret_cast<const std::uint8_t*>(from), count, format, is_negated,
+                        value, exponent, range);
     case 2:
-      return take(reinterpret_cast<const std::uint16_t*>(from));
+      return take_apart(reinterpret_cast<const std::uint16_t*>(from), count, format, is_negated,
+                        value, exponent, range);
     default:
-      return take(reinterpret_cast<const std::uint32_t*>(from));
+      return take_apart(reinterpret_cast<const std::uint32_t*>(from), count, format, is_negated,
+                        value, exponent, range);
   }
 }
 
 constexpr std::uint32_t columns_at_once = 16;
+constexpr std::uint32_t most_k = 64;
 
 // B by rows of k, each of all n columns, filled up with zeros to a multiple of columns_at_once.
 struct Columns {
@@ -176,10 +178,16 @@ void take_apart_columns(const MatrixProduct& product, std::size_t bytes, Columns
   columns.factors.value.assign(stride * product.k, 0.0f);
   columns.factors.exponent.assign(stride * product.k, no_exponent);
   const std::size_t row_bytes = std::size_t{product.k} * bytes_of_float(product.b);
-  for (std::uint32_t column = 0; column < product.n; ++column)
-    take_apart(product.b, from + column * row_bytes, product.k, product.negates_b, stride,
-               columns.factors.value.data() + column, columns.factors.exponent.data() + column,
-               columns.range);
+  std::array<float, most_k> value;
+  std::array<std::int16_t, most_k> exponent;
+  for (std::uint32_t column = 0; column < product.n; ++column) {
+    take_apart(product.b, from + column * row_bytes, product.k, product.negates_b, value.data(),
+               exponent.data(), columns.range);
+    for (std::uint32_t at = 0; at < product.k; ++at) {
+      columns.factors.value[at * stride + column] = value[at];
+      columns.factors.exponent[at * stride + column] = exponent[at];
+    }
+  }
 }
 
 // The four warps of a warpgroup multiply by the same B: the last few are kept.
@@ -311,8 +319,6 @@ struct Specials {
   }
 };
 
-constexpr std::uint32_t most_k = 64;
-
 std::uint32_t sum_plainly(const MatrixProduct& product, std::uint32_t row, std::uint32_t column,
                           std::uint32_t c_bits) noexcept {
   const Rule rule = rule_of(product);
@@ -433,8 +439,8 @@ template <class Vector, class T>
   finish_four(s, first + 4, exponents + 4);
 }
 
-GEMMERY_VECTOR_CLONES
-void add_sixteen(Sixteen& s) {
+// `count`: of the columns; the others' sums mean nothing.
+[[gnu::always_inline]] inline void add_sixteen(Sixteen& s, std::uint32_t count) noexcept {
   Short16 largest, exponent;
   load(largest, s.c_exponent);
   for (std::uint32_t at = 0; at < s.k; ++at) {
@@ -446,46 +452,51 @@ void add_sixteen(Sixteen& s) {
   std::memcpy(narrow, &largest, sizeof largest);
   for (std::uint32_t x = 0; x < 16; ++x) s.largest[x] = narrow[x];
   add_eight(s, 0);
-  add_eight(s, 8);
+  if (count > 8) add_eight(s, 8);
 }
 
-// The sum of column x as the result's bits; false where the plain way must say.
-bool finish(const Sixteen& s, std::uint32_t x, std::uint32_t& bits) noexcept {
-  if (s.largest[x] < lowest_exponent) {
-    bits = 0;
-    return s.c[x] == 0.0f;
+// The sums as the results' bits, and in `plain_columns` those where the plain way must say.
+[[gnu::always_inline]] inline void finish(const Sixteen& s, std::uint32_t* bits,
+                                          std::uint32_t& plain_columns) noexcept {
+  std::uint32_t plain = 0;
+  for (std::uint32_t x = 0; x < columns_at_once; ++x) {
+    const bool is_low = s.largest[x] < lowest_exponent;
+    plain |= static_cast<std::uint32_t>(is_low && s.c[x] != 0.0f) << x;
+    bits[x] = is_low ? 0 : std::bit_cast<std::uint32_t>(s.result[x]);
   }
-  if (s.rule.accumulator == Accumulator::f32) {
-    bits = std::bit_cast<std::uint32_t>(s.result[x]);
-  } else {
+  plain_columns |= plain;
+  if (s.rule.accumulator == Accumulator::f32) return;
+  for (std::uint32_t x = 0; x < columns_at_once; ++x) {
     const auto sum = static_cast<double>(std::int64_t{s.even[x]} + s.odd[x]);
     const auto exponent = static_cast<std::uint64_t>(1023 + s.largest[x] - s.rule.places);
-    bits = round_to_f16(sum * std::bit_cast<double>(exponent << 52));
+    const bool is_low = s.largest[x] < lowest_exponent;
+    bits[x] = is_low ? 0 : round_to_f16(sum * std::bit_cast<double>(exponent << 52));
   }
-  return true;
 }
 
 // C of up to 16 columns as floats; those that are no numbers are left to the plain way.
-void load_c(const std::uint32_t* c, std::uint32_t count, Accumulator accumulator, Sixteen& s,
-            std::uint32_t& special_columns) noexcept {
-  special_columns = 0;
+[[gnu::always_inline]] inline void load_c(const std::uint32_t* c, std::uint32_t count,
+                                          Accumulator accumulator, Sixteen& s,
+                                          std::uint32_t& special_columns) noexcept {
   alignas(64) std::uint32_t given[columns_at_once] = {};
   if (c != nullptr) std::memcpy(given, c, count * sizeof *c);
   const bool is_half = accumulator == Accumulator::f16;
   const std::uint32_t first_special = is_half ? 0x7c00u : 0x7f800000u;
   const std::uint32_t all = is_half ? 0x7fffu : 0x7fffffffu;
   const int mantissa_bits = is_half ? 10 : 23, bias = is_half ? 15 : 127;
+  std::uint32_t special = 0;
   for (std::uint32_t x = 0; x < columns_at_once; ++x) {
     const std::uint32_t magnitude = given[x] & all;
     const bool is_special = magnitude >= first_special;
     const bool is_nothing = magnitude == 0 || is_special;
     const int exponent = std::max(static_cast<int>(magnitude >> mantissa_bits), 1) - bias;
-    special_columns |= static_cast<std::uint32_t>(is_special) << x;
+    special |= static_cast<std::uint32_t>(is_special) << x;
     s.c_exponent[x] = static_cast<std::int16_t>(is_nothing ? -32768 : exponent);
     const std::uint32_t bits =
         is_half ? std::bit_cast<std::uint32_t>(f32_of_f16(given[x])) : given[x];
     s.c[x] = std::bit_cast<float>(is_nothing ? 0 : bits);
   }
+  special_columns = special;
 }
 
 struct Row {
@@ -500,6 +511,7 @@ void multiply_row_plainly(const MatrixProduct& product, std::uint32_t row, const
     d[column] = sum_plainly(product, row, column, c == nullptr ? 0 : c[column]);
 }
 
+GEMMERY_VECTOR_CLONES
 void multiply_row(const MatrixProduct& product, const Columns& columns, const Row& a,
                   std::uint32_t row, const std::uint32_t* c, std::uint32_t* d) {
   const Rule rule = rule_of(product);
@@ -511,16 +523,19 @@ void multiply_row(const MatrixProduct& product, const Columns& columns, const Ro
   s.rule = rule;
   for (std::uint32_t first = 0; first < product.n; first += columns_at_once) {
     const std::uint32_t count = std::min(columns_at_once, product.n - first);
-    std::uint32_t special_columns = 0;
-    load_c(c == nullptr ? nullptr : c + first, count, product.accumulator, s, special_columns);
+    std::uint32_t plain_columns = 0;
+    load_c(c == nullptr ? nullptr : c + first, count, product.accumulator, s, plain_columns);
     s.b_value = columns.factors.value.data() + first;
     s.b_exponent = columns.factors.exponent.data() + first;
-    add_sixteen(s);
-    for (std::uint32_t x = 0; x < count; ++x) {
-      const std::uint32_t c_bits = c == nullptr ? 0 : c[first + x];
-      if ((special_columns >> x & 1) != 0 || !finish(s, x, d[first + x]))
-        d[first + x] = sum_plainly(product, row, first + x, c_bits);
+    add_sixteen(s, count);
+    alignas(64) std::uint32_t sums[columns_at_once];
+    finish(s, sums, plain_columns);
+    plain_columns &= (std::uint32_t{1} << count) - 1;
+    for (; plain_columns != 0; plain_columns &= plain_columns - 1) {
+      const auto x = static_cast<std::uint32_t>(std::countr_zero(plain_columns));
+      sums[x] = sum_plainly(product, row, first + x, c == nullptr ? 0 : c[first + x]);
     }
+    std::memcpy(d + first, sums, count * sizeof *d);
   }
 }
 
@@ -537,7 +552,7 @@ void multiply_floats(const MatrixProduct& product) {
   for (std::uint32_t row = 0; row < product.m; ++row) {
     a.range = {};
     take_apart(product.a, static_cast<const std::byte*>(product.a_at) + row * row_bytes, product.k,
-               product.negates_a, 1, a.value.data(), a.exponent.data(), a.range);
+               product.negates_a, a.value.data(), a.exponent.data(), a.range);
     const std::size_t at = std::size_t{row} * product.n;
     const auto* c =
         product.c_at == nullptr ? nullptr : static_cast<const std::uint32_t*>(product.c_at) + at;

@@ -269,30 +269,26 @@ template <class Word>
 void collect_a(const Warp& warp, const MmaDetail& detail, std::uint32_t row_words, Word* to) {
   for (std::uint32_t index = 0; index < detail.a.size(); ++index) {
     const Word* const lanes = lanes_at<Word>(warp, detail.a[index]);
-    for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane) {
-      const FragmentPlace place = place_in_a(detail.product.m, index, lane);
-      to[place.row * row_words + place.word] = lanes[lane];
-    }
+    copy_fragment(lanes, place_in_a(detail.product.m, index, 0), row_words, to);
   }
 }
 template <class Word>
 void collect_b(const Warp& warp, const MmaDetail& detail, std::uint32_t row_words, Word* to) {
   for (std::uint32_t index = 0; index < detail.b.size(); ++index) {
     const Word* const lanes = lanes_at<Word>(warp, detail.b[index]);
-    for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane) {
-      const FragmentPlace place = place_in_b(index, lane);
-      to[place.row * row_words + place.word] = lanes[lane];
-    }
+    copy_fragment(lanes, place_in_b(index, 0), row_words, to);
   }
 }
 
 // Calls visit(register, lane, place in rows of 8 columns or, packed, of 4 pairs).
 template <class Visit>
 void for_each_c(const MmaDetail& detail, Visit visit) {
-  const bool is_packed = detail.product.accumulator == Accumulator::f16;
-  for (std::uint32_t index = 0; index < detail.d.size(); ++index)
+  const std::uint32_t per_row = detail.product.accumulator == Accumulator::f16 ? 1 : 2;
+  for (std::uint32_t index = 0; index < detail.d.size(); ++index) {
+    const FragmentPlace first = place_in_c(per_row, detail.product.m / 8, index, 0);
     for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane)
-      visit(index, lane, place_in_c(is_packed ? 1 : 2, detail.product.m / 8, index, lane));
+      visit(index, lane, FragmentPlace{first.row + lane / 4, first.word + per_row * (lane % 4)});
+  }
 }
 
 template <class Word>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "emulator/machine/operation.hpp"
 
@@ -32,6 +33,18 @@ constexpr FragmentPlace place_in_c(std::uint32_t per_row, std::uint32_t halves, 
   const std::uint32_t part = index / per_row;
   return {lane / 4 + 8 * (part % halves),
           part / halves * 4 * per_row + per_row * (lane % 4) + index % per_row};
+}
+
+// In all of them four lanes after each other share a row: what a register's lanes hold of A or B,
+// from that of lane 0 on, into rows of `row_words`.
+template <class Word>
+inline void copy_fragment(const Word* lanes, const FragmentPlace& first, std::uint32_t row_words,
+                          Word* to) noexcept {
+  to += first.row * row_words + first.word;
+  for (std::uint32_t lane = 0; lane < lanes_per_warp; lane += 4) {
+    std::memcpy(to, lanes + lane, 4 * sizeof *lanes);
+    to += row_words;
+  }
 }
 
 }  // namespace gemmery::emulator

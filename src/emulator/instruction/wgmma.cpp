@@ -191,10 +191,7 @@ void collect_a(const Warp& warp, std::span<const OperandSlot> registers, std::by
   std::array<std::uint32_t, rows_per_warp * row_words> words;
   for (std::uint32_t index = 0; index < registers.size(); ++index) {
     const auto* lanes = lanes_at<std::uint32_t>(warp, registers[index]);
-    for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane) {
-      const FragmentPlace place = place_in_a(rows_per_warp, index, lane);
-      words[place.row * row_words + place.word] = lanes[lane];
-    }
+    copy_fragment(lanes, place_in_a(rows_per_warp, index, 0), row_words, words.data());
   }
   std::memcpy(to, words.data(), sizeof words);
 }
@@ -228,52 +225,48 @@ void read_operands(Warp& warp, const Operation& operation, const WgmmaDetail& de
 // --- accumulators
 // ---------------------------------------------------------------------------------
 
-// Calls visit(lanes, row, column) for each register's lanes: lane l is at row + l / 4, column +
-// width * (l % 4).
+// Calls visit(four lanes, where in d the first one's part of a row lies) for each register.
 template <class Visit>
-void for_each_accumulator(Warp& warp, const WgmmaDetail& detail, std::uint32_t per_row,
-                          Visit visit) {
+void for_each_part(Warp& warp, const WgmmaDetail& detail, std::uint32_t* d, Visit visit) {
+  const std::uint32_t n = detail.shape.n;
+  const bool is_packed = detail.product.accumulator == Accumulator::f16;
   for (std::uint32_t index = 0; index < detail.accumulators.size(); ++index) {
     auto* lanes =
         reinterpret_cast<std::uint32_t*>(warp.registers + detail.accumulators[index].offset);
-    const FragmentPlace first = place_in_c(per_row, 2, index, 0);
-    visit(lanes, first.row, first.word);
+    const FragmentPlace first = place_in_c(is_packed ? 1 : 2, 2, index, 0);
+    std::uint32_t* part = d + first.row * n + first.word * (is_packed ? 2 : 1);
+    for (std::uint32_t lane = 0; lane < lanes_per_warp; lane += 4) {
+      visit(lanes + lane, part);
+      part += n;
+    }
   }
 }
 
 void collect_d(Warp& warp, const WgmmaDetail& detail, std::uint32_t* d) {
-  const std::uint32_t n = detail.shape.n;
   if (detail.product.accumulator == Accumulator::f16) {
-    for_each_accumulator(warp, detail, 1, [&](auto* lanes, std::uint32_t row, std::uint32_t pair) {
-      for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane) {
-        std::uint32_t* const to = d + (row + lane / 4) * n + 2 * (pair + lane % 4);
-        to[0] = lanes[lane] & 0xffff;
-        to[1] = lanes[lane] >> 16;
+    for_each_part(warp, detail, d, [](const std::uint32_t* lanes, std::uint32_t* part) {
+      for (std::uint32_t lane = 0; lane < 4; ++lane) {
+        part[2 * lane] = lanes[lane] & 0xffff;
+        part[2 * lane + 1] = lanes[lane] >> 16;
       }
     });
     return;
   }
-  for_each_accumulator(warp, detail, 2, [&](auto* lanes, std::uint32_t row, std::uint32_t column) {
-    for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane)
-      d[(row + lane / 4) * n + column + 2 * (lane % 4)] = lanes[lane];
+  for_each_part(warp, detail, d, [](const std::uint32_t* lanes, std::uint32_t* part) {
+    for (std::uint32_t lane = 0; lane < 4; ++lane) part[2 * lane] = lanes[lane];
   });
 }
 
-void distribute_d(Warp& warp, const WgmmaDetail& detail, const std::uint32_t* d) {
-  const std::uint32_t n = detail.shape.n;
+void distribute_d(Warp& warp, const WgmmaDetail& detail, std::uint32_t* d) {
   if (detail.product.accumulator == Accumulator::f16) {
-    for_each_accumulator(warp, detail, 1, [&](auto* lanes, std::uint32_t row, std::uint32_t pair) {
-      for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane) {
-        const std::uint32_t* const from = d + (row + lane / 4) * n + 2 * (pair + lane % 4);
-        lanes[lane] = from[0] | from[1] << 16;
-      }
+    for_each_part(warp, detail, d, [](std::uint32_t* lanes, const std::uint32_t* part) {
+      for (std::uint32_t lane = 0; lane < 4; ++lane)
+        lanes[lane] = part[2 * lane] | part[2 * lane + 1] << 16;
     });
   } else {
-    for_each_accumulator(warp, detail, 2,
-                         [&](auto* lanes, std::uint32_t row, std::uint32_t column) {
-                           for (std::uint32_t lane = 0; lane < lanes_per_warp; ++lane)
-                             lanes[lane] = d[(row + lane / 4) * n + column + 2 * (lane % 4)];
-                         });
+    for_each_part(warp, detail, d, [](std::uint32_t* lanes, const std::uint32_t* part) {
+      for (std::uint32_t lane = 0; lane < 4; ++lane) lanes[lane] = part[2 * lane];
+    });
   }
   for (const OperandSlot& slot : detail.accumulators) warp.set_defined(slot, all_lanes, all_lanes);
 }
