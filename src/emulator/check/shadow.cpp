@@ -341,7 +341,7 @@ class CellRun {
   CellRun& operator=(const CellRun&) = delete;
 
   bool read(Cell& cell, std::uint64_t index) {
-    if (cell.write != agreed_ && !follows(cell.write, index)) return false;
+    if (!cell.write.is_same_kind(agreed_) && !follows(cell.write, index)) return false;
     if (cell.others == before_) {
       cell.others = after_;
       ++moved_;
@@ -352,7 +352,7 @@ class CellRun {
 
   // Not atomic: it then stands for everything before.
   bool write(Cell& cell, std::uint64_t index) {
-    if (cell.write != agreed_ && !follows(cell.write, index)) return false;
+    if (!cell.write.is_same_kind(agreed_) && !follows(cell.write, index)) return false;
     if (cell.others != agreed_others_ && !follows_others(cell.others, index)) return false;
     sets_.drop(cell.others);
     cell = {.write = mine_, .others = {}};
@@ -363,7 +363,8 @@ class CellRun {
   [[gnu::noinline]] bool follows(const Access& write, std::uint64_t index) {
     judge_.look_at(index);
     if (!judge_.agrees(write, mine_)) return false;
-    if (!judge_.take_is_of_one_cell()) agreed_ = write;
+    const bool compares_lanes = write.epoch_bits() == mine_.epoch_bits();
+    if (!judge_.take_is_of_one_cell() && !compares_lanes) agreed_ = write;
     return true;
   }
   [[gnu::noinline]] bool follows_others(const Access& others, std::uint64_t index) {
@@ -406,7 +407,7 @@ class CellRun {
   ReadSteps& steps_;
   Judge& judge_;
   const Access mine_;
-  Access agreed_;                        // a last write that mine_ may follow
+  Access agreed_;                        // a last write that mine_ may follow, by any lane
   Access agreed_others_;                 // the same of others
   Access before_ = Access::of_set(~0u);  // a step that others took; of none, as yet
   Access after_;
