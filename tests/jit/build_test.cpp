@@ -39,7 +39,7 @@ class BuilderTest : public testing::Test {
   }
   CompiledCode count(const CompileRequest& request) {
     ++compiles_;
-    return {.cubin = {}, .log = request.source, .usage = {}, .compile_ms = 1};
+    return {.cubin = {}, .ptx = {}, .log = request.source, .usage = {}, .compile_ms = 1};
   }
   Builder make_builder() {
     return Builder(std::make_unique<RecordingCache>(kept_),
