@@ -224,7 +224,7 @@ class TrialRun {
     const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
                        is_exact_with_integers(trial_.line, kernel_.operands());
     if (trial_.inspect) trial_.inspect(arguments);
-    return judge(arguments, kernel_.operands(), exact);
+    return judge(arguments, host::declared_math(kernel_.operands(), arithmetic_of(kernel_)), exact);
   }
 
   // Runs again from the same beginning and expects the same bits.

@@ -12,6 +12,7 @@
 #include <gemmery/verify.hpp>
 
 #include "api/guarded_operand.hpp"
+#include "providers/host/error_model.hpp"
 
 namespace gemmery::api {
 
@@ -44,8 +45,12 @@ struct TrialOperands {
 // Throws what `run` throws.
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel);
 
+// What multiplies in a kernel, by the instruction of its design: tensor cores truncate what FMAs
+// round.
+host::Arithmetic arithmetic_of(const Kernel& kernel);
+
 // Holds the result in `arguments.out()`, on the CPU, against the oracle; `exact` compares values
 // instead of bounds.
-VerifyReport judge(const GemmArguments& arguments, const OperandRules& rules, bool exact);
+VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact);
 
 }  // namespace gemmery::api

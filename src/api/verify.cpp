@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public oracle: `verify` and `check_result`, over trials and the host's oracle.
+#include <gemmery/family.hpp>
 #include <gemmery/verify.hpp>
 
 #include <cmath>
@@ -33,8 +34,15 @@ VerifyReport make_report(const host::Comparison& comparison, std::string method)
 
 namespace api {
 
-VerifyReport judge(const GemmArguments& arguments, const OperandRules& rules, bool exact) {
-  const host::DeclaredMath declared = host::declared_math(rules);
+host::Arithmetic arithmetic_of(const Kernel& kernel) {
+  for (const DesignField& field : kernel.family().design_fields(kernel)) {
+    if (field.name == "instruction" && (field.value == "wgmma" || field.value == "mma"))
+      return host::Arithmetic::tensor_core;
+  }
+  return host::Arithmetic::fma;
+}
+
+VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact) {
   if (!host::is_within_reach_of_oracle(arguments.problem())) {
     const host::FreivaldsOptions options{.seed = fresh_seed()};
     return make_report(host::check_by_freivalds(arguments, declared, options),
@@ -53,7 +61,7 @@ VerifyReport verify(const ProblemLine& line, const Kernel& kernel, const VerifyO
 }
 
 VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared) {
-  return api::judge(arguments, declared, false);
+  return api::judge(arguments, host::declared_math(declared), false);
 }
 
 }  // namespace gemmery

@@ -56,9 +56,10 @@ long double read(const Tensor& tensor, std::int64_t l, std::int64_t r, std::int6
 // --- the bound ---
 
 // Relative error of one operation in the accumulator's type.
-long double unit_of(DType accumulator) {
+long double unit_of(DType accumulator, bool uses_tensor_cores) {
   if (accumulator == DType::float64 || accumulator == DType::int32) return 0x1p-53L;
-  return accumulator == DType::float16 ? 0x1p-11L : 0x1p-24L;
+  if (accumulator == DType::float16) return 0x1p-11L;
+  return uses_tensor_cores ? 0x1p-23L : 0x1p-24L;
 }
 
 // Bounds of what a value in [x - e, x + e] may be once it is stored.
@@ -108,14 +109,13 @@ struct Element {
   long double error = 0;
 };
 
-Element compute(const GemmArguments& arguments, const OperandRules& rules, std::int64_t l,
-                std::int64_t m, std::int64_t n) {
+Element compute(const GemmArguments& arguments, const OperandRules& rules, long double unit,
+                std::int64_t l, std::int64_t m, std::int64_t n) {
   const std::int64_t k_extent = arguments.problem().k;
   // The epilogue sees them in its compute type.
   const bool is_double = epilogue_compute_type(rules.accumulator) == DType::float64;
   const long double alpha = is_double ? arguments.alpha() : static_cast<float>(arguments.alpha());
   const long double beta = is_double ? arguments.beta() : static_cast<float>(arguments.beta());
-  const long double unit = unit_of(rules.accumulator);
   long double sum = 0;
   long double magnitude = 0;
   for (std::int64_t k = 0; alpha != 0 && k < k_extent; ++k) {
@@ -139,13 +139,15 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, std::
 
 }  // namespace
 
-NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules) {
+NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules,
+                           bool uses_tensor_cores) {
   NaiveVerdict verdict;
+  const long double unit = unit_of(rules.accumulator, uses_tensor_cores);
   const GemmProblem& problem = arguments.problem();
   for (std::int64_t l = 0; l < problem.l; ++l) {
     for (std::int64_t m = 0; m < problem.m; ++m) {
       for (std::int64_t n = 0; n < problem.n; ++n) {
-        const Element element = compute(arguments, rules, l, m, n);
+        const Element element = compute(arguments, rules, unit, l, m, n);
         const long double got = read(arguments.out(), l, m, n);
         if (is_acceptable(problem.out.dtype, got, element.value, element.error)) continue;
         if (verdict.mismatches++ == 0) {

@@ -16,7 +16,8 @@ struct NaiveVerdict {
   std::string first_failure;
 };
 
-// Operands on the CPU; math native only.
-NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules);
+// Operands on the CPU; math native only. Tensor cores truncate float32 sums, FMAs round them.
+NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules,
+                           bool uses_tensor_cores);
 
 }  // namespace gemmery::conformance

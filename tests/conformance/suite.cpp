@@ -131,7 +131,9 @@ class Case {
     trial_.inspect = [&](const GemmArguments& arguments) {
       fault = check_line(arguments);
       if (!fault.empty() || !asks_naive) return;
-      const NaiveVerdict verdict = judge_naively(arguments, kernel_.operands());
+      const NaiveVerdict verdict =
+          judge_naively(arguments, kernel_.operands(),
+                        api::arithmetic_of(kernel_) == host::Arithmetic::tensor_core);
       if (verdict.mismatches != 0) fault = "naive oracle: " + verdict.first_failure;
     };
     outcome.report = api::run_trial(trial_, kernel_);

@@ -23,6 +23,19 @@ __device__ inline unsigned short cvt_rn_bf16_f32(float value) {
   return bits;
 }
 
+/// Two numbers in one register.
+__device__ inline unsigned cvt_rn_f16x2_f32(float high, float low) {
+  unsigned bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+__device__ inline unsigned cvt_rn_bf16x2_f32(float high, float low) {
+  unsigned bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 __device__ inline float cvt_rn_f32_f64(double value) {
   float result;
   asm("cvt.rn.f32.f64 %0, %1;" : "=f"(result) : "d"(value));

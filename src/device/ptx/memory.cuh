@@ -61,6 +61,34 @@ __device__ inline Registers<bytes> ld_global(const void* address) {
   return value;
 }
 
+/// Zeros where `is_valid` is false, and then nothing is read. Without a branch: many of them in a
+/// row compile several times faster.
+template <int bytes>
+__device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* address) {
+  Registers<bytes> value{};
+  const unsigned valid = is_valid ? 1U : 0U;
+  if constexpr (bytes == 2) {
+    unsigned short half = 0;
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.b16 %0, [%1];\n}"
+                 : "+h"(half)
+                 : "l"(address), "r"(valid)
+                 : "memory");
+    value.words[0] = half;
+  } else if constexpr (bytes == 4) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.b32 %0, [%1];\n}"
+                 : "+r"(value.words[0])
+                 : "l"(address), "r"(valid)
+                 : "memory");
+  } else {
+    static_assert(bytes == 8);
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.b32 {%0, %1}, [%2];\n}"
+                 : "+r"(value.words[0]), "+r"(value.words[1])
+                 : "l"(address), "r"(valid)
+                 : "memory");
+  }
+  return value;
+}
+
 template <int bytes>
 __device__ inline void st_global(void* address, const Registers<bytes>& value) {
   if constexpr (bytes == 1) {

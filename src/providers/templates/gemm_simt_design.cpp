@@ -3,10 +3,11 @@
 #include "providers/templates/gemm_simt_design.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -42,8 +43,6 @@ constexpr SimtTile integer_tiles[] = {
 constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
 constexpr DType f64_outputs[] = {DType::float64, DType::float32};
 constexpr DType integer_outputs[] = {DType::int32, DType::float32, DType::int8, DType::uint8};
-
-constexpr int widest_access = 16;
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
@@ -89,74 +88,6 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
 }
 
 // --- names --------------------------------------------------------------------------------------
-
-char layout_letter(LayoutRule rule) noexcept {
-  switch (rule) {
-    case LayoutRule::row:
-      return 'r';
-    case LayoutRule::column:
-      return 'c';
-    case LayoutRule::any:
-      return 'x';
-  }
-  return '?';
-}
-
-void append_rule(fmt::memory_buffer& text, const OperandRule& rule) {
-  fmt::format_to(std::back_inserter(text), "{}{}{}", alias(rule.dtype), layout_letter(rule.layout),
-                 rule.alignment);
-}
-
-std::optional<int> read_integer(std::string_view text) {
-  int value = 0;
-  const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || after != text.data() + text.size() || value < 0 ||
-      value > 255 * 256)
-    return std::nullopt;
-  return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
-// "f32r16": the layout's letter is the last that is no digit.
-std::optional<OperandRule> read_rule(std::string_view text) {
-  const std::size_t letter = text.find_last_not_of("0123456789");
-  if (letter == std::string_view::npos) return std::nullopt;
-  const auto dtype = parse_dtype(text.substr(0, letter));
-  const auto alignment = read_integer(text.substr(letter + 1));
-  if (!dtype || !alignment || *alignment < 1 || *alignment > widest_access) return std::nullopt;
-  for (const LayoutRule layout : {LayoutRule::row, LayoutRule::column, LayoutRule::any}) {
-    if (layout_letter(layout) == text[letter]) {
-      return OperandRule{
-          .dtype = *dtype, .layout = layout, .alignment = static_cast<std::uint8_t>(*alignment)};
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<std::vector<int>> read_integers(std::string_view text, std::size_t count) {
-  std::vector<int> values;
-  for (const std::string_view part : split(text, 'x')) {
-    const auto value = read_integer(part);
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-  }
-  if (values.size() != count) return std::nullopt;
-  return values;
-}
-
-std::optional<int> read_tagged(std::string_view text, std::string_view tag) {
-  if (!text.starts_with(tag)) return std::nullopt;
-  return read_integer(text.substr(tag.size()));
-}
 
 std::optional<SimtTile> read_tile(std::string_view block, std::string_view thread,
                                   std::string_view slices, std::string_view stages) {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The design of an sm90 kernel and what follows from it: warpgroups, registers, shared memory, and
+// which designs are legal.
+#pragma once
+
+#include <device/abi/dtype.hpp>
+#include <device/abi/host_device.hpp>
+
+namespace gemmery::abi {
+
+/// The index along which neighbours of an operand are adjacent in memory: k, or the other one (m of
+/// A, n of B).
+enum class Major : unsigned char { k, extent };
+
+/// out is row major here; the host turns a column-major out into out^T = B^T A^T.
+struct Sm90Design {
+  DType operand;  // of A and B
+  DType c;
+  DType out;
+  Major a_major;
+  Major b_major;
+  int tile_m;
+  int tile_n;
+  int cluster_m;  // blocks of a cluster along m share their tile of B, those along n that of A
+  int cluster_n;
+  int stages;  // blocks of k in shared memory at once
+  bool has_c;
+
+  bool operator==(const Sm90Design&) const = default;
+};
+
+constexpr int sm90_swizzle_bytes = 128;  // of a row in shared memory
+constexpr int sm90_block_rows = 64;      // rows of the accumulator of one wgmma
+constexpr int warpgroup_threads = 128;
+constexpr int sm90_shared_limit = 227 * 1024;
+
+/// Elements of k in one stage: a swizzled row of a K-major operand.
+GEMMERY_HOST_DEVICE
+constexpr int tile_k(const Sm90Design& design) {
+  return sm90_swizzle_bytes / bytes_of(design.operand);
+}
+
+/// Warpgroups that multiply; each takes an equal share of the tile's rows. One more brings the
+/// operands.
+GEMMERY_HOST_DEVICE
+constexpr int consumer_count(const Sm90Design& design) {
+  const int blocks = design.tile_m / sm90_block_rows;
+  return blocks == 4 ? 2 : blocks;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int blocks_per_consumer(const Sm90Design& design) {
+  return design.tile_m / sm90_block_rows / consumer_count(design);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int thread_count(const Sm90Design& design) {
+  return (1 + consumer_count(design)) * warpgroup_threads;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int accumulators_per_thread(const Sm90Design& design) {
+  return blocks_per_consumer(design) * design.tile_n / 2;
+}
+
+/// Registers of a thread after `setmaxnreg`; 0 where the launch gives enough to everybody.
+struct RegisterBudget {
+  int producer;
+  int consumer;
+};
+
+/// 40/232 for two consumers, 24/240 where they hold more than 200 accumulators (with 40/232, 208 of
+/// them spill: 256x208, ptxas 13.0), 32/160 for three.
+GEMMERY_HOST_DEVICE
+constexpr RegisterBudget register_budget(const Sm90Design& design) {
+  if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
+  if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
+  if (accumulators_per_thread(design) > 200) return {.producer = 24, .consumer = 240};
+  return {.producer = 40, .consumer = 232};
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int cluster_size(const Sm90Design& design) { return design.cluster_m * design.cluster_n; }
+
+// --- shared memory ------------------------------------------------------------------------------
+
+/// Bytes of one stage of an operand: K-major by rows, otherwise in atoms of 64 columns that are
+/// brought whole.
+GEMMERY_HOST_DEVICE
+constexpr int operand_stage_bytes(Major major, int extent) {
+  const int rows = major == Major::k ? extent : (extent + 63) / 64 * 64;
+  return rows * sm90_swizzle_bytes;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int a_stage_bytes(const Sm90Design& design) {
+  return operand_stage_bytes(design.a_major, design.tile_m);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int b_stage_bytes(const Sm90Design& design) {
+  return operand_stage_bytes(design.b_major, design.tile_n);
+}
+
+/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which the tile
+/// holds a whole number.
+GEMMERY_HOST_DEVICE
+constexpr int slab_columns(const Sm90Design& design) {
+  const int widest = sm90_swizzle_bytes / bytes_of(design.out);
+  if (design.tile_n % widest == 0) return widest;
+  return design.tile_n % (widest / 2) == 0 ? widest / 2 : 16;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int slab_pitch_bytes(const Sm90Design& design) {
+  return slab_columns(design) * bytes_of(design.out);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int slab_bytes(const Sm90Design& design) {
+  return sm90_block_rows * slab_pitch_bytes(design);
+}
+
+constexpr int slabs_per_consumer = 2;  // one is filled while the other is read
+
+GEMMERY_HOST_DEVICE
+constexpr int shared_bytes(const Sm90Design& design) {
+  constexpr int barrier_bytes = 16;  // a full and an empty one
+  const int used = design.stages * (a_stage_bytes(design) + b_stage_bytes(design) + barrier_bytes) +
+                   consumer_count(design) * slabs_per_consumer * slab_bytes(design);
+  constexpr int alignment = 1024;
+  return (used + alignment - 1) / alignment * alignment;
+}
+
+/// The stages that fit, at most 8: more are never waited for.
+GEMMERY_HOST_DEVICE
+constexpr int most_stages(Sm90Design design) {
+  design.stages = 8;
+  while (design.stages > 0 && shared_bytes(design) > sm90_shared_limit) --design.stages;
+  return design.stages;
+}
+
+// --- legality -----------------------------------------------------------------------------------
+
+enum class Sm90Fault : unsigned char {
+  none,
+  operand_type,
+  c_type,
+  out_type,
+  tile_m,
+  tile_n,
+  cluster,
+  accumulators,
+  stages,
+  shared_bytes
+};
+
+namespace detail {
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_sm90_operand(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_sm90_output(DType dtype) {
+  return dtype == DType::float32 || is_sm90_operand(dtype);
+}
+
+}  // namespace detail
+
+/// The first field of a design that no kernel can be made of, or none.
+GEMMERY_HOST_DEVICE
+constexpr Sm90Fault find_fault(const Sm90Design& design) {
+  using namespace detail;
+  if (!is_sm90_operand(design.operand)) return Sm90Fault::operand_type;
+  if (design.has_c && !is_sm90_output(design.c)) return Sm90Fault::c_type;
+  if (!is_sm90_output(design.out)) return Sm90Fault::out_type;
+  if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 256)
+    return Sm90Fault::tile_m;
+  if (design.tile_n % 16 != 0 || design.tile_n < 16 || design.tile_n > 256)
+    return Sm90Fault::tile_n;
+  const bool is_pair = design.cluster_m == 2 || design.cluster_n == 2;
+  if (design.cluster_m < 1 || design.cluster_n < 1 || cluster_size(design) != (is_pair ? 2 : 1))
+    return Sm90Fault::cluster;
+  // What a consumer has beside its accumulators. With 512 threads a kernel starts with 128
+  // registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602).
+  const int limit = consumer_count(design) == 3 ? 96 : 208;
+  if (accumulators_per_thread(design) > limit) return Sm90Fault::accumulators;
+  if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
+  return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_legal(const Sm90Design& design) { return find_fault(design) == Sm90Fault::none; }
+
+}  // namespace gemmery::abi

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time parameters of an sm90 kernel, byte for byte as the host passes them.
+#pragma once
+
+#include <device/abi/host_device.hpp>
+
+namespace gemmery::abi {
+
+/// What the driver encoded; the hardware alone reads it.
+struct alignas(64) TensorMap {
+  UInt64 words[16];
+};
+
+/// A batch of row-major matrices; strides count elements.
+struct RowMajorMatrix {
+  const void* data;
+  Int64 batch_stride;
+  Int64 row_stride;
+};
+
+/// out[l] = alpha * a[l] b[l] + beta * c[l]. The maps' coordinates are (adjacent index, the other,
+/// batch). Where there is no k, one block of it is multiplied that lies beyond the maps of A and B,
+/// hence is all zeros: sums that are set without wgmma cost registers (128x256 spilled 432 bytes).
+struct Sm90Params {
+  TensorMap a;
+  TensorMap b;
+  TensorMap out;
+  RowMajorMatrix c;
+  float alpha;
+  float beta;
+  unsigned m;
+  unsigned n;
+  unsigned k_blocks;   // at least 1
+  int first_k;         // coordinate of the first block: 0, or beyond the maps
+  unsigned tile_rows;  // along m, in tiles of a whole cluster
+  unsigned tile_columns;
+  unsigned batches;
+  unsigned a_batch_step;  // 0 where all batches share one matrix
+  unsigned b_batch_step;
+};
+
+static_assert(sizeof(TensorMap) == 128);
+static_assert(sizeof(Sm90Params) == 3 * 128 + 128);
+
+}  // namespace gemmery::abi

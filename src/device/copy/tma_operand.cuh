@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings one operand's tile of one stage by TMA, as tile/matrix_descriptor.cuh describes it. Two
+// blocks of a cluster that share the tile bring one half each, to both.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/ptx/tma.cuh>
+#include <device/tile/matrix_descriptor.cuh>
+
+namespace gemmery::device {
+
+struct TmaOperand {
+  abi::Major major;
+  int extent;  // of the tile along m or n
+  bool is_shared;
+};
+
+/// Where a tile begins in the operand.
+struct OperandPlace {
+  int extent;
+  int k;
+  int batch;
+};
+
+/// One thread calls it. `rank` is this block's in the cluster.
+template <TmaOperand operand>
+__device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap& map,
+                                             const OperandPlace& place, unsigned barrier,
+                                             unsigned rank) {
+  constexpr unsigned short both = 3;
+  if constexpr (operand.major == abi::Major::k) {
+    const ptx::BoxPlace box{.adjacent = place.k, .row = place.extent, .batch = place.batch};
+    if constexpr (operand.is_shared) {
+      constexpr unsigned half = operand.extent / 2;
+      const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * half), box.batch};
+      ptx::tma_load_multicast(tile + rank * half * abi::sm90_swizzle_bytes, map, mine, barrier,
+                              both);
+    } else {
+      ptx::tma_load(tile, map, box, barrier);
+    }
+  } else {
+    constexpr int atoms = (operand.extent + 63) / 64;
+#pragma unroll
+    for (int atom = 0; atom < atoms; ++atom) {
+      const ptx::BoxPlace box{
+          .adjacent = place.extent + atom * 64, .row = place.k, .batch = place.batch};
+      const unsigned target = tile + static_cast<unsigned>(atom) * atom_bytes;
+      if constexpr (operand.is_shared) {
+        const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * 32), box.batch};
+        ptx::tma_load_multicast(target + rank * (atom_bytes / 2), map, mine, barrier, both);
+      } else {
+        ptx::tma_load(target, map, box, barrier);
+      }
+    }
+  }
+}
+
+}  // namespace gemmery::device

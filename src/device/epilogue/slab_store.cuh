@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The default epilogue of a warpgroup's sums, out = alpha * sum + beta * c: rounded into slabs of
+// 64 rows in shared memory, each of which leaves by one TMA store while the next is filled.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/ptx/convert.cuh>
+#include <device/ptx/fence.cuh>
+#include <device/ptx/memory.cuh>
+#include <device/ptx/stmatrix.cuh>
+#include <device/ptx/tma.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+/// Where a tile begins in out.
+struct OutputPlace {
+  unsigned row;
+  unsigned column;
+  unsigned batch;
+};
+
+/// beta * c, read where a thread's sums lie in a block of 64 rows: two adjacent columns at a time,
+/// nothing beyond the matrix.
+template <abi::Sm90Design design>
+class AddendReader {
+ public:
+  __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
+                                          unsigned thread)
+      : beta_(params.beta) {
+    const unsigned row = place.row + thread / 32 * 16 + thread % 32 / 4;
+    const unsigned column = place.column + thread % 4 * 2;
+    first_ = static_cast<const char*>(params.c.data) +
+             (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +
+              row * params.c.row_stride + column) *
+                 element_bytes;
+    step_8_rows_ = 8 * params.c.row_stride * element_bytes;
+    // With beta = 0, C is not read.
+    const int columns = beta_ == 0.0F ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
+    columns_left_[0] = row < params.m ? columns : 0;
+    columns_left_[1] = row + 8 < params.m ? columns : 0;
+  }
+
+  /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
+  __device__ __forceinline__ void add(float (&values)[2], int eight, int half) const {
+    const char* const source = first_ + half * step_8_rows_ + 8 * eight * element_bytes;
+    const int left = columns_left_[half] - 8 * eight;
+    const auto pair = ptx::ld_global_if<2 * element_bytes>(left > 1, source);
+    const auto single = ptx::ld_global_if<element_bytes>(left == 1, source);
+    values[0] += beta_ * decode<design.c, float>(left == 1 ? single.words[0] : pair.words[0]);
+    values[1] += beta_ * second_of(pair);
+  }
+
+ private:
+  static constexpr int element_bytes = abi::bytes_of(design.c);
+
+  template <DType dtype, class Compute>
+  __device__ __forceinline__ static Compute decode(unsigned word) {
+    return device::decode<dtype, Compute>(ptx::Registers<4>{{word}}, 0);
+  }
+  __device__ __forceinline__ static float second_of(const ptx::Registers<2 * element_bytes>& pair) {
+    return device::decode<design.c, float>(pair, 1);
+  }
+
+  float beta_;
+  const char* first_;
+  abi::Int64 step_8_rows_;
+  int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
+};
+
+template <abi::Sm90Design design>
+class SlabStore {
+ public:
+  /// `slabs`: the shared address of all consumers' slabs. `thread` of the warpgroup.
+  __device__ SlabStore(const abi::Sm90Params& params, unsigned slabs, unsigned consumer,
+                       unsigned thread)
+      : params_(params),
+        slabs_(slabs + consumer * abi::slabs_per_consumer * slab_bytes),
+        barrier_(1 + consumer),
+        thread_(thread) {}
+
+  /// One block of 64 rows, the first of them at `place`.
+  __device__ __forceinline__ void store(const float (&sums)[design.tile_n / 2],
+                                        const OutputPlace& place) {
+    const AddendReader<design> addend(params_, place, thread_);
+#pragma unroll
+    for (int slab = 0; slab < design.tile_n / columns; ++slab) {
+      const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
+      if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
+      ptx::bar_sync<abi::warpgroup_threads>(barrier_);
+      fill(target, sums, slab, addend);
+      ptx::fence_proxy_async();
+      ptx::bar_sync<abi::warpgroup_threads>(barrier_);  // waits until the slab is filled by all
+      if (thread_ == 0) {
+        ptx::tma_store(params_.out,
+                       {.adjacent = static_cast<int>(place.column) + slab * columns,
+                        .row = static_cast<int>(place.row),
+                        .batch = static_cast<int>(place.batch)},
+                       target);
+        ptx::bulk_commit_group();
+      }
+    }
+  }
+
+  /// Waits until shared memory is no longer read: it must outlive the stores.
+  __device__ __forceinline__ void finish() const {
+    if (thread_ == 0) ptx::bulk_wait_group_read<0>();
+  }
+
+ private:
+  static constexpr int columns = abi::slab_columns(design);
+  static constexpr unsigned pitch = abi::slab_pitch_bytes(design);
+  static constexpr unsigned slab_bytes = abi::slab_bytes(design);
+  // Chunks of 16 bytes lie where TMA's swizzle of the pitch's width expects them.
+  static constexpr unsigned chunk_mask = pitch / 16 - 1;
+  static constexpr unsigned row_shift = pitch == 128 ? 0 : pitch == 64 ? 1 : 2;
+
+  __device__ static unsigned chunk_offset(unsigned row, unsigned chunk) {
+    return row * pitch + ((chunk ^ (row >> row_shift & chunk_mask)) << 4);
+  }
+
+  __device__ __forceinline__ void fill(unsigned target, const float (&sums)[design.tile_n / 2],
+                                       int slab, const AddendReader<design>& addend) const {
+    if constexpr (abi::bytes_of(design.out) == 2) {
+      fill_by_matrices(target, sums, slab, addend);
+    } else {
+      fill_by_pairs(target, sums, slab, addend);
+    }
+  }
+
+  __device__ __forceinline__ void fill_by_matrices(unsigned target,
+                                                   const float (&sums)[design.tile_n / 2], int slab,
+                                                   const AddendReader<design>& addend) const {
+    const unsigned lane = thread_ % 32;
+    const unsigned row = thread_ / 32 * 16 + lane % 16;
+#pragma unroll
+    for (int sixteen = 0; sixteen < columns / 16; ++sixteen) {
+      unsigned packed[4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
+#pragma unroll
+      for (int matrix = 0; matrix < 4; ++matrix) {
+        const int eight = slab * (columns / 8) + 2 * sixteen + matrix / 2;
+        float values[2];
+        finish_pair(values, sums, eight, matrix % 2, addend);
+        packed[matrix] = pack(values);
+      }
+      ptx::stmatrix_x4(target + chunk_offset(row, 2 * static_cast<unsigned>(sixteen) + lane / 16),
+                       packed);
+    }
+  }
+
+  __device__ __forceinline__ void fill_by_pairs(unsigned target,
+                                                const float (&sums)[design.tile_n / 2], int slab,
+                                                const AddendReader<design>& addend) const {
+    const unsigned lane = thread_ % 32;
+#pragma unroll
+    for (int eight = 0; eight < columns / 8; ++eight) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float values[2];
+        finish_pair(values, sums, slab * (columns / 8) + eight, half, addend);
+        const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
+        const unsigned chunk = 2 * static_cast<unsigned>(eight) + lane % 4 / 2;
+        ptx::st_shared_v2(target + chunk_offset(row, chunk) + lane % 2 * 8,
+                          __float_as_uint(values[0]), __float_as_uint(values[1]));
+      }
+    }
+  }
+
+  /// Two adjacent results; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
+  __device__ __forceinline__ void finish_pair(float (&values)[2],
+                                              const float (&sums)[design.tile_n / 2], int eight,
+                                              int half, const AddendReader<design>& addend) const {
+    const int first = 4 * eight + 2 * half;
+    values[0] = params_.alpha * sums[first];
+    values[1] = params_.alpha * sums[first + 1];
+    if constexpr (design.has_c) addend.add(values, eight, half);
+  }
+
+  __device__ static unsigned pack(const float (&values)[2]) {
+    if constexpr (design.out == DType::bfloat16) {
+      return ptx::cvt_rn_bf16x2_f32(values[1], values[0]);
+    } else {
+      return ptx::cvt_rn_f16x2_f32(values[1], values[0]);
+    }
+  }
+
+  const abi::Sm90Params& params_;
+  unsigned slabs_;
+  unsigned barrier_;
+  unsigned thread_;
+  unsigned turn_ = 0;  // runs on across tiles: a tile may have an odd number of slabs
+};
+
+}  // namespace gemmery::device

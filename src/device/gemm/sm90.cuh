@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM on Hopper's tensor cores for 16-bit floats: out = alpha * a b + beta * c.
+//
+//   A, B in global memory
+//     | copy/tma_operand: one thread of warpgroup 0, tiles of 64 k, zeros beyond edges; blocks of a
+//     | cluster bring halves of what they share, to both
+//   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
+//     | mma/wgmma: the other warpgroups, each with its share of the tile's rows
+//   sums in registers
+//     | epilogue/slab_store: alpha, beta * c, rounding; the ring fills for the next tile meanwhile
+//   slabs in shared memory
+//     | TMA stores, clipped at edges
+//   out in global memory
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/copy/tma_operand.cuh>
+#include <device/epilogue/slab_store.cuh>
+#include <device/mma/wgmma.cuh>
+#include <device/pipeline/stage_ring.cuh>
+#include <device/ptx/async_copy.cuh>
+#include <device/ptx/cluster.cuh>
+#include <device/ptx/fence.cuh>
+#include <device/schedule/persistent_tiles.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design>
+struct Sm90Shared {
+  static constexpr int slabs = abi::consumer_count(design) * abi::slabs_per_consumer;
+  alignas(1024) char a[design.stages][abi::a_stage_bytes(design)];
+  alignas(1024) char b[design.stages][abi::b_stage_bytes(design)];
+  alignas(1024) char slab[slabs][abi::slab_bytes(design)];
+  StageBarriers<design.stages> barriers;
+};
+
+template <abi::Sm90Design design>
+class Sm90Gemm {
+ public:
+  using Shared = Sm90Shared<design>;
+
+  __device__ Sm90Gemm(const abi::Sm90Params& params, Shared& shared)
+      : params_(params),
+        shared_(shared),
+        ring_(ptx::cvta_shared(&shared.barriers)),
+        rank_(cluster_size == 1 ? 0 : ptx::cluster_ctarank()) {}
+
+  /// Barriers are ready in the whole cluster before anybody arrives at them.
+  __device__ void prepare() const {
+    if (threadIdx.x == 0) {
+      ring_.initialize(abi::consumer_count(design) * abi::warpgroup_threads / 32);
+      ptx::fence_mbarrier_init();
+    }
+    sync_cluster();
+  }
+
+  /// One thread brings the operands of all of the cluster's tiles, as far ahead as stages are free.
+  __device__ __forceinline__ void produce() const {
+    if (threadIdx.x != 0) return;
+    ptx::prefetch_tensormap(params_.a);
+    ptx::prefetch_tensormap(params_.b);
+    Cursor cursor;
+#pragma unroll 1
+    for (PersistentTiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
+      const OutputPlace place = place_of(tiles.position());
+#pragma unroll 1
+      for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
+        const unsigned barrier = ring_.acquire(cursor, stage_bytes);
+        load_stage(cursor.stage, place, params_.first_k + static_cast<int>(k_block * tile_k),
+                   barrier);
+        cursor.advance();
+      }
+    }
+  }
+
+  /// A warpgroup multiplies and stores its rows of all of the cluster's tiles.
+  __device__ __forceinline__ void consume(unsigned consumer) const {
+    constexpr unsigned rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
+    SlabStore<design> output(params_, ptx::cvta_shared(&shared_.slab), consumer,
+                             threadIdx.x % abi::warpgroup_threads);
+    Cursor cursor;
+    WarpgroupSums<design> sums;
+#pragma unroll 1
+    for (PersistentTiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
+      accumulate(sums, cursor, consumer);
+      OutputPlace place = place_of(tiles.position());
+      place.row += consumer * rows;
+#pragma unroll
+      for (int block = 0; block < WarpgroupSums<design>::blocks; ++block) {
+        output.store(sums.block[block], place);
+        place.row += abi::sm90_block_rows;
+      }
+    }
+    output.finish();
+  }
+
+  /// No block leaves while another of its cluster may still arrive at its barriers.
+  __device__ static void leave() {
+    __syncwarp();
+    if constexpr (cluster_size > 1) sync_cluster();
+  }
+
+ private:
+  static constexpr unsigned cluster_size = abi::cluster_size(design);
+  static constexpr unsigned tile_k = abi::tile_k(design);
+  static constexpr unsigned stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design);
+  static constexpr TmaOperand a_operand{
+      .major = design.a_major, .extent = design.tile_m, .is_shared = design.cluster_n > 1};
+  static constexpr TmaOperand b_operand{
+      .major = design.b_major, .extent = design.tile_n, .is_shared = design.cluster_m > 1};
+  using Ring = StageRing<design.stages, cluster_size>;
+  using Cursor = typename Ring::Cursor;
+
+  __device__ static void sync_cluster() {
+    if constexpr (cluster_size > 1) {
+      ptx::barrier_cluster_arrive();
+      ptx::barrier_cluster_wait();
+    } else {
+      __syncthreads();
+    }
+  }
+
+  __device__ PersistentTiles all_tiles() const {
+    return {params_.tile_rows, params_.tile_columns, params_.batches, cluster_size};
+  }
+
+  /// This block's tile among those of the cluster.
+  __device__ OutputPlace place_of(const TilePosition& tile) const {
+    const unsigned row = tile.row * design.cluster_m + (design.cluster_m > 1 ? rank_ : 0);
+    const unsigned column = tile.column * design.cluster_n + (design.cluster_n > 1 ? rank_ : 0);
+    return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
+  }
+
+  __device__ __forceinline__ void load_stage(unsigned stage, const OutputPlace& place, int k,
+                                             unsigned barrier) const {
+    load_operand<a_operand>(ptx::cvta_shared(&shared_.a[stage]), params_.a,
+                            {.extent = static_cast<int>(place.row),
+                             .k = k,
+                             .batch = static_cast<int>(place.batch * params_.a_batch_step)},
+                            barrier, rank_);
+    load_operand<b_operand>(ptx::cvta_shared(&shared_.b[stage]), params_.b,
+                            {.extent = static_cast<int>(place.column),
+                             .k = k,
+                             .batch = static_cast<int>(place.batch * params_.b_batch_step)},
+                            barrier, rank_);
+  }
+
+  /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
+  /// over while those of the next are under way.
+  __device__ __forceinline__ void accumulate(WarpgroupSums<design>& sums, Cursor& cursor,
+                                             unsigned consumer) const {
+    const unsigned lane = threadIdx.x % 32;
+    unsigned previous = 0;
+#pragma unroll 1
+    for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
+      ring_.wait_for_stage(cursor);
+      multiply_stage<design>(sums, a_of(cursor.stage, consumer), b_of(cursor.stage), k_block > 0);
+      ptx::wgmma_wait_group<1>();
+      if (k_block > 0) ring_.release(previous, lane);
+      previous = cursor.stage;
+      cursor.advance();
+    }
+    ptx::wgmma_wait_group<0>();
+    sums.pin();
+    ring_.release(previous, lane);
+  }
+
+  __device__ __forceinline__ MatrixDescriptor a_of(unsigned stage, unsigned consumer) const {
+    return describe_matrix(ptx::cvta_shared(&shared_.a[stage]) +
+                           consumer * abi::blocks_per_consumer(design) * atom_bytes);
+  }
+  __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage) const {
+    return describe_matrix(ptx::cvta_shared(&shared_.b[stage]));
+  }
+
+  const abi::Sm90Params& params_;
+  Shared& shared_;
+  const Ring ring_;
+  const unsigned rank_;
+};
+
+/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
+/// per block, a grid of any number of clusters along x.
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
+  static_assert(abi::find_fault(design) == abi::Sm90Fault::none,
+                "find_fault names the field of the design to change");
+  static_assert(sizeof(Sm90Shared<design>) == abi::shared_bytes(design));
+  extern __shared__ __align__(1024) char shared[];
+  const Sm90Gemm<design> gemm(params, *reinterpret_cast<Sm90Shared<design>*>(shared));
+  // The same in all lanes, which the compiler must know for wgmma.
+  const unsigned warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / abi::warpgroup_threads, 0);
+  constexpr abi::RegisterBudget registers = abi::register_budget(design);
+  gemm.prepare();
+  if (warpgroup == 0) {
+    if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();
+    gemm.produce();
+  } else {
+    if constexpr (registers.consumer > 0) ptx::setmaxnreg_inc<registers.consumer>();
+    gemm.consume(warpgroup - 1);
+  }
+  gemm.leave();
+}
+
+}  // namespace gemmery::device

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring of stages in shared memory between one thread that fills them by copies and warps that
+// empty them. Each stage has two mbarriers:
+//
+//   full    the producer arrives once and names the bytes that will come; they complete the phase
+//   empty   every consumer warp arrives, of every block that the stage's copies are multicast from
+#pragma once
+
+#include <device/abi/host_device.hpp>
+#include <device/ptx/cluster.cuh>
+#include <device/ptx/mbarrier.cuh>
+
+namespace gemmery::device {
+
+/// A role's place in the ring; producer and consumers each keep one.
+template <int stages>
+struct StageCursor {
+  unsigned stage = 0;
+  unsigned phase = 0;  // parity of the round
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == stages) {
+      stage = 0;
+      phase ^= 1U;
+    }
+  }
+};
+
+template <int stages>
+struct StageBarriers {
+  abi::UInt64 full[stages];
+  abi::UInt64 empty[stages];
+};
+
+template <int stages, int cluster_size>
+class StageRing {
+ public:
+  using Cursor = StageCursor<stages>;
+
+  /// `barriers`: the shared address of StageBarriers<stages>.
+  __device__ explicit StageRing(unsigned barriers) : full_(barriers) {}
+
+  /// One thread calls it, before a barrier of the whole cluster.
+  __device__ void initialize(unsigned consumer_warps) const {
+    for (unsigned stage = 0; stage < stages; ++stage) {
+      ptx::mbarrier_init(full(stage), 1);
+      ptx::mbarrier_init(empty(stage), consumer_warps * cluster_size);
+    }
+  }
+
+  /// Producer: waits until every consumer is done with what the stage held in the round before, and
+  /// arms it for `bytes`. Returns the barrier for the copies.
+  __device__ __forceinline__ unsigned acquire(const Cursor& cursor, unsigned bytes) const {
+    wait(empty(cursor.stage), cursor.phase ^ 1U);
+    ptx::mbarrier_arrive_expect_tx(full(cursor.stage), bytes);
+    return full(cursor.stage);
+  }
+
+  /// Consumer: waits until the stage's bytes have come.
+  __device__ __forceinline__ void wait_for_stage(const Cursor& cursor) const {
+    wait(full(cursor.stage), cursor.phase);
+  }
+
+  /// Consumer warp: it is done with a stage. All lanes call it.
+  __device__ __forceinline__ void release(unsigned stage, unsigned lane) const {
+    if constexpr (cluster_size == 1) {
+      if (lane == 0) ptx::mbarrier_arrive(empty(stage));
+    } else {
+      if (lane < cluster_size) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), lane));
+    }
+  }
+
+ private:
+  __device__ unsigned full(unsigned stage) const { return full_ + stage * 8; }
+  __device__ unsigned empty(unsigned stage) const { return full_ + (stages + stage) * 8; }
+
+  __device__ __forceinline__ static void wait(unsigned barrier, unsigned parity) {
+    while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
+    }
+  }
+
+  unsigned full_;
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores to shared memory by 32-bit addresses of its window, one instruction per function.
+#pragma once
+
+namespace gemmery::device::ptx {
+
+/// Four 8x8 matrices of 16-bit elements from the registers of a warp; lane i gives the address of
+/// row i % 8 of matrix i / 8.
+__device__ inline void stmatrix_x4(unsigned shared, const unsigned (&values)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+               "r"(values[0]), "r"(values[1]), "r"(values[2]), "r"(values[3])
+               : "memory");
+}
+
+__device__ inline void st_shared_v2(unsigned shared, unsigned first, unsigned second) {
+  asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(shared), "r"(first), "r"(second)
+               : "memory");
+}
+
+}  // namespace gemmery::device::ptx

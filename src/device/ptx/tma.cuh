@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensor memory accelerator of sm_90: boxes of a three-dimensional tensor between global and
+// shared memory, one instruction per function.
+#pragma once
+
+#include <device/abi/sm90_params.hpp>
+
+namespace gemmery::device::ptx {
+
+/// Where a box begins, the adjacent index first.
+struct BoxPlace {
+  int adjacent;
+  int row;
+  int batch;
+};
+
+__device__ inline void prefetch_tensormap(const abi::TensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+/// Brings a box; its bytes arrive at the mbarrier, zeros for what lies beyond the tensor among
+/// them.
+__device__ inline void tma_load(unsigned shared, const abi::TensorMap& map, const BoxPlace& place,
+                                unsigned barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3, %4}], [%5];" ::"r"(shared),
+      "l"(&map), "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(barrier)
+      : "memory");
+}
+
+/// The same to the same place in several blocks of the cluster, a bit of the mask for each; the
+/// bytes arrive at the mbarrier of each.
+__device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
+                                          const BoxPlace& place, unsigned barrier,
+                                          unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
+      "l"(&map), "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+
+/// Writes a box; nothing is written beyond the tensor.
+__device__ inline void tma_store(const abi::TensorMap& map, const BoxPlace& place,
+                                 unsigned shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(
+          &map),
+      "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(shared)
+      : "memory");
+}
+
+__device__ inline void bulk_commit_group() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/// Waits until all but `pending` of this thread's groups have read their shared memory.
+template <int pending>
+__device__ inline void bulk_wait_group_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
+}  // namespace gemmery::device::ptx

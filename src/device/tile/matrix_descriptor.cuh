@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How wgmma finds an operand's tile in shared memory that TMA wrote there with the 128-byte
+// swizzle.
+//
+//   K-major    rows of 64 k (128 bytes), one below the other
+//   otherwise  atoms of 64 columns: 64 k, one below the other, each 64 columns (128 bytes)
+//
+// The tile is aligned to 1024 bytes, the swizzle's period.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+
+namespace gemmery::device {
+
+using MatrixDescriptor = abi::UInt64;
+
+constexpr unsigned atom_bytes = 64 * abi::sm90_swizzle_bytes;  // of 64 rows, or of 64 columns
+
+/// The first 64 rows (columns) and 16 k of a tile. PTX ISA, "matrix descriptor": bits 0-13 address,
+/// 16-29 leading offset (from atom to atom of columns; unused by K-major), 32-45 stride offset
+/// (from 8 rows to the next 8), 62-63 swizzle, all offsets in units of 16 bytes.
+__device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared) {
+  constexpr MatrixDescriptor swizzle_128_bytes = MatrixDescriptor{1} << 62;
+  constexpr MatrixDescriptor leading = atom_bytes / 16;
+  constexpr MatrixDescriptor stride = 8 * abi::sm90_swizzle_bytes / 16;
+  return (shared >> 4 & 0x3fffU) | leading << 16 | stride << 32 | swizzle_128_bytes;
+}
+
+/// What to add to a descriptor for the next 16 k, and for the next 64 rows.
+GEMMERY_HOST_DEVICE
+constexpr unsigned next_k16(abi::Major major) {
+  return (major == abi::Major::k ? 32U : 16U * abi::sm90_swizzle_bytes) / 16;
+}
+constexpr unsigned next_64_rows = atom_bytes / 16;
+
+}  // namespace gemmery::device

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm90 family: which kernels serve a query and how fast, why others do not, their source and
+// launches.
+#include "providers/templates/gemm_sm90.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "device/abi/sm90_params.hpp"
+#include "driver/tensor_map.hpp"
+#include "kernel/rules.hpp"
+#include "model/tiled_gemm.hpp"
+#include "providers/templates/gemm_sm90_design.hpp"
+#include "providers/templates/name_words.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr Target hopper_targets[] = {{90, 'a'}};
+
+// --- operands as TMA walks them -----------------------------------------------------------------
+
+// A batch of matrices, the adjacent index first.
+struct TmaView {
+  std::int64_t adjacent;  // extents
+  std::int64_t other;
+  std::int64_t batches;
+  std::int64_t stride_bytes;  // from row to row
+  std::int64_t batch_stride_bytes;
+};
+
+TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
+                std::int64_t columns, std::int64_t batches) {
+  const bool is_row = rule.layout == LayoutRule::row;
+  const auto width = static_cast<std::int64_t>(byte_width(matrix.dtype));
+  return {.adjacent = is_row ? columns : rows,
+          .other = is_row ? rows : columns,
+          .batches = matrix.batch_stride == 0 ? 1 : batches,
+          .stride_bytes = width * (is_row ? matrix.row_stride : matrix.column_stride),
+          .batch_stride_bytes = width * matrix.batch_stride};
+}
+
+// Coordinates are 32 bits with a sign, and tiles reach beyond extents.
+constexpr std::int64_t largest_extent = std::numeric_limits<std::int32_t>::max() - 1024;
+
+bool is_tma_stride(std::int64_t bytes) {
+  return bytes > 0 && bytes % 16 == 0 && bytes < std::int64_t{1} << 40;
+}
+
+// What a tensor map cannot say, in words; empty where it can.
+std::string find_misfit(const char* operand, const TmaView& view) {
+  if (std::max({view.adjacent, view.other, view.batches}) > largest_extent) {
+    return fmt::format("{}: expected extents of at most {}, got {}x{}x{}", operand, largest_extent,
+                       view.batches, view.other, view.adjacent);
+  }
+  if (view.other > 1 && !is_tma_stride(view.stride_bytes)) {
+    return fmt::format("{}: expected a stride of 16 to 2^40 bytes in steps of 16, got {}", operand,
+                       view.stride_bytes);
+  }
+  if (view.batches > 1 && !is_tma_stride(view.batch_stride_bytes)) {
+    return fmt::format("{}: expected a batch stride of 16 to 2^40 bytes in steps of 16, got {}",
+                       operand, view.batch_stride_bytes);
+  }
+  return {};
+}
+
+std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
+  std::string misfit =
+      find_misfit("A", view_of(rules.a, problem.a, problem.m, problem.k, problem.l));
+  if (misfit.empty())
+    misfit = find_misfit("B", view_of(rules.b, problem.b, problem.k, problem.n, problem.l));
+  if (misfit.empty())
+    misfit = find_misfit("out", view_of(rules.out, problem.out, problem.m, problem.n, problem.l));
+  return misfit;
+}
+
+// --- constraints --------------------------------------------------------------------------------
+
+std::string list_names(std::span<const DType> dtypes) {
+  std::string text;
+  for (const DType dtype : dtypes) text += (text.empty() ? "" : ", ") + std::string(name(dtype));
+  return text;
+}
+
+bool contains(std::span<const DType> dtypes, DType dtype) {
+  return std::ranges::find(dtypes, dtype) != dtypes.end();
+}
+
+// The first constraint on device and types that the query fails, in words.
+std::string find_type_failure(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  const Target device = query.device.target;
+  if (device.is_cpu()) return "device: expected a GPU, got the CPU";
+  if (!runs_on(hopper_targets[0], device))
+    return fmt::format("target: expected {}, got {}", to_string(hopper_targets[0]),
+                       to_string(device));
+  if (!contains(sm90_inputs(), problem.a.dtype) || problem.a.dtype != problem.b.dtype) {
+    return fmt::format("A and B: expected the same of {}, got {} and {}", list_names(sm90_inputs()),
+                       name(problem.a.dtype), name(problem.b.dtype));
+  }
+  if (problem.accumulator != DType::float32)
+    return fmt::format("accumulator: expected float32, got {}", name(problem.accumulator));
+  if (!contains(sm90_outputs(), problem.out.dtype)) {
+    return fmt::format("out: expected one of {}, got {}", list_names(sm90_outputs()),
+                       name(problem.out.dtype));
+  }
+  if (problem.c && !contains(sm90_outputs(), problem.c->dtype)) {
+    return fmt::format("C: expected one of {}, got {}", list_names(sm90_outputs()),
+                       name(problem.c->dtype));
+  }
+  if (problem.math != Math::native)
+    return fmt::format("math: expected native, got {}", name(problem.math));
+  return {};
+}
+
+OperandRule rule_of(DType dtype, LayoutRule layout) {
+  return {.dtype = dtype, .layout = layout, .alignment = widest_access};
+}
+
+// Calls visit(rules) for every choice of layouts for operands of these types.
+template <class Visit>
+void walk_layouts(DType input, DType out, std::optional<DType> c, Visit&& visit) {
+  constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
+  for (const LayoutRule a_layout : layouts) {
+    for (const LayoutRule b_layout : layouts) {
+      for (const LayoutRule out_layout : layouts) {
+        OperandRules rules{.a = rule_of(input, a_layout),
+                           .b = rule_of(input, b_layout),
+                           .c = {},
+                           .out = rule_of(out, out_layout),
+                           .accumulator = DType::float32};
+        rules.has_c = c.has_value();
+        if (c) rules.c = rule_of(*c, out_layout);
+        visit(rules);
+      }
+    }
+  }
+}
+
+template <class Visit>
+void walk_fitting_rules(const GemmProblem& problem, Visit&& visit) {
+  const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
+  walk_layouts(problem.a.dtype, problem.out.dtype, c, [&](const OperandRules& rules) {
+    if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty()) visit(rules);
+  });
+}
+
+LayoutRule nearest_rule(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
+  return layout_of(matrix, rows, columns) == Layout::column ? LayoutRule::column : LayoutRule::row;
+}
+
+// Why no layout fits: what the rules nearest to the operands ask for.
+std::string find_layout_failure(const GemmProblem& problem) {
+  OperandRules rules{
+      .a = rule_of(problem.a.dtype, nearest_rule(problem.a, problem.m, problem.k)),
+      .b = rule_of(problem.b.dtype, nearest_rule(problem.b, problem.k, problem.n)),
+      .c = {},
+      .out = rule_of(problem.out.dtype, nearest_rule(problem.out, problem.m, problem.n)),
+      .accumulator = problem.accumulator};
+  rules.has_c = problem.c.has_value();
+  if (problem.c) rules.c = rule_of(problem.c->dtype, rules.out.layout);
+  const Status status = kernel::check_rules(rules, problem);
+  return status ? find_misfit(rules, problem) : status.error();
+}
+
+std::string find_failure(const Query& query) {
+  std::string failure = find_type_failure(query);
+  if (!failure.empty()) return failure;
+  bool fits = false;
+  walk_fitting_rules(query.problem, [&](const OperandRules&) { fits = true; });
+  return fits ? "" : find_layout_failure(query.problem);
+}
+
+// --- tiles of a problem -------------------------------------------------------------------------
+
+// Extents as the device sees them.
+struct OutputExtents {
+  unsigned rows;
+  unsigned columns;
+};
+
+OutputExtents extents_of(const OperandRules& rules, const GemmProblem& problem) {
+  const auto m = static_cast<unsigned>(problem.m);
+  const auto n = static_cast<unsigned>(problem.n);
+  return is_turned(rules) ? OutputExtents{n, m} : OutputExtents{m, n};
+}
+
+constexpr unsigned divide_up(unsigned extent, unsigned size) {
+  return extent / size + (extent % size != 0 ? 1U : 0U);
+}
+
+// In tiles of a whole cluster.
+struct TileCounts {
+  unsigned rows;
+  unsigned columns;
+};
+
+TileCounts count_tiles(const OutputExtents& extents, const Sm90Tile& tile) {
+  return {divide_up(extents.rows, static_cast<unsigned>(tile.m) * tile.cluster_m),
+          divide_up(extents.columns, static_cast<unsigned>(tile.n) * tile.cluster_n)};
+}
+
+// The kernel counts tiles of all matrices in 31 bits.
+bool fits_count(const TileCounts& tiles, std::int64_t batches) {
+  const std::uint64_t per_matrix = std::uint64_t{tiles.rows} * tiles.columns;
+  constexpr std::uint64_t limit = 0x7fffffff;
+  return per_matrix <= limit &&
+         (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
+}
+
+// --- predictions --------------------------------------------------------------------------------
+
+// Of one multiprocessor: m64n256k16 takes 128 clocks (probe, H200).
+constexpr double fma_per_clock = 2048;
+
+// Clocks of one wgmma of 64 rows and 16 k: the tensor cores', or those of reading A and B from
+// shared memory at 128 bytes per clock.
+double wgmma_clocks(double tile_n) { return std::max(tile_n / 2, (2048 + 32 * tile_n) / 128); }
+
+// Share of the peak while a tile is under way, its epilogue included.
+double efficiency_of(const Sm90Tile& tile, double k_blocks) {
+  constexpr double steps = 4;           // wgmmas along k in one stage
+  constexpr double stage_clocks = 20;   // waiting for and releasing one
+  constexpr double tile_clocks = 1000;  // first stage, last sums
+  constexpr double stored_per_clock = 64;
+  const double elements = static_cast<double>(tile.m) * tile.n;
+  const double ideal = k_blocks * steps * elements * 16 / fma_per_clock;
+  const double math = k_blocks * (steps * (tile.m / 64.0) * wgmma_clocks(tile.n) + stage_clocks);
+  return ideal / (math + tile_clocks + elements / stored_per_clock);
+}
+
+double predict_us(const GemmProblem& problem, const OperandRules& rules, const Sm90Tile& tile,
+                  const DeviceInfo& device) {
+  const double k_blocks = std::max(std::ceil(static_cast<double>(problem.k) / 64), 1.0);
+  // Blocks of a cluster run side by side: what counts is whole clusters.
+  const int m = tile.m * tile.cluster_m;
+  const int n = tile.n * tile.cluster_n;
+  DeviceInfo clusters = device;
+  const int size = tile.cluster_m * tile.cluster_n;
+  clusters.multiprocessors = std::max(device.multiprocessors / size, 1);
+  return model::predict_tiled_gemm(
+             problem,
+             {.tile_m = is_turned(rules) ? n : m,
+              .tile_n = is_turned(rules) ? m : n,
+              .tile_k = 64,
+              .threads = 384,
+              .blocks_per_multiprocessor = 1,
+              .fma_per_clock = fma_per_clock * size,
+              .efficiency = efficiency_of(tile, k_blocks),
+              .step_latency_clocks = 900.0 / std::max<int>(tile.stages - 1, 1)},
+             clusters)
+             .total_us() +
+         (size > 1 ? 0.1 : 0.0);
+}
+
+// --- source -------------------------------------------------------------------------------------
+
+std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k" : "extent"; }
+
+std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
+
+// What the kernel computes, as the words of the problem grammar.
+std::string class_line(const OperandRules& rules) {
+  const auto operand = [](const char* role, const OperandRule& rule) {
+    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout),
+                       rule.alignment);
+  };
+  std::string line =
+      fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b),
+                  operand("out", rules.out), alias(rules.accumulator));
+  return rules.has_c ? line + " " + operand("c", rules.c) : line;
+}
+
+std::string design_text(const abi::Sm90Design& d) {
+  return fmt::format(
+      "{{.operand = DType::{}, .c = DType::{}, .out = DType::{},\n"
+      "    .a_major = Major::{}, .b_major = Major::{},\n"
+      "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {}, .stages = {}, .has_c = "
+      "{}}}",
+      text_of(d.operand), text_of(d.c), text_of(d.out), text_of(d.a_major), text_of(d.b_major),
+      d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, d.stages, d.has_c);
+}
+
+constexpr std::string_view entry_name = "gemmery_sm90";
+
+// --- launch -------------------------------------------------------------------------------------
+
+abi::TensorMap encode_map(const driver::DriverApi& api, const driver::TiledTensorMap& view) {
+  return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
+}
+
+driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes) {
+  using Swizzle = driver::cuda::TensorMapSwizzle;
+  return pitch_bytes == 128  ? Swizzle::bytes128
+         : pitch_bytes == 64 ? Swizzle::bytes64
+                             : Swizzle::bytes32;
+}
+
+// Strides of extents 1 are not looked at, but must keep the rules.
+std::uint64_t stride_or_least(std::int64_t extent, std::int64_t bytes) {
+  return extent > 1 ? static_cast<std::uint64_t>(bytes) : 16U;
+}
+
+struct TmaBox {
+  int adjacent;
+  int other;
+};
+
+driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box) {
+  const auto extent = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const auto side = [](int value) { return static_cast<std::uint32_t>(value); };
+  driver::TiledTensorMap map{.address = data, .dtype = dtype, .rank = 3};
+  map.extents = {extent(view.adjacent), extent(view.other), extent(view.batches)};
+  map.byte_strides = {stride_or_least(view.other, view.stride_bytes),
+                      stride_or_least(view.batches, view.batch_stride_bytes)};
+  map.box = {side(box.adjacent), side(box.other), 1};
+  map.swizzle = swizzle_of(box.adjacent * static_cast<int>(byte_width(dtype)));
+  return map;
+}
+
+// What a block brings at once of an operand: all rows of a K-major tile, or 64 columns of all k;
+// half of that where two blocks share it.
+TmaBox operand_box(abi::Major major, int extent, bool is_shared) {
+  const int other = major == abi::Major::k ? extent : 64;
+  return {.adjacent = 64, .other = is_shared ? other / 2 : other};
+}
+
+// One side of a product as the kernel takes it.
+struct Side {
+  const Tensor& tensor;
+  const MatrixType& matrix;
+  TmaView view;
+};
+
+}  // namespace
+
+int Sm90Family::version() const noexcept { return sm90_version; }
+
+// --- discovery ----------------------------------------------------------------------------------
+
+void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
+  if (!find_type_failure(query).empty()) return;
+  const GemmProblem& problem = query.problem;
+  walk_fitting_rules(problem, [&](const OperandRules& rules) {
+    const OutputExtents extents = extents_of(rules, problem);
+    for (const Sm90Tile& listed : sm90_tiles()) {
+      if (!fits_count(count_tiles(extents, listed), problem.l)) continue;
+      const Sm90Tile tile = with_most_stages(rules, listed);
+      kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile)),
+                           predict_us(problem, rules, tile, query.device));
+    }
+  });
+}
+
+Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
+  const GemmProblem& problem = query.problem;
+  const OperandRules& rules = kernel.operands();
+  std::string misfit = find_misfit(rules, problem);
+  if (!misfit.empty()) return Status::fail(std::move(misfit));
+  const Sm90Tile tile = sm90_tile(kernel);
+  if (!fits_count(count_tiles(extents_of(rules, problem), tile), problem.l)) {
+    return Status::fail(
+        fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {} x {}x{} elements",
+                    tile.m, tile.n, problem.l, problem.m, problem.n));
+  }
+  return Status::success();
+}
+
+void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const {
+  Reason reason{.provider = std::string(provider()),
+                .family = std::string(name()),
+                .design_class = {},
+                .failed = find_failure(query),
+                .fitting = 0,
+                .nearest = {}};
+  std::vector<RankedKernel> kernels;
+  if (reason.failed.empty()) match(query, kernels);
+  reason.fitting = static_cast<int>(kernels.size());
+  reasons.push_back(std::move(reason));
+}
+
+void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
+  const auto add = [&](const OperandRules& rules) {
+    for (const Sm90Tile& tile : sm90_tiles())
+      visit(Kernel(*this, rules, DesignBytes::of(with_most_stages(rules, tile))));
+  };
+  for (const DType input : sm90_inputs()) {
+    for (const DType out : sm90_outputs()) {
+      walk_layouts(input, out, std::nullopt, add);
+      for (const DType c : sm90_outputs()) walk_layouts(input, out, c, add);
+    }
+  }
+}
+
+// --- metadata -----------------------------------------------------------------------------------
+
+std::string Sm90Family::kernel_name(const Kernel& kernel) const { return sm90_name(kernel); }
+
+std::optional<Kernel> Sm90Family::parse_name(std::string_view kernel_name) const {
+  const auto parts = parse_sm90_name(kernel_name);
+  if (!parts) return std::nullopt;
+  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile));
+  if (sm90_name(kernel) != kernel_name)
+    return std::nullopt;  // another spelling of it is not its name
+  return kernel;
+}
+
+std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
+  const Sm90Tile tile = sm90_tile(kernel);
+  return {{"instruction", "wgmma"},
+          {"tile", tile_text(tile)},
+          {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
+          {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
+          {"stages", std::to_string(tile.stages)},
+          {"schedule", "cooperative"}};
+}
+
+std::span<const Target> Sm90Family::target_table(const Kernel&) const noexcept {
+  return hopper_targets;
+}
+
+std::vector<Target> Sm90Family::targets(const Kernel& kernel) const {
+  const auto table = target_table(kernel);
+  return {table.begin(), table.end()};
+}
+
+// --- source and launch --------------------------------------------------------------------------
+
+runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
+  const abi::Sm90Design design = sm90_design(kernel);
+  return {
+      .text = fmt::format(
+          "// {}\n"
+          "// D = alpha * accum + beta * C{}\n"
+          "#include <device/gemm/sm90.cuh>\n\n"
+          "using namespace gemmery::abi;\n"
+          "constexpr Sm90Design design{};\n"
+          "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+          "device disagree\");\n\n"
+          "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
+          "{}(const __grid_constant__ Sm90Params params) {{\n"
+          "    gemmery::device::sm90_gemm<design>(params);\n"
+          "}}\n",
+          class_line(kernel.operands()),
+          is_turned(kernel.operands()) ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "",
+          design_text(design), abi::thread_count(design), abi::shared_bytes(design), entry_name),
+      .entry = std::string(entry_name),
+      .max_dynamic_shared_bytes = abi::shared_bytes(design),
+      .options = {}};
+}
+
+void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const OperandRules& rules = request.kernel.operands();
+  const abi::Sm90Design design = sm90_design(request.kernel);
+  const Sm90Tile tile = sm90_tile(request.kernel);
+  const OutputExtents extents = extents_of(rules, problem);
+  const TileCounts tiles = count_tiles(extents, tile);
+  const auto batches = static_cast<unsigned>(problem.l);
+
+  abi::Sm90Params params{};
+  params.alpha = static_cast<float>(arguments.alpha());
+  params.beta = static_cast<float>(arguments.beta());
+  params.m = extents.rows;
+  params.n = extents.columns;
+  params.tile_rows = tiles.rows;
+  params.tile_columns = tiles.columns;
+  params.batches = batches;
+
+  const Side a{arguments.a(), problem.a,
+               view_of(rules.a, problem.a, problem.m, problem.k, problem.l)};
+  const Side b{arguments.b(), problem.b,
+               view_of(rules.b, problem.b, problem.k, problem.n, problem.l)};
+  const Side& first = is_turned(rules) ? b : a;
+  const Side& second = is_turned(rules) ? a : b;
+  const void* const out = arguments.out().data();
+  TmaBox a_box = operand_box(design.a_major, design.tile_m, design.cluster_n > 1);
+  TmaBox b_box = operand_box(design.b_major, design.tile_n, design.cluster_m > 1);
+  // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+  if (problem.k > 0 && arguments.alpha() != 0) {
+    params.k_blocks = divide_up(static_cast<unsigned>(problem.k), 64);
+    params.a_batch_step = first.view.batches > 1 ? 1 : 0;
+    params.b_batch_step = second.view.batches > 1 ? 1 : 0;
+    params.a = encode_map(request.driver,
+                          map_of(first.tensor.data(), first.matrix.dtype, first.view, a_box));
+    params.b = encode_map(request.driver,
+                          map_of(second.tensor.data(), second.matrix.dtype, second.view, b_box));
+  } else {
+    // Maps of anything: the one block of k lies beyond them and is all zeros.
+    constexpr TmaView least{8, 1, 1, 16, 16};
+    params.k_blocks = 1;
+    params.first_k = 1 << 30;
+    params.a = encode_map(request.driver, map_of(out, problem.a.dtype, least, a_box));
+    params.b = encode_map(request.driver, map_of(out, problem.a.dtype, least, b_box));
+  }
+  params.out =
+      encode_map(request.driver,
+                 map_of(out, problem.out.dtype,
+                        view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
+                        {.adjacent = abi::slab_columns(design), .other = abi::sm90_block_rows}));
+  if (arguments.c()) {
+    const MatrixType& c = *problem.c;
+    params.c = {.data = arguments.c()->data(),
+                .batch_stride = c.batch_stride,
+                .row_stride = is_turned(rules) ? c.column_stride : c.row_stride};
+  }
+  plan.set_parameters(params);
+
+  // Clusters stride over tiles, so one for each that is resident covers them all.
+  const int allowed = request.max_multiprocessors > 0
+                          ? std::min(request.max_multiprocessors, request.device.multiprocessors)
+                          : request.device.multiprocessors;
+  const auto size = static_cast<unsigned>(abi::cluster_size(design));
+  const unsigned resident = std::max(static_cast<unsigned>(std::max(allowed, 1)) / size, 1U);
+  const unsigned clusters = std::min(resident, tiles.rows * tiles.columns * batches);
+  plan.shape.grid = {clusters * size, 1, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+  plan.shape.cluster = {size, 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+}
+
+}  // namespace gemmery::templates

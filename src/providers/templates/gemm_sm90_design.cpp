@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of tiles, and kernels to and from their names.
+#include "providers/templates/gemm_sm90_design.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "providers/templates/name_words.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr DType inputs[] = {DType::bfloat16, DType::float16};
+constexpr DType outputs[] = {DType::bfloat16, DType::float16, DType::float32};
+
+abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
+
+// Which tiles are legal does not hang on types: sums are float32, and two stages of the largest
+// fit.
+bool is_possible(Sm90Tile tile) noexcept {
+  tile.stages = 2;
+  OperandRule rule{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
+  OperandRule out = rule;
+  out.dtype = DType::float32;
+  const OperandRules rules{.a = rule, .b = rule, .c = {}, .out = out};
+  return abi::is_legal(sm90_design(rules, tile));
+}
+
+std::vector<Sm90Tile> list_tiles() {
+  constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
+  std::vector<Sm90Tile> tiles;
+  for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
+    for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
+      for (const auto& cluster : clusters) {
+        const Sm90Tile tile{
+            .m = m, .n = n, .cluster_m = cluster[0], .cluster_n = cluster[1], .stages = 0};
+        if (is_possible(tile)) tiles.push_back(tile);
+      }
+    }
+  }
+  return tiles;
+}
+
+bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
+  return std::ranges::find(dtypes, rule.dtype) != dtypes.end() && rule.layout != LayoutRule::any &&
+         rule.alignment == widest_access;
+}
+
+bool is_served(const OperandRules& rules) {
+  return is_sm90_rule(rules.a, inputs) && is_sm90_rule(rules.b, inputs) &&
+         rules.a.dtype == rules.b.dtype && is_sm90_rule(rules.out, outputs) &&
+         rules.accumulator == DType::float32 &&
+         (!rules.has_c || (is_sm90_rule(rules.c, outputs) && rules.c.layout == rules.out.layout));
+}
+
+std::optional<Sm90Tile> read_tile(std::string_view block, std::string_view cluster,
+                                  std::string_view stages) {
+  const auto extents = read_integers(block, 3);
+  const auto blocks = read_integers(cluster, 2);
+  const auto count = read_tagged(stages, "s");
+  if (!extents || !blocks || !count) return std::nullopt;
+  if ((*extents)[0] > 256 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
+      (*blocks)[1] > 2 || *count > 8) {
+    return std::nullopt;
+  }
+  return Sm90Tile{.m = static_cast<std::uint16_t>((*extents)[0]),
+                  .n = static_cast<std::uint16_t>((*extents)[1]),
+                  .cluster_m = static_cast<std::uint8_t>((*blocks)[0]),
+                  .cluster_n = static_cast<std::uint8_t>((*blocks)[1]),
+                  .stages = static_cast<std::uint8_t>(*count)};
+}
+
+}  // namespace
+
+std::span<const Sm90Tile> sm90_tiles() noexcept {
+  static const std::vector<Sm90Tile> tiles = list_tiles();
+  return tiles;
+}
+
+Sm90Tile with_most_stages(const OperandRules& rules, Sm90Tile tile) noexcept {
+  tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
+  return tile;
+}
+
+std::span<const DType> sm90_inputs() noexcept { return inputs; }
+std::span<const DType> sm90_outputs() noexcept { return outputs; }
+
+bool is_turned(const OperandRules& rules) noexcept {
+  return rules.out.layout == LayoutRule::column;
+}
+
+abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept {
+  // A has k adjacent where it is row major, B where it is column major; out^T = B^T A^T.
+  const abi::Major a = rules.a.layout == LayoutRule::row ? abi::Major::k : abi::Major::extent;
+  const abi::Major b = rules.b.layout == LayoutRule::column ? abi::Major::k : abi::Major::extent;
+  return {.operand = abi_type(rules.a.dtype),
+          .c = abi_type(rules.has_c ? rules.c.dtype : rules.out.dtype),
+          .out = abi_type(rules.out.dtype),
+          .a_major = is_turned(rules) ? b : a,
+          .b_major = is_turned(rules) ? a : b,
+          .tile_m = tile.m,
+          .tile_n = tile.n,
+          .cluster_m = tile.cluster_m,
+          .cluster_n = tile.cluster_n,
+          .stages = tile.stages,
+          .has_c = rules.has_c};
+}
+
+abi::Sm90Design sm90_design(const Kernel& kernel) noexcept {
+  return sm90_design(kernel.operands(), sm90_tile(kernel));
+}
+
+Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm90Tile>(); }
+
+std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
+
+std::string sm90_name(const Kernel& kernel) {
+  const OperandRules& rules = kernel.operands();
+  const Sm90Tile tile = sm90_tile(kernel);
+  fmt::memory_buffer text;
+  fmt::format_to(std::back_inserter(text), "sm90v{}_gemm_", sm90_version);
+  append_rule(text, rules.a);
+  text.push_back('_');
+  append_rule(text, rules.b);
+  text.push_back('_');
+  append_rule(text, rules.out);
+  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x64_{}x{}_s{}", alias(rules.accumulator),
+                 tile.m, tile.n, tile.cluster_m, tile.cluster_n, tile.stages);
+  if (rules.has_c) {
+    fmt::format_to(std::back_inserter(text), "_c-");
+    append_rule(text, rules.c);
+  }
+  return fmt::to_string(text);
+}
+
+std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
+  const auto words = split(name, '_');
+  if (words.size() < 9 || words.size() > 10) return std::nullopt;
+  if (words[0] != fmt::format("sm90v{}", sm90_version) || words[1] != "gemm" ||
+      !words[5].starts_with("acc-"))
+    return std::nullopt;
+  const auto a = read_rule(words[2]);
+  const auto b = read_rule(words[3]);
+  const auto out = read_rule(words[4]);
+  const auto accumulator = parse_dtype(words[5].substr(4));
+  const auto tile = read_tile(words[6], words[7], words[8]);
+  if (!a || !b || !out || !accumulator || !tile) return std::nullopt;
+  Sm90Parts parts{.rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
+                  .tile = *tile};
+  if (words.size() == 10) {
+    const auto c = words[9].starts_with("c-") ? read_rule(words[9].substr(2)) : std::nullopt;
+    if (!c) return std::nullopt;
+    parts.rules.c = *c;
+    parts.rules.has_c = true;
+  }
+  if (!is_served(parts.rules) || !abi::is_legal(sm90_design(parts.rules, parts.tile)))
+    return std::nullopt;
+  return parts;
+}
+
+}  // namespace gemmery::templates

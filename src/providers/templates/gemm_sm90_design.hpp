@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm90 kernels as values: their tiles, the device's description of them, their names.
+#pragma once
+
+#include <gemmery/kernel.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/abi/sm90_design.hpp"
+
+namespace gemmery::templates {
+
+inline constexpr int sm90_version = 1;
+
+// What an sm90 kernel is beside its operand rules; kept in DesignBytes. Where out is column major
+// the kernel computes out^T: m counts its rows there. No padding, so that equal tiles are equal
+// bytes.
+struct Sm90Tile {
+  std::uint16_t m;
+  std::uint16_t n;
+  std::uint8_t cluster_m;
+  std::uint8_t cluster_n;
+  std::uint8_t stages;
+  std::uint8_t reserved = 0;
+
+  friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
+};
+static_assert(sizeof(Sm90Tile) == 8);
+
+// The tiles that are offered, large ones first, and with them the stages that fit; `stages` of the
+// table itself is not set.
+std::span<const Sm90Tile> sm90_tiles() noexcept;
+Sm90Tile with_most_stages(const OperandRules& rules, Sm90Tile tile) noexcept;
+
+std::span<const DType> sm90_inputs() noexcept;
+std::span<const DType> sm90_outputs() noexcept;
+
+// The device's own description. The kernel must be of this family.
+abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
+abi::Sm90Design sm90_design(const Kernel& kernel) noexcept;
+Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
+
+// Whether the device computes out^T = B^T A^T, because out is column major.
+bool is_turned(const OperandRules& rules) noexcept;
+
+// "sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4", with "_c-bf16r16" at the end
+// where C is read.
+std::string sm90_name(const Kernel& kernel);
+
+// The rules and tile that a name spells; nothing for other names, and for designs that are not
+// legal.
+struct Sm90Parts {
+  OperandRules rules;
+  Sm90Tile tile;
+};
+std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
+
+// "128x256x64"
+std::string tile_text(const Sm90Tile& tile);
+
+}  // namespace gemmery::templates

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from an sm90 design, and which field a bad one is refused for. Compiled by the host
+// alone.
+#include "device/abi/sm90_design.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gemmery::abi {
+namespace {
+
+constexpr Sm90Design sound{.operand = DType::bfloat16,
+                           .c = DType::bfloat16,
+                           .out = DType::bfloat16,
+                           .a_major = Major::k,
+                           .b_major = Major::k,
+                           .tile_m = 128,
+                           .tile_n = 256,
+                           .cluster_m = 1,
+                           .cluster_n = 1,
+                           .stages = 4,
+                           .has_c = false};
+
+template <class Change>
+Sm90Design with(const Change& change) {
+  Sm90Design design = sound;
+  change(design);
+  return design;
+}
+
+TEST(Sm90Design, a_bad_field_is_named) {
+  static_assert(is_legal(sound));
+  struct Row {
+    Sm90Fault fault;
+    Sm90Design design;
+  };
+  const Row rows[] = {
+      {Sm90Fault::operand_type, with([](auto& d) { d.operand = DType::float32; })},
+      {Sm90Fault::out_type, with([](auto& d) { d.out = DType::int32; })},
+      {Sm90Fault::c_type, with([](auto& d) { d.has_c = true, d.c = DType::float64; })},
+      {Sm90Fault::tile_m, with([](auto& d) { d.tile_m = 96; })},
+      {Sm90Fault::tile_m, with([](auto& d) { d.tile_m = 320; })},
+      {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 24; })},
+      {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 272; })},
+      {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 0; })},
+      {Sm90Fault::cluster, with([](auto& d) { d.cluster_m = 2, d.cluster_n = 2; })},
+      {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 0; })},
+      {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 3; })},
+      {Sm90Fault::accumulators, with([](auto& d) { d.tile_m = 256; })},
+      {Sm90Fault::accumulators, with([](auto& d) { d.tile_m = 192, d.tile_n = 208; })},
+      {Sm90Fault::stages, with([](auto& d) { d.stages = 1; })},
+      {Sm90Fault::stages, with([](auto& d) { d.stages = 9; })},
+      {Sm90Fault::shared_bytes, with([](auto& d) { d.stages = 5; })},
+  };
+  for (const Row& row : rows) EXPECT_EQ(find_fault(row.design), row.fault);
+}
+
+TEST(Sm90Design, the_most_stages_fit_and_one_more_would_not) {
+  for (int tile_m = 64; tile_m <= 256; tile_m += 64) {
+    for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
+      for (const DType out : {DType::bfloat16, DType::float32}) {
+        Sm90Design design = sound;
+        design.tile_m = tile_m;
+        design.tile_n = tile_n;
+        design.out = out;
+        design.stages = most_stages(design);
+        EXPECT_LE(shared_bytes(design), sm90_shared_limit);
+        const Sm90Fault fault = find_fault(design);
+        EXPECT_TRUE(fault == Sm90Fault::none || fault == Sm90Fault::accumulators)
+            << tile_m << "x" << tile_n;
+        if (design.stages == 8) continue;
+        ++design.stages;
+        EXPECT_GT(shared_bytes(design), sm90_shared_limit) << tile_m << "x" << tile_n;
+      }
+    }
+  }
+}
+
+TEST(Sm90Design, registers_of_all_warpgroups_fit_the_multiprocessor) {
+  for (const int tile_m : {64, 128, 192, 256}) {
+    Sm90Design design = sound;
+    design.tile_m = tile_m;
+    design.tile_n = tile_m == 192 ? 192 : tile_m == 256 ? 208 : 256;
+    ASSERT_TRUE(accumulators_per_thread(design) <= 208);
+    const RegisterBudget budget = register_budget(design);
+    const int registers =
+        warpgroup_threads * (budget.producer + consumer_count(design) * budget.consumer);
+    EXPECT_LE(registers, 65536) << tile_m;
+    EXPECT_EQ(budget.producer % 8, 0);
+    EXPECT_EQ(budget.consumer % 8, 0);
+    const int consumer = budget.consumer > 0 ? budget.consumer : 255;  // the hardware's most
+    EXPECT_GT(consumer, accumulators_per_thread(design));
+  }
+}
+
+TEST(Sm90Design, slabs_divide_the_tile) {
+  for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
+    for (const DType out : {DType::float16, DType::float32}) {
+      Sm90Design design = sound;
+      design.tile_n = tile_n;
+      design.out = out;
+      EXPECT_EQ(tile_n % slab_columns(design), 0);
+      const int pitch = slab_pitch_bytes(design);
+      EXPECT_TRUE(pitch == 128 || pitch == 64 || pitch == 32) << pitch;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gemmery::abi

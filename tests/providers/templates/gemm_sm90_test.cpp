@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm90 family's answers: names, matches, refusals, source. No GPU and no compiler are needed.
+#include "providers/templates/gemm_sm90.hpp"
+
+#include <gtest/gtest.h>
+#include <gemmery/device.hpp>
+#include <gemmery/problem.hpp>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/rules.hpp"
+#include "providers/templates/gemm_sm90_design.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+const Sm90Family& family() {
+  static const Sm90Family sm90;
+  return sm90;
+}
+
+std::vector<RankedKernel> match(const std::string& line, const char* device = "h200") {
+  const GemmProblem problem = parse_problem(line).problem;
+  std::vector<RankedKernel> kernels;
+  family().match({problem, *find_device_info(device)}, kernels);
+  std::ranges::sort(kernels, {}, &RankedKernel::predicted_us);
+  return kernels;
+}
+
+std::string why_not(const std::string& line, const char* device = "h200") {
+  const GemmProblem problem = parse_problem(line).problem;
+  std::vector<Reason> reasons;
+  family().explain({problem, *find_device_info(device)}, reasons);
+  return reasons.empty() ? "" : reasons.front().failed;
+}
+
+std::vector<Kernel> sample(unsigned one_of) {
+  std::mt19937_64 random(tests::random_seed());
+  std::vector<Kernel> kernels;
+  family().enumerate([&](const Kernel& kernel) {
+    if (random() % one_of == 0) kernels.push_back(kernel);
+  });
+  return kernels;
+}
+
+TEST(Sm90Family, every_kernel_is_legal_and_names_differ) {
+  std::set<std::string> names;
+  family().enumerate([&](const Kernel& kernel) {
+    ASSERT_TRUE(abi::is_legal(sm90_design(kernel))) << sm90_name(kernel);
+    EXPECT_TRUE(names.insert(family().kernel_name(kernel)).second) << sm90_name(kernel);
+  });
+  EXPECT_GT(names.size(), 10'000U);
+  std::printf("%zu kernels\n", names.size());
+}
+
+TEST(Sm90Family, a_name_reads_back_as_its_kernel) {
+  for (const Kernel& kernel : sample(16)) {
+    const auto parsed = family().parse_name(family().kernel_name(kernel));
+    ASSERT_TRUE(parsed) << sm90_name(kernel);
+    EXPECT_EQ(*parsed, kernel) << sm90_name(kernel);
+  }
+}
+
+TEST(Sm90Family, a_name_may_ask_for_fewer_stages) {
+  const auto kernel =
+      family().parse_name("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s3");
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(sm90_tile(*kernel).stages, 3);
+}
+
+TEST(Sm90Family, other_names_are_not_its_own) {
+  const std::string good = match("gemm 64x64x64 a=bf16 b=bf16 out=f32").front().name();
+  ASSERT_TRUE(family().parse_name(good));
+  for (const std::string& bad :
+       {std::string(), std::string("sm90"), "x" + good, good + "_", good + "_c-",
+        good.substr(0, good.size() - 1), "sm90v2" + good.substr(6),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_s4"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s5"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_s4"),
+        std::string("sm90v1_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_s4"),
+        std::string("sm90v1_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4"),
+        std::string("sm90v1_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_s4"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4_c-bf16c16"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_s0")}) {
+    EXPECT_FALSE(family().parse_name(bad)) << bad;
+  }
+}
+
+TEST(Sm90Family, serves_all_layouts_of_both_types) {
+  for (const char* type : {"bf16", "f16"}) {
+    for (const char* a : {"", ":c"}) {
+      for (const char* b : {"", ":c"}) {
+        for (const char* out : {"f32", "bf16", "f16:c"}) {
+          const std::string line =
+              std::string("gemm 136x72x200x2 a=") + type + a + " b=" + type + b + " out=" + out;
+          EXPECT_EQ(match(line).size(), sm90_tiles().size()) << line;
+        }
+      }
+    }
+  }
+}
+
+TEST(Sm90Family, what_matches_is_supported) {
+  for (const char* line :
+       {"gemm 128x256x512 a=bf16 b=bf16:c out=bf16", "gemm 8x8x8 a=f16:c b=f16 out=f32",
+        "gemm 40x48x56x3 a=bf16/batch=0 b=bf16 out=bf16:c c=f32:c beta=1"}) {
+    const GemmProblem problem = parse_problem(line).problem;
+    const DeviceInfo device = *find_device_info("h200");
+    const auto kernels = match(line);
+    ASSERT_FALSE(kernels.empty()) << line;
+    for (const RankedKernel& kernel : kernels) {
+      EXPECT_TRUE(kernel::keeps_rules(kernel.operands(), problem)) << kernel.name();
+      EXPECT_TRUE(family().supports(kernel, {problem, device}).is_success()) << kernel.name();
+      EXPECT_GT(kernel.predicted_us, 0) << kernel.name();
+    }
+  }
+}
+
+TEST(Sm90Family, says_why_it_does_not_serve) {
+  struct Row {
+    const char* line;
+    const char* expected;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"gemm 64x64x64 a=f32", "A and B: expected the same of bfloat16, float16"},
+           {"gemm 64x64x64 a=bf16 b=f16 out=f32", "A and B: expected the same of"},
+           {"gemm 64x64x64 a=f16 b=f16 out=f16 acc=f16", "accumulator: expected float32"},
+           {"gemm 64x64x63 a=bf16 b=bf16:c out=f32", "A: expected alignment in bytes of 16"},
+           {"gemm 64x63x64 a=bf16 b=bf16:c out=f32", "out: expected alignment in bytes of 16"},
+           {"gemm 64x64x64 a=bf16/align=8 b=bf16 out=f32", "A: expected alignment in bytes of 16"},
+           {"gemm 64x64x64 a=bf16 b=bf16 out=f32 c=f32:c beta=1", "C: expected layout row"}}) {
+    EXPECT_TRUE(match(row.line).empty()) << row.line;
+    EXPECT_EQ(why_not(row.line).find(row.expected), 0U) << row.line << ": " << why_not(row.line);
+  }
+}
+
+TEST(Sm90Family, rows_that_lie_backwards_or_on_each_other_are_refused) {
+  GemmProblem problem = parse_problem("gemm 64x64x64x2 a=bf16 b=bf16 out=f32").problem;
+  const DeviceInfo device = *find_device_info("h200");
+  const auto failure = [&] {
+    std::vector<Reason> reasons;
+    family().explain({problem, device}, reasons);
+    return reasons.front().failed;
+  };
+  EXPECT_EQ(failure(), "");
+  for (const std::int64_t stride : {-64, 0}) {
+    problem.a.row_stride = stride;
+    EXPECT_EQ(failure().find("A: expected a stride of 16"), 0U) << failure();
+  }
+  problem.a.row_stride = 64;
+  problem.b.batch_stride = -4096;
+  EXPECT_EQ(failure().find("B: expected a batch stride of 16"), 0U) << failure();
+}
+
+TEST(Sm90Family, other_devices_are_refused_by_target) {
+  for (const char* device : {"a100", "rtx4090", "b200"}) {
+    EXPECT_TRUE(match("gemm 64x64x64 a=bf16 b=bf16 out=f32", device).empty()) << device;
+    EXPECT_EQ(why_not("gemm 64x64x64 a=bf16 b=bf16 out=f32", device).find("target:"), 0U) << device;
+  }
+}
+
+TEST(Sm90Family, source_names_its_design_and_is_equal_for_equal_kernels) {
+  const Kernel kernel = match("gemm 512x512x512 a=bf16 b=bf16:c out=bf16").front();
+  const auto source = family().emit(kernel, {90, 'a'});
+  EXPECT_EQ(source.text, family().emit(kernel, {90, 'a'}).text);
+  EXPECT_NE(source.text.find("Sm90Design"), std::string::npos);
+  EXPECT_EQ(source.max_dynamic_shared_bytes, abi::shared_bytes(sm90_design(kernel)));
+}
+
+}  // namespace
+}  // namespace gemmery::templates
