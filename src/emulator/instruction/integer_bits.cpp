@@ -17,11 +17,19 @@ constexpr auto one_of = [](auto a, auto b) { return a ^ b; };
 constexpr auto none_of = [](auto a) { return ~a; };
 constexpr auto is_zero = [](auto a) { return a == 0; };
 
+// One defined operand is enough where it alone decides: compilers make `and` of `a && b` though b
+// has a value only where a holds.
 template <auto generic>
 Step run_predicate_logic(Warp& warp, const Operation& operation, LaneMask active) {
-  const LaneMask made =
-      generic(read_predicate(warp, operation, 1), read_predicate(warp, operation, 2));
-  blend_predicate(warp.destination<LaneMask>(operation, 0), made, active);
+  const auto decides = [](LaneMask value) {
+    return ~(generic(value, LaneMask{0}) ^ generic(value, all_lanes));
+  };
+  const LaneMask a = read_predicate(warp, operation, 1), b = read_predicate(warp, operation, 2);
+  const LaneMask a_defined = warp.defined_lanes(operation.slot[1]);
+  const LaneMask b_defined = warp.defined_lanes(operation.slot[2]);
+  warp.set_defined(operation.slot[0], active,
+                   (a_defined & b_defined) | (a_defined & decides(a)) | (b_defined & decides(b)));
+  blend_predicate(warp.destination<LaneMask>(operation, 0), generic(a, b), active);
   return Step::next;
 }
 Step run_predicate_not(Warp& warp, const Operation& operation, LaneMask active) {
@@ -38,6 +46,7 @@ void decode_logic(DecodeContext& context, const Instruction& instruction, Operat
     form.assign(find_handler(form, type, binary_bits<generic>), type, {type, type});
     return;
   }
+  operation.propagates_definedness = false;
   form.assign(run_predicate_logic<generic>, type, {type, type});
   note_negations(form, 1, 1, 2);
 }

@@ -354,6 +354,28 @@ TEST(Arithmetic, a_choice_by_an_unwritten_predicate_is_unwritten) {
   EXPECT_EQ(fault->kind, FaultKind::unwritten_register);
 }
 
+TEST(Arithmetic, a_predicate_that_alone_decides_makes_the_result_defined) {
+  // What compilers make of `a && b` where b has a value only if a holds.
+  const std::string body =
+      "{ .reg .pred yes, no, unwritten, r; setp.eq.b32 yes, a, a; not.pred no, yes; mov.b32 d, 5; "
+      "and.pred r, no, unwritten; @r bra end; and.pred r, unwritten, !yes; @r bra end; "
+      "or.pred r, unwritten, yes; @!r bra end; or.pred r, !no, unwritten; @!r bra end; "
+      "mov.b32 d, 7; end: }";
+  EXPECT_EQ(run(body, {}, Lanes(160, 5))[0], 7u);
+  for (const std::string logic :
+       {"and.pred r, yes, q;", "or.pred r, q, no;", "xor.pred r, yes, q;"}) {
+    PtxRunner runner(
+        kernel_of("{ .reg .pred yes, no, q, r; setp.eq.b32 yes, a, a; "
+                  "not.pred no, yes; " +
+                      logic + " @r bra end; end: }",
+                  {}));
+    runner.request.block = {32, 1, 1};
+    const auto fault = runner.launch({runner.put(Lanes(160)), runner.put(Lanes(64))});
+    ASSERT_TRUE(fault) << logic;
+    EXPECT_EQ(fault->kind, FaultKind::unwritten_register) << logic;
+  }
+}
+
 // --- refusals ------------------------------------------------------------------------------------
 
 struct Refusal {
