@@ -68,9 +68,15 @@ inline int find_misaligned_lane(const LaneAccess& access) noexcept {
   return -1;
 }
 
-// Lanes of `mask` that begin in [begin, begin + last].
+// Lanes of `mask` that begin in [begin, begin + last]; `last` is below 2^63.
 inline std::uint32_t lanes_within(std::uint32_t mask, const std::uint64_t* addresses,
                                   std::uint64_t begin, std::uint64_t last) noexcept {
+  std::uint64_t beyond = 0;  // bit 63: some lane, active or not
+  for (int lane = 0; lane < 32; ++lane) {
+    const std::uint64_t offset = addresses[lane] - begin;
+    beyond |= offset | (last - offset);
+  }
+  if (beyond >> 63 == 0) return mask;
   std::uint32_t inside = 0;
   for (int lane = 0; lane < 32; ++lane) {
     inside |= static_cast<std::uint32_t>(addresses[lane] - begin <= last) << lane;
