@@ -92,8 +92,8 @@ std::uint32_t round_to_f16(double value) noexcept {
 // --- operands, taken apart
 // ------------------------------------------------------------------------
 
-struct Range {  // of the exponents of what is not zero
-  int low = 32767, high = -32767;
+struct Range {                                 // of the exponents of what is not zero
+  int low = -no_exponent, high = no_exponent;  // nothing but zeros
   bool has_special = false;  // infinities or NaNs: `high` and the values mean nothing then
 };
 
@@ -113,7 +113,7 @@ template <class Word>
   const float scale =
       std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - format.bias) << 23);
   int low = range.low, high = range.high;
-  bool has_special = false;
+  int largest = 0;
   for (std::uint32_t x = 0; x < count; ++x) {
     const std::uint32_t bits = from[x];
     const std::uint32_t magnitude = bits >> format.unread_bits & mask;
@@ -122,14 +122,16 @@ template <class Word>
     const float absolute = std::bit_cast<float>(magnitude << (23 - format.mantissa_bits)) * scale;
     value[x] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(absolute) | sign);
     const int e = std::max(static_cast<int>(magnitude >> format.mantissa_bits), 1) - format.bias;
-    exponent[x] = magnitude == 0 ? no_exponent : static_cast<std::int16_t>(e);
-    low = magnitude == 0 ? low : std::min(low, e);
-    high = magnitude == 0 ? high : std::max(high, e);
-    has_special |= magnitude >= format.first_special;
+    const int high_or_none = magnitude == 0 ? no_exponent : e;
+    const int low_or_none = magnitude == 0 ? -no_exponent : e;
+    exponent[x] = static_cast<std::int16_t>(high_or_none);
+    low = std::min(low, low_or_none);
+    high = std::max(high, high_or_none);
+    largest = std::max(largest, static_cast<int>(magnitude));
   }
   range.low = low;
   range.high = high;
-  range.has_special |= has_special;
+  range.has_special |= static_cast<std::uint32_t>(largest) >= format.first_special;
 }
 
 GEMMERY_VECTOR_CLONES
