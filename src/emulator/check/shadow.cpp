@@ -108,10 +108,7 @@ class Judge {
       : sets_(sets), who_(who), found_(found) {}
 
   // Which cell is judged next.
-  void look_at(std::uint64_t cell, const Access& last_write) noexcept {
-    cell_ = cell;
-    last_write_ = last_write;
-  }
+  void look_at(std::uint64_t cell) noexcept { cell_ = cell; }
 
   // False where there is a conflict; the cell then is left as it was.
   template <bool is_write>
@@ -137,29 +134,6 @@ class Judge {
     return false;
   }
 
-  // The same of an entry of the cell's others. An atomic write saw the ones before it, so that
-  // whoever is ordered after it is after those too (the last block sets a counter back).
-  bool agrees_in_set(const std::vector<Access>& entries, std::size_t at,
-                     const Access& mine) noexcept {
-    const Access& earlier = entries[at];
-    if (earlier.is_write() && earlier.is_atomic() && !mine.is_atomic() &&
-        who_.proxy == Proxy::generic) {
-      std::uint32_t unseen = earlier.mask() & mine.mask();
-      const auto look = [&](const Access& later) {
-        if ((later.mask() & unseen) != 0 && later.is_write() && later.is_atomic() &&
-            is_ordered(later, mine))
-          unseen &= ~later.mask();
-      };
-      for (std::size_t next = at + 1; next < entries.size(); ++next) look(entries[next]);
-      look(last_write_);
-      if (unseen == 0) {
-        is_of_one_cell_ = true;
-        return true;
-      }
-    }
-    return agrees(earlier, mine);
-  }
-
   // Adds a read to the cell's others, if it may follow the writes among them.
   bool note_read(Cell& cell, const Access& mine) {
     if (cell.others.is_set()) return read_beside_set(cell, mine);
@@ -173,11 +147,8 @@ class Judge {
   // May a write of `mine` follow all of the cell's others?
   bool agrees_with_others(const Access& others, const Access& mine) noexcept {
     if (!others.is_set()) return agrees(others, mine);
-    const std::vector<Access>& entries = sets_.entries(others.set_index());
-    for (std::size_t at = 0; at < entries.size(); ++at) {
-      if (!agrees_in_set(entries, at, mine)) return false;
-    }
-    return true;
+    return std::ranges::all_of(sets_.entries(others.set_index()),
+                               [&](const Access& earlier) { return agrees(earlier, mine); });
   }
   // Whether a judgement since the last call holds for its cell alone, because lanes were compared
   // that are told in different ways.
@@ -236,10 +207,9 @@ class Judge {
 
   bool write_over_set(Cell& cell, const Access& mine, bool keeps_write, const Access& left) {
     kept_.clear();
-    const std::vector<Access>& entries = sets_.entries(cell.others.set_index());
-    for (std::size_t at = 0; at < entries.size(); ++at) {
-      if (!agrees_in_set(entries, at, mine)) return false;
-      const Access rest = left_of(entries[at], mine);
+    for (const Access& earlier : sets_.entries(cell.others.set_index())) {
+      if (!agrees(earlier, mine)) return false;
+      const Access rest = left_of(earlier, mine);
       if (rest.mask() != 0) kept_.push_back(rest);
     }
     if (keeps_write) kept_.push_back(left);
@@ -275,10 +245,9 @@ class Judge {
 
   bool read_beside_set(Cell& cell, const Access& mine) {
     bool is_spoken_for = false;
-    const std::vector<Access>& before = sets_.entries(cell.others.set_index());
-    for (std::size_t at = 0; at < before.size(); ++at) {
-      if (before[at].is_write() && !agrees_in_set(before, at, mine)) return false;
-      is_spoken_for = is_spoken_for || before[at].speaks_for(mine);
+    for (const Access& earlier : sets_.entries(cell.others.set_index())) {
+      if (earlier.is_write() && !agrees(earlier, mine)) return false;
+      is_spoken_for = is_spoken_for || earlier.speaks_for(mine);
     }
     if (is_spoken_for) return true;
     unshare(cell);
@@ -332,7 +301,6 @@ class Judge {
   const Accessor& who_;
   Conflict& found_;
   std::uint64_t cell_ = 0;
-  Access last_write_;  // of this cell
   bool is_of_one_cell_ = false;
   std::uint64_t last_known_ = 0;
   std::uint64_t last_fenced_ = 0;
@@ -385,7 +353,7 @@ class CellRun {
   // Not atomic: it then stands for everything before.
   bool write(Cell& cell, std::uint64_t index) {
     if (!cell.write.is_same_kind(agreed_) && !follows(cell.write, index)) return false;
-    if (cell.others != agreed_others_ && !follows_others(cell, index)) return false;
+    if (cell.others != agreed_others_ && !follows_others(cell.others, index)) return false;
     sets_.drop(cell.others);
     cell = {.write = mine_, .others = {}};
     return true;
@@ -393,16 +361,16 @@ class CellRun {
 
  private:
   [[gnu::noinline]] bool follows(const Access& write, std::uint64_t index) {
-    judge_.look_at(index, write);
+    judge_.look_at(index);
     if (!judge_.agrees(write, mine_)) return false;
     const bool compares_lanes = write.epoch_bits() == mine_.epoch_bits();
     if (!judge_.take_is_of_one_cell() && !compares_lanes) agreed_ = write;
     return true;
   }
-  [[gnu::noinline]] bool follows_others(const Cell& cell, std::uint64_t index) {
-    judge_.look_at(index, cell.write);
-    if (!judge_.agrees_with_others(cell.others, mine_)) return false;
-    if (!judge_.take_is_of_one_cell()) agreed_others_ = cell.others;
+  [[gnu::noinline]] bool follows_others(const Access& others, std::uint64_t index) {
+    judge_.look_at(index);
+    if (!judge_.agrees_with_others(others, mine_)) return false;
+    if (!judge_.take_is_of_one_cell()) agreed_others_ = others;
     return true;
   }
 
@@ -416,7 +384,7 @@ class CellRun {
       return true;
     }
     sets_.hold(before);  // so that it is not changed in place
-    judge_.look_at(index, cell.write);
+    judge_.look_at(index);
     const bool agrees = judge_.note_read(cell, mine_);
     if (agrees && !judge_.take_is_of_one_cell()) {
       before_ = before;
@@ -452,7 +420,7 @@ template <bool is_write>
 bool Shadow::Insides::note_cells(std::uint64_t first, std::uint64_t end, Judge& judge,
                                  const Access& mine, Conflict& found) {
   const auto note_alone = [&](Cell& cell, std::uint64_t index) {
-    judge.look_at(index, cell.write);
+    judge.look_at(index);
     return judge.note<is_write>(cell, mine);
   };
   CellRun run(sets, steps, judge, mine);
@@ -478,7 +446,7 @@ template <bool is_write>
 bool Shadow::Insides::note_part(std::uint64_t index, std::uint32_t mask, Judge& judge,
                                 const Access& mine, Conflict& found) {
   Cell& cell = page(index / cells_per_page)[index % cells_per_page];
-  judge.look_at(index, cell.write);
+  judge.look_at(index);
   if (judge.note<is_write>(cell, mine.with_mask(mask))) return false;
   found.offset += index * bytes_per_cell;
   return true;
