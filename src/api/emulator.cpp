@@ -66,6 +66,8 @@ std::vector<std::byte> lay_out(const emulator::KernelImage& image,
                         fmt::format("{} bytes for number {}", image.parameter_size[index], index),
                         std::to_string(parameter.bytes));
     }
+    if (parameter.data == nullptr)
+      refuse_parameters(image.name, fmt::format("the bytes of number {}", index), "a null pointer");
     std::memcpy(bytes.data() + image.parameter_offset[index], parameter.data, parameter.bytes);
   }
   return bytes;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,10 @@ TEST_F(Module, parameters_must_be_the_kernels_own) {
   const Error wide = thrown_error([&] { module.launch("careful", shape, none, 1U, 0.5); });
   EXPECT_EQ(wide.expected(), "4 bytes for number 2");
   EXPECT_EQ(wide.got(), "8");
+  const std::vector<EmulatedParameter> hollow{{&none, sizeof none}, {nullptr, 4}, {nullptr, 4}};
+  const Error null = thrown_error(
+      [&] { module.launch("careful", shape, std::span<const EmulatedParameter>(hollow)); });
+  EXPECT_EQ(null.expected(), "the bytes of number 1");
   EXPECT_EQ(thrown_error([&] { module.launch("nothing", shape); }).kind(),
             ErrorKind::invalid_argument);
 }

@@ -2,6 +2,7 @@
 // The words of a conflict: what was done, what it is not ordered after, what to do.
 #include <array>
 #include <charconv>
+#include <string_view>
 
 #include "emulator/check/shadow.hpp"
 
@@ -27,9 +28,15 @@ std::string describe(const Conflict& conflict, bool is_write, const char* space,
            "execute "
            "fence.proxy.async before the barrier that the issuing thread waits for";
   }
+  // No barrier is between blocks.
+  const bool may_be_of_another_block = std::string_view(space) == "global memory";
   return what + " is not ordered after " + other +
          " of the same bytes; it needs a barrier, or a wait for the mbarrier phase or group on "
-         "which the other completes, between the two";
+         "which the other completes, between the two" +
+         (may_be_of_another_block ? "; from block to block a flag or an atomic, with "
+                                    "__threadfence() before it on the one side and behind it on "
+                                    "the other"
+                                  : "");
 }
 
 }  // namespace
