@@ -24,7 +24,7 @@ TEST(Fault, reports_what_where_and_the_other_side) {
   EXPECT_EQ(fault.report(),
             "race: a read is not ordered after a write\n"
             "  at kernel gemm, CTA (1,0,2), warp 3, lane 5, PTX line 412: ld.shared.b32 %r1, "
-            "[%r2];; kernel.cu:37\n"
+            "[%r2]; kernel.cu:37\n"
             "  with warp 1\n"
             "  with warp 2");
   EXPECT_STREQ(fault.what(), fault.message.c_str());
