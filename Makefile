@@ -13,7 +13,7 @@ PART ?=
 
 IN := tools/in_environment.sh
 RELEASE := build/release
-SOURCES = $(shell git ls-files '*.hpp' '*.cpp' '*.cuh' '*.cu' '*.h')
+SOURCES = $(filter-out tests/data/%,$(shell git ls-files '*.hpp' '*.cpp' '*.cuh' '*.cu' '*.h'))
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program to what the machine runs: variables placed, functions laid out, instructions decoded.
+// From a program to what the machine runs: variables placed, functions laid out, instructions
+// decoded.
 #pragma once
 
 #include <memory>

@@ -70,9 +70,10 @@ Mbarrier& live_mbarrier(Cta& cta, std::uint32_t offset, const char* doing) {
            "; mbarrier.init it, and order that before its use by a barrier");
   }
   if (bytes_at(cta, offset) != found->second.mark) {
-    misuse(std::string(doing) + ": the " + name_of(cta, offset) +
-           " was invalidated or overwritten with data; keep its 8 bytes apart while it is used, and "
-           "mbarrier.init it anew afterwards");
+    misuse(
+        std::string(doing) + ": the " + name_of(cta, offset) +
+        " was invalidated or overwritten with data; keep its 8 bytes apart while it is used, and "
+        "mbarrier.init it anew afterwards");
   }
   return found->second;
 }

@@ -4,6 +4,8 @@
 //
 //   producer warp:       wait empty -> expect bytes -> TMA loads A, B (B for both CTAs of a cluster)
 //   consumer warpgroup:  wait full -> wgmma -> release the stage -> registers -> shared -> TMA store
+// A statement and its mark share a line.
+// clang-format off
 #ifndef FAULT
 #define FAULT 0
 #endif

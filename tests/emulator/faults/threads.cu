@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults without tensor cores, one kernel each, with the sound form beside it (FAULT 0). The line
 // that must be reported carries `fault N` in a comment.
+// A statement and its mark share a line.
+// clang-format off
 #ifndef FAULT
 #define FAULT 0
 #endif
