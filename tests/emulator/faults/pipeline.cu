@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// A statement and its mark share a line.
+// clang-format off
+
 // A small Hopper GEMM, D = A B^T (bf16, both K-major), sound with FAULT 0; each other value plants
 // one fault. The line that must be reported carries `fault N` in a comment.
 //
 //   producer warp:       wait empty -> expect bytes -> TMA loads A, B (B for both CTAs of a cluster)
 //   consumer warpgroup:  wait full -> wgmma -> release the stage -> registers -> shared -> TMA store
-// A statement and its mark share a line.
-// clang-format off
 #ifndef FAULT
 #define FAULT 0
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults without tensor cores, one kernel each, with the sound form beside it (FAULT 0). The line
-// that must be reported carries `fault N` in a comment.
 // A statement and its mark share a line.
 // clang-format off
+
+// Faults without tensor cores, one kernel each, with the sound form beside it (FAULT 0). The line
+// that must be reported carries `fault N` in a comment.
 #ifndef FAULT
 #define FAULT 0
 #endif
