@@ -190,6 +190,7 @@ const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driv
 
 void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevice& device,
                           int max_multiprocessors, LaunchPlan& plan) const {
+  const driver::ScopedContext current(device);  // without one, no tensor map is encoded
   family_.pack({.kernel = kernel_,
                 .arguments = arguments,
                 .device = device.info(),
@@ -202,6 +203,7 @@ void DeviceArtifact::run(const GemmArguments& arguments, const RunOptions& optio
   check_stream(options.stream, arguments.device());
   if (is_empty_output(arguments.problem())) return;
   const LoadedKernel& loaded = ready_for(options.stream);
+  const driver::ScopedContext current(*loaded.device);  // once for the steps below
   LaunchPlan plan;
   pack(arguments, *loaded.device, options.max_multiprocessors, plan);
   if (plan.workspace_bytes == 0) [[likely]] {

@@ -65,6 +65,7 @@ std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel,
                                           const GemmArguments& arguments) const {
   if (is_empty_output(arguments.problem())) return 0;
   const driver::GpuDevice& device = gpu_of(kernel, arguments.device());
+  const driver::ScopedContext current(device);
   LaunchPlan plan;
   pack({.kernel = kernel, .arguments = arguments, .device = device.info(), .driver = device.api()},
        plan);

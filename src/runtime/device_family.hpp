@@ -48,7 +48,8 @@ class DeviceFamily : public Family {
   // among `targets(kernel)`.
   virtual EmittedSource emit(const Kernel& kernel, Target target) const = 0;
 
-  // Fills in a plan. On the path of every launch: no allocation, no lock. Never called for an empty
+  // Fills in a plan; the device's context is current. On the path of every launch: no allocation,
+  // no lock. Never called for an empty
   // output (M, N or L = 0). Throws Error (unsupported) for what no grid can cover.
   virtual void pack(const PackRequest& request, LaunchPlan& plan) const = 0;
 

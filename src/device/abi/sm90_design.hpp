@@ -12,6 +12,10 @@ namespace gemmery::abi {
 /// A, n of B).
 enum class Major : unsigned char { k, extent };
 
+/// How the multiplying warpgroups share work: cooperative, each takes some rows of one tile; or
+/// ping-pong, two take whole tiles in turn, and one stores while the other multiplies.
+enum class Schedule : unsigned char { cooperative, ping_pong };
+
 /// out is row major here; the host turns a column-major out into out^T = B^T A^T.
 struct Sm90Design {
   DType operand;  // of A and B
@@ -23,6 +27,7 @@ struct Sm90Design {
   int tile_n;
   int cluster_m;  // blocks of a cluster along m share their tile of B, those along n that of A
   int cluster_n;
+  Schedule schedule;
   int stages;  // blocks of k in shared memory at once
   bool has_c;
 
@@ -40,17 +45,22 @@ constexpr int tile_k(const Sm90Design& design) {
   return sm90_swizzle_bytes / bytes_of(design.operand);
 }
 
-/// Warpgroups that multiply; each takes an equal share of the tile's rows. One more brings the
-/// operands.
+/// Warpgroups that multiply. One more brings the operands.
 GEMMERY_HOST_DEVICE
 constexpr int consumer_count(const Sm90Design& design) {
   const int blocks = design.tile_m / sm90_block_rows;
-  return blocks == 4 ? 2 : blocks;
+  return design.schedule == Schedule::ping_pong || blocks == 4 ? 2 : blocks;
+}
+
+/// Of them, those that multiply one tile.
+GEMMERY_HOST_DEVICE
+constexpr int consumers_per_tile(const Sm90Design& design) {
+  return design.schedule == Schedule::ping_pong ? 1 : consumer_count(design);
 }
 
 GEMMERY_HOST_DEVICE
 constexpr int blocks_per_consumer(const Sm90Design& design) {
-  return design.tile_m / sm90_block_rows / consumer_count(design);
+  return design.tile_m / sm90_block_rows / consumers_per_tile(design);
 }
 
 GEMMERY_HOST_DEVICE

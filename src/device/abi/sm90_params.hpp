@@ -26,6 +26,7 @@ struct Sm90Params {
   TensorMap b;
   TensorMap out;
   RowMajorMatrix c;
+  RowMajorMatrix out_rows;  // what the map of out shows
   float alpha;
   float beta;
   unsigned m;
@@ -37,6 +38,9 @@ struct Sm90Params {
   unsigned batches;
   unsigned a_batch_step;  // 0 where all batches share one matrix
   unsigned b_batch_step;
+  // Slabs that reach beyond this column are stored element by element: TMA writes whole units of 16
+  // bytes, also where a row of out ends within one (H200, 2026-11-21). n then, otherwise no column.
+  unsigned whole_columns;
 };
 
 static_assert(sizeof(TensorMap) == 128);

@@ -8,7 +8,7 @@
 #include <device/ptx/convert.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/memory.cuh>
-#include <device/ptx/stmatrix.cuh>
+#include <device/ptx/shared_memory.cuh>
 #include <device/ptx/tma.cuh>
 #include <device/tile/element.cuh>
 
@@ -84,22 +84,34 @@ class SlabStore {
   __device__ __forceinline__ void store(const float (&sums)[design.tile_n / 2],
                                         const OutputPlace& place) {
     const AddendReader<design> addend(params_, place, thread_);
+    OutputPlace corner = place;
+    unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
 #pragma unroll
     for (int slab = 0; slab < design.tile_n / columns; ++slab) {
+      if (corner.column >= params_.n) break;
       const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
       if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
       ptx::bar_sync<abi::warpgroup_threads>(barrier_);
       fill(target, sums, slab, addend);
       ptx::fence_proxy_async();
       ptx::bar_sync<abi::warpgroup_threads>(barrier_);  // waits until the slab is filled by all
+      if (corner.column + columns > params_.whole_columns) {
+        ragged = target;
+        break;
+      }
       if (thread_ == 0) {
         ptx::tma_store(params_.out,
-                       {.adjacent = static_cast<int>(place.column) + slab * columns,
-                        .row = static_cast<int>(place.row),
-                        .batch = static_cast<int>(place.batch)},
+                       {.adjacent = static_cast<int>(corner.column),
+                        .row = static_cast<int>(corner.row),
+                        .batch = static_cast<int>(corner.batch)},
                        target);
         ptx::bulk_commit_group();
       }
+      corner.column += columns;
+    }
+    if (ragged != 0) {
+      store_by_elements(ragged, corner);
+      if (thread_ == 0) ptx::bulk_commit_group();  // an empty one: groups count slabs
     }
   }
 
@@ -118,6 +130,29 @@ class SlabStore {
 
   __device__ static unsigned chunk_offset(unsigned row, unsigned chunk) {
     return row * pitch + ((chunk ^ (row >> row_shift & chunk_mask)) << 4);
+  }
+
+  /// Where a row of out ends within 16 bytes. Rare and small, so the loop stays a loop.
+  __device__ __forceinline__ void store_by_elements(unsigned source,
+                                                    const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    char* const first =
+        static_cast<char*>(const_cast<void*>(params_.out_rows.data)) +
+        (static_cast<abi::Int64>(corner.batch) * params_.out_rows.batch_stride + corner.column) *
+            element_bytes;
+#pragma unroll 1
+    for (unsigned element = thread_; element < abi::sm90_block_rows * columns;
+         element += abi::warpgroup_threads) {
+      const unsigned row = element / columns;
+      const unsigned column = element % columns;
+      if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
+      const unsigned byte = column * element_bytes;
+      const unsigned bits =
+          ptx::ld_shared<element_bytes>(source + chunk_offset(row, byte / 16) + byte % 16);
+      ptx::st_global<element_bytes>(
+          first + ((corner.row + row) * params_.out_rows.row_stride + column) * element_bytes,
+          {{bits}});
+    }
   }
 
   __device__ __forceinline__ void fill(unsigned target, const float (&sums)[design.tile_n / 2],

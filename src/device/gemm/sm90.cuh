@@ -5,7 +5,8 @@
 //     | copy/tma_operand: one thread of warpgroup 0, tiles of 64 k, zeros beyond edges; blocks of a
 //     | cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
-//     | mma/wgmma: the other warpgroups, each with its share of the tile's rows
+//     | mma/wgmma: the other warpgroups, each with its share of the tile's rows, or each with every
+//     | other tile
 //   sums in registers
 //     | epilogue/slab_store: alpha, beta * c, rounding; the ring fills for the next tile meanwhile
 //   slabs in shared memory
@@ -19,6 +20,7 @@
 #include <device/epilogue/slab_store.cuh>
 #include <device/mma/wgmma.cuh>
 #include <device/pipeline/stage_ring.cuh>
+#include <device/pipeline/turns.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/cluster.cuh>
 #include <device/ptx/fence.cuh>
@@ -49,7 +51,7 @@ class Sm90Gemm {
   /// Barriers are ready in the whole cluster before anybody arrives at them.
   __device__ void prepare() const {
     if (threadIdx.x == 0) {
-      ring_.initialize(abi::consumer_count(design) * abi::warpgroup_threads / 32);
+      ring_.initialize(abi::consumers_per_tile(design) * abi::warpgroup_threads / 32);
       ptx::fence_mbarrier_init();
     }
     sync_cluster();
@@ -74,23 +76,34 @@ class Sm90Gemm {
     }
   }
 
-  /// A warpgroup multiplies and stores its rows of all of the cluster's tiles.
+  /// A warpgroup multiplies and stores its rows of the cluster's tiles: of all of them, or of every
+  /// other one.
   __device__ __forceinline__ void consume(unsigned consumer) const {
-    constexpr unsigned rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
+    const unsigned first_row = is_ping_pong ? 0 : consumer * rows_per_consumer;
     SlabStore<design> output(params_, ptx::cvta_shared(&shared_.slab), consumer,
                              threadIdx.x % abi::warpgroup_threads);
     Cursor cursor;
     WarpgroupSums<design> sums;
+    PersistentTiles tiles = all_tiles();
+    const auto skip_tile = [&] {
+      cursor.advance_by(params_.k_blocks);
+      tiles.advance();
+    };
+    if (is_ping_pong && consumer == 1) skip_tile();
 #pragma unroll 1
-    for (PersistentTiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
-      accumulate(sums, cursor, consumer);
+    for (; !tiles.is_done(); tiles.advance()) {
+      if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
+      const unsigned last_stage = multiply_tile(sums, cursor, first_row);
+      if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
+      finish_sums(sums, last_stage);
       OutputPlace place = place_of(tiles.position());
-      place.row += consumer * rows;
+      place.row += first_row;
 #pragma unroll
       for (int block = 0; block < WarpgroupSums<design>::blocks; ++block) {
         output.store(sums.block[block], place);
         place.row += abi::sm90_block_rows;
       }
+      if constexpr (is_ping_pong) skip_tile();
     }
     output.finish();
   }
@@ -104,6 +117,9 @@ class Sm90Gemm {
  private:
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   static constexpr unsigned tile_k = abi::tile_k(design);
+  static constexpr bool is_ping_pong = design.schedule == abi::Schedule::ping_pong;
+  static constexpr unsigned rows_per_consumer =
+      abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design);
   static constexpr TmaOperand a_operand{
       .major = design.a_major, .extent = design.tile_m, .is_shared = design.cluster_n > 1};
@@ -147,28 +163,34 @@ class Sm90Gemm {
   }
 
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
-  /// over while those of the next are under way.
-  __device__ __forceinline__ void accumulate(WarpgroupSums<design>& sums, Cursor& cursor,
-                                             unsigned consumer) const {
-    const unsigned lane = threadIdx.x % 32;
+  /// over while those of the next are under way; the last one is returned.
+  __device__ __forceinline__ unsigned multiply_tile(WarpgroupSums<design>& sums, Cursor& cursor,
+                                                    unsigned first_row) const {
     unsigned previous = 0;
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
       ring_.wait_for_stage(cursor);
-      multiply_stage<design>(sums, a_of(cursor.stage, consumer), b_of(cursor.stage), k_block > 0);
+      multiply_stage<design>(sums, a_of(cursor.stage, first_row), b_of(cursor.stage), k_block > 0);
       ptx::wgmma_wait_group<1>();
-      if (k_block > 0) ring_.release(previous, lane);
+      if (k_block > 0) ring_.release(previous, lane());
       previous = cursor.stage;
       cursor.advance();
     }
-    ptx::wgmma_wait_group<0>();
-    sums.pin();
-    ring_.release(previous, lane);
+    return previous;
   }
 
-  __device__ __forceinline__ MatrixDescriptor a_of(unsigned stage, unsigned consumer) const {
+  __device__ __forceinline__ void finish_sums(WarpgroupSums<design>& sums,
+                                              unsigned last_stage) const {
+    ptx::wgmma_wait_group<0>();
+    sums.pin();
+    ring_.release(last_stage, lane());
+  }
+
+  __device__ static unsigned lane() { return threadIdx.x % 32; }
+
+  __device__ __forceinline__ MatrixDescriptor a_of(unsigned stage, unsigned first_row) const {
     return describe_matrix(ptx::cvta_shared(&shared_.a[stage]) +
-                           consumer * abi::blocks_per_consumer(design) * atom_bytes);
+                           first_row * abi::sm90_swizzle_bytes);
   }
   __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage) const {
     return describe_matrix(ptx::cvta_shared(&shared_.b[stage]));

@@ -24,6 +24,13 @@ struct StageCursor {
       phase ^= 1U;
     }
   }
+
+  /// Past what another consumer takes.
+  __device__ __forceinline__ void advance_by(unsigned count) {
+    const unsigned position = stage + count;
+    stage = position % stages;
+    phase ^= position / stages & 1U;
+  }
 };
 
 template <int stages>

@@ -20,6 +20,12 @@ __device__ inline void bar_sync(unsigned barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
+/// Arrives there without waiting; the threads that wait count too.
+template <int threads>
+__device__ inline void bar_arrive(unsigned barrier) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
+}
+
 /// No instruction: ties a value to this place of the program.
 __device__ __forceinline__ void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores to shared memory by 32-bit addresses of its window, one instruction per function.
+// Shared memory by 32-bit addresses of its window, one instruction per function.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -15,6 +15,21 @@ __device__ inline void stmatrix_x4(unsigned shared, const unsigned (&values)[4])
 __device__ inline void st_shared_v2(unsigned shared, unsigned first, unsigned second) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(shared), "r"(first), "r"(second)
                : "memory");
+}
+
+/// 2 or 4 bytes.
+template <int bytes>
+__device__ inline unsigned ld_shared(unsigned shared) {
+  unsigned value;
+  if constexpr (bytes == 2) {
+    unsigned short half;
+    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(half) : "r"(shared) : "memory");
+    value = half;
+  } else {
+    static_assert(bytes == 4);
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(shared) : "memory");
+  }
+  return value;
 }
 
 }  // namespace gemmery::device::ptx

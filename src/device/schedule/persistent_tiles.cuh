@@ -19,6 +19,8 @@ class PersistentTiles {
         next_(blockIdx.x / cluster_size) {}
 
   __device__ bool is_done() const { return next_ >= count_; }
+  __device__ bool is_first() const { return next_ < step_; }
+  __device__ bool is_last() const { return next_ + step_ >= count_; }
   __device__ void advance() { next_ += step_; }
   __device__ TilePosition position() const {
     const unsigned per_matrix = rows_ * columns_;

@@ -226,11 +226,14 @@ double efficiency_of(const Sm90Tile& tile, double k_blocks) {
   constexpr double steps = 4;           // wgmmas along k in one stage
   constexpr double stage_clocks = 20;   // waiting for and releasing one
   constexpr double tile_clocks = 1000;  // first stage, last sums
-  constexpr double stored_per_clock = 64;
+  constexpr double stored_per_clock = 16;
   const double elements = static_cast<double>(tile.m) * tile.n;
   const double ideal = k_blocks * steps * elements * 16 / fma_per_clock;
   const double math = k_blocks * (steps * (tile.m / 64.0) * wgmma_clocks(tile.n) + stage_clocks);
-  return ideal / (math + tile_clocks + elements / stored_per_clock);
+  // Of ping-pong tiles the next is multiplied meanwhile, unless storing takes longer.
+  const double rest = tile_clocks + elements / stored_per_clock;
+  const bool is_ping_pong = tile.schedule == abi::Schedule::ping_pong;
+  return ideal / (is_ping_pong ? std::max(math, rest) + 150 : math + rest);
 }
 
 double predict_us(const GemmProblem& problem, const OperandRules& rules, const Sm90Tile& tile,
@@ -279,10 +282,11 @@ std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(
       "{{.operand = DType::{}, .c = DType::{}, .out = DType::{},\n"
       "    .a_major = Major::{}, .b_major = Major::{},\n"
-      "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {}, .stages = {}, .has_c = "
-      "{}}}",
+      "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
+      "    .schedule = Schedule::{}, .stages = {}, .has_c = {}}}",
       text_of(d.operand), text_of(d.c), text_of(d.out), text_of(d.a_major), text_of(d.b_major),
-      d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, d.stages, d.has_c);
+      d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
+      d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative", d.stages, d.has_c);
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
@@ -327,6 +331,14 @@ driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view
 TmaBox operand_box(abi::Major major, int extent, bool is_shared) {
   const int other = major == abi::Major::k ? extent : 64;
   return {.adjacent = 64, .other = is_shared ? other / 2 : other};
+}
+
+// Out or C as the kernel sees it.
+abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
+                            const OperandRules& rules) {
+  return {.data = tensor.data(),
+          .batch_stride = matrix.batch_stride,
+          .row_stride = is_turned(rules) ? matrix.column_stride : matrix.row_stride};
 }
 
 // One side of a product as the kernel takes it.
@@ -416,7 +428,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
           {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
           {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
           {"stages", std::to_string(tile.stages)},
-          {"schedule", "cooperative"}};
+          {"schedule", std::string(schedule_text(tile.schedule))}};
 }
 
 std::span<const Target> Sm90Family::target_table(const Kernel&) const noexcept {
@@ -503,12 +515,11 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                  map_of(out, problem.out.dtype,
                         view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
                         {.adjacent = abi::slab_columns(design), .other = abi::sm90_block_rows}));
-  if (arguments.c()) {
-    const MatrixType& c = *problem.c;
-    params.c = {.data = arguments.c()->data(),
-                .batch_stride = c.batch_stride,
-                .row_stride = is_turned(rules) ? c.column_stride : c.row_stride};
-  }
+  params.out_rows = rows_of(arguments.out(), problem.out, rules);
+  if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
+  const bool ends_in_whole_units =
+      extents.columns * byte_width(problem.out.dtype) % widest_access == 0;
+  params.whole_columns = ends_in_whole_units ? 0xffffffffU : extents.columns;
   plan.set_parameters(params);
 
   // Clusters stride over tiles, so one for each that is resident covers them all.

@@ -15,6 +15,8 @@ namespace {
 constexpr DType inputs[] = {DType::bfloat16, DType::float16};
 constexpr DType outputs[] = {DType::bfloat16, DType::float16, DType::float32};
 
+constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule::ping_pong};
+
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
 // Which tiles are legal does not hang on types: sums are float32, and two stages of the largest
@@ -34,9 +36,15 @@ std::vector<Sm90Tile> list_tiles() {
   for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
       for (const auto& cluster : clusters) {
-        const Sm90Tile tile{
-            .m = m, .n = n, .cluster_m = cluster[0], .cluster_n = cluster[1], .stages = 0};
-        if (is_possible(tile)) tiles.push_back(tile);
+        for (const abi::Schedule schedule : schedules) {
+          const Sm90Tile tile{.m = m,
+                              .n = n,
+                              .cluster_m = cluster[0],
+                              .cluster_n = cluster[1],
+                              .stages = 0,
+                              .schedule = schedule};
+          if (is_possible(tile)) tiles.push_back(tile);
+        }
       }
     }
   }
@@ -55,12 +63,20 @@ bool is_served(const OperandRules& rules) {
          (!rules.has_c || (is_sm90_rule(rules.c, outputs) && rules.c.layout == rules.out.layout));
 }
 
+std::optional<abi::Schedule> read_schedule(std::string_view text) {
+  for (const abi::Schedule schedule : schedules) {
+    if (schedule_text(schedule) == text) return schedule;
+  }
+  return std::nullopt;
+}
+
 std::optional<Sm90Tile> read_tile(std::string_view block, std::string_view cluster,
-                                  std::string_view stages) {
+                                  std::string_view order, std::string_view stages) {
   const auto extents = read_integers(block, 3);
   const auto blocks = read_integers(cluster, 2);
   const auto count = read_tagged(stages, "s");
-  if (!extents || !blocks || !count) return std::nullopt;
+  const auto schedule = read_schedule(order);
+  if (!extents || !blocks || !count || !schedule) return std::nullopt;
   if ((*extents)[0] > 256 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
       (*blocks)[1] > 2 || *count > 8) {
     return std::nullopt;
@@ -69,7 +85,8 @@ std::optional<Sm90Tile> read_tile(std::string_view block, std::string_view clust
                   .n = static_cast<std::uint16_t>((*extents)[1]),
                   .cluster_m = static_cast<std::uint8_t>((*blocks)[0]),
                   .cluster_n = static_cast<std::uint8_t>((*blocks)[1]),
-                  .stages = static_cast<std::uint8_t>(*count)};
+                  .stages = static_cast<std::uint8_t>(*count),
+                  .schedule = *schedule};
 }
 
 }  // namespace
@@ -104,6 +121,7 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .tile_n = tile.n,
           .cluster_m = tile.cluster_m,
           .cluster_n = tile.cluster_n,
+          .schedule = tile.schedule,
           .stages = tile.stages,
           .has_c = rules.has_c};
 }
@@ -116,6 +134,10 @@ Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm
 
 std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
 
+std::string_view schedule_text(abi::Schedule schedule) noexcept {
+  return schedule == abi::Schedule::ping_pong ? "pingpong" : "coop";
+}
+
 std::string sm90_name(const Kernel& kernel) {
   const OperandRules& rules = kernel.operands();
   const Sm90Tile tile = sm90_tile(kernel);
@@ -126,8 +148,9 @@ std::string sm90_name(const Kernel& kernel) {
   append_rule(text, rules.b);
   text.push_back('_');
   append_rule(text, rules.out);
-  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x64_{}x{}_s{}", alias(rules.accumulator),
-                 tile.m, tile.n, tile.cluster_m, tile.cluster_n, tile.stages);
+  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x64_{}x{}_{}_s{}",
+                 alias(rules.accumulator), tile.m, tile.n, tile.cluster_m, tile.cluster_n,
+                 schedule_text(tile.schedule), tile.stages);
   if (rules.has_c) {
     fmt::format_to(std::back_inserter(text), "_c-");
     append_rule(text, rules.c);
@@ -137,7 +160,7 @@ std::string sm90_name(const Kernel& kernel) {
 
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   const auto words = split(name, '_');
-  if (words.size() < 9 || words.size() > 10) return std::nullopt;
+  if (words.size() < 10 || words.size() > 11) return std::nullopt;
   if (words[0] != fmt::format("sm90v{}", sm90_version) || words[1] != "gemm" ||
       !words[5].starts_with("acc-"))
     return std::nullopt;
@@ -145,12 +168,12 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   const auto b = read_rule(words[3]);
   const auto out = read_rule(words[4]);
   const auto accumulator = parse_dtype(words[5].substr(4));
-  const auto tile = read_tile(words[6], words[7], words[8]);
+  const auto tile = read_tile(words[6], words[7], words[8], words[9]);
   if (!a || !b || !out || !accumulator || !tile) return std::nullopt;
   Sm90Parts parts{.rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
                   .tile = *tile};
-  if (words.size() == 10) {
-    const auto c = words[9].starts_with("c-") ? read_rule(words[9].substr(2)) : std::nullopt;
+  if (words.size() == 11) {
+    const auto c = words[10].starts_with("c-") ? read_rule(words[10].substr(2)) : std::nullopt;
     if (!c) return std::nullopt;
     parts.rules.c = *c;
     parts.rules.has_c = true;

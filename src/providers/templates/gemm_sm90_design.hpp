@@ -26,7 +26,7 @@ struct Sm90Tile {
   std::uint8_t cluster_m;
   std::uint8_t cluster_n;
   std::uint8_t stages;
-  std::uint8_t reserved = 0;
+  abi::Schedule schedule = abi::Schedule::cooperative;
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
@@ -48,8 +48,8 @@ Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
 // Whether the device computes out^T = B^T A^T, because out is column major.
 bool is_turned(const OperandRules& rules) noexcept;
 
-// "sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4", with "_c-bf16r16" at the end
-// where C is read.
+// "sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4", with "_c-bf16r16" at the
+// end where C is read.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not
@@ -60,7 +60,8 @@ struct Sm90Parts {
 };
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
-// "128x256x64"
+// "128x256x64", and "coop" or "pingpong"
 std::string tile_text(const Sm90Tile& tile);
+std::string_view schedule_text(abi::Schedule schedule) noexcept;
 
 }  // namespace gemmery::templates

@@ -17,6 +17,7 @@ constexpr Sm90Design sound{.operand = DType::bfloat16,
                            .tile_n = 256,
                            .cluster_m = 1,
                            .cluster_n = 1,
+                           .schedule = Schedule::cooperative,
                            .stages = 4,
                            .has_c = false};
 
@@ -47,6 +48,7 @@ TEST(Sm90Design, a_bad_field_is_named) {
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 3; })},
       {Sm90Fault::accumulators, with([](auto& d) { d.tile_m = 256; })},
       {Sm90Fault::accumulators, with([](auto& d) { d.tile_m = 192, d.tile_n = 208; })},
+      {Sm90Fault::accumulators, with([](auto& d) { d.schedule = Schedule::ping_pong; })},
       {Sm90Fault::stages, with([](auto& d) { d.stages = 1; })},
       {Sm90Fault::stages, with([](auto& d) { d.stages = 9; })},
       {Sm90Fault::shared_bytes, with([](auto& d) { d.stages = 5; })},

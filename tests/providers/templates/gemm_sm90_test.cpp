@@ -68,7 +68,7 @@ TEST(Sm90Family, a_name_reads_back_as_its_kernel) {
 
 TEST(Sm90Family, a_name_may_ask_for_fewer_stages) {
   const auto kernel =
-      family().parse_name("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s3");
+      family().parse_name("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s3");
   ASSERT_TRUE(kernel);
   EXPECT_EQ(sm90_tile(*kernel).stages, 3);
 }
@@ -79,15 +79,15 @@ TEST(Sm90Family, other_names_are_not_its_own) {
   for (const std::string& bad :
        {std::string(), std::string("sm90"), "x" + good, good + "_", good + "_c-",
         good.substr(0, good.size() - 1), "sm90v2" + good.substr(6),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_s4"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s5"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_s4"),
-        std::string("sm90v1_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_s4"),
-        std::string("sm90v1_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4"),
-        std::string("sm90v1_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_s4"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_s4_c-bf16c16"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_s0")}) {
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_s4"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s5"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_s4"),
+        std::string("sm90v1_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v1_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v1_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_s4"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4_c-bf16c16"),
+        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_s0")}) {
     EXPECT_FALSE(family().parse_name(bad)) << bad;
   }
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two warpgroups that multiply in turn. Without turns the one that is ahead would look at stages of
+// which the phase before is not over yet, and take its parity for the one that it waits for.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/ptx/fence.cuh>
+
+namespace gemmery::device {
+
+constexpr int turn_threads = 2 * abi::warpgroup_threads;
+constexpr unsigned first_turn_barrier = 8;  // lower ones are the epilogue's
+
+/// Waits until the other warpgroup has passed the turn. The first tile of all needs none.
+__device__ __forceinline__ void wait_for_turn(unsigned consumer) {
+  ptx::bar_sync<turn_threads>(first_turn_barrier + consumer);
+}
+
+/// Must be waited for: not after the last tile.
+__device__ __forceinline__ void pass_turn(unsigned consumer) {
+  ptx::bar_arrive<turn_threads>(first_turn_barrier + (consumer ^ 1U));
+}
+
+}  // namespace gemmery::device
