@@ -41,6 +41,7 @@ std::string find_broken_enumerator(const TensorMapFields& fields) {
 
 std::string find_broken_tensor(const TensorMapFields& fields) {
   const std::uint64_t alignment = fields.interleave == 2 ? 32 : 16;
+  if (fields.address == 0) return "global address must not be null";
   if (fields.address % alignment != 0)
     return broken("global address", "a multiple of " + std::to_string(alignment), fields.address);
   for (std::size_t dimension = 0; dimension < fields.rank; ++dimension) {

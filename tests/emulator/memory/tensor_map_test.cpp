@@ -56,6 +56,7 @@ TEST(TensorMap, each_rule_of_the_manual_is_named_when_it_is_broken) {
       {"rank must be 1 … 5, not 0", [](auto& map) { map.rank = 0; }},
       {"rank must be 1 … 5, not 6", [](auto& map) { map.rank = 6; }},
       {"rank must be 3 … 5", [](auto& map) { map.interleave = 1; }},
+      {"global address must not be null", [](auto& map) { map.address = 0; }},
       {"global address must be a multiple of 16", [](auto& map) { map.address += 8; }},
       {"extent[1] must be in 1 … 2^32", [](auto& map) { map.extents[1] = 0; }},
       {"extent[0] must be", [](auto& map) { map.extents[0] = (std::uint64_t{1} << 32) + 1; }},
