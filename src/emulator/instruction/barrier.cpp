@@ -249,6 +249,7 @@ void decode_named_barrier(Form& form, bool is_always_aligned) {
   else if (!is_reduction && !form.take("sync"))
     form.refuse("expected .sync, .arrive or .red");
   operation.needs_convergence = form.take("aligned") || is_always_aligned;
+  operation.tolerates_exited = true;
 
   const std::size_t first = is_reduction ? 1 : 0;
   const std::size_t with_count = is_reduction ? 4 : 2;

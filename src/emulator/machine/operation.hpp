@@ -59,6 +59,8 @@ struct Operation {
   // Runs only when all live lanes of the warp are at it, else the machine waits for them and
   // reports divergent_barrier when they can't come (.aligned, .sync of a full mask …).
   bool needs_convergence = false;
+  // … but not for lanes that have left the kernel: barriers of a CTA go on without those.
+  bool tolerates_exited = false;
   // Changes something that another warp, or memory, can see: progress, for deadlock detection.
   bool has_side_effect = false;
   std::uint8_t slot_count = 0;

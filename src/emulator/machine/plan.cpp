@@ -91,6 +91,7 @@ Plan::Plan(const KernelImage& image) : is_wgmma_register_(wgmma_registers(image)
                      .is_guard_negated = operation.is_guard_negated,
                      .propagates_definedness = operation.propagates_definedness,
                      .needs_convergence = operation.needs_convergence,
+                     .tolerates_exited = operation.tolerates_exited,
                      .has_side_effect = operation.has_side_effect,
                      .wakes_others = can_wake(operation),
                      .is_wgmma = opcode_of(operation) == "wgmma"};

@@ -24,6 +24,7 @@ struct PlannedStep {
   bool is_guard_negated = false;
   bool propagates_definedness = true;
   bool needs_convergence = false;
+  bool tolerates_exited = false;
   bool has_side_effect = false;
   bool wakes_others = false;            // a side effect that a blocked operation may wait for
   bool is_wgmma = false;                // keeps account of its registers itself

@@ -124,10 +124,12 @@ void propagate_definedness(Warp& warp, const PlannedStep& step, LaneMask active)
 }
 
 // An operation that needs the whole warp: whether it is there; a guard must hold for all or none.
-// Lanes that have left do not count as there (PTX ISA: .aligned means all threads in the warp).
-bool is_converged(const Warp& warp, const Fragment& fragment, LaneMask active) {
+// Lanes that have left do not count as there (PTX ISA: .aligned means all threads in the warp),
+// except at barriers of a CTA: those of Volta and later do not miss them.
+bool is_converged(const Warp& warp, const Fragment& fragment, const PlannedStep& step,
+                  LaneMask active) {
   if (fragment.lanes != warp.live) return false;
-  if (fragment.lanes != warp.existing) throw divergence_fault(warp);
+  if (fragment.lanes != warp.existing && !step.tolerates_exited) throw divergence_fault(warp);
   if (active != fragment.lanes)
     throw guarded_divergence_fault(warp, fragment.pc, fragment.lanes, active);
   return true;
@@ -277,7 +279,7 @@ void ClusterRun::run_fragment(Warp& warp, Fragment& fragment, std::uint32_t& bud
 
 inline Step ClusterRun::execute(Warp& warp, Fragment& fragment, const PlannedStep& step,
                                 LaneMask active) {
-  if (step.needs_convergence && !is_converged(warp, fragment, active)) {
+  if (step.needs_convergence && !is_converged(warp, fragment, step, active)) {
     fragment.is_blocked = fragment.was_blocked = fragment.waits_for_warp = true;
     return Step::blocked;
   }

@@ -140,14 +140,16 @@ Fault timeout_fault(const Cluster& cluster, std::uint64_t step_limit) {
 
 Fault divergence_fault(const Warp& warp) {
   const LaneMask gone = warp.existing & ~warp.live;
+  const bool has_parted = warp.fragments.size() > 1;
   Fault fault(FaultKind::divergent_barrier,
-              gone == 0 ? "the lanes of one warp wait for one another at different instructions, "
-                          "each of which all of them must reach together; take the same path to it "
-                          "with all lanes"
-                        : lanes_in_words(gone) +
-                              " of the warp left the kernel without this instruction, which all of "
-                              "a warp must execute; leave behind it, or use a form that is not "
-                              ".aligned");
+              has_parted
+                  ? "the lanes of one warp wait for one another at different instructions, "
+                    "each of which all of them must reach together; take the same path to it "
+                    "with all lanes"
+                  : lanes_in_words(gone) +
+                        " of the warp left the kernel without this instruction, which all of "
+                        "a warp must execute; leave behind it, or use a form that is not "
+                        ".aligned");
   fault.other_side = describe_fragments(warp);
   add_place(fault, warp, warp.fragments.front().pc);
   return fault;

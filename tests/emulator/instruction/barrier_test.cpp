@@ -3,8 +3,8 @@
 // each misuse by its words.
 #include <gtest/gtest.h>
 
-#include "tests/support/random_seed.hpp"
 #include "synchronisation_kernel.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::emulator {
 namespace {
@@ -81,6 +81,62 @@ TEST(Barrier, warps_that_left_are_not_waited_for) {
   expect_no_fault(run);
   EXPECT_EQ(run.values[0], 3u);
   EXPECT_EQ(run.values[64], 0u);
+}
+
+// Each of `sync` lets threads from 37 on leave before it, in the midst of warp 1 of 3.
+TEST(Barrier, lanes_that_left_are_not_waited_for) {
+  for (const char* const sync :
+       {"bar.sync 0;", "barrier.sync.aligned 0;", "barrier.sync 0;", "bar.sync 2, 64;",
+        "bar.warp.sync -1;", "bar.red.popc.u32 %d, 0, %p;", "barrier.red.popc.u32 %d, 0, %p;"}) {
+    SCOPED_TRACE(sync);
+    for (int round = 0; round < 10; ++round) {
+      const auto run = run_synchronisation(
+          std::string("setp.gt.u32 %p, %t, 36; @%p ret; mov.u32 %d, 0; setp.lt.u32 %p, %t, 35;\n") +
+              sync + "add.u32 %d, %d, 1; st.global.u32 [%at], %d;",
+          96, 1, tests::random_seed() + static_cast<unsigned>(round));
+      expect_no_fault(run);
+      const bool counts = std::string_view(sync).find("popc") != std::string_view::npos;
+      EXPECT_EQ(run.values[0], counts ? 36u : 1u);
+      EXPECT_EQ(run.values[36], counts ? 36u : 1u);
+      EXPECT_EQ(run.values[37], 0u);
+    }
+  }
+}
+
+TEST(Barrier, lanes_that_leave_while_others_wait_are_not_waited_for) {
+  for (const char* const sync : {"bar.sync 0;", "barrier.sync 0;"}) {
+    SCOPED_TRACE(sync);
+    for (int round = 0; round < 10; ++round) {
+      const auto run = run_synchronisation(
+          std::string("mov.u32 %d, 0; setp.lt.u32 %p, %l, 9; @%p bra MEET;\n"
+                      "LOOP: add.u32 %d, %d, 1; setp.lt.u32 %p, %d, 50; @%p bra LOOP; ret;\n"
+                      "MEET: ") +
+              sync + "st.global.u32 [%at], 4;",
+          64, 1, tests::random_seed() + static_cast<unsigned>(round));
+      expect_no_fault(run);
+      EXPECT_EQ(run.values[32], 4u);
+    }
+  }
+}
+
+TEST(Barrier, what_needs_the_whole_warp_misses_lanes_that_left) {
+  const std::string exit = "setp.gt.u32 %p, %l, 20; @%p ret;\n";
+  for (const char* const whole :
+       {"barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        "mov.u32 %a, data; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%d}, [%a];",
+        "mov.u32 %a, data; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%a], {%t};",
+        "setmaxnreg.dec.sync.aligned.u32 40;"}) {
+    expect_fault(run_synchronisation(exit + whole, 128), FaultKind::divergent_barrier,
+                 "lanes 0xffe00000 of the warp left");
+  }
+}
+
+TEST(Barrier, lanes_on_another_path_are_missed_though_others_left) {
+  expect_fault(run_synchronisation("setp.gt.u32 %p, %l, 20; @%p ret;\n"
+                                   "setp.lt.u32 %p, %l, 3; @%p bra OTHER; bar.sync 0; ret;\n"
+                                   "OTHER: bar.sync 0;",
+                                   64),
+               FaultKind::divergent_barrier, "at different instructions");
 }
 
 TEST(Barrier, reductions_count_the_threads) {

@@ -251,6 +251,19 @@ TEST_F(Machine, lanes_that_left_without_a_convergent_operation_are_reported) {
   EXPECT_THAT(fault.message, HasSubstr("lanes 0xfffffc00 of the warp left"));
 }
 
+TEST_F(Machine, lanes_that_left_are_not_missed_where_that_is_tolerated) {
+  const OperandSlot x = made.add_register("%r1");
+  const OperandSlot p = made.add_register("%p1", ScalarType::pred);
+  made.add(lane_number, {x});
+  made.add(is_below, {p}, {x}, 10);
+  HandmadeImage::guard(made.add(branch, {}, {}, 4), p);
+  made.add(leave);
+  Operation& barrier = made.add(record, {}, {x});
+  barrier.needs_convergence = barrier.tolerates_exited = true;
+  run_grid(request_for(made), memory());
+  EXPECT_EQ(seen.masks, std::vector<LaneMask>{0x3ff});
+}
+
 TEST_F(Machine, a_block_s_last_warp_converges_with_the_lanes_that_it_has) {
   const OperandSlot x = made.add_register("%r1");
   made.add(lane_number, {x});
