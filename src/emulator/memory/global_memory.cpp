@@ -30,6 +30,8 @@ constexpr std::uint64_t global_window_end = global_window + (std::uint64_t{1} <<
 // Large enough to amortise a lock, small enough that threads rarely meet in one.
 constexpr std::uint64_t chunk_bytes = 16 * 1024;
 constexpr std::size_t remembered_freed_ranges = 4096;
+// Further off than this, an address was not meant for an allocation.
+constexpr std::uint64_t nearest_bytes = std::uint64_t{1} << 30;
 
 // Held for tens of nanoseconds, by few threads.
 class SpinLock {
@@ -364,16 +366,19 @@ std::string GlobalMemory::Insides::describe_neighbourhood(std::uint64_t address,
           size, start);
     }
   }
-  if (address < global_window || address >= global_window_end) {
-    return describe_foreign_window(address);
-  }
   const auto above = live.upper_bound(address);
   const auto below = above == live.begin() ? live.end() : std::prev(above);
   const std::uint64_t past = below == live.end()
                                  ? ~std::uint64_t{0}
                                  : address + bytes - (below->first + below->second->bytes);
   const std::uint64_t before = above == live.end() ? ~std::uint64_t{0} : above->first - address;
-  if (below == live.end() && above == live.end()) return "nothing is allocated";
+  if (std::min(past, before) > nearest_bytes) {
+    if (address < global_window || address >= global_window_end)
+      return describe_foreign_window(address);
+    return live.empty() ? "nothing is allocated"
+                        : "no allocation is within 1 GiB of it; check the index for an overflow, "
+                          "and the pointer";
+  }
   if (past <= before) {
     return fmt::format(
         "it ends {} bytes past the end of the {} bytes at {:#x}; check the index "

@@ -178,7 +178,7 @@ TEST(GlobalMemory, an_access_past_an_allocation_says_by_how_many_bytes) {
 
 TEST(GlobalMemory, foreign_addresses_and_freed_memory_are_named) {
   GlobalMemory memory(limit);
-  memory.allocate(16);
+  const std::uint64_t first = memory.allocate(16);
   const std::uint64_t keep = memory.allocate(16);
   const std::uint64_t gone = memory.allocate(1000);
   const Party who = party(0);
@@ -197,6 +197,11 @@ TEST(GlobalMemory, foreign_addresses_and_freed_memory_are_named) {
             std::string::npos);
   EXPECT_NE(message_at(0).find("null pointer"), std::string::npos);
   EXPECT_NE(message_at(keep - 8).find("8 bytes before"), std::string::npos);
+  EXPECT_NE(message_at(first - 8).find("8 bytes before"), std::string::npos);
+  EXPECT_NE(message_at(first - (std::uint64_t{1} << 34)).find("host address"), std::string::npos);
+  EXPECT_NE(message_at(keep + (std::uint64_t{1} << 20)).find("past the end"), std::string::npos);
+  EXPECT_NE(message_at(keep + (std::uint64_t{1} << 34)).find("no allocation is within 1 GiB"),
+            std::string::npos);
   EXPECT_EQ(kind_of([&] {
               const auto addresses = row(keep + 2, 4);
               memory.load({.active = 1, .addresses = addresses.data(), .bytes = 4}, who.accessor(),
