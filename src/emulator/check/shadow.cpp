@@ -126,6 +126,7 @@ class Judge {
     if (!is_race && is_visible(earlier)) return true;
     found_ = {.is_race = is_race,
               .other_was_write = earlier.is_write(),
+              .other_was_atomic = earlier.is_atomic(),
               .other = earlier.epoch(),
               .other_pc = earlier.pc(),
               .other_lane = earlier.lane_at(cell_),

@@ -35,6 +35,7 @@ struct Accessor {
 struct Conflict {
   bool is_race = false;  // else a missing proxy fence
   bool other_was_write = false;
+  bool other_was_atomic = false;
   Epoch other;
   std::uint32_t other_pc = 0;
   std::uint8_t other_lane = 0;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/check/update_order.hpp"
 #include "emulator/memory/address.hpp"
 #include "emulator/memory/lane_bytes.hpp"
 
@@ -174,6 +175,15 @@ struct GlobalMemory::Insides {
   [[noreturn]] void throw_out_of_bounds(std::uint64_t address, std::uint32_t bytes, int lane) const;
   std::string describe_neighbourhood(std::uint64_t address, std::uint32_t bytes) const;
 
+  // Notes accesses that a conflict stopped, cell by cell: they may follow the atomics of a cell
+  // through a later one. False, with `found`, where there is a conflict nevertheless.
+  bool note_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
+                           const Accessor& who, bool is_write, Conflict& found);
+  bool note_cell_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
+                                const Accessor& who, bool is_write, Conflict& found);
+  void require_followed(const View& view, const LaneBytes& lanes, Accessor who, bool is_write,
+                        const Conflict& found, int lane);
+
   template <class Visit>
   void for_each_accessed(std::uint64_t address, std::uint32_t bytes, int lane, Visit visit);
   template <class Visit>
@@ -194,6 +204,7 @@ struct GlobalMemory::Insides {
   std::mutex touched_mutex;
   std::vector<std::pair<AllocationPointer, std::uint64_t>> touched;  // chunks with accesses
   PublicationTable publications;
+  UpdateOrder updates;
 };
 
 namespace {
@@ -347,6 +358,7 @@ void GlobalMemory::forget_accesses() {
     chunk->has_accesses = false;
   }
   insides_->publications.clear();
+  insides_->updates.clear();
 }
 
 PublicationTable& GlobalMemory::publications() noexcept { return insides_->publications; }
@@ -445,6 +457,59 @@ LaneBytes lanes_of_chunk(const LaneAccess& access, std::uint32_t rest, std::uint
 
 }  // namespace
 
+bool GlobalMemory::Insides::note_cell_behind_updates(const View& view, std::uint64_t offset,
+                                                     std::uint32_t bytes, const Accessor& who,
+                                                     bool is_write, Conflict& found) {
+  Shadow& shadow = view.chunk->shadow;
+  // For these bytes, and this access, the atomics that it follows are known.
+  Knowledge known = *who.known;
+  Accessor informed = who;
+  informed.known = &known;
+  Epoch last;
+  const auto has_conflict = [&] {
+    found = {};
+    return is_write ? shadow.write(offset, bytes, informed, found)
+                    : shadow.read(offset, bytes, informed, found);
+  };
+  while (has_conflict()) {
+    if (found.other == last || !updates.is_followed(view.begin + found.offset, found, who)) {
+      return false;
+    }
+    last = found.other;
+    VectorClock of_other;
+    of_other.raise(last.agent(), last.clock());
+    known.happened.join_foreign(of_other, last.cluster(), who.cluster);
+  }
+  if (is_write) updates.forget(view.begin + offset, bytes);
+  return true;
+}
+
+bool GlobalMemory::Insides::note_behind_updates(const View& view, std::uint64_t offset,
+                                                std::uint32_t bytes, const Accessor& who,
+                                                bool is_write, Conflict& found) {
+  const std::uint32_t step = std::min<std::uint32_t>(bytes, 4);  // naturally aligned
+  for (std::uint32_t at = 0; at < bytes; at += step) {
+    if (!note_cell_behind_updates(view, offset + at, step, who, is_write, found)) return false;
+  }
+  return true;
+}
+
+// Throws where the accesses of `lanes`, which `found` stopped, conflict after all. What was noted
+// of them before is noted again, which changes nothing.
+void GlobalMemory::Insides::require_followed(const View& view, const LaneBytes& lanes, Accessor who,
+                                             bool is_write, const Conflict& found, int lane) {
+  if (!updates.is_followed(view.begin + found.offset, found, who)) {
+    throw_conflict(found, is_write, view.begin, lane);
+  }
+  visit_lanes(lanes.active, [&](int each) {
+    Conflict conflict;
+    who.lane = static_cast<std::uint8_t>(each);
+    if (!note_behind_updates(view, lanes.offset(each), lanes.bytes, who, is_write, conflict)) {
+      throw_conflict(conflict, is_write, view.begin, each);
+    }
+  });
+}
+
 std::uint32_t GlobalMemory::load(const LaneAccess& access, Accessor who, void* to,
                                  std::uint32_t stride, std::uint32_t* written) {
   require_alignment(access);
@@ -458,7 +523,7 @@ std::uint32_t GlobalMemory::load(const LaneAccess& access, Accessor who, void* t
     Conflict conflict;
     int lane = -1;
     if (note_reads(view.chunk->shadow, lanes, who, conflict, lane)) {
-      throw_conflict(conflict, false, view.begin, lane);
+      insides_->require_followed(view, lanes, who, false, conflict, lane);
     }
     gather(lanes, view.data, static_cast<std::byte*>(to), stride);
     complete |=
@@ -480,7 +545,13 @@ void GlobalMemory::store(const LaneAccess& access, Accessor who, const void* fro
     Conflict conflict;
     int lane = -1;
     if (note_writes(view.chunk->shadow, lanes, values, stride, who, conflict, lane)) {
-      throw_conflict(conflict, true, view.begin, lane);
+      LaneBytes noted = lanes;
+      noted.active &= ~find_repeated_lanes(lanes, values, stride);
+      insides_->require_followed(view, noted, who, true, conflict, lane);
+    }
+    if (who.is_atomic) {
+      visit_lanes(lanes.active,
+                  [&](int each) { insides_->updates.forget(lanes.addresses[each], lanes.bytes); });
     }
     scatter(lanes, view.data, values, stride);
     if ((lanes.active & ~defined) != 0) view.chunk->is_all_written = false;
@@ -560,6 +631,7 @@ bool GlobalMemory::update(std::uint64_t address, std::uint32_t bytes, Accessor w
   if (view.chunk->shadow.write(offset, bytes, who, conflict)) {
     throw_conflict(conflict, true, view.begin, who.lane);
   }
+  insides_->updates.note(address, bytes, who);
   const bool was_written = view.chunk->shadow.is_written(offset, bytes);
   alignas(16) std::array<std::byte, 32> value;
   std::memcpy(value.data(), view.data + offset, bytes);

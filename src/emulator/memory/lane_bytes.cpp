@@ -31,7 +31,9 @@ bool are_surely_apart(const LaneBytes& lanes) noexcept {
   return std::popcount(in_line) == count || std::popcount(in_column) == count;
 }
 
-// Lanes whose place an earlier lane has with the same value. Lanes are naturally aligned and of one
+}  // namespace
+
+// Lanes are naturally aligned and of one
 // width, so two of them share all bytes or none.
 std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* values,
                                   std::size_t stride) {
@@ -50,8 +52,6 @@ std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* value
   });
   return repeated;
 }
-
-}  // namespace
 
 bool note_reads(Shadow& shadow, const LaneBytes& lanes, const Accessor& who, Conflict& found,
                 int& lane) {

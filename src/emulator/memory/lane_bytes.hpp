@@ -134,6 +134,9 @@ inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* fr
 // Likewise writes; of lanes that store the same value to the same place only the first counts.
 [[nodiscard]] bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values,
                                std::size_t stride, const Accessor& who, Conflict& found, int& lane);
+// Lanes that store the same value to the same place as a lane before them.
+std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* values,
+                                  std::size_t stride);
 // The lanes all of whose bytes were written; where some were not, `masks` gets a bit per byte.
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks);
 // Bytes of lanes in `defined` are written now; of the others those in `masks` (may be null) only.

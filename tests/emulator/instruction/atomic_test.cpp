@@ -165,5 +165,82 @@ TEST_F(AtomicInstructions, an_atomic_and_a_plain_store_race) {
   EXPECT_EQ(fault.kind, FaultKind::race);
 }
 
+// Thread 0 of each block counts; the last block does `last` behind `fence`.
+std::string last_block(const std::string& fence, const std::string& last) {
+  return "setp.ne.u32 %p1, %r3, 0;\n@%p1 bra END;\nmembar.gl;\n"
+         "atom.global.add.u32 %r10, [%rd1], 1;\nmov.u32 %r11, %nctaid.x;\nsub.u32 %r11, %r11, 1;\n"
+         "setp.ne.u32 %p2, %r10, %r11;\n@%p2 bra END;\n" +
+         fence + last + "END:\n";
+}
+
+TEST_F(AtomicInstructions, the_last_block_follows_the_atomics_that_its_own_observed) {
+  const std::uint64_t in = machine.upload(std::vector<std::uint32_t>{0, 0});
+  const std::uint64_t out = machine.upload(std::vector<std::uint32_t>{0});
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const CopyLaunch launch{.threads = 32, .clusters = 9, .seed = seed};
+    machine.run(last_block("membar.gl;\n",
+                           "ld.global.u32 %r12, [%rd1];\nst.global.u32 [%rd2], %r12;\n"
+                           "mov.u32 %r13, 0;\nst.global.u32 [%rd1], %r13;\n"),
+                in, out, launch);
+    EXPECT_EQ(machine.download<std::uint32_t>(out, 1)[0], 9u) << "seed " << seed;
+    EXPECT_EQ(machine.download<std::uint32_t>(in, 1)[0], 0u) << "seed " << seed;
+    // A pair of counters beside each other, read and set back as one.
+    machine.run(last_block("membar.gl;\n",
+                           "ld.global.v2.u32 {%r12, %r14}, [%rd1];\nmov.u32 %r13, 0;\n"
+                           "st.global.v2.u32 [%rd1], {%r13, %r14};\n"),
+                in, out, launch);
+    EXPECT_EQ(machine.download<std::uint32_t>(in, 1)[0], 0u) << "seed " << seed;
+  }
+}
+
+TEST_F(AtomicInstructions, a_whole_warp_of_the_last_block_reads_what_blocks_have_counted) {
+  const std::uint64_t in = machine.upload(std::vector<std::uint32_t>(33));
+  const std::uint64_t out = machine.allocate(128);
+  const std::string body =
+      "mul.wide.u32 %rd7, %r3, 4;\nadd.s64 %rd6, %rd1, %rd7;\nadd.s64 %rd8, %rd2, %rd7;\n"
+      "membar.gl;\natom.global.add.u32 %r10, [%rd6+4], 1;\n"
+      "mov.u32 %r11, %nctaid.x;\nsub.u32 %r11, %r11, 1;\nmembar.gl;\n"
+      "setp.ne.u32 %p2, %r10, %r11;\n@%p2 bra END;\n"
+      "ld.global.u32 %r12, [%rd6+4];\nst.global.u32 [%rd8], %r12;\n"
+      "mov.u32 %r13, 0;\nst.global.u32 [%rd6+4], %r13;\nEND:\n";
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    machine.run(body, in, out, {.threads = 32, .clusters = 9, .seed = seed});
+    EXPECT_EQ(machine.download<std::uint32_t>(out, 32), std::vector<std::uint32_t>(32, 9));
+    EXPECT_EQ(machine.download<std::uint32_t>(in, 33), std::vector<std::uint32_t>(33, 0));
+  }
+}
+
+TEST_F(AtomicInstructions, who_does_not_follow_the_last_atomic_races_with_those_before) {
+  const struct {
+    const char* what;
+    std::string body;
+  } rows[] = {
+      {"no fence behind the atomic",
+       last_block("", "mov.u32 %r13, 0;\nst.global.u32 [%rd1], %r13;\n")},
+      {"a read without a fence", last_block("", "ld.global.u32 %r12, [%rd1];\n")},
+      {"a block that took no part",
+       "mov.u32 %r11, %ctaid.x;\nsetp.eq.u32 %p1, %r11, 4;\nmembar.gl;\n"
+       "@!%p1 red.global.add.u32 [%rd1], 1;\nmembar.gl;\nmov.u32 %r13, 0;\n"
+       "@%p1 st.global.u32 [%rd1], %r13;\n"},
+      {"a block that is not the last",
+       "membar.gl;\natom.global.add.u32 %r10, [%rd1], 1;\nmembar.gl;\n"
+       "setp.eq.u32 %p1, %r10, 3;\nmov.u32 %r13, 0;\n"
+       "@%p1 st.global.u32 [%rd1], %r13;\n"},
+      {"a strong store that no atomic observed",
+       "mov.u32 %r11, %ctaid.x;\nsetp.eq.u32 %p1, %r11, 4;\nmembar.gl;\n"
+       "@!%p1 st.relaxed.gpu.global.u32 [%rd1], %r11;\n"
+       "@%p1 atom.global.add.u32 %r10, [%rd1], 1;\nmembar.gl;\nmov.u32 %r13, 0;\n"
+       "@%p1 st.global.u32 [%rd1], %r13;\n"},
+  };
+  for (const auto& row : rows) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const std::uint64_t in = machine.upload(std::vector<std::uint32_t>{0});
+      const Fault fault =
+          machine.fault_of(row.body, in, in, {.threads = 1, .clusters = 9, .seed = seed});
+      EXPECT_EQ(fault.kind, FaultKind::race) << row.what << ", seed " << seed;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gemmery::emulator::tests

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the read-modify-writes of each place. One observes all before it, so that who
+// follows it follows those too. (PTX ISA, "Causality Order": by way of the observation order.)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "emulator/check/shadow.hpp"
+
+namespace gemmery::emulator {
+
+// Bounded: of places that were forgotten, and of agents that were, nothing is known. Safe for many
+// threads; whoever notes updates of a place holds its bytes meanwhile.
+class UpdateOrder {
+ public:
+  // A read-modify-write of `bytes` at `address`, naturally aligned. Only those of whole cells by
+  // the generic proxy are kept.
+  void note(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
+  // Another write: who observes it observes nothing before.
+  void forget(std::uint64_t address, std::uint32_t bytes);
+  // Does `who` follow, through a later read-modify-write, the one at `address` that `found` is
+  // about?
+  bool is_followed(std::uint64_t address, const Conflict& found, const Accessor& who) const;
+  void clear();
+
+ private:
+  struct Update {  // the last one of an agent
+    Epoch epoch;
+    std::uint64_t time = 0;
+  };
+  struct Place {
+    std::uint64_t cell = 0;
+    std::uint64_t address = 0;
+    std::uint32_t bytes = 0;
+    std::vector<Update> updates;
+  };
+  Place* find(std::uint64_t cell) noexcept;
+  const Place* find(std::uint64_t cell) const noexcept;
+  Place& find_or_replace(std::uint64_t cell);
+  void note_at(Place& place, Epoch epoch);
+
+  std::atomic<bool> has_any_{false};
+  mutable std::mutex mutex_;
+  std::uint64_t time_ = 0;
+  std::vector<Place> places_;  // sets of a few ways, by the cell
+};
+
+}  // namespace gemmery::emulator
