@@ -12,7 +12,7 @@
 #include "driver/tensor_map.hpp"
 #include "emulator/device.hpp"
 #include "emulator/module.hpp"
-#include "jit/build.hpp"
+#include "jit/compiler.hpp"
 
 namespace gemmery {
 namespace {
@@ -131,12 +131,14 @@ EmulatedModule EmulatedModule::load(std::string_view ptx, Device device) {
 EmulatedModule EmulatedModule::compile(const std::string& source, Device device,
                                        std::vector<std::string> options) {
   options.emplace_back("--disable-warnings");  // the writer's own compiler tells them
-  const auto code = jit::build({.source = source,
-                                .entry = {},
-                                .target = own_target(emulated(device).info.target),
-                                .form = CodeForm::ptx,
-                                .extra_options = std::move(options)});
-  return load(code->ptx, device);
+  // Not from a cache: it would not notice when a header of the writer's own has changed.
+  const jit::CompiledCode code = jit::compile({.source = source,
+                                               .entry = {},
+                                               .target = own_target(emulated(device).info.target),
+                                               .form = CodeForm::ptx,
+                                               .extra_options = std::move(options),
+                                               .has_own_headers = true});
+  return load(code.ptx, device);
 }
 
 const std::string& EmulatedModule::ptx() const noexcept { return insides_->ptx; }

@@ -4,6 +4,7 @@
 
 #include <gemmery/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -232,6 +233,13 @@ std::string virtual_architecture(Target target) {
   return "compute_" + to_string(target).substr(std::string_view("sm_").size());
 }
 
+// Two of them are a warning.
+bool names_standard(const std::vector<std::string>& options) {
+  return std::ranges::any_of(options, [](std::string_view option) {
+    return option.starts_with("-std=") || option.starts_with("--std=");
+  });
+}
+
 CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) {
   const Clock::time_point start = Clock::now();
   const Clock::time_point deadline = start + time_limit();
@@ -258,11 +266,12 @@ std::vector<std::string> compile_options(const CompileRequest& request) {
   std::vector<std::string> options{
       "--gpu-architecture=" +
           (is_ptx ? virtual_architecture(request.target) : to_string(request.target)),
-      "--std=c++20",
-      "--no-source-include",           // never the working directory
       is_ptx ? "--generate-line-info"  // for whoever reports by line of the source
              : "--ptxas-options=-v",   // resources of the entry, in the log
   };
+  if (!names_standard(request.extra_options)) options.emplace_back("--std=c++20");
+  // Else the working directory is searched, too.
+  if (!request.has_own_headers) options.emplace_back("--no-source-include");
   // From this version on the library keeps a cache of its own, which would blur what compiling
   // costs.
   constexpr CompilerVersion first_with_cache{12, 9};

@@ -14,11 +14,13 @@
 namespace gemmery::jit {
 
 struct CompileRequest {
-  std::string source;  // with <…> includes of embedded headers only
+  std::string source;  // with <…> includes of embedded headers only, or has_own_headers
   std::string entry;   // the extern "C" __global__ function
   Target target;
   CodeForm form = CodeForm::cubin;
-  std::vector<std::string> extra_options;
+  std::vector<std::string> extra_options;  // a -std among them takes the place of ours
+  // Whether "…" is looked for beside the including file, and the source's in the working directory.
+  bool has_own_headers = false;
 
   friend bool operator==(const CompileRequest&, const CompileRequest&) = default;
 };

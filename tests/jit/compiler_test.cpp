@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <gemmery/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -75,6 +76,26 @@ TEST_F(Compiler, makes_a_cubin_with_its_resources) {
   EXPECT_GT(code.usage.registers, 0);
   EXPECT_EQ(code.usage.spill_store_bytes, 0);
   EXPECT_GT(code.compile_ms, 0);
+}
+
+TEST_F(Compiler, a_request_may_name_its_standard_and_have_headers_of_its_own) {
+  CompileRequest request = request_of(adding(1));
+  const auto has = [&](const std::string& option) {
+    const std::vector<std::string> options = compile_options(request);
+    return std::ranges::count(options, option);
+  };
+  EXPECT_EQ(has("--std=c++20"), 1);
+  EXPECT_EQ(has("--no-source-include"), 1);
+  const std::string key = key_text(request);
+  request.has_own_headers = true;
+  EXPECT_EQ(has("--no-source-include"), 0);
+  EXPECT_NE(key_text(request), key);
+  for (const char* const standard : {"-std=c++17", "--std=c++17"}) {
+    request.extra_options = {standard};
+    EXPECT_EQ(has("--std=c++20"), 0);
+    EXPECT_EQ(has(standard), 1);
+    EXPECT_EQ(compile(request).log.find("warning"), std::string::npos);
+  }
 }
 
 TEST_F(Compiler, serves_every_target_that_it_claims_to_know) {
