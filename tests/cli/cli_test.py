@@ -134,6 +134,11 @@ class BadInput(unittest.TestCase):
                 self.assertTrue(lines[0].startswith("gemmery: "), lines[0])
                 self.assertIn(said, lines[0])
 
+    def test_a_seed_of_schedules_that_is_no_number_is_refused(self):
+        done = run("verify", "--device", "emulated:h200", *SMALL, env={**os.environ, "GEMMERY_EMULATOR_SEED": "seven"})
+        self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+        self.assertIn('GEMMERY_EMULATOR_SEED: expected a whole number from 0 to 9223372036854775807, got "seven"', done.stderr)
+
     def test_words_that_are_not_utf8_are_refused_and_not_fatal(self):
         done = subprocess.run([PROGRAM.encode(), b"run", b"gemm", b"\xff\xfe"], cwd=ROOT, capture_output=True, timeout=60, check=False)
         self.assertEqual(done.returncode, BAD_INPUT)

@@ -8,6 +8,7 @@
 #include <gemmery/log.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 
 #include "driver/code.hpp"
 #include "driver/driver.hpp"
+#include "driver/emulated_driver.hpp"
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
 #include "driver/tensor_map.hpp"
@@ -88,6 +90,20 @@ TEST(EmulatedDevice, one_that_is_not_there_is_refused) {
   const Error error = thrown_error([] { driver::open_device(Device::emulated(6)); });
   EXPECT_EQ(error.kind(), ErrorKind::unavailable);
   EXPECT_EQ(error.hint(), "");
+}
+
+TEST(EmulatedDevice, a_seed_that_is_no_number_is_refused_when_the_emulator_is_opened) {
+  const char* const before = std::getenv("GEMMERY_EMULATOR_SEED");
+  const std::string kept = before == nullptr ? "" : before;
+  for (const char* const seed : {"seven", "-1", "1.5", "99999999999999999999"}) {
+    setenv("GEMMERY_EMULATOR_SEED", seed, 1);
+    const Error error = thrown_error([] { driver::open_emulated_driver(); });
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    EXPECT_EQ(error.operand(), "GEMMERY_EMULATOR_SEED");
+    EXPECT_EQ(error.expected(), "a whole number from 0 to 9223372036854775807");
+    EXPECT_EQ(error.got(), '"' + std::string(seed) + '"');
+  }
+  setenv("GEMMERY_EMULATOR_SEED", kept.c_str(), 1);  // empty is as good as none
 }
 
 // --- memory -------------------------------------------------------------------------------------
