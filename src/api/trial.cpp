@@ -7,8 +7,12 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
+#include <fmt/format.h>
+#include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 
 #include "emulator/device.hpp"
@@ -266,6 +270,31 @@ std::optional<GuardedOperand> make_addend(const Trial& trial) {
   return GuardedOperand(place(trial, *problem.c, extents_out(problem), Surroundings::poison));
 }
 
+// From the first to the last byte of an operand.
+double span_bytes(const MatrixType& type, const Extents3& extents) {
+  const auto step = [](std::int64_t extent, std::int64_t stride) {
+    return static_cast<double>(extent - 1) * std::abs(static_cast<double>(stride));
+  };
+  if (extents.is_empty()) return 0;
+  return static_cast<double>(byte_width(type.dtype)) *
+         (step(extents.batch, type.batch_stride) + step(extents.rows, type.row_stride) +
+          step(extents.columns, type.column_stride) + 1);
+}
+
+[[noreturn]] void throw_out_of_memory(const ProblemLine& line) {
+  const GemmProblem& p = line.problem;
+  double bytes = span_bytes(p.a, extents_a(p)) + span_bytes(p.b, extents_b(p)) +
+                 span_bytes(p.out, extents_out(p));
+  if (p.c) bytes += span_bytes(*p.c, extents_out(p));
+  throw Error({.kind = ErrorKind::out_of_memory,
+               .operand = to_string(line),
+               .expected = fmt::format("host memory for operands of {:.0f} bytes and for copies of "
+                                       "them to compare with",
+                                       bytes),
+               .got = "less",
+               .hint = "a smaller problem"});
+}
+
 }  // namespace
 
 TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
@@ -294,7 +323,7 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
   }
 }
 
-VerifyReport run_trial(const Trial& trial, const Kernel& kernel) {
+VerifyReport run_trial(const Trial& trial, const Kernel& kernel) try {
   Trial seeded = trial;
   if (seeded.options.seed == 0) seeded.options.seed = fresh_seed();
   std::optional<OwnedStream> own;
@@ -303,6 +332,10 @@ VerifyReport run_trial(const Trial& trial, const Kernel& kernel) {
   VerifyReport report = TrialRun(seeded, kernel, stream).run();
   report.seed = seeded.options.seed;
   return report;
+} catch (const std::bad_alloc&) {
+  throw_out_of_memory(trial.line);
+} catch (const std::length_error&) {
+  throw_out_of_memory(trial.line);
 }
 
 bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules) {

@@ -42,7 +42,7 @@ struct TrialOperands {
   TrialOperands(const Trial& trial, const OperandRules& rules);
 };
 
-// Throws what `run` throws.
+// Throws what `run` throws, and Error (out_of_memory) where the host has no room for the operands.
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel);
 
 // What multiplies in a kernel, by the instruction of its design: tensor cores truncate what FMAs

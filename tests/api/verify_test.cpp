@@ -74,6 +74,21 @@ TEST(Verify, refuses_what_the_kernel_refuses) {
   }
 }
 
+// A sanitizer ends the program instead of refusing such an allocation.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Verify, names_the_problem_that_no_memory_holds) {
+  try {
+    (void)verify_on_cpu("gemm 1000x2x2 a=f32 out=f32/strides=1099511627776,1");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_NE(error.operand().find("gemm 1000x2x2 a=f32"), std::string::npos) << error.what();
+    EXPECT_NE(error.expected().find("operands of 4393648464600920 bytes"), std::string::npos)
+        << error.what();
+  }
+}
+#endif
+
 // --- check_result ---
 
 struct Result {
