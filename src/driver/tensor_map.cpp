@@ -64,7 +64,8 @@ std::uint64_t swizzle_bytes(cuda::TensorMapSwizzle swizzle) {
 void check_rules(const TiledTensorMap& view) {
   if (view.rank < 1 || view.rank > 5) refuse("rank", "1 to 5", view.rank);
   const auto address = reinterpret_cast<std::uintptr_t>(view.address);
-  if (address == 0 || address % 16 != 0) refuse("address", "a multiple of 16 bytes", address);
+  if (address == 0) refuse("address", "one that is not null", address);
+  if (address % 16 != 0) refuse("address", "a multiple of 16 bytes", address);
   for (std::uint32_t d = 0; d < view.rank; ++d) {
     const std::uint64_t extent = view.extents[d];
     if (extent == 0 || extent > std::uint64_t{1} << 32)

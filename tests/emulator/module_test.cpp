@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel writer's own CUDA C++ and PTX by the public header.
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <gemmery/gemmery.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <span>
@@ -110,6 +113,42 @@ TEST_F(Module, source_that_does_not_compile_is_refused_in_the_compilers_words) {
   EXPECT_NE(std::string(error.what()).find("nonsense"), std::string::npos) << error.what();
 }
 
+TEST_F(Module, another_standard_takes_the_place_of_ours) {
+  const std::string text =
+      "extern \"C\" __global__ void standard(long* out) { *out = __cplusplus; }";
+  const Buffer buffer(sizeof(long), stream_);
+  const auto standard_with = [&](std::vector<std::string> options) {
+    EmulatedModule::compile(text, h200, std::move(options))
+        .launch("standard", {.block = {1, 1, 1}}, buffer.data());
+    long standard = 0;
+    copy(&standard, Device::cpu(), buffer.data(), h200, sizeof standard, stream_);
+    return standard;
+  };
+  EXPECT_EQ(standard_with({}), 202002L);
+  EXPECT_EQ(standard_with({"-std=c++17"}), 201703L);
+  EXPECT_EQ(standard_with({"--std=c++14"}), 201402L);
+}
+
+TEST_F(Module, headers_of_the_writer_find_what_lies_beside_them) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("gemmery_module_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder / "parts");
+  std::ofstream(folder / "outer.cuh") << "#include \"parts/inner.cuh\"\n";
+  const std::string text =
+      "#include <outer.cuh>\nextern \"C\" __global__ void give(int* out) { *out = number; }";
+  const Buffer buffer(sizeof(int), stream_);
+  for (const int number : {1, 2}) {  // the second is no remembered first
+    std::ofstream(folder / "parts" / "inner.cuh") << "#include \"number.cuh\"\n";
+    std::ofstream(folder / "parts" / "number.cuh") << "constexpr int number = " << number << ";\n";
+    EmulatedModule::compile(text, h200, {"-I" + folder.string()})
+        .launch("give", {.block = {1, 1, 1}}, buffer.data());
+    int got = 0;
+    copy(&got, Device::cpu(), buffer.data(), h200, sizeof got, stream_);
+    EXPECT_EQ(got, number);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(Module, only_emulated_devices_serve) {
   EXPECT_EQ(thrown_error([] { EmulatedModule::load("", Device::cpu()); }).operand(), "device");
   EXPECT_EQ(thrown_error([] { emulator_statistics(Device::cuda(0)); }).operand(), "device");
@@ -136,6 +175,10 @@ TEST_F(Module, tensor_maps_keep_the_manuals_rules) {
   EXPECT_EQ(thrown_error([&] { encode_emulated_tensor_map(view); }).operand(), "swizzle_bytes");
   view.swizzle_bytes = 64;
   EXPECT_THROW(encode_emulated_tensor_map(view), Error);
+  view.swizzle_bytes = 128;
+  view.address = nullptr;
+  const Error null = thrown_error([&] { encode_emulated_tensor_map(view); });
+  EXPECT_NE(std::string(null.what()).find("not null"), std::string::npos) << null.what();
 }
 
 TEST_F(Module, times_are_not_measured_there) {
