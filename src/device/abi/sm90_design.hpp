@@ -133,21 +133,30 @@ constexpr int slab_bytes(const Sm90Design& design) {
 
 constexpr int slabs_per_consumer = 2;  // one is filled while the other is read
 
+/// What the stages take and what else a block needs.
+GEMMERY_HOST_DEVICE
+constexpr int stage_bytes(const Sm90Design& design) {
+  constexpr int barrier_bytes = 16;  // a full and an empty one
+  return a_stage_bytes(design) + b_stage_bytes(design) + barrier_bytes;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int all_slab_bytes(const Sm90Design& design) {
+  return consumer_count(design) * slabs_per_consumer * slab_bytes(design);
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm90Design& design) {
-  constexpr int barrier_bytes = 16;  // a full and an empty one
-  const int used = design.stages * (a_stage_bytes(design) + b_stage_bytes(design) + barrier_bytes) +
-                   consumer_count(design) * slabs_per_consumer * slab_bytes(design);
-  constexpr int alignment = 1024;
+  constexpr int alignment = 1024;  // divides the limit
+  const int used = design.stages * stage_bytes(design) + all_slab_bytes(design);
   return (used + alignment - 1) / alignment * alignment;
 }
 
 /// The stages that fit, at most 8: more are never waited for.
 GEMMERY_HOST_DEVICE
-constexpr int most_stages(Sm90Design design) {
-  design.stages = 8;
-  while (design.stages > 0 && shared_bytes(design) > sm90_shared_limit) --design.stages;
-  return design.stages;
+constexpr int most_stages(const Sm90Design& design) {
+  const int stages = (sm90_shared_limit - all_slab_bytes(design)) / stage_bytes(design);
+  return stages < 8 ? stages : 8;
 }
 
 // --- legality -----------------------------------------------------------------------------------

@@ -188,17 +188,17 @@ std::string simt_name(const Kernel& kernel) {
   const SimtTile tile = simt_tile(kernel);
   fmt::memory_buffer text;
   fmt::format_to(std::back_inserter(text), "simt{}_gemm_", simt_version);
-  append_rule(text, rules.a);
+  text.append(rule_text(rules.a));
   text.push_back('_');
-  append_rule(text, rules.b);
+  text.append(rule_text(rules.b));
   text.push_back('_');
-  append_rule(text, rules.out);
+  text.append(rule_text(rules.out));
   fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x{}_{}x{}_k{}_s{}",
                  alias(rules.accumulator), tile.m, tile.n, tile.k, tile.thread_m, tile.thread_n,
                  tile.k_slices, tile.stages);
   if (rules.has_c) {
     fmt::format_to(std::back_inserter(text), "_c-");
-    append_rule(text, rules.c);
+    text.append(rule_text(rules.c));
   }
   return fmt::to_string(text);
 }

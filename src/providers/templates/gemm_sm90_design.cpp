@@ -143,17 +143,17 @@ std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
   fmt::memory_buffer text;
   fmt::format_to(std::back_inserter(text), "sm90v{}_gemm_", sm90_version);
-  append_rule(text, rules.a);
+  text.append(rule_text(rules.a));
   text.push_back('_');
-  append_rule(text, rules.b);
+  text.append(rule_text(rules.b));
   text.push_back('_');
-  append_rule(text, rules.out);
+  text.append(rule_text(rules.out));
   fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x64_{}x{}_{}_s{}",
                  alias(rules.accumulator), tile.m, tile.n, tile.cluster_m, tile.cluster_n,
                  schedule_text(tile.schedule), tile.stages);
   if (rules.has_c) {
     fmt::format_to(std::back_inserter(text), "_c-");
-    append_rule(text, rules.c);
+    text.append(rule_text(rules.c));
   }
   return fmt::to_string(text);
 }

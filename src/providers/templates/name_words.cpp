@@ -3,7 +3,8 @@
 
 #include <charconv>
 #include <cstdint>
-#include <iterator>
+
+#include <fmt/format.h>
 
 namespace gemmery::templates {
 namespace {
@@ -31,9 +32,8 @@ std::optional<int> read_integer(std::string_view text) {
 
 }  // namespace
 
-void append_rule(fmt::memory_buffer& text, const OperandRule& rule) {
-  fmt::format_to(std::back_inserter(text), "{}{}{}", alias(rule.dtype), layout_letter(rule.layout),
-                 rule.alignment);
+std::string rule_text(const OperandRule& rule) {
+  return fmt::format("{}{}{}", alias(rule.dtype), layout_letter(rule.layout), rule.alignment);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

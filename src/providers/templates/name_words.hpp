@@ -6,17 +6,16 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace gemmery::templates {
 
 inline constexpr int widest_access = 16;  // bytes; the largest alignment that a rule asks for
 
 // "f32r16": type, layout's letter, alignment.
-void append_rule(fmt::memory_buffer& text, const OperandRule& rule);
+std::string rule_text(const OperandRule& rule);
 std::optional<OperandRule> read_rule(std::string_view text);
 
 std::vector<std::string_view> split(std::string_view text, char separator);

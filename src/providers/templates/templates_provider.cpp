@@ -3,11 +3,13 @@
 #include "providers/templates/templates_provider.hpp"
 
 #include "providers/templates/gemm_simt.hpp"
+#include "providers/templates/gemm_sm90.hpp"
 
 namespace gemmery::templates {
 
 std::vector<std::unique_ptr<Family>> make_families() {
   std::vector<std::unique_ptr<Family>> families;
+  families.push_back(std::make_unique<Sm90Family>());
   families.push_back(std::make_unique<SimtFamily>());
   return families;
 }
