@@ -33,8 +33,7 @@ bool are_surely_apart(const LaneBytes& lanes) noexcept {
 
 }  // namespace
 
-// Lanes are naturally aligned and of one
-// width, so two of them share all bytes or none.
+// Lanes are naturally aligned and of one width, so two of them share all bytes or none.
 std::uint32_t find_repeated_lanes(const LaneBytes& lanes, const std::byte* values,
                                   std::size_t stride) {
   std::uint32_t repeated = 0;
