@@ -218,7 +218,17 @@ Reduction reduction_of(const TensorDetail& detail, const TensorMapFields& map, i
   return reduction;
 }
 
-// The rows' bytes that lie inside, each at its row's place in `to`.
+// A plain store writes whole units of 16 bytes, so that bytes of the box behind the end of a row
+// reach memory too where the row ends within a unit (seen on an H200: tests/results,
+// gpu-conformance-sm90).
+std::uint32_t bytes_beyond_end(const Box& box, const BoxRow& row) noexcept {
+  if (row.inside_bytes == 0) return 0;
+  const auto left_of_unit =
+      static_cast<std::uint32_t>(-(row.address + row.inside_bytes)) % chunk_bytes;
+  return std::min(left_of_unit, row_bytes(box.map) - row.inside_from - row.inside_bytes);
+}
+
+// The rows' bytes that a store may write, each at its row's place in `to`.
 void gather(const Box& box, std::uint32_t base, const BulkStore& self, std::vector<std::byte>& to) {
   SharedMemory& shared = self.issuer.warp->cta.shared;
   const Accessor who = self.issuer.accessor(self.member.read_epoch);
@@ -237,6 +247,30 @@ void gather(const Box& box, std::uint32_t base, const BulkStore& self, std::vect
                                   : shared.read(base + place, bytes, 1, who, true);
                      std::memcpy(to.data() + row.shared_offset + at, from, bytes);
                    });
+    for_each_piece(box, base, row, row.inside_from + row.inside_bytes, bytes_beyond_end(box, row),
+                   [&](std::uint32_t at, std::uint32_t place, std::uint32_t bytes) {
+                     if (bytes == 0) return;
+                     std::memcpy(to.data() + row.shared_offset + at,
+                                 shared.read(base + place, bytes, 1, who, false), bytes);
+                   });
+  }
+}
+
+void write_beyond_end(GlobalMemory& memory, const Accessor& who, const Box& box, const BoxRow& row,
+                      const std::byte* from) {
+  const std::uint32_t bytes = bytes_beyond_end(box, row);
+  if (bytes == 0) return;
+  try {
+    memory.write_bytes(row.address + row.inside_bytes, bytes, who, from);
+  } catch (ConflictFault&) {
+    throw;
+  } catch (Fault& fault) {
+    fault.message = "a tensor store writes whole units of 16 bytes, here " + std::to_string(bytes) +
+                    " bytes behind the end of row " +
+                    std::to_string(row.shared_offset / row_bytes(box.map)) +
+                    " of the box: " + fault.message +
+                    "; let rows end at a multiple of 16 bytes or store the last unit by elements";
+    throw;
   }
 }
 
@@ -267,6 +301,7 @@ void scatter(const Box& box, const Reduction& reduction, const BulkStore& self,
       else
         memory.write_bytes(row.address, row.inside_bytes, who, bytes);
     });
+    if (!who.is_atomic) write_beyond_end(memory, who, box, row, bytes + row.inside_bytes);
   }
 }
 

@@ -125,6 +125,41 @@ TEST(TensorCopy, boxes_leave_where_they_lie_inside_only) {
   }
 }
 
+// As an H200 does: rows of 70 words end within a unit of 16 bytes, of which two words lie beyond.
+TEST(TensorCopy, a_store_writes_the_whole_last_unit_of_a_row) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> old = random_words(rows * columns);
+  TensorMapFields map = matrix_map(0, 0);
+  map.extents[0] = columns - 2;
+  const std::uint32_t bytes = box_bytes(map), width = map.box[0];
+  const std::vector<std::uint32_t> tile = random_words(bytes / 4);
+  const std::uint64_t in = machine.upload(tile);
+  const std::string code =
+      "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], " +
+      std::to_string(bytes) +
+      ";\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], " +
+      std::to_string(bytes) + ", [%r2];\nmov.u32 %r10, " + std::to_string(columns - width) +
+      ";\nmov.u32 %r11, " + std::to_string(rows - 32) + ";\n" + wait_for_phase_0() + store_2d();
+  map.address = machine.upload(old);
+  machine.run(code, in, map.address, {.map = encode(map)});
+  std::vector<std::uint32_t> expected = old;
+  for (std::uint32_t index = 0; index < bytes / 4; ++index)
+    expected[(rows - 32 + index / width) * columns + columns - width + index % width] = tile[index];
+  EXPECT_EQ(machine.download<std::uint32_t>(map.address, rows * columns), expected);
+
+  const std::uint64_t exact = machine.upload(
+      std::vector<std::uint32_t>(old.begin(), old.end() - 2));  // ends where the last row does
+  map.address = exact;
+  try {
+    machine.run(code, in, exact, {.map = encode(map)});
+    ADD_FAILURE() << "the last unit reaches beyond the allocation";
+  } catch (const Fault& fault) {
+    EXPECT_EQ(fault.kind, FaultKind::out_of_bounds);
+    EXPECT_NE(fault.message.find("whole units of 16 bytes"), std::string::npos) << fault.message;
+  }
+}
+
 TEST(TensorCopy, im2col_loads_pixels_with_their_offset) {
   CopyMachine machine;
   // 3 images of 6 x 5 pixels with 4 channels, padded by one for a 3 x 3 filter.
