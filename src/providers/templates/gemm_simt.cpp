@@ -15,6 +15,7 @@
 #include "kernel/rules.hpp"
 #include "model/tiled_gemm.hpp"
 #include "providers/templates/gemm_simt_design.hpp"
+#include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -29,12 +30,6 @@ bool runs_anywhere_on(std::span<const Target> targets, const DeviceInfo& device)
 }
 
 // --- constraints --------------------------------------------------------------------------------
-
-std::string list_names(std::span<const DType> dtypes) {
-  std::string text;
-  for (const DType dtype : dtypes) text += (text.empty() ? "" : ", ") + std::string(name(dtype));
-  return text;
-}
 
 bool contains(std::span<const DType> dtypes, DType dtype) {
   return std::ranges::find(dtypes, dtype) != dtypes.end();
@@ -269,18 +264,6 @@ std::string_view text_of(abi::Contiguity contiguity) {
 }
 
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
-
-// What the kernel computes, as the words of the problem grammar.
-std::string class_line(const OperandRules& rules) {
-  const auto operand = [](const char* role, const OperandRule& rule) {
-    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout),
-                       rule.alignment);
-  };
-  std::string line =
-      fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b),
-                  operand("out", rules.out), alias(rules.accumulator));
-  return rules.has_c ? line + " " + operand("c", rules.c) : line;
-}
 
 std::string design_text(const abi::SimtDesign& d) {
   return fmt::format(

@@ -184,47 +184,20 @@ std::string tile_text(const SimtTile& tile) {
 }
 
 std::string simt_name(const Kernel& kernel) {
-  const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
-  fmt::memory_buffer text;
-  fmt::format_to(std::back_inserter(text), "simt{}_gemm_", simt_version);
-  text.append(rule_text(rules.a));
-  text.push_back('_');
-  text.append(rule_text(rules.b));
-  text.push_back('_');
-  text.append(rule_text(rules.out));
-  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x{}_{}x{}_k{}_s{}",
-                 alias(rules.accumulator), tile.m, tile.n, tile.k, tile.thread_m, tile.thread_n,
-                 tile.k_slices, tile.stages);
-  if (rules.has_c) {
-    fmt::format_to(std::back_inserter(text), "_c-");
-    text.append(rule_text(rules.c));
-  }
-  return fmt::to_string(text);
+  return gemm_name(fmt::format("simt{}", simt_version), kernel.operands(),
+                   fmt::format("{}x{}x{}_{}x{}_k{}_s{}", tile.m, tile.n, tile.k, tile.thread_m,
+                               tile.thread_n, tile.k_slices, tile.stages));
 }
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
-  const auto words = split(name, '_');
-  if (words.size() < 10 || words.size() > 11) return std::nullopt;
-  if (words[0] != fmt::format("simt{}", simt_version) || words[1] != "gemm" ||
-      !words[5].starts_with("acc-"))
-    return std::nullopt;
-  const auto a = read_rule(words[2]);
-  const auto b = read_rule(words[3]);
-  const auto out = read_rule(words[4]);
-  const auto accumulator = parse_dtype(words[5].substr(4));
-  const auto tile = read_tile(words[6], words[7], words[8], words[9]);
-  if (!a || !b || !out || !accumulator || !tile || !is_nonzero(*tile)) return std::nullopt;
-  SimtParts parts{.rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
-                  .tile = *tile};
-  if (words.size() == 11) {
-    const auto c = words[10].starts_with("c-") ? read_rule(words[10].substr(2)) : std::nullopt;
-    if (!c) return std::nullopt;
-    parts.rules.c = *c;
-    parts.rules.has_c = true;
-  }
-  if (!abi::is_legal(make_design(parts.rules, parts.tile))) return std::nullopt;
-  return parts;
+  const auto name_parts = read_gemm_name(name, fmt::format("simt{}", simt_version), 4);
+  if (!name_parts) return std::nullopt;
+  const auto& words = name_parts->design;
+  const auto tile = read_tile(words[0], words[1], words[2], words[3]);
+  if (!tile || !is_nonzero(*tile)) return std::nullopt;
+  if (!abi::is_legal(make_design(name_parts->rules, *tile))) return std::nullopt;
+  return SimtParts{.rules = name_parts->rules, .tile = *tile};
 }
 
 }  // namespace gemmery::templates

@@ -80,12 +80,6 @@ std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
 
 // --- constraints --------------------------------------------------------------------------------
 
-std::string list_names(std::span<const DType> dtypes) {
-  std::string text;
-  for (const DType dtype : dtypes) text += (text.empty() ? "" : ", ") + std::string(name(dtype));
-  return text;
-}
-
 bool contains(std::span<const DType> dtypes, DType dtype) {
   return std::ranges::find(dtypes, dtype) != dtypes.end();
 }
@@ -280,18 +274,6 @@ double predict_us(const GemmProblem& problem, const OperandRules& rules, const S
 std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k" : "extent"; }
 
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
-
-// What the kernel computes, as the words of the problem grammar.
-std::string class_line(const OperandRules& rules) {
-  const auto operand = [](const char* role, const OperandRule& rule) {
-    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout),
-                       rule.alignment);
-  };
-  std::string line =
-      fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b),
-                  operand("out", rules.out), alias(rules.accumulator));
-  return rules.has_c ? line + " " + operand("c", rules.c) : line;
-}
 
 std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(

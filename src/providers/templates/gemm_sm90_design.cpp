@@ -139,48 +139,21 @@ std::string_view schedule_text(abi::Schedule schedule) noexcept {
 }
 
 std::string sm90_name(const Kernel& kernel) {
-  const OperandRules& rules = kernel.operands();
   const Sm90Tile tile = sm90_tile(kernel);
-  fmt::memory_buffer text;
-  fmt::format_to(std::back_inserter(text), "sm90v{}_gemm_", sm90_version);
-  text.append(rule_text(rules.a));
-  text.push_back('_');
-  text.append(rule_text(rules.b));
-  text.push_back('_');
-  text.append(rule_text(rules.out));
-  fmt::format_to(std::back_inserter(text), "_acc-{}_{}x{}x64_{}x{}_{}_s{}",
-                 alias(rules.accumulator), tile.m, tile.n, tile.cluster_m, tile.cluster_n,
-                 schedule_text(tile.schedule), tile.stages);
-  if (rules.has_c) {
-    fmt::format_to(std::back_inserter(text), "_c-");
-    text.append(rule_text(rules.c));
-  }
-  return fmt::to_string(text);
+  return gemm_name(fmt::format("sm90v{}", sm90_version), kernel.operands(),
+                   fmt::format("{}x{}x64_{}x{}_{}_s{}", tile.m, tile.n, tile.cluster_m,
+                               tile.cluster_n, schedule_text(tile.schedule), tile.stages));
 }
 
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
-  const auto words = split(name, '_');
-  if (words.size() < 10 || words.size() > 11) return std::nullopt;
-  if (words[0] != fmt::format("sm90v{}", sm90_version) || words[1] != "gemm" ||
-      !words[5].starts_with("acc-"))
+  const auto name_parts = read_gemm_name(name, fmt::format("sm90v{}", sm90_version), 4);
+  if (!name_parts) return std::nullopt;
+  const auto& words = name_parts->design;
+  const auto tile = read_tile(words[0], words[1], words[2], words[3]);
+  if (!tile) return std::nullopt;
+  if (!is_served(name_parts->rules) || !abi::is_legal(sm90_design(name_parts->rules, *tile)))
     return std::nullopt;
-  const auto a = read_rule(words[2]);
-  const auto b = read_rule(words[3]);
-  const auto out = read_rule(words[4]);
-  const auto accumulator = parse_dtype(words[5].substr(4));
-  const auto tile = read_tile(words[6], words[7], words[8], words[9]);
-  if (!a || !b || !out || !accumulator || !tile) return std::nullopt;
-  Sm90Parts parts{.rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
-                  .tile = *tile};
-  if (words.size() == 11) {
-    const auto c = words[10].starts_with("c-") ? read_rule(words[10].substr(2)) : std::nullopt;
-    if (!c) return std::nullopt;
-    parts.rules.c = *c;
-    parts.rules.has_c = true;
-  }
-  if (!is_served(parts.rules) || !abi::is_legal(sm90_design(parts.rules, parts.tile)))
-    return std::nullopt;
-  return parts;
+  return Sm90Parts{.rules = name_parts->rules, .tile = *tile};
 }
 
 }  // namespace gemmery::templates

@@ -78,4 +78,52 @@ std::optional<int> read_tagged(std::string_view text, std::string_view tag) {
   return read_integer(text.substr(tag.size()));
 }
 
+std::string gemm_name(std::string_view head, const OperandRules& rules, std::string_view design) {
+  std::string text =
+      fmt::format("{}_gemm_{}_{}_{}_acc-{}_{}", head, rule_text(rules.a), rule_text(rules.b),
+                  rule_text(rules.out), alias(rules.accumulator), design);
+  return rules.has_c ? text + "_c-" + rule_text(rules.c) : text;
+}
+
+std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
+                                            std::size_t design_words) {
+  constexpr std::size_t first_design_word = 6;
+  const auto words = split(name, '_');
+  const std::size_t without_c = first_design_word + design_words;
+  if (words.size() < without_c || words.size() > without_c + 1) return std::nullopt;
+  if (words[0] != head || words[1] != "gemm" || !words[5].starts_with("acc-")) return std::nullopt;
+  const auto a = read_rule(words[2]);
+  const auto b = read_rule(words[3]);
+  const auto out = read_rule(words[4]);
+  const auto accumulator = parse_dtype(words[5].substr(4));
+  if (!a || !b || !out || !accumulator) return std::nullopt;
+  GemmNameParts parts{
+      .rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
+      .design = {words.begin() + first_design_word,
+                 words.begin() + static_cast<std::ptrdiff_t>(without_c)}};
+  if (words.size() == without_c) return parts;
+  const auto c = words.back().starts_with("c-") ? read_rule(words.back().substr(2)) : std::nullopt;
+  if (!c) return std::nullopt;
+  parts.rules.c = *c;
+  parts.rules.has_c = true;
+  return parts;
+}
+
+std::string class_line(const OperandRules& rules) {
+  const auto operand = [](const char* role, const OperandRule& rule) {
+    return fmt::format("{}={}:{}/align={}", role, alias(rule.dtype), name(rule.layout),
+                       rule.alignment);
+  };
+  std::string line =
+      fmt::format("gemm {} {} {} acc={}", operand("a", rules.a), operand("b", rules.b),
+                  operand("out", rules.out), alias(rules.accumulator));
+  return rules.has_c ? line + " " + operand("c", rules.c) : line;
+}
+
+std::string list_names(std::span<const DType> dtypes) {
+  std::string text;
+  for (const DType dtype : dtypes) text += (text.empty() ? "" : ", ") + std::string(name(dtype));
+  return text;
+}
+
 }  // namespace gemmery::templates
