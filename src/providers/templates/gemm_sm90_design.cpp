@@ -132,6 +132,17 @@ abi::Sm90Design sm90_design(const Kernel& kernel) noexcept {
 
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm90Tile>(); }
 
+Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept {
+  const auto m = static_cast<unsigned>(problem.m);
+  const auto n = static_cast<unsigned>(problem.n);
+  return is_turned(rules) ? Sm90Extents{n, m} : Sm90Extents{m, n};
+}
+
+Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept {
+  return {divide_up(extents.rows, static_cast<unsigned>(tile.m) * tile.cluster_m),
+          divide_up(extents.columns, static_cast<unsigned>(tile.n) * tile.cluster_n)};
+}
+
 std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
 
 std::string_view schedule_text(abi::Schedule schedule) noexcept {

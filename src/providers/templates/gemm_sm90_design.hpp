@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gemmery/kernel.hpp>
+#include <gemmery/problem.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -47,6 +48,22 @@ Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
 
 // Whether the device computes out^T = B^T A^T, because out is column major.
 bool is_turned(const OperandRules& rules) noexcept;
+
+// Extents of out as the device sees them, and how many tiles of a whole cluster cover them.
+struct Sm90Extents {
+  unsigned rows;
+  unsigned columns;
+};
+struct Sm90TileCounts {
+  unsigned rows;
+  unsigned columns;
+};
+Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept;
+Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
+
+constexpr unsigned divide_up(unsigned extent, unsigned size) noexcept {
+  return extent / size + (extent % size != 0 ? 1U : 0U);
+}
 
 // "sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4", with "_c-bf16r16" at the
 // end where C is read.
