@@ -24,6 +24,7 @@
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/cluster.cuh>
 #include <device/ptx/fence.cuh>
+#include <device/ptx/grid_dependency.cuh>
 #include <device/schedule/persistent_tiles.cuh>
 
 namespace gemmery::device {
@@ -48,20 +49,27 @@ class Sm90Gemm {
         ring_(ptx::cvta_shared(&shared.barriers)),
         rank_(cluster_size == 1 ? 0 : ptx::cluster_ctarank()) {}
 
-  /// Barriers are ready in the whole cluster before anybody arrives at them.
+  /// Barriers are ready in the whole cluster before anybody arrives at them. All this may happen
+  /// while the kernel before this one still ends; from here on global memory is as it left it.
+  /// Every thread waits for that, those that read and write nothing too: then this kernel's end
+  /// implies the end of all before it, which is what a plain launch behind it relies on.
   __device__ void prepare() const {
     if (threadIdx.x == 0) {
+      ptx::prefetch_tensormap(params_.a);
+      ptx::prefetch_tensormap(params_.b);
+      ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warpgroup_threads / 32);
       ptx::fence_mbarrier_init();
     }
     sync_cluster();
+    ptx::griddepcontrol_wait();
   }
 
   /// One thread brings the operands of all of the cluster's tiles, as far ahead as stages are free.
+  /// Then the next launch may get ready: its blocks find room as soon as ours leave, while the last
+  /// stages are multiplied and stored. Memory is safe, since it waits for our end in `prepare`.
   __device__ __forceinline__ void produce() const {
     if (threadIdx.x != 0) return;
-    ptx::prefetch_tensormap(params_.a);
-    ptx::prefetch_tensormap(params_.b);
     Cursor cursor;
 #pragma unroll 1
     for (PersistentTiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
@@ -74,6 +82,7 @@ class Sm90Gemm {
         cursor.advance();
       }
     }
+    ptx::griddepcontrol_launch_dependents();
   }
 
   /// A warpgroup multiplies and stores its rows of the cluster's tiles: of all of them, or of every

@@ -439,6 +439,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
   plan.shape.cluster = {size, 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+  plan.shape.is_programmatic = true;
 }
 
 }  // namespace gemmery::templates
