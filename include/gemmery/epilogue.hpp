@@ -1,25 +1,220 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is applied to the accumulator before it is stored. This version knows the
-// default program only.
+// The program that is applied to the accumulator before it is stored: a typed expression graph,
+// written as C++ expressions or as text, with the tensors and scalars that it names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include <gemmery/dtype.hpp>
 #include <gemmery/export.hpp>
+#include <gemmery/tensor.hpp>
 
 namespace gemmery {
 
-// Names an interned program that lives as long as the process; equal ids, equal programs.
-enum class EpilogueId : std::uint32_t { linear_combination = 0 };
+namespace epilogue {
+
+struct Graph;      // the program as values: src/epilogue/graph.hpp
+struct Expressed;  // what an Expression points at
+
+// The rows of ops.def.
+enum class Op : std::uint8_t {
+#define GEMMERY_OP(name, ...) name,
+#include <gemmery/ops.def>
+};
+
+// How a value is narrowed. Both kinds of rounding are IEEE's; NaN stays NaN where the type has one
+// (integers: 0).
+enum class Rounding : std::uint8_t { nearest_even, toward_zero };
+enum class Overflow : std::uint8_t {
+  natural,  // infinity where the type has one, else its NaN; integers saturate always
+  saturate  // the largest finite value of the sign
+};
+
+// What a reduction does with the elements that fall together. amax is the largest absolute value.
+enum class Reduction : std::uint8_t { none, sum, max, min, amax };
+
+// A value of a program. Copies are cheap and share structure; building one has no side effects.
+//
+//   const Expression x = accum() + operand("bias");
+//   const Program program{{"D", gelu(x)}, {"amax", amax(x)}};
+class GEMMERY_API Expression {
+ public:
+  Expression(double constant);  // NOLINT(google-explicit-constructor): constants read as numbers
+
+  explicit Expression(std::shared_ptr<const Expressed> value) noexcept : value_(std::move(value)) {}
+  const std::shared_ptr<const Expressed>& value() const noexcept { return value_; }
+
+ private:
+  std::shared_ptr<const Expressed> value_;
+};
+
+// The sums of the product, in the epilogue's compute type.
+GEMMERY_API Expression accum();
+// A tensor or scalar, by the name under which EpilogueArguments binds it.
+GEMMERY_API Expression operand(std::string_view name);
+// The value rounded to a narrower type (and computed on in the compute type).
+GEMMERY_API Expression cast(const Expression& x, DType dtype,
+                            Rounding rounding = Rounding::nearest_even,
+                            Overflow overflow = Overflow::natural);
+// An operation of ops.def with as many operands as its arity. Throws Error (invalid_argument) for
+// another number, and where a truth value stands for a number of a comparison or the other way
+// about (a truth value in arithmetic counts as 0 or 1).
+GEMMERY_API Expression apply(Op op, std::initializer_list<Expression> operands);
+
+// sigmoid(x), gelu(x), pow(x, y), where(c, x, y) …: one function for every row.
+#define GEMMERY_FUNCTION_1(name) \
+  inline Expression name(const Expression& x) { return apply(Op::name, {x}); }
+#define GEMMERY_FUNCTION_2(name)                                     \
+  inline Expression name(const Expression& x, const Expression& y) { \
+    return apply(Op::name, {x, y});                                  \
+  }
+#define GEMMERY_FUNCTION_3(name)                                                          \
+  inline Expression name(const Expression& x, const Expression& y, const Expression& z) { \
+    return apply(Op::name, {x, y, z});                                                    \
+  }
+#define GEMMERY_OP(name, arity, ...) GEMMERY_FUNCTION_##arity(name)
+#include <gemmery/ops.def>
+#undef GEMMERY_FUNCTION_1
+#undef GEMMERY_FUNCTION_2
+#undef GEMMERY_FUNCTION_3
+
+inline Expression operator+(const Expression& x, const Expression& y) { return add(x, y); }
+inline Expression operator-(const Expression& x, const Expression& y) { return subtract(x, y); }
+inline Expression operator*(const Expression& x, const Expression& y) { return multiply(x, y); }
+inline Expression operator/(const Expression& x, const Expression& y) { return divide(x, y); }
+inline Expression operator-(const Expression& x) { return negate(x); }
+inline Expression operator<(const Expression& x, const Expression& y) { return less(x, y); }
+inline Expression operator<=(const Expression& x, const Expression& y) { return less_equal(x, y); }
+inline Expression operator>(const Expression& x, const Expression& y) { return greater(x, y); }
+inline Expression operator>=(const Expression& x, const Expression& y) {
+  return greater_equal(x, y);
+}
+inline Expression operator==(const Expression& x, const Expression& y) { return equal(x, y); }
+inline Expression operator!=(const Expression& x, const Expression& y) { return not_equal(x, y); }
+inline Expression operator!(const Expression& x) { return logical_not(x); }
+
+// One result of a program: stored element by element, or reduced to what its tensor has extents
+// for (a tensor (m, 1) takes one value for every row, (1,) one for everything).
+struct Result {
+  std::string name;
+  Expression value;
+  Reduction reduction = Reduction::none;
+
+  Result(std::string result_name, Expression result_value,
+         Reduction result_reduction = Reduction::none)
+      : name(std::move(result_name)), value(std::move(result_value)), reduction(result_reduction) {}
+};
+
+// A whole program. Immutable; copies are cheap. Programs that compute the same by the same
+// operations are equal however they were written: common parts are shared, constants folded,
+// operands of commutative operations ordered.
+class GEMMERY_API Program {
+ public:
+  // Reads text: statements "name = expression", separated by ';' or line ends, comments from '#'.
+  // D must be assigned; a name is assigned once; what is assigned may be used in later statements
+  // and, where no tensor is bound to it, is not stored. sum(x), max(x), min(x) and amax(x) of one
+  // operand reduce, as the whole right side of a statement only. Throws Error (invalid_argument)
+  // with line, column, the word and a hint. The grammar stands in docs/epilogues.md.
+  explicit Program(std::string_view text);
+
+  // From expressions. Throws Error (invalid_argument): no result named D, a name twice.
+  Program(std::initializer_list<Result> results);
+  explicit Program(const std::vector<Result>& results);
+
+  // The program as text that reads back as an equal program, statements separated by "; ".
+  const std::string& text() const noexcept;
+  // Names that it reads, in the order of their first use, and names that it can store, D first.
+  const std::vector<std::string>& inputs() const noexcept;
+  std::vector<std::string> outputs() const;
+
+  const Graph& graph() const noexcept { return *graph_; }
+  friend GEMMERY_API bool operator==(const Program& a, const Program& b) noexcept;
+
+ private:
+  std::shared_ptr<const Graph> graph_;
+};
 
 // D = alpha * accum + beta * C
+GEMMERY_API const Program& linear_combination();
+
+}  // namespace epilogue
+
+// A name of a program bound to memory, or to a number that is passed with each launch. Tensors
+// broadcast to out's (L, M, N) by NumPy's rule; one element is a scalar in device memory.
+struct EpilogueOperand {
+  std::string name;
+  std::variant<double, Tensor> value;
+};
+
+// A program with what it names, D apart (that is out). The tensors' memory stays the caller's.
+class GEMMERY_API EpilogueArguments {
+ public:
+  // Throws Error (invalid_argument) for a name that the program does not have, one that is bound
+  // twice or not at all, a number for a result. Results other than D that nothing is bound to are
+  // not stored. More than 16 tensors to read, 8 to write or 16 numbers: unsupported.
+  EpilogueArguments(epilogue::Program program, std::vector<EpilogueOperand> operands = {});
+  EpilogueArguments(std::string_view text, std::vector<EpilogueOperand> operands = {})
+      : EpilogueArguments(epilogue::Program(text), std::move(operands)) {}
+
+  const epilogue::Program& program() const noexcept { return program_; }
+  // In the program's order: inputs, then the results that are stored, without D.
+  const std::vector<EpilogueOperand>& operands() const noexcept { return operands_; }
+
+ private:
+  epilogue::Program program_;
+  std::vector<EpilogueOperand> operands_;
+};
+
+// --- an epilogue as part of a kernel -------------------------------------------------------------
+
+// Names a program together with what its kernels know of its operands; interned, lives as long as
+// the process. Equal ids, equal epilogues.
+enum class EpilogueId : std::uint32_t { linear_combination = 0 };
 inline constexpr EpilogueId default_epilogue = EpilogueId::linear_combination;
 
-GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
+// Along which index neighbours of an operand are adjacent in memory.
+enum class Adjacent : std::uint8_t { none, along_n, along_m };
 
-// Reads a program; white space does not matter. Throws Error (unsupported) for any but the default
-// one, with the position at which it departs.
+// What a kernel knows of one operand of its epilogue.
+struct EpilogueOperandRule {
+  std::string name;
+  bool is_number = false;  // passed with the launch; nothing else counts then
+  bool is_output = false;
+  DType dtype = DType::float32;
+  bool varies_l = false, varies_m = false, varies_n = false;
+  Adjacent adjacent = Adjacent::none;
+  std::uint8_t alignment =
+      1;  // bytes that divide the address of every run's first element: 1 to 16
+
+  friend bool operator==(const EpilogueOperandRule&, const EpilogueOperandRule&) = default;
+};
+
+struct EpilogueRules {
+  epilogue::Program program;
+  std::vector<EpilogueOperandRule> operands;  // the order of EpilogueArguments::operands
+};
+
+// The id of a program with these operands, from now on the same for the same; any thread. The
+// default program is never interned: `default_epilogue` stands for it.
+GEMMERY_API EpilogueId intern(const EpilogueRules& rules);
+// What was interned; for `default_epilogue` the program of linear_combination() without operands.
+GEMMERY_API const EpilogueRules& rules_of(EpilogueId epilogue) noexcept;
+// The program's text.
+GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
+// Twelve hexadecimal digits over program and rules, the same in every process; what kernel names
+// carry ("" for the default). find_epilogue knows those that this process has interned.
+GEMMERY_API std::string digest(EpilogueId epilogue);
+GEMMERY_API EpilogueId find_epilogue(std::string_view digest) noexcept;  // default where unknown
+
+// Reads the default program, white space apart. Throws Error (unsupported) for any other.
 GEMMERY_API EpilogueId parse_epilogue(std::string_view program);
 
 }  // namespace gemmery
