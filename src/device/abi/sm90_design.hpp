@@ -16,6 +16,18 @@ enum class Major : unsigned char { k, extent };
 /// ping-pong, two take whole tiles in turn, and one stores while the other multiplies.
 enum class Schedule : unsigned char { cooperative, ping_pong };
 
+/// An index of out.
+enum class Along : unsigned char { m, n };
+
+/// The order of tiles: bands of `band` tiles along one index, each band walked along the other one,
+/// so that blocks at work at the same time share panels of A and B in L2. In tiles of a cluster.
+struct Raster {
+  Along along;
+  unsigned char band;
+
+  bool operator==(const Raster&) const = default;
+};
+
 /// out is row major here; the host turns a column-major out into out^T = B^T A^T.
 struct Sm90Design {
   DType operand;  // of A and B
@@ -28,6 +40,7 @@ struct Sm90Design {
   int cluster_m;  // blocks of a cluster along m share their tile of B, those along n that of A
   int cluster_n;
   Schedule schedule;
+  Raster raster;
   int stages;  // blocks of k in shared memory at once
   bool has_c;
 
@@ -169,6 +182,7 @@ enum class Sm90Fault : unsigned char {
   tile_m,
   tile_n,
   cluster,
+  raster,
   accumulators,
   stages,
   shared_bytes
@@ -184,6 +198,13 @@ constexpr bool is_sm90_operand(DType dtype) {
 GEMMERY_HOST_DEVICE
 constexpr bool is_sm90_output(DType dtype) {
   return dtype == DType::float32 || is_sm90_operand(dtype);
+}
+
+/// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
+GEMMERY_HOST_DEVICE
+constexpr bool is_raster(const Raster& raster) {
+  const bool is_power_of_two = (raster.band & (raster.band - 1)) == 0;
+  return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
 }  // namespace detail
@@ -202,6 +223,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   const bool is_pair = design.cluster_m == 2 || design.cluster_n == 2;
   if (design.cluster_m < 1 || design.cluster_n < 1 || cluster_size(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;
+  if (!is_raster(design.raster)) return Sm90Fault::raster;
   // What a consumer has beside its accumulators. With 512 threads a kernel starts with 128
   // registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602).
   const int limit = consumer_count(design) == 3 ? 96 : 208;

@@ -72,7 +72,7 @@ class Sm90Gemm {
     if (threadIdx.x != 0) return;
     Cursor cursor;
 #pragma unroll 1
-    for (PersistentTiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
+    for (Tiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
       const OutputPlace place = place_of(tiles.position());
 #pragma unroll 1
       for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
@@ -93,7 +93,7 @@ class Sm90Gemm {
                              threadIdx.x % abi::warpgroup_threads);
     Cursor cursor;
     WarpgroupSums<design> sums;
-    PersistentTiles tiles = all_tiles();
+    Tiles tiles = all_tiles();
     const auto skip_tile = [&] {
       cursor.advance_by(params_.k_blocks);
       tiles.advance();
@@ -136,6 +136,7 @@ class Sm90Gemm {
       .major = design.b_major, .extent = design.tile_n, .is_shared = design.cluster_m > 1};
   using Ring = StageRing<design.stages, cluster_size>;
   using Cursor = typename Ring::Cursor;
+  using Tiles = PersistentTiles<design.raster>;
 
   __device__ static void sync_cluster() {
     if constexpr (cluster_size > 1) {
@@ -146,7 +147,7 @@ class Sm90Gemm {
     }
   }
 
-  __device__ PersistentTiles all_tiles() const {
+  __device__ Tiles all_tiles() const {
     return {params_.tile_rows, params_.tile_columns, params_.batches, cluster_size};
   }
 

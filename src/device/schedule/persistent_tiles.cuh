@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tiles of one cluster in a launch that fills the device once: every so many-th of a batch of
-// matrices, in the order of the grouped raster.
+// matrices, in the order of a grouped raster.
 #pragma once
 
+#include <device/abi/sm90_design.hpp>
 #include <device/schedule/grouped_raster.cuh>
 
 namespace gemmery::device {
 
+template <abi::Raster raster>
 class PersistentTiles {
  public:
   /// Tiles are those of a whole cluster; fewer than 2^31 in all batches together.
@@ -25,7 +27,12 @@ class PersistentTiles {
   __device__ TilePosition position() const {
     const unsigned per_matrix = rows_ * columns_;
     const unsigned batch = next_ / per_matrix;
-    return grouped_tile(batch, next_ - batch * per_matrix, rows_, columns_);
+    const unsigned tile = next_ - batch * per_matrix;
+    if constexpr (raster.along == abi::Along::m) {
+      return grouped_tile<raster.band>(batch, tile, rows_, columns_);
+    } else {
+      return turned_grouped_tile<raster.band>(batch, tile, rows_, columns_);
+    }
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "kernel/rules.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
 #include "providers/templates/gemm_sm90_prediction.hpp"
+#include "providers/templates/gemm_sm90_raster.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -189,10 +190,12 @@ std::string design_text(const abi::Sm90Design& d) {
       "{{.operand = DType::{}, .c = DType::{}, .out = DType::{},\n"
       "    .a_major = Major::{}, .b_major = Major::{},\n"
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
-      "    .schedule = Schedule::{}, .stages = {}, .has_c = {}}}",
+      "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
+      "    .stages = {}, .has_c = {}}}",
       text_of(d.operand), text_of(d.c), text_of(d.out), text_of(d.a_major), text_of(d.b_major),
       d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
-      d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative", d.stages, d.has_c);
+      d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative",
+      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c);
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
@@ -266,8 +269,10 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   walk_fitting_rules(problem, [&](const OperandRules& rules) {
     const Sm90Extents extents = extents_of(rules, problem);
     for (const Sm90Tile& listed : sm90_tiles()) {
-      if (!fits_count(count_tiles(extents, listed), problem.l)) continue;
-      const Sm90Tile tile = with_most_stages(rules, listed);
+      const Sm90TileCounts counts = count_tiles(extents, listed);
+      if (!fits_count(counts, problem.l)) continue;
+      Sm90Tile tile = with_most_stages(rules, listed);
+      tile.raster = choose_raster(counts, tile, query.device);
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile)),
                            predict_sm90_us(problem, rules, tile, query.device));
     }
@@ -334,7 +339,8 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
           {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
           {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
           {"stages", std::to_string(tile.stages)},
-          {"schedule", std::string(schedule_text(tile.schedule))}};
+          {"schedule", std::string(schedule_text(tile.schedule))},
+          {"raster", raster_text(tile.raster)}};
 }
 
 std::span<const Target> Sm90Family::target_table(const Kernel&) const noexcept {

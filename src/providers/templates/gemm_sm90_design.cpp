@@ -70,13 +70,23 @@ std::optional<abi::Schedule> read_schedule(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<Sm90Tile> read_tile(std::string_view block, std::string_view cluster,
-                                  std::string_view order, std::string_view stages) {
-  const auto extents = read_integers(block, 3);
-  const auto blocks = read_integers(cluster, 2);
-  const auto count = read_tagged(stages, "s");
-  const auto schedule = read_schedule(order);
-  if (!extents || !blocks || !count || !schedule) return std::nullopt;
+std::optional<abi::Raster> read_raster(std::string_view text) {
+  const auto along_m = read_tagged(text, "m");
+  const auto along_n = read_tagged(text, "n");
+  const auto band = along_m ? along_m : along_n;
+  if (!band || *band > 64) return std::nullopt;
+  return abi::Raster{.along = along_m ? abi::Along::m : abi::Along::n,
+                     .band = static_cast<unsigned char>(*band)};
+}
+
+// "128x256x64", "1x1", "coop", "m8", "s4"
+std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
+  const auto extents = read_integers(words[0], 3);
+  const auto blocks = read_integers(words[1], 2);
+  const auto schedule = read_schedule(words[2]);
+  const auto raster = read_raster(words[3]);
+  const auto count = read_tagged(words[4], "s");
+  if (!extents || !blocks || !count || !schedule || !raster) return std::nullopt;
   if ((*extents)[0] > 256 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
       (*blocks)[1] > 2 || *count > 8) {
     return std::nullopt;
@@ -86,7 +96,8 @@ std::optional<Sm90Tile> read_tile(std::string_view block, std::string_view clust
                   .cluster_m = static_cast<std::uint8_t>((*blocks)[0]),
                   .cluster_n = static_cast<std::uint8_t>((*blocks)[1]),
                   .stages = static_cast<std::uint8_t>(*count),
-                  .schedule = *schedule};
+                  .schedule = *schedule,
+                  .raster = *raster};
 }
 
 }  // namespace
@@ -122,6 +133,7 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .cluster_m = tile.cluster_m,
           .cluster_n = tile.cluster_n,
           .schedule = tile.schedule,
+          .raster = tile.raster,
           .stages = tile.stages,
           .has_c = rules.has_c};
 }
@@ -149,18 +161,23 @@ std::string_view schedule_text(abi::Schedule schedule) noexcept {
   return schedule == abi::Schedule::ping_pong ? "pingpong" : "coop";
 }
 
+std::string raster_text(abi::Raster raster) {
+  return fmt::format("{}{}", raster.along == abi::Along::m ? 'm' : 'n', raster.band);
+}
+
 std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
-  return gemm_name(fmt::format("sm90v{}", sm90_version), kernel.operands(),
-                   fmt::format("{}x{}x64_{}x{}_{}_s{}", tile.m, tile.n, tile.cluster_m,
-                               tile.cluster_n, schedule_text(tile.schedule), tile.stages));
+  return gemm_name(
+      fmt::format("sm90v{}", sm90_version), kernel.operands(),
+      fmt::format("{}x{}x64_{}x{}_{}_{}_s{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
+                  schedule_text(tile.schedule), raster_text(tile.raster), tile.stages));
 }
 
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
-  const auto name_parts = read_gemm_name(name, fmt::format("sm90v{}", sm90_version), 4);
+  constexpr std::size_t design_words = 5;
+  const auto name_parts = read_gemm_name(name, fmt::format("sm90v{}", sm90_version), design_words);
   if (!name_parts) return std::nullopt;
-  const auto& words = name_parts->design;
-  const auto tile = read_tile(words[0], words[1], words[2], words[3]);
+  const auto tile = read_tile(name_parts->design);
   if (!tile) return std::nullopt;
   if (!is_served(name_parts->rules) || !abi::is_legal(sm90_design(name_parts->rules, *tile)))
     return std::nullopt;

@@ -16,7 +16,7 @@
 
 namespace gemmery::templates {
 
-inline constexpr int sm90_version = 1;
+inline constexpr int sm90_version = 2;
 
 // What an sm90 kernel is beside its operand rules; kept in DesignBytes. Where out is column major
 // the kernel computes out^T: m counts its rows there. No padding, so that equal tiles are equal
@@ -28,13 +28,14 @@ struct Sm90Tile {
   std::uint8_t cluster_n;
   std::uint8_t stages;
   abi::Schedule schedule = abi::Schedule::cooperative;
+  abi::Raster raster{.along = abi::Along::m, .band = 8};
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
-static_assert(sizeof(Sm90Tile) == 8);
+static_assert(sizeof(Sm90Tile) == 10);
 
 // The tiles that are offered, large ones first, and with them the stages that fit; `stages` of the
-// table itself is not set.
+// table itself is not set, and its rasters are the default one.
 std::span<const Sm90Tile> sm90_tiles() noexcept;
 Sm90Tile with_most_stages(const OperandRules& rules, Sm90Tile tile) noexcept;
 
@@ -65,7 +66,7 @@ constexpr unsigned divide_up(unsigned extent, unsigned size) noexcept {
   return extent / size + (extent % size != 0 ? 1U : 0U);
 }
 
-// "sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4", with "_c-bf16r16" at the
+// "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read.
 std::string sm90_name(const Kernel& kernel);
 
@@ -77,8 +78,9 @@ struct Sm90Parts {
 };
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
-// "128x256x64", and "coop" or "pingpong"
+// "128x256x64", "coop" or "pingpong", and "m8" for bands of 8 tiles along m
 std::string tile_text(const Sm90Tile& tile);
 std::string_view schedule_text(abi::Schedule schedule) noexcept;
+std::string raster_text(abi::Raster raster);
 
 }  // namespace gemmery::templates

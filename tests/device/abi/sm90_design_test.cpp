@@ -18,6 +18,7 @@ constexpr Sm90Design sound{.operand = DType::bfloat16,
                            .cluster_m = 1,
                            .cluster_n = 1,
                            .schedule = Schedule::cooperative,
+                           .raster = {.along = Along::m, .band = 8},
                            .stages = 4,
                            .has_c = false};
 
@@ -46,6 +47,9 @@ TEST(Sm90Design, a_bad_field_is_named) {
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_m = 2, d.cluster_n = 2; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 0; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 3; })},
+      {Sm90Fault::raster, with([](auto& d) { d.raster.band = 0; })},
+      {Sm90Fault::raster, with([](auto& d) { d.raster.band = 12; })},
+      {Sm90Fault::raster, with([](auto& d) { d.raster.band = 128; })},
       {Sm90Fault::accumulators, with([](auto& d) { d.tile_m = 256; })},
       {Sm90Fault::accumulators, with([](auto& d) { d.tile_m = 192, d.tile_n = 208; })},
       {Sm90Fault::accumulators, with([](auto& d) { d.schedule = Schedule::ping_pong; })},

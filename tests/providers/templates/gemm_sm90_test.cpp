@@ -68,26 +68,51 @@ TEST(Sm90Family, a_name_reads_back_as_its_kernel) {
 
 TEST(Sm90Family, a_name_may_ask_for_fewer_stages) {
   const auto kernel =
-      family().parse_name("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s3");
+      family().parse_name("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s3");
   ASSERT_TRUE(kernel);
   EXPECT_EQ(sm90_tile(*kernel).stages, 3);
+}
+
+TEST(Sm90Family, a_name_may_ask_for_any_raster) {
+  for (const char* word : {"m1", "m4", "m16", "m64", "n1", "n2", "n8", "n32"}) {
+    const std::string name = std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+                             "128x256x64_1x1_coop_" + word + "_s4";
+    const auto kernel = family().parse_name(name);
+    ASSERT_TRUE(kernel) << name;
+    EXPECT_EQ(family().kernel_name(*kernel), name);
+    const auto fields = family().design_fields(*kernel);
+    EXPECT_TRUE(std::ranges::any_of(fields, [&](const DesignField& field) {
+      return field.name == "raster" && field.value == word;
+    })) << name;
+  }
 }
 
 TEST(Sm90Family, other_names_are_not_its_own) {
   const std::string good = match("gemm 64x64x64 a=bf16 b=bf16 out=f32").front().name();
   ASSERT_TRUE(family().parse_name(good));
   for (const std::string& bad :
-       {std::string(), std::string("sm90"), "x" + good, good + "_", good + "_c-",
-        good.substr(0, good.size() - 1), "sm90v2" + good.substr(6),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_s4"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s5"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_s4"),
-        std::string("sm90v1_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
-        std::string("sm90v1_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
-        std::string("sm90v1_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_s4"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4_c-bf16c16"),
-        std::string("sm90v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_s0")}) {
+       {std::string(),
+        std::string("sm90"),
+        "x" + good,
+        good + "_",
+        good + "_c-",
+        good.substr(0, good.size() - 1),
+        "sm90v1" + good.substr(6),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_m8_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s5"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_m8_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m3_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m0_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_n128_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_k8_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v2_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v2_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v2_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_m8_s4"),
+        std::string(
+            "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4_c-bf16c16"),
+        std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_m8_s0")}) {
     EXPECT_FALSE(family().parse_name(bad)) << bad;
   }
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sm90 kernels that only their names reach, on an emulated H200 and random problems: discovery
+// offers one raster for each tile, so the conformance suite never meets the others.
+#include <gtest/gtest.h>
+#include <gemmery/gemmery.hpp>
+
+#include <random>
+#include <string>
+
+#include "jit/nvrtc.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+class Sm90Emulated : public testing::Test {
+ protected:
+  void SetUp() override {
+    const jit::CompilerStatus status = jit::compiler_status();
+    if (!status.found) GTEST_SKIP() << status.searched;
+  }
+
+  int extent(int smallest, int largest, int step) {
+    std::uniform_int_distribution<int> steps(smallest / step, largest / step);
+    return steps(random_) * step;
+  }
+
+  // `words`: types and layouts of the problem, which must be the kernel's.
+  void check(const std::string& kernel_name, const std::string& extents, const char* words) {
+    const std::string line = "gemm " + extents + " " + words;
+    const auto kernel = find_kernel(kernel_name);
+    ASSERT_TRUE(kernel) << kernel_name;
+    const VerifyReport report =
+        verify(parse_problem(line), *kernel, {.seed = random_(), .device = h200_});
+    EXPECT_TRUE(report.passed) << line << " " << kernel_name << ": " << report.first_failure;
+  }
+
+  std::mt19937_64 random_{tests::random_seed()};
+  const Device h200_ = parse_device("emulated:h200").value();
+};
+
+// More tiles than blocks in both directions, ragged bands and edges, some with clusters.
+TEST_F(Sm90Emulated, every_raster_covers_all_tiles) {
+  for (const char* raster : {"m1", "m2", "m4", "m16", "m64", "n1", "n2", "n4", "n8", "n32"}) {
+    for (const char* design : {"64x16x64_1x1_coop", "64x32x64_2x1_pingpong"}) {
+      const std::string name = std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+                               design + "_" + raster + "_s4";
+      const std::string extents = std::to_string(extent(100, 1300, 1)) + "x" +
+                                  std::to_string(extent(100, 600, 8)) + "x" +
+                                  std::to_string(extent(8, 72, 8)) + "x2";
+      check(name, extents, "a=bf16 b=bf16:c out=bf16");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gemmery
