@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system calls that files and folders are handled with, as a table: the real ones, or those of
+// a test that makes them fail.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/vfs.h>
+
+#include <cstddef>
+
+namespace gemmery::platform {
+
+// Each as in its manual page: -1 and errno where it fails.
+struct FileCalls {
+  int (*openat)(int folder, const char* name, int flags, mode_t mode);
+  int (*close)(int file);
+  ssize_t (*read)(int file, void* bytes, std::size_t count);
+  ssize_t (*write)(int file, const void* bytes, std::size_t count);
+  int (*fsync)(int file);
+  int (*fstat)(int file, struct stat* facts);
+  int (*fstatat)(int folder, const char* name, struct stat* facts, int flags);
+  int (*mkdirat)(int folder, const char* name, mode_t mode);
+  int (*renameat)(int from_folder, const char* from, int to_folder, const char* to);
+  int (*unlinkat)(int folder, const char* name, int flags);
+  int (*futimens)(int file, const struct timespec times[2]);
+  int (*flock)(int file, int operation);
+  int (*fstatfs)(int file, struct statfs* facts);
+};
+
+const FileCalls& system_file_calls() noexcept;
+
+}  // namespace gemmery::platform

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders and files by descriptor: names are looked up in an open folder, links are never followed,
+// and what was opened is what is examined, so that nobody can swap a path in between.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "platform/attempt.hpp"
+#include "platform/file_calls.hpp"
+
+namespace gemmery::platform {
+
+// An open file or folder, closed at the end.
+class Descriptor {
+ public:
+  Descriptor(int number, const FileCalls& calls) : number_(number), calls_(&calls) {}
+  Descriptor(Descriptor&& other) noexcept
+      : number_(std::exchange(other.number_, -1)), calls_(other.calls_) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    std::swap(calls_, other.calls_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) calls_->close(number_);
+  }
+
+  int number() const noexcept { return number_; }
+  const FileCalls& calls() const noexcept { return *calls_; }
+
+ private:
+  int number_;
+  const FileCalls* calls_;
+};
+
+// Whose files are believed: the user's own, and where that is asked for root's.
+enum class Owner : bool { user, user_or_root };
+
+// What is said of a file or folder without opening it.
+struct FileFacts {
+  bool is_folder = false;
+  std::int64_t bytes = 0;
+  std::chrono::system_clock::time_point changed_at;
+};
+
+class Folder {
+ public:
+  explicit Folder(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  Attempt<Folder> open_folder(const std::string& name) const;
+  // Opens it after making it, mode 0700, where it is not there.
+  Attempt<Folder> ensure_folder(const std::string& name) const;
+  std::error_code make_folder(const std::string& name) const;
+
+  // The whole of a regular file of at most `most` bytes that has one name, belongs to `owner` and
+  // cannot be written by anybody else; permission_denied where it is not such a file,
+  // file_too_large where it has more bytes. Never waits, for a pipe for example.
+  Attempt<std::string> read_file(const std::string& name, std::size_t most, Owner owner) const;
+  // A new file, mode 0600, with its bytes on the disk.
+  std::error_code write_file(const std::string& name, std::span<const std::byte> bytes) const;
+  // Opened for reading and writing and made where it is not there; rules as for reading.
+  Attempt<Descriptor> open_shared_file(const std::string& name) const;
+
+  // Of another folder in the same file system.
+  std::error_code rename(const std::string& name, const Folder& to,
+                         const std::string& new_name) const;
+  std::error_code remove_file(const std::string& name) const;
+  std::error_code remove_empty_folder(const std::string& name) const;
+  // A folder with the files in it; folders in it are removed to a depth of 8.
+  std::error_code remove_tree(const std::string& name) const;
+
+  // Names in no order, without "." and "..".
+  Attempt<std::vector<std::string>> list() const;
+  Attempt<FileFacts> facts_of(const std::string& name) const;
+  // Now; of a folder or file in it.
+  std::error_code touch(const std::string& name) const;
+  // Names on the disk.
+  std::error_code sync() const;
+
+  const Descriptor& descriptor() const noexcept { return descriptor_; }
+
+ private:
+  Attempt<Descriptor> open(const std::string& name, int flags) const;
+  std::error_code remove_tree_to_depth(const std::string& name, int depth) const;
+
+  Descriptor descriptor_;
+};
+
+// errno as a value.
+std::error_code last_error() noexcept;
+
+// Both write at most once what the call would take many times for: short writes and signals are
+// gone on after. In a file that is open at its beginning.
+std::error_code write_all(const Descriptor& file, std::span<const std::byte> bytes);
+Attempt<std::string> read_all(const Descriptor& file, std::size_t most);
+
+// 16 hexadecimal digits from the system's random numbers: another name in each process and each
+// forked child.
+std::string random_name();
+
+}  // namespace gemmery::platform
