@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading and storing elements of any dtype.
-#include "providers/host/number.hpp"
+#include "core/number.hpp"
 
 #include <array>
 #include <cstring>
 
-namespace gemmery::host {
+namespace gemmery::number {
 namespace {
 
 constexpr std::array<float, 256> e4m3_values = [] {
@@ -132,4 +132,4 @@ Rounding rounding_of(DType dtype) {
           .lowest = -largest};
 }
 
-}  // namespace gemmery::host
+}  // namespace gemmery::number
