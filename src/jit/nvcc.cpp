@@ -62,11 +62,19 @@ std::vector<std::string> candidate_paths() {
   return candidates;
 }
 
-// nvcc calls the host's compiler for its preprocessor, by name.
-std::vector<std::string> environment_for(const PrivateFolder& folder) {
+// nvcc calls the host's compiler for its preprocessor, by name. It gives the paths that it knows to
+// a shell, which would read what a folder's name may hold: relative ones hold nothing to read.
+std::vector<std::string> own_environment() {
   std::string path;
   for (const std::string& one : path_folders()) path += one + ":";
-  return {"PATH=" + path + "/usr/bin:/bin", "TMPDIR=" + folder.path(), "LC_ALL=C"};
+  return {"PATH=" + path + "/usr/bin:/bin", "TMPDIR=../scratch", "LC_ALL=C"};
+}
+
+// The folder that nvcc runs in holds the source and nothing that an #include could find.
+std::string make_work_folder(const PrivateFolder& folder, std::string_view source) {
+  folder.write("scratch/empty", {});  // nvcc makes no folders
+  folder.write("work/kernel.cu", source);
+  return folder.path() + "/work";
 }
 
 // The text between two marks; empty where they are not there.
@@ -90,8 +98,8 @@ CompilerVersion parse_version(std::string_view text) {
 std::optional<Nvcc> ask_version(const std::string& path) {
   const PrivateFolder folder("gemmery-nvcc");
   const ProcessResult result = platform::run_process({.words = {path, "--version"},
-                                                      .environment = environment_for(folder),
-                                                      .folder = folder.path(),
+                                                      .environment = own_environment(),
+                                                      .folder = make_work_folder(folder, {}),
                                                       .time_limit = std::chrono::seconds(60)});
   if (!result.is_success()) return std::nullopt;
   Nvcc nvcc{.path = path,
@@ -127,26 +135,27 @@ std::unique_ptr<Nvcc> search_nvcc() {
 
 // --- one compilation ----------------------------------------------------------------------------
 
-void write_sources(const PrivateFolder& folder, const CompileRequest& request) {
-  for (const EmbeddedHeader& header : embedded_headers())
-    folder.write(std::string("headers/") + header.name, {header.text, header.size});
-  folder.write("kernel.cu", request.source);
-}
-
 ProcessResult run_nvcc(const Nvcc& nvcc, const CompileRequest& request,
                        const PrivateFolder& folder) {
+  for (const EmbeddedHeader& header : embedded_headers())
+    folder.write(std::string("headers/") + header.name, {header.text, header.size});
   std::vector<std::string> words{nvcc.path};
   for (std::string& option : nvcc_options(request)) words.push_back(std::move(option));
-  words.insert(words.end(), {"-I", folder.path() + "/headers", "-o", folder.path() + "/out/code",
-                             folder.path() + "/kernel.cu"});
-  folder.write("out/empty", {});  // nvcc makes no folders
-  // Runs where nothing lies that an #include could find.
-  return platform::run_process(
-      {.words = std::move(words),
-       .environment = environment_for(folder),
-       .folder = folder.path() + "/out",
-       .time_limit = compile_time_limit(),
-       .is_cancelled = [token = current_cancellation()] { return token.stop_requested(); }});
+  words.insert(words.end(), {"-I", "../headers", "-o", "code", "kernel.cu"});
+  const auto is_cancelled = [token = current_cancellation()] { return token.stop_requested(); };
+  return platform::run_process({.words = std::move(words),
+                                .environment = own_environment(),
+                                .folder = make_work_folder(folder, request.source),
+                                .time_limit = compile_time_limit(),
+                                .is_cancelled = is_cancelled});
+}
+
+// As if the source and the headers had no folders.
+std::string without_own_folders(std::string text, const PrivateFolder& folder) {
+  for (const std::string& own : {folder.path() + "/headers", folder.path() + "/work",
+                                 folder.path() + "/work/../headers", std::string("../headers")})
+    text = without_folder(std::move(text), own);
+  return text;
 }
 
 void check_end(const CompileRequest& request, const ProcessResult& result, const std::string& log) {
@@ -185,7 +194,7 @@ void refuse_unknown_target(const CompileRequest& request, const Nvcc& nvcc,
 
 std::string read_code(const CompileRequest& request, const PrivateFolder& folder,
                       const std::string& log) {
-  std::optional<std::string> code = folder.read("out/code");
+  std::optional<std::string> code = folder.read("work/code");
   if (!code || code->empty())
     throw_compile_error(request, "a file with code from nvcc", "none", log);
   return *std::move(code);
@@ -243,18 +252,15 @@ CompiledCode compile_with_nvcc(const CompileRequest& request) {
   refuse_blocked(CompilerKind::nvcc, nvcc.version);
   refuse_cpu(request, nvcc);
   const PrivateFolder folder("gemmery-nvcc");
-  write_sources(folder, request);
   ProcessResult result = run_nvcc(nvcc, request, folder);
   CompiledCode code;
-  code.log = without_folder(without_folder(std::move(result.output), folder.path() + "/headers"),
-                            folder.path());
+  code.log = without_own_folders(std::move(result.output), folder);
   refuse_unknown_target(request, nvcc, code.log);
   check_end(request, result, code.log);
   refuse_warnings(request, code.log);
   std::string bytes = read_code(request, folder, code.log);
   if (request.form == CodeForm::ptx) {
-    code.ptx =
-        without_folder(without_folder(std::move(bytes), folder.path() + "/headers"), folder.path());
+    code.ptx = without_own_folders(std::move(bytes), folder);
   } else {
     code.cubin = to_bytes(bytes);
   }

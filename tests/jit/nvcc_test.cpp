@@ -46,12 +46,6 @@ class ScopedVariable {
   std::optional<std::string> before_;
 };
 
-constexpr std::string_view good_source =
-    "// gemm of a test\n#include <device/abi/design.hpp>\nextern \"C\" __global__ void "
-    "entry(float* "
-    "out) { __shared__ float tile[64]; tile[threadIdx.x] = out[threadIdx.x]; __syncthreads(); "
-    "out[threadIdx.x] = tile[63 - threadIdx.x]; }\n";
-
 CompileRequest request_of(std::string source, CodeForm form = CodeForm::cubin) {
   return {.source = std::move(source),
           .entry = "entry",
@@ -61,8 +55,9 @@ CompileRequest request_of(std::string source, CodeForm form = CodeForm::cubin) {
 }
 
 std::string plain_source() {
-  std::string source(good_source);
-  return source.erase(source.find("#include"), source.find("extern") - source.find("#include"));
+  return "// gemm of a test\nextern \"C\" __global__ void entry(float* out) { __shared__ float "
+         "tile[64]; tile[threadIdx.x] = out[threadIdx.x]; __syncthreads(); out[threadIdx.x] = "
+         "tile[63 - threadIdx.x]; }\n";
 }
 
 template <class Body>
@@ -99,6 +94,16 @@ TEST_F(NvccCompiler, makes_ptx_that_names_no_folder_of_its_own) {
   EXPECT_NE(code.ptx.find(".target sm_90a"), std::string::npos);
   EXPECT_NE(code.ptx.find("\"kernel.cu\""), std::string::npos) << code.ptx;
   EXPECT_EQ(code.ptx.find("gemmery-nvcc"), std::string::npos);
+}
+
+TEST_F(NvccCompiler, finds_the_embedded_headers_and_names_no_folder_of_theirs) {
+  const CompileRequest request = request_of(
+      "#include <device/ptx/convert.cuh>\nextern \"C\" __global__ void entry(unsigned* out) { "
+      "out[0] = 1; }\n",
+      CodeForm::ptx);
+  const CompiledCode code = compile(request);
+  EXPECT_EQ(code.ptx.find("gemmery-nvcc"), std::string::npos) << code.ptx;
+  EXPECT_EQ(code.ptx.find("../headers"), std::string::npos) << code.ptx;
 }
 
 TEST_F(NvccCompiler, equal_requests_give_equal_bytes_whatever_the_surroundings) {
