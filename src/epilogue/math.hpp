@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that formulas of ops.def call, for float and double on the host. The device has its
+// own under the same names.
+#pragma once
+
+#include <cmath>
+
+namespace gemmery::epilogue::math {
+
+template <class T>
+T divide(T x, T y) {
+  return x / y;
+}
+template <class T>
+T abs(T x) {
+  return std::fabs(x);
+}
+// NaN where either is NaN, which std::fmin and std::fmax drop.
+template <class T>
+T min(T x, T y) {
+  return x < y || x != x ? x : y;
+}
+template <class T>
+T max(T x, T y) {
+  return x > y || x != x ? x : y;
+}
+template <class T>
+T fma(T x, T y, T z) {
+  return std::fma(x, y, z);
+}
+template <class T>
+T exp(T x) {
+  return std::exp(x);
+}
+template <class T>
+T exp2(T x) {
+  return std::exp2(x);
+}
+template <class T>
+T log(T x) {
+  return std::log(x);
+}
+template <class T>
+T sqrt(T x) {
+  return std::sqrt(x);
+}
+template <class T>
+T rsqrt(T x) {
+  return T(1) / std::sqrt(x);
+}
+template <class T>
+T pow(T x, T y) {
+  return std::pow(x, y);
+}
+template <class T>
+T erf(T x) {
+  return std::erf(x);
+}
+template <class T>
+T tanh(T x) {
+  return std::tanh(x);
+}
+template <class T>
+T floor(T x) {
+  return std::floor(x);
+}
+// To the nearest integer, ties to even: the rounding that is in force everywhere.
+template <class T>
+T round_even(T x) {
+  return std::nearbyint(x);
+}
+
+// 1 / (1 + e^-x)
+template <class T>
+T logistic(T x) {
+  return T(1) / (T(1) + std::exp(-x));
+}
+// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Beyond 40
+// it is 0 in every type.
+template <class T>
+T gelu_deficit(T a) {
+  return a < T(40) ? T(0.5) * a * std::erfc(a * T(0.70710678118654752)) : T(0);
+}
+// log(1 + e^-x) for x >= 0
+template <class T>
+T log1p_exp_minus(T x) {
+  return std::log1p(std::exp(-x));
+}
+
+}  // namespace gemmery::epilogue::math
