@@ -63,8 +63,8 @@ __device__ __forceinline__ double exp(double x) { return ::exp(x); }
 
 /// By the mantissa in [2/3, 4/3): log(1 + f) = f + f^2 p(f).
 __device__ __forceinline__ float log(float x) {
-  constexpr float p[] = {-0.5F,        0.33333209F,  -0.24999717F, 0.20010749F, -0.16682307F,
-                         0.140011445F, -0.12167139F, 0.1400484F,   -0.12949035F};
+  constexpr float p[] = {-0.5F,        0.333332092F,  -0.249997169F, 0.200107485F, -0.166823074F,
+                         0.140011445F, -0.121671394F, 0.1400484F,    -0.129490346F};
   const bool is_small = x < 0x1p-126F;
   const float scaled = is_small ? x * 0x1p23F : x;
   const int bits = __float_as_int(scaled);
@@ -88,7 +88,8 @@ __device__ __forceinline__ float logistic(float x) {
 __device__ __forceinline__ double logistic(double x) { return 1.0 / (1.0 + ::exp(-x)); }
 
 __device__ __forceinline__ float tanh(float x) {
-  constexpr float small[] = {-0.333333F, 0.13331924F, -0.053783823F, 0.020795941F, -0.005895119F};
+  constexpr float small[] = {-0.333332986F, 0.133319244F, -0.0537838228F, 0.0207959414F,
+                             -0.00589511963F};
   const float square = x * x;
   const float near = __fmaf_rn(polynomial(small, square) * square, x, x);
   const float far =
@@ -98,10 +99,11 @@ __device__ __forceinline__ float tanh(float x) {
 __device__ __forceinline__ double tanh(double x) { return ::tanh(x); }
 
 __device__ __forceinline__ float erf(float x) {
-  constexpr float small[] = {1.1283791F,    -0.37612447F,  0.1128132F,
-                             -0.026748859F, 0.0049674995F, -0.00058620475F};
-  constexpr float log2_erfc[] = {0.0002441061F, -1.6295073F,   -0.9138043F,    -0.15612896F,
-                                 0.036183644F,  -0.005996194F, 0.00062236632F, -3.0049072e-05F};
+  constexpr float small[] = {1.12837911F,    -0.376124471F,  0.112813205F,
+                             -0.0267488584F, 0.00496749952F, -0.000586204755F};
+  constexpr float log2_erfc[] = {0.000244106661F, -1.6295073F,     -0.913804293F,
+                                 -0.156128958F,   0.0361836441F,   -0.00599619374F,
+                                 0.000622366322F, -3.00490719e-05F};
   const float size = fminf(fabsf(x), 10.0F);
   const float near = polynomial(small, x * x) * x;
   const float far = 1.0F - ptx::ex2_approx_ftz(polynomial(log2_erfc, size));
@@ -112,9 +114,9 @@ __device__ __forceinline__ double erf(double x) { return ::erf(x); }
 /// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Its
 /// logarithm is nearly a parabola; beyond 14 it is smaller than any bound.
 __device__ __forceinline__ float gelu_deficit(float a) {
-  constexpr float log2_tail[] = {-0.9999936F,    -1.1511947F,   -0.4587993F,
-                                 -0.05335784F,   0.0080225309F, -0.00073188567F,
-                                 1.9143105e-05F, 2.666213e-06F, -1.8653545e-07F};
+  constexpr float log2_tail[] = {-0.999993622F,   -1.15119469F,    -0.458799303F,
+                                 -0.0533578396F,  0.00802253094F,  -0.000731885666F,
+                                 1.91431045e-05F, 2.66621305e-06F, -1.86535445e-07F};
   const float size = fminf(a, 14.0F);
   return size * ptx::ex2_approx_ftz(polynomial(log2_tail, size));
 }
