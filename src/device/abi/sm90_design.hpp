@@ -31,6 +31,7 @@ struct Raster {
 /// out is row major here; the host turns a column-major out into out^T = B^T A^T.
 struct Sm90Design {
   DType operand;  // of A and B
+  DType accumulator;
   DType c;
   DType out;
   Major a_major;
@@ -86,19 +87,25 @@ constexpr int accumulators_per_thread(const Sm90Design& design) {
   return blocks_per_consumer(design) * design.tile_n / 2;
 }
 
+/// float16 sums lie two in a register.
+GEMMERY_HOST_DEVICE
+constexpr int accumulator_registers(const Sm90Design& design) {
+  return accumulators_per_thread(design) * bytes_of(design.accumulator) / 4;
+}
+
 /// Registers of a thread after `setmaxnreg`; 0 where the launch gives enough to everybody.
 struct RegisterBudget {
   int producer;
   int consumer;
 };
 
-/// 40/232 for two consumers, 24/240 where they hold more than 200 accumulators (with 40/232, 208 of
+/// 40/232 for two consumers, 24/240 where sums fill more than 200 registers (with 40/232, 208 of
 /// them spill: 256x208, ptxas 13.0), 32/160 for three.
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
-  if (accumulators_per_thread(design) > 200) return {.producer = 24, .consumer = 240};
+  if (accumulator_registers(design) > 200) return {.producer = 24, .consumer = 240};
   return {.producer = 40, .consumer = 232};
 }
 
@@ -177,6 +184,7 @@ constexpr int most_stages(const Sm90Design& design) {
 enum class Sm90Fault : unsigned char {
   none,
   operand_type,
+  accumulator_type,
   c_type,
   out_type,
   tile_m,
@@ -209,11 +217,18 @@ constexpr bool is_raster(const Raster& raster) {
 
 }  // namespace detail
 
+/// Of float16 operands the sums may be float16.
+GEMMERY_HOST_DEVICE
+constexpr bool is_sm90_accumulator(DType dtype, DType operand) {
+  return dtype == DType::float32 || (dtype == DType::float16 && operand == DType::float16);
+}
+
 /// The first field of a design that no kernel can be made of, or none.
 GEMMERY_HOST_DEVICE
 constexpr Sm90Fault find_fault(const Sm90Design& design) {
   using namespace detail;
   if (!is_sm90_operand(design.operand)) return Sm90Fault::operand_type;
+  if (!is_sm90_accumulator(design.accumulator, design.operand)) return Sm90Fault::accumulator_type;
   if (design.has_c && !is_sm90_output(design.c)) return Sm90Fault::c_type;
   if (!is_sm90_output(design.out)) return Sm90Fault::out_type;
   if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 256)
@@ -224,10 +239,10 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (design.cluster_m < 1 || design.cluster_n < 1 || cluster_size(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
-  // What a consumer has beside its accumulators. With 512 threads a kernel starts with 128
+  // What a consumer has for its accumulators. With 512 threads a kernel starts with 128
   // registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602).
   const int limit = consumer_count(design) == 3 ? 96 : 208;
-  if (accumulators_per_thread(design) > limit) return Sm90Fault::accumulators;
+  if (accumulator_registers(design) > limit) return Sm90Fault::accumulators;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

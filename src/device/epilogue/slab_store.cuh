@@ -80,9 +80,9 @@ class SlabStore {
         barrier_(1 + consumer),
         thread_(thread) {}
 
-  /// One block of 64 rows, the first of them at `place`.
-  __device__ __forceinline__ void store(const float (&sums)[design.tile_n / 2],
-                                        const OutputPlace& place) {
+  /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them.
+  template <class Sums>
+  __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place) {
     const AddendReader<design> addend(params_, place, thread_);
     OutputPlace corner = place;
     unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
@@ -155,8 +155,9 @@ class SlabStore {
     }
   }
 
-  __device__ __forceinline__ void fill(unsigned target, const float (&sums)[design.tile_n / 2],
-                                       int slab, const AddendReader<design>& addend) const {
+  template <class Sums>
+  __device__ __forceinline__ void fill(unsigned target, const Sums& sums, int slab,
+                                       const AddendReader<design>& addend) const {
     if constexpr (abi::bytes_of(design.out) == 2) {
       fill_by_matrices(target, sums, slab, addend);
     } else {
@@ -164,8 +165,8 @@ class SlabStore {
     }
   }
 
-  __device__ __forceinline__ void fill_by_matrices(unsigned target,
-                                                   const float (&sums)[design.tile_n / 2], int slab,
+  template <class Sums>
+  __device__ __forceinline__ void fill_by_matrices(unsigned target, const Sums& sums, int slab,
                                                    const AddendReader<design>& addend) const {
     const unsigned lane = thread_ % 32;
     const unsigned row = thread_ / 32 * 16 + lane % 16;
@@ -184,8 +185,8 @@ class SlabStore {
     }
   }
 
-  __device__ __forceinline__ void fill_by_pairs(unsigned target,
-                                                const float (&sums)[design.tile_n / 2], int slab,
+  template <class Sums>
+  __device__ __forceinline__ void fill_by_pairs(unsigned target, const Sums& sums, int slab,
                                                 const AddendReader<design>& addend) const {
     const unsigned lane = thread_ % 32;
 #pragma unroll
@@ -203,13 +204,24 @@ class SlabStore {
   }
 
   /// Two adjacent results; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
-  __device__ __forceinline__ void finish_pair(float (&values)[2],
-                                              const float (&sums)[design.tile_n / 2], int eight,
+  template <class Sums>
+  __device__ __forceinline__ void finish_pair(float (&values)[2], const Sums& sums, int eight,
                                               int half, const AddendReader<design>& addend) const {
-    const int first = 4 * eight + 2 * half;
-    values[0] = params_.alpha * sums[first];
-    values[1] = params_.alpha * sums[first + 1];
+    read_pair(values, sums, 2 * eight + half);
+    values[0] *= params_.alpha;
+    values[1] *= params_.alpha;
     if constexpr (design.has_c) addend.add(values, eight, half);
+  }
+
+  template <class Sums>
+  __device__ __forceinline__ static void read_pair(float (&values)[2], const Sums& sums, int pair) {
+    if constexpr (design.accumulator == DType::float16) {
+      values[0] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair]));
+      values[1] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair] >> 16));
+    } else {
+      values[0] = sums[2 * pair];
+      values[1] = sums[2 * pair + 1];
+    }
   }
 
   __device__ static unsigned pack(const float (&values)[2]) {

@@ -9,14 +9,26 @@
 
 namespace gemmery::device {
 
+/// What holds sums: a float one of them, 32 bits two of float16.
+template <abi::DType accumulator>
+struct SumRegister {
+  using Type = float;
+};
+template <>
+struct SumRegister<abi::DType::float16> {
+  using Type = unsigned;
+};
+
 /// A consumer's sums: for each of its blocks of 64 rows the accumulator of one wgmma. Thread t of
 /// the warpgroup holds, as element 4 * j + 2 * h + e, row t / 32 * 16 + t % 32 / 4 + 8 * h and
-/// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment).
+/// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
+/// and 1 are the low and the high half of register 2 * j + h.
 template <abi::Sm90Design design>
 struct WarpgroupSums {
+  using Register = typename SumRegister<design.accumulator>::Type;
   static constexpr int blocks = abi::blocks_per_consumer(design);
-  static constexpr int per_block = design.tile_n / 2;
-  float block[blocks][per_block];
+  static constexpr int per_block = abi::accumulator_registers(design) / blocks;
+  Register block[blocks][per_block];
 
   /// Ties the sums to the wait before it: plain arithmetic on them may not move above.
   __device__ __forceinline__ void pin() {

@@ -28,6 +28,7 @@ __device__ inline void bar_arrive(unsigned barrier) {
 
 /// No instruction: ties a value to this place of the program.
 __device__ __forceinline__ void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+__device__ __forceinline__ void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
 
 /// All warps of a warpgroup must come here.
 template <int registers>

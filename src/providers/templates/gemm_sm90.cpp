@@ -96,8 +96,10 @@ std::string find_type_failure(const Query& query) {
     return fmt::format("A and B: expected the same of {}, got {} and {}", list_names(sm90_inputs()),
                        name(problem.a.dtype), name(problem.b.dtype));
   }
-  if (problem.accumulator != DType::float32)
-    return fmt::format("accumulator: expected float32, got {}", name(problem.accumulator));
+  if (!is_sm90_accumulator(problem.accumulator, problem.a.dtype)) {
+    return fmt::format("accumulator: expected float32, or float16 for float16 operands, got {}",
+                       name(problem.accumulator));
+  }
   if (!contains(sm90_outputs(), problem.out.dtype)) {
     return fmt::format("out: expected one of {}, got {}", list_names(sm90_outputs()),
                        name(problem.out.dtype));
@@ -117,7 +119,8 @@ OperandRule rule_of(DType dtype, LayoutRule layout) {
 
 // Calls visit(rules) for every choice of layouts for operands of these types.
 template <class Visit>
-void walk_layouts(DType input, DType out, std::optional<DType> c, Visit&& visit) {
+void walk_layouts(DType input, DType accumulator, DType out, std::optional<DType> c,
+                  Visit&& visit) {
   constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
   for (const LayoutRule a_layout : layouts) {
     for (const LayoutRule b_layout : layouts) {
@@ -126,7 +129,7 @@ void walk_layouts(DType input, DType out, std::optional<DType> c, Visit&& visit)
                            .b = rule_of(input, b_layout),
                            .c = {},
                            .out = rule_of(out, out_layout),
-                           .accumulator = DType::float32};
+                           .accumulator = accumulator};
         rules.has_c = c.has_value();
         if (c) rules.c = rule_of(*c, out_layout);
         visit(rules);
@@ -138,9 +141,11 @@ void walk_layouts(DType input, DType out, std::optional<DType> c, Visit&& visit)
 template <class Visit>
 void walk_fitting_rules(const GemmProblem& problem, Visit&& visit) {
   const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
-  walk_layouts(problem.a.dtype, problem.out.dtype, c, [&](const OperandRules& rules) {
-    if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty()) visit(rules);
-  });
+  walk_layouts(problem.a.dtype, problem.accumulator, problem.out.dtype, c,
+               [&](const OperandRules& rules) {
+                 if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty())
+                   visit(rules);
+               });
 }
 
 LayoutRule nearest_rule(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
@@ -187,13 +192,13 @@ std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtyp
 
 std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(
-      "{{.operand = DType::{}, .c = DType::{}, .out = DType::{},\n"
+      "{{.operand = DType::{}, .accumulator = DType::{}, .c = DType::{}, .out = DType::{},\n"
       "    .a_major = Major::{}, .b_major = Major::{},\n"
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}}}",
-      text_of(d.operand), text_of(d.c), text_of(d.out), text_of(d.a_major), text_of(d.b_major),
-      d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
+      text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
+      text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
       d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative",
       d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c);
 }
@@ -268,14 +273,13 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const GemmProblem& problem = query.problem;
   walk_fitting_rules(problem, [&](const OperandRules& rules) {
     const Sm90Extents extents = extents_of(rules, problem);
-    for (const Sm90Tile& listed : sm90_tiles()) {
-      const Sm90TileCounts counts = count_tiles(extents, listed);
-      if (!fits_count(counts, problem.l)) continue;
-      Sm90Tile tile = with_most_stages(rules, listed);
+    for_each_tile(rules, [&](Sm90Tile tile) {
+      const Sm90TileCounts counts = count_tiles(extents, tile);
+      if (!fits_count(counts, problem.l)) return;
       tile.raster = choose_raster(counts, tile, query.device);
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile)),
                            predict_sm90_us(problem, rules, tile, query.device));
-    }
+    });
   });
 }
 
@@ -308,14 +312,18 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
 
 void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto add = [&](const OperandRules& rules) {
-    for (const Sm90Tile& tile : sm90_tiles())
-      visit(Kernel(*this, rules, DesignBytes::of(with_most_stages(rules, tile))));
+    for_each_tile(
+        rules, [&](const Sm90Tile& tile) { visit(Kernel(*this, rules, DesignBytes::of(tile))); });
+  };
+  const auto add_types = [&](DType input, DType accumulator) {
+    for (const DType out : sm90_outputs()) {
+      walk_layouts(input, accumulator, out, std::nullopt, add);
+      for (const DType c : sm90_outputs()) walk_layouts(input, accumulator, out, c, add);
+    }
   };
   for (const DType input : sm90_inputs()) {
-    for (const DType out : sm90_outputs()) {
-      walk_layouts(input, out, std::nullopt, add);
-      for (const DType c : sm90_outputs()) walk_layouts(input, out, c, add);
-    }
+    for (const DType accumulator : {DType::float32, DType::float16})
+      if (is_sm90_accumulator(accumulator, input)) add_types(input, accumulator);
   }
 }
 

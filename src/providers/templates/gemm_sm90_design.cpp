@@ -19,14 +19,12 @@ constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
-// Which tiles are legal does not hang on types: sums are float32, and two stages of the largest
-// fit.
+// Whether some operands make the tile legal: sums of float16 take the fewest registers.
 bool is_possible(Sm90Tile tile) noexcept {
   tile.stages = 2;
-  OperandRule rule{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
-  OperandRule out = rule;
-  out.dtype = DType::float32;
-  const OperandRules rules{.a = rule, .b = rule, .c = {}, .out = out};
+  const OperandRule rule{.dtype = DType::float16, .layout = LayoutRule::row, .alignment = 16};
+  const OperandRules rules{
+      .a = rule, .b = rule, .c = {}, .out = rule, .accumulator = DType::float16};
   return abi::is_legal(sm90_design(rules, tile));
 }
 
@@ -59,7 +57,7 @@ bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
 bool is_served(const OperandRules& rules) {
   return is_sm90_rule(rules.a, inputs) && is_sm90_rule(rules.b, inputs) &&
          rules.a.dtype == rules.b.dtype && is_sm90_rule(rules.out, outputs) &&
-         rules.accumulator == DType::float32 &&
+         is_sm90_accumulator(rules.accumulator, rules.a.dtype) &&
          (!rules.has_c || (is_sm90_rule(rules.c, outputs) && rules.c.layout == rules.out.layout));
 }
 
@@ -115,6 +113,10 @@ Sm90Tile with_most_stages(const OperandRules& rules, Sm90Tile tile) noexcept {
 std::span<const DType> sm90_inputs() noexcept { return inputs; }
 std::span<const DType> sm90_outputs() noexcept { return outputs; }
 
+bool is_sm90_accumulator(DType accumulator, DType input) noexcept {
+  return abi::is_sm90_accumulator(abi_type(accumulator), abi_type(input));
+}
+
 bool is_turned(const OperandRules& rules) noexcept {
   return rules.out.layout == LayoutRule::column;
 }
@@ -124,6 +126,7 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
   const abi::Major a = rules.a.layout == LayoutRule::row ? abi::Major::k : abi::Major::extent;
   const abi::Major b = rules.b.layout == LayoutRule::column ? abi::Major::k : abi::Major::extent;
   return {.operand = abi_type(rules.a.dtype),
+          .accumulator = abi_type(rules.accumulator),
           .c = abi_type(rules.has_c ? rules.c.dtype : rules.out.dtype),
           .out = abi_type(rules.out.dtype),
           .a_major = is_turned(rules) ? b : a,

@@ -9,6 +9,7 @@ namespace gemmery::abi {
 namespace {
 
 constexpr Sm90Design sound{.operand = DType::bfloat16,
+                           .accumulator = DType::float32,
                            .c = DType::bfloat16,
                            .out = DType::bfloat16,
                            .a_major = Major::k,
@@ -37,6 +38,8 @@ TEST(Sm90Design, a_bad_field_is_named) {
   };
   const Row rows[] = {
       {Sm90Fault::operand_type, with([](auto& d) { d.operand = DType::float32; })},
+      {Sm90Fault::accumulator_type, with([](auto& d) { d.accumulator = DType::float16; })},
+      {Sm90Fault::accumulator_type, with([](auto& d) { d.accumulator = DType::float64; })},
       {Sm90Fault::out_type, with([](auto& d) { d.out = DType::int32; })},
       {Sm90Fault::c_type, with([](auto& d) { d.has_c = true, d.c = DType::float64; })},
       {Sm90Fault::tile_m, with([](auto& d) { d.tile_m = 96; })},
@@ -79,6 +82,18 @@ TEST(Sm90Design, the_most_stages_fit_and_one_more_would_not) {
       }
     }
   }
+}
+
+TEST(Sm90Design, float16_sums_take_half_of_the_registers) {
+  Sm90Design design = sound;
+  design.operand = DType::float16;
+  design.tile_m = 256;
+  design.stages = 3;
+  EXPECT_EQ(find_fault(design), Sm90Fault::accumulators);
+  const int registers = accumulator_registers(design);
+  design.accumulator = DType::float16;
+  EXPECT_EQ(2 * accumulator_registers(design), registers);
+  EXPECT_TRUE(is_legal(design));
 }
 
 TEST(Sm90Design, registers_of_all_warpgroups_fit_the_multiprocessor) {

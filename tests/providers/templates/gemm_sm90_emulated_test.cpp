@@ -26,12 +26,13 @@ class Sm90Emulated : public testing::Test {
   }
 
   // `words`: types and layouts of the problem, which must be the kernel's.
-  void check(const std::string& kernel_name, const std::string& extents, const char* words) {
+  void check(const std::string& kernel_name, const std::string& extents, const char* words,
+             Fill fill = Fill::normal) {
     const std::string line = "gemm " + extents + " " + words;
     const auto kernel = find_kernel(kernel_name);
     ASSERT_TRUE(kernel) << kernel_name;
     const VerifyReport report =
-        verify(parse_problem(line), *kernel, {.seed = random_(), .device = h200_});
+        verify(parse_problem(line), *kernel, {.fill = fill, .seed = random_(), .device = h200_});
     EXPECT_TRUE(report.passed) << line << " " << kernel_name << ": " << report.first_failure;
   }
 
@@ -49,6 +50,23 @@ TEST_F(Sm90Emulated, every_raster_covers_all_tiles) {
                                   std::to_string(extent(100, 600, 8)) + "x" +
                                   std::to_string(extent(8, 72, 8)) + "x2";
       check(name, extents, "a=bf16 b=bf16:c out=bf16");
+    }
+  }
+}
+
+// Exact: integers small enough that no sum passes 2^11.
+TEST_F(Sm90Emulated, float16_sums_are_exact_where_they_can_be) {
+  for (const char* design : {"256x256x64_1x1_coop_m8_s3", "128x128x64_2x1_pingpong_m8_s4",
+                             "192x96x64_1x2_coop_m8_s2", "64x16x64_1x1_coop_m8_s8"}) {
+    for (const char* out : {"f16", "f32", "bf16"}) {
+      const std::string name =
+          std::string("sm90v2_gemm_f16r16_f16c16_") + out + "r16_acc-f16_" + design;
+      const std::string extents = std::to_string(extent(1, 400, 1)) + "x" +
+                                  std::to_string(extent(8, 400, 8)) + "x" +
+                                  std::to_string(extent(8, 264, 8));
+      const std::string words = std::string("a=f16 b=f16:c acc=f16 out=") + out;
+      check(name, extents, words.c_str(), Fill::integers);
+      check(name, extents, words.c_str(), Fill::normal);
     }
   }
 }

@@ -48,6 +48,12 @@ std::vector<Kernel> sample(unsigned one_of) {
   return kernels;
 }
 
+std::size_t count_tiles_for(const OperandRules& rules) {
+  std::size_t count = 0;
+  for_each_tile(rules, [&](const Sm90Tile&) { ++count; });
+  return count;
+}
+
 TEST(Sm90Family, every_kernel_is_legal_and_names_differ) {
   std::set<std::string> names;
   family().enumerate([&](const Kernel& kernel) {
@@ -124,10 +130,22 @@ TEST(Sm90Family, serves_all_layouts_of_both_types) {
         for (const char* out : {"f32", "bf16", "f16:c"}) {
           const std::string line =
               std::string("gemm 136x72x200x2 a=") + type + a + " b=" + type + b + " out=" + out;
-          EXPECT_EQ(match(line).size(), sm90_tiles().size()) << line;
+          const auto kernels = match(line);
+          ASSERT_FALSE(kernels.empty()) << line;
+          EXPECT_EQ(kernels.size(), count_tiles_for(kernels.front().operands())) << line;
         }
       }
     }
+  }
+}
+
+TEST(Sm90Family, sums_of_float16_have_kernels_and_larger_tiles) {
+  const auto wide = match("gemm 4096x4096x4096 a=f16 b=f16:c out=f16");
+  const auto narrow = match("gemm 4096x4096x4096 a=f16 b=f16:c out=f16 acc=f16");
+  EXPECT_GT(narrow.size(), wide.size());
+  for (const RankedKernel& kernel : narrow) {
+    EXPECT_EQ(kernel.operands().accumulator, DType::float16) << kernel.name();
+    EXPECT_NE(kernel.name().find("acc-f16"), std::string::npos) << kernel.name();
   }
 }
 
@@ -155,7 +173,7 @@ TEST(Sm90Family, says_why_it_does_not_serve) {
   for (const Row& row : std::initializer_list<Row>{
            {"gemm 64x64x64 a=f32", "A and B: expected the same of bfloat16, float16"},
            {"gemm 64x64x64 a=bf16 b=f16 out=f32", "A and B: expected the same of"},
-           {"gemm 64x64x64 a=f16 b=f16 out=f16 acc=f16", "accumulator: expected float32"},
+           {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "accumulator: expected float32, or"},
            {"gemm 64x64x63 a=bf16 b=bf16:c out=f32", "A: expected alignment in bytes of 16"},
            {"gemm 64x63x64 a=bf16 b=bf16:c out=f32", "out: expected alignment in bytes of 16"},
            {"gemm 64x64x64 a=bf16/align=8 b=bf16 out=f32", "A: expected alignment in bytes of 16"},
