@@ -1,115 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source of a simt kernel with all headers in it, and one place of it replaced.
+// The family of mutants: all but the source is asked of the family that the sound kernel is of.
 #include "tests/conformance/device_mutants.hpp"
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <cstring>
 #include <string>
 
 #include <fmt/format.h>
 
-#include "core/invariant.hpp"
-#include "jit/embedded.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/gemm_simt.hpp"
 #include "providers/templates/gemm_simt_design.hpp"
+#include "providers/templates/gemm_sm90.hpp"
+#include "providers/templates/gemm_sm90_design.hpp"
 
 namespace gemmery::conformance {
 namespace {
 
 using templates::SimtTile;
+using templates::Sm90Tile;
+
+// --- designs ------------------------------------------------------------------------------------
+
+// What makes a mutant of a sound kernel's design: the bytes behind it, which its family ignores.
+struct Mark {
+  std::uint16_t row;  // of the table of faults
+  std::uint32_t delays;
+};
+
+constexpr std::size_t mark_offset = DesignBytes::capacity - sizeof(Mark);
+static_assert(sizeof(SimtTile) <= mark_offset && sizeof(Sm90Tile) <= mark_offset);
+
+template <class Tile>
+DesignBytes marked(const Tile& tile, const Mark& mark) {
+  std::array<std::byte, DesignBytes::capacity> bytes{};
+  std::memcpy(bytes.data(), &tile, sizeof tile);
+  std::memcpy(bytes.data() + mark_offset, &mark, sizeof mark);
+  return DesignBytes::of(bytes);
+}
+
+Mark mark_of(const Kernel& kernel) {
+  Mark mark;
+  std::memcpy(&mark, kernel.design().bytes().data() + mark_offset, sizeof mark);
+  return mark;
+}
 
 // Sums of two slices of k meet in shared memory; tiles are small, with few accumulators.
 constexpr SimtTile tile_of_two_slices{
     .m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3};
 
-struct FaultRow {
-  std::string_view name;
-  std::string_view sound;  // stands once in the source
-  std::string_view faulty;
-};
-
-constexpr FaultRow fault_table[] = {
-    {"nothing", "", ""},
-    {"no barrier after a block of k",
-     "ptx::cp_async_wait_group<design.stages - 2>();\n    __syncthreads();",
-     "ptx::cp_async_wait_group<design.stages - 2>();"},
-    {"one group too many under way", "cp_async_wait_group<design.stages - 2>",
-     "cp_async_wait_group<design.stages - 1>"},
-    {"copies that belong to no group", "ptx::cp_async_commit_group();", ""},
-    {"the ring is one slot short", "slot == (design.stages - 1) * bytes",
-     "slot == (design.stages - 2) * bytes"},
-    {"slots given up before all have read them",
-     "ptx::cp_async_wait_group<0>();\n    __syncthreads();", "ptx::cp_async_wait_group<0>();"},
-    {"no barrier before sums are read", "__syncthreads();  // waits for the slice's sums", ""},
-    {"sums overlap by one", "sums[index * per_slice] = value;",
-     "sums[index * per_slice + 1] = value;"},
-    {"accumulators never cleared", "for_each_sum([](int, Number& sum) { sum = Number{0}; });", ""},
-    {"stores a column too many", "tile_column >= columns_left", "tile_column > columns_left"},
-    {"stores a row too many", "tile_row >= rows_left", "tile_row > rows_left"},
-    {"reads beyond the end of k", "return clamp(k_left - k_ - Units::pass_k(pass), 0, Units::k);",
-     "return Units::k;"},
-    {"reads beyond the last row",
-     "return clamp(extent_left_ - extent_ - Units::pass_extent(pass), 0, Units::extent);",
-     "return Units::extent;"},
-};
-
-// --- source -------------------------------------------------------------------------------------
-
-std::string_view header_text(std::string_view name) {
-  for (const jit::EmbeddedHeader& header : jit::embedded_headers()) {
-    if (header.name == name) return {header.text, header.size};
-  }
-  abort_on_bug("a device header that is not embedded");
+// Two stages, so that few blocks of k go round; two consumers, or two blocks.
+Sm90Tile sm90_tile_of(SoundKernel kernel) {
+  Sm90Tile tile{};
+  tile.m = kernel == SoundKernel::cooperative ? 128 : 64;
+  tile.n = 64;
+  tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
+  tile.cluster_n = 1;
+  tile.stages = 2;
+  tile.schedule =
+      kernel == SoundKernel::ping_pong ? abi::Schedule::ping_pong : abi::Schedule::cooperative;
+  return tile;
 }
 
-// Puts headers in the place of their includes, each once.
-void append_with_headers(std::string_view source, std::set<std::string_view>& seen,
-                         std::string& text) {
-  constexpr std::string_view include = "#include <device/";
-  while (!source.empty()) {
-    const std::size_t end = std::min(source.find('\n'), source.size() - 1) + 1;
-    const std::string_view line = source.substr(0, end);
-    source.remove_prefix(end);
-    if (line.starts_with("#pragma once")) continue;
-    if (!line.starts_with(include)) {
-      text += line;
-      continue;
-    }
-    const std::size_t begin = line.find('<') + 1;
-    const std::string_view name = line.substr(begin, line.find('>') - begin);
-    if (seen.insert(name).second) append_with_headers(header_text(name), seen, text);
-  }
+OperandRules simt_rules() {
+  const OperandRule any{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
+  return {.a = any, .b = any, .c = {}, .out = any, .accumulator = DType::float32};
 }
 
-std::string plant(std::string_view source, const FaultRow& fault) {
-  std::set<std::string_view> seen;
-  std::string text;
-  append_with_headers(source, seen, text);
-  if (fault.sound.empty()) return text;
-  const std::size_t at = text.find(fault.sound);
-  if (at == std::string::npos || text.find(fault.sound, at + 1) != std::string::npos)
-    abort_on_bug("what a device mutant replaces must stand once in the source");
-  return text.replace(at, fault.sound.size(), fault.faulty);
+OperandRules sm90_rules() {
+  const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
+  const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::row, .alignment = 16};
+  return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
+}
+
+// --- faults of the host -------------------------------------------------------------------------
+
+decltype(driver::DriverApi::cuTensorMapEncodeTiled) sound_encode = nullptr;
+
+// Out is the one operand of float32.
+driver::cuda::Result encode_with_a_row_too_many(
+    driver::cuda::TensorMap* map, driver::cuda::TensorMapDataType type, std::uint32_t rank,
+    void* address, const std::uint64_t* extents, const std::uint64_t* byte_strides,
+    const std::uint32_t* box, const std::uint32_t* element_strides,
+    driver::cuda::TensorMapInterleave interleave, driver::cuda::TensorMapSwizzle swizzle,
+    driver::cuda::TensorMapL2Promotion promotion,
+    driver::cuda::TensorMapOutOfBounds out_of_bounds) {
+  std::array<std::uint64_t, 5> longer{};
+  std::copy_n(extents, rank, longer.begin());
+  if (type == driver::cuda::TensorMapDataType::float32) ++longer[1];
+  return sound_encode(map, type, rank, address, longer.data(), byte_strides, box, element_strides,
+                      interleave, swizzle, promotion, out_of_bounds);
+}
+
+driver::DriverApi with_maps_of_a_row_too_many(driver::DriverApi api) {
+  sound_encode = api.cuTensorMapEncodeTiled;
+  api.cuTensorMapEncodeTiled = encode_with_a_row_too_many;
+  return api;
 }
 
 // --- the family ---------------------------------------------------------------------------------
-
-// A tile keeps the fault's row in its reserved byte.
-const FaultRow& row_of(const Kernel& kernel) {
-  return fault_table[kernel.design().as<SimtTile>().reserved];
-}
 
 class DeviceMutants final : public runtime::DeviceFamily {
  public:
   std::string_view provider() const noexcept override { return "test"; }
   std::string_view name() const noexcept override { return "device_mutants"; }
-  int version() const noexcept override { return 1; }
+  int version() const noexcept override { return 2; }
 
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
     enumerate([&](const Kernel& kernel) {
-      if (kernel::keeps_rules(kernel.operands(), query.problem) && supports(kernel, query))
+      const auto runs_there = [&](Target target) { return runs_on(target, query.device.target); };
+      const bool runs = std::ranges::any_of(targets(kernel), runs_there);
+      if (runs && kernel::keeps_rules(kernel.operands(), query.problem) && supports(kernel, query))
         kernels.emplace_back(kernel, 1e12);
     });
   }
@@ -122,49 +124,79 @@ class DeviceMutants final : public runtime::DeviceFamily {
                        .nearest = {}});
   }
   void enumerate(const std::function<void(const Kernel&)>& visit) const override {
-    for (std::size_t row = 0; row < std::size(fault_table); ++row) visit(make(row));
+    for (std::size_t row = 0; row < device_faults().size(); ++row) visit(make(row));
   }
   std::string kernel_name(const Kernel& kernel) const override {
-    return fmt::format("device-mutant{}", kernel.design().as<SimtTile>().reserved);
+    const Mark mark = mark_of(kernel);
+    return mark.delays == 0 ? fmt::format("device-mutant{}", mark.row)
+                            : fmt::format("device-mutant{}-delays{}", mark.row, mark.delays);
   }
   std::optional<Kernel> parse_name(std::string_view kernel_name) const override {
-    for (std::size_t row = 0; row < std::size(fault_table); ++row) {
+    for (std::size_t row = 0; row < device_faults().size(); ++row) {
       if (this->kernel_name(make(row)) == kernel_name) return make(row);
     }
     return std::nullopt;
   }
   std::vector<DesignField> design_fields(const Kernel& kernel) const override {
-    return {{"fault", std::string(row_of(kernel).name)},
-            {"tile", templates::tile_text(kernel.design().as<SimtTile>())}};
+    std::vector<DesignField> fields = sound_family(kernel).design_fields(kernel);
+    fields.push_back({"fault", std::string(fault_of(kernel).name)});
+    return fields;
   }
-  std::vector<Target> targets(const Kernel& kernel) const override { return simt_.targets(kernel); }
+  std::vector<Target> targets(const Kernel& kernel) const override {
+    return sound_family(kernel).targets(kernel);
+  }
   Status supports(const Kernel& kernel, const Query& query) const override {
-    return simt_.supports(kernel, query);
+    return sound_family(kernel).supports(kernel, query);
   }
   runtime::EmittedSource emit(const Kernel& kernel, Target target) const override {
-    runtime::EmittedSource source = simt_.emit(kernel, target);
-    source.text = plant(source.text, row_of(kernel));
+    runtime::EmittedSource source = sound_family(kernel).emit(kernel, target);
+    source.text = plant(source.text, fault_of(kernel));
+    const std::uint32_t delays = mark_of(kernel).delays;
+    if (delays != 0) source.text = plant_delays(std::move(source.text), delays);
     return source;
   }
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override {
-    simt_.pack(request, plan);
+    const DeviceFault& fault = fault_of(request.kernel);
+    if (fault.kernel == SoundKernel::simt) return simt_.pack(request, plan);
+    const driver::DriverApi api =
+        fault.maps_a_row_too_many ? with_maps_of_a_row_too_many(request.driver) : request.driver;
+    sm90_.pack({.kernel = request.kernel,
+                .arguments = request.arguments,
+                .device = request.device,
+                .max_multiprocessors = 2,
+                .driver = api},
+               plan);
   }
 
  private:
   Kernel make(std::size_t row) const {
-    const OperandRule any{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
-    SimtTile tile = tile_of_two_slices;
-    tile.reserved = static_cast<std::uint8_t>(row);
-    return Kernel(*this, {.a = any, .b = any, .c = {}, .out = any, .accumulator = DType::float32},
-                  DesignBytes::of(tile));
+    const SoundKernel sound = device_faults()[row].kernel;
+    const Mark mark{.row = static_cast<std::uint16_t>(row), .delays = 0};
+    return sound == SoundKernel::simt
+               ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
+               : Kernel(*this, sm90_rules(), marked(sm90_tile_of(sound), mark));
+  }
+
+  const runtime::DeviceFamily& sound_family(const Kernel& kernel) const {
+    if (fault_of(kernel).kernel == SoundKernel::simt) return simt_;
+    return sm90_;
   }
 
   templates::SimtFamily simt_;
+  templates::Sm90Family sm90_;
 };
 
 }  // namespace
 
 std::unique_ptr<Family> make_device_mutants() { return std::make_unique<DeviceMutants>(); }
-std::string_view fault_of(const Kernel& kernel) { return row_of(kernel).name; }
+
+const DeviceFault& fault_of(const Kernel& kernel) { return device_faults()[mark_of(kernel).row]; }
+
+Kernel with_delays(const Kernel& kernel, std::uint32_t seed) {
+  auto bytes = kernel.design().bytes();
+  const Mark mark{.row = mark_of(kernel).row, .delays = seed};
+  std::memcpy(bytes.data() + mark_offset, &mark, sizeof mark);
+  return {kernel.family(), kernel.operands(), DesignBytes::of(bytes), kernel.epilogue()};
+}
 
 }  // namespace gemmery::conformance

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the simt family whose device code is wrong on purpose, each in one way: a device's
-// conformance is worth what it finds of them.
+// Kernels of the simt and sm90 families whose device code is wrong on purpose, each in one way: a
+// device's conformance is worth what it finds of them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include <gemmery/family.hpp>
 
+#include "tests/conformance/device_faults.hpp"
+
 namespace gemmery::conformance {
 
-// The family, with provider name "test" and family name "device_mutants".
+// The family, with provider name "test" and family name "device_mutants". Its sm90 kernels run on
+// two multiprocessors at most, so that blocks have several tiles of small problems.
 std::unique_ptr<Family> make_device_mutants();
 
-// What is wrong with one of its kernels: "no barrier after a block of k"; "nothing" for the sound
-// ones.
-std::string_view fault_of(const Kernel& kernel);
+const DeviceFault& fault_of(const Kernel& kernel);
+
+// The same kernel with delays in it, as `plant_delays` has them; 0 is none.
+Kernel with_delays(const Kernel& kernel, std::uint32_t seed);
 
 }  // namespace gemmery::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conformance on an emulated device passes the sound kernel and catches every fault that is planted
-// in device code.
+// Conformance on an emulated device passes the sound kernels and catches every fault that is
+// planted in device code.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -11,32 +11,21 @@
 
 #include "jit/nvrtc.hpp"
 #include "tests/conformance/device_mutants.hpp"
-#include "tests/conformance/suite.hpp"
+#include "tests/conformance/fault_hunt.hpp"
+#include "tests/conformance/random_source.hpp"
 
 namespace gemmery::conformance {
 namespace {
 
-constexpr std::int64_t sound_cases = 64;
 constexpr std::int64_t patience = 1024;  // cases in which a fault must show; most do in the first
 
-// Doubles the number of cases until one fails, and returns how; empty where none does.
-std::string find_fault(const Kernel& kernel, std::int64_t most_cases, std::uint64_t seed) {
-  for (std::int64_t cases = 1; cases <= most_cases; cases *= 2) {
-    const SuiteReport report = run_suite(
-        {.kernels = {kernel},
-         .cases = cases,
-         .seed = seed,
-         .threads = 1,
-         .limits = {.products = 1 << 15, .depth = 100, .device = *parse_device("emulated:h200")},
-         .asks_others = false});
-    if (report.mismatches() == 0) continue;
-    const std::string& failure = report.failures.front();
-    return fmt::format("within {} cases: {}", cases, failure.substr(failure.find("\n    ") + 5));
-  }
-  return {};
+std::int64_t most_cases(const DeviceFault& fault) {
+  if (fault.evidence == Evidence::none) return 16;
+  if (!fault.is_none()) return patience;
+  return fault.kernel == SoundKernel::simt ? 64 : 16;
 }
 
-TEST(DeviceMutation, only_the_sound_kernel_passes) {
+TEST(DeviceMutation, only_the_sound_kernels_pass) {
   const jit::CompilerStatus compiler = jit::compiler_status();
   if (!compiler.found) GTEST_SKIP() << compiler.searched;
   const std::uint64_t seed = test_seed();
@@ -46,14 +35,18 @@ TEST(DeviceMutation, only_the_sound_kernel_passes) {
   const Family& family = *mutants;
   register_family(std::move(mutants));
   family.enumerate([&](const Kernel& kernel) {
-    const bool is_sound = fault_of(kernel) == "nothing";
-    const std::string fault = find_fault(kernel, is_sound ? sound_cases : patience, seed);
-    EXPECT_EQ(fault.empty(), is_sound)
-        << fault_of(kernel) << ", seed " << seed << ": "
-        << (is_sound ? fault : fmt::format("passed {} cases", patience));
-    EXPECT_EQ(fault.find("compile error"), std::string::npos) << fault;
-    std::cout << fmt::format("{:42} {}\n", fault_of(kernel),
-                             fault.empty() ? "not seen" : fault.substr(0, fault.find('\n')));
+    const DeviceFault& fault = fault_of(kernel);
+    const std::string found = hunt_at_random(
+        kernel,
+        {.device = *parse_device("emulated:h200"), .most_cases = most_cases(fault), .seed = seed});
+    const bool is_silent = fault.is_none() || fault.evidence == Evidence::none;
+    EXPECT_EQ(found.empty(), is_silent)
+        << fault.name << ", seed " << seed << ": "
+        << (is_silent ? found : fmt::format("passed {} cases", patience));
+    EXPECT_EQ(found.find("compile error"), std::string::npos) << found;
+    std::cout << fmt::format("{:42} {}\n", fault.name,
+                             found.empty() ? "not seen" : found.substr(0, found.find('\n')))
+              << std::flush;
   });
 }
 

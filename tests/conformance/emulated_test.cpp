@@ -19,10 +19,10 @@ const DeviceUnderTest h200{
              .kernels_per_round = 10,
              .cases_per_round = 40,
              .kernels_per_line = 5,
-             .repetitions = 50},
+             .repetitions = 10},
     .limits = {.products = 1 << 17, .depth = 300},
     .repeated_lines = {"gemm 37x29x70 a=f32", "gemm 16x24x130 a=f16 out=f32",
-                       "gemm 33x31x40 a=f64"},
+                       "gemm 72x40x136 a=bf16", "gemm 33x31x40 a=f64"},
 };
 INSTANTIATE_TEST_SUITE_P(H200, DeviceConformance, testing::Values(h200));
 

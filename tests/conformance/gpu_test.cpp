@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite of devices on a GPU, and what only a GPU can show. GEMMERY_TEST_DEVICE picks it (0
-// unless set); GEMMERY_SOAK=1 asks for 20,000 cases on at most 600 kernels.
+// unless set), GEMMERY_TEST_FAMILY one family; GEMMERY_SOAK=1 asks for 20,000 cases on at most 600
+// kernels.
 #include <algorithm>
 #include <array>
 
@@ -22,10 +23,10 @@ const DeviceUnderTest gpu{
              .kernels_per_round = 600,
              .cases_per_round = 20000,
              .kernels_per_line = 200,
-             .repetitions = 125},
+             .repetitions = 1000},
     .limits = {.products = 1 << 19},
     .repeated_lines = {"gemm 517x389x1031 a=f32", "gemm 256x256x4096 a=f16 out=f32",
-                       "gemm 200x300x500 a=f64"},
+                       "gemm 520x392x1032 a=bf16", "gemm 200x300x500 a=f64"},
 };
 INSTANTIATE_TEST_SUITE_P(Gpu, DeviceConformance, testing::Values(gpu));
 

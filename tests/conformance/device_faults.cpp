@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of faults, and sources with them.
+#include "tests/conformance/device_faults.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/invariant.hpp"
+#include "jit/embedded.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+constexpr auto simt = SoundKernel::simt;
+constexpr auto cooperative = SoundKernel::cooperative;
+constexpr auto ping_pong = SoundKernel::ping_pong;
+constexpr auto pair = SoundKernel::pair_of_blocks;
+
+constexpr DeviceFault fault_table[] = {
+    {.name = "nothing", .kernel = simt},
+    {.name = "no barrier after a block of k",
+     .kernel = simt,
+     .edits = {{{"ptx::cp_async_wait_group<design.stages - 2>();\n    __syncthreads();",
+                 "ptx::cp_async_wait_group<design.stages - 2>();"}}}},
+    {.name = "one group too many under way",
+     .kernel = simt,
+     .edits = {{{"cp_async_wait_group<design.stages - 2>",
+                 "cp_async_wait_group<design.stages - 1>"}}}},
+    {.name = "copies that belong to no group",
+     .kernel = simt,
+     .edits = {{{"ptx::cp_async_commit_group();", ""}}}},
+    {.name = "the ring is one slot short",
+     .kernel = simt,
+     .edits = {{{"slot == (design.stages - 1) * bytes", "slot == (design.stages - 2) * bytes"}}}},
+    {.name = "slots given up before all have read them",
+     .kernel = simt,
+     .edits = {{{"ptx::cp_async_wait_group<0>();\n    __syncthreads();",
+                 "ptx::cp_async_wait_group<0>();"}}}},
+    {.name = "no barrier before sums are read",
+     .kernel = simt,
+     .edits = {{{"__syncthreads();  // waits for the slice's sums", ""}}}},
+    {.name = "sums overlap by one",
+     .kernel = simt,
+     .edits = {{{"sums[index * per_slice] = value;", "sums[index * per_slice + 1] = value;"}}}},
+    {.name = "accumulators never cleared",
+     .kernel = simt,
+     .edits = {{{"for_each_sum([](int, Number& sum) { sum = Number{0}; });", ""}}}},
+    {.name = "stores a column too many",
+     .kernel = simt,
+     .edits = {{{"tile_column >= columns_left", "tile_column > columns_left"}}}},
+    {.name = "stores a row too many",
+     .kernel = simt,
+     .edits = {{{"tile_row >= rows_left", "tile_row > rows_left"}}}},
+    {.name = "reads beyond the end of k",
+     .kernel = simt,
+     .edits = {{{"return clamp(k_left - k_ - Units::pass_k(pass), 0, Units::k);",
+                 "return Units::k;"}}}},
+    {.name = "reads beyond the last row",
+     .kernel = simt,
+     .edits = {{{"return clamp(extent_left_ - extent_ - Units::pass_extent(pass), 0, "
+                 "Units::extent);",
+                 "return Units::extent;"}}}},
+
+    {.name = "nothing", .kernel = cooperative},
+    {.name = "nothing", .kernel = ping_pong},
+    {.name = "nothing", .kernel = pair},
+    {.name = "no wait for a full stage",
+     .kernel = cooperative,
+     .edits = {{{"ring_.wait_for_stage(cursor);", ""}}}},
+    {.name = "no wait for an empty stage",
+     .kernel = cooperative,
+     .edits = {{{"wait(empty(cursor.stage), cursor.phase ^ 1U);", ""}}}},
+    {.name = "a stage is full before its last bytes",
+     .kernel = cooperative,
+     .edits = {{{"ring_.acquire(cursor, stage_bytes)",
+                 "ring_.acquire(cursor, stage_bytes - 8192)"}}}},
+    {.name = "a stage is given back while it is multiplied",
+     .kernel = cooperative,
+     .edits = {{{"if (k_block > 0) ring_.release(previous, lane());",
+                 "ring_.release(cursor.stage, lane());"},
+                {"ring_.release(last_stage, lane());", ""}}}},
+    {.name = "sums keep what was in the registers",
+     .kernel = cooperative,
+     .edits = {{{"b_of(cursor.stage), k_block > 0)", "b_of(cursor.stage), true)"}}}},
+    {.name = "the last block of k is lost",
+     .kernel = cooperative,
+     .edits = {{{"params_.k_blocks", "(params_.k_blocks > 1 ? params_.k_blocks - 1 : 1)", true}}}},
+    {.name = "batches of B in reverse",
+     .kernel = cooperative,
+     .edits = {{{"place.batch * params_.b_batch_step",
+                 "(params_.batches - 1 - place.batch) * params_.b_batch_step"}}}},
+    {.name = "a slab is stored before all have filled it",
+     .kernel = cooperative,
+     .edits =
+         {{{"ptx::fence_proxy_async();\n      ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
+            "ptx::fence_proxy_async();"}}}},
+    {.name = "a slab is filled while it is stored",
+     .kernel = cooperative,
+     .edits = {{{"if (thread_ == 0) ptx::bulk_wait_group_read<1>();", ""}}}},
+    {.name = "a block leaves while its slabs are stored",
+     .kernel = cooperative,
+     .edits = {{{"if (thread_ == 0) ptx::bulk_wait_group_read<0>();", ""}}},
+     .evidence = Evidence::unlikely},
+    {.name = "no proxy fence before a slab is stored",
+     .kernel = cooperative,
+     .edits = {{{"ptx::fence_proxy_async();", ""}}},
+     .evidence = Evidence::unlikely},
+    {.name = "no fence after barriers are initialised",
+     .kernel = cooperative,
+     .edits = {{{"ptx::fence_mbarrier_init();", ""}}},
+     .evidence = Evidence::none},
+    {.name = "a row too many in the map of out",
+     .kernel = cooperative,
+     .maps_a_row_too_many = true},
+    {.name = "a row too many is stored by elements",
+     .kernel = cooperative,
+     .edits = {{{"corner.row + row >= params_.m", "corner.row + row > params_.m"}}}},
+    {.name = "no turns",
+     .kernel = ping_pong,
+     .edits = {{{"if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);", ""},
+                {"if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);", ""}}}},
+    {.name = "both consumers take every tile",
+     .kernel = ping_pong,
+     .edits = {{{"if (is_ping_pong && consumer == 1) skip_tile();", ""}}}},
+    {.name = "arrives in a cluster that is not ready",
+     .kernel = pair,
+     .edits = {{{"ptx::fence_mbarrier_init();\n    }\n    sync_cluster();",
+                 "ptx::fence_mbarrier_init();\n    }\n    __syncthreads();"}}}},
+    {.name = "leaves before the other block has arrived",
+     .kernel = pair,
+     .edits = {{{"if constexpr (cluster_size > 1) sync_cluster();", ""}}}},
+    {.name = "half of the consumers make a stage empty",
+     .kernel = pair,
+     .edits = {{{"consumer_warps * cluster_size", "consumer_warps"}}}},
+    {.name = "both blocks bring the same half",
+     .kernel = pair,
+     .edits = {{{"box.row + static_cast<int>(rank * 32)", "box.row"}}}},
+};
+
+// --- headers ------------------------------------------------------------------------------------
+
+std::string_view header_text(std::string_view name) {
+  for (const jit::EmbeddedHeader& header : jit::embedded_headers()) {
+    if (header.name == name) return {header.text, header.size};
+  }
+  abort_on_bug("a device header that is not embedded");
+}
+
+// Puts headers in the place of their includes, each once.
+void append_with_headers(std::string_view source, std::set<std::string_view>& seen,
+                         std::string& text) {
+  constexpr std::string_view include = "#include <device/";
+  while (!source.empty()) {
+    const std::size_t end = std::min(source.find('\n'), source.size() - 1) + 1;
+    const std::string_view line = source.substr(0, end);
+    source.remove_prefix(end);
+    if (line.starts_with("#pragma once")) continue;
+    if (!line.starts_with(include)) {
+      text += line;
+      continue;
+    }
+    const std::size_t begin = line.find('<') + 1;
+    const std::string_view name = line.substr(begin, line.find('>') - begin);
+    if (seen.insert(name).second) append_with_headers(header_text(name), seen, text);
+  }
+}
+
+// --- edits --------------------------------------------------------------------------------------
+
+// How many places were replaced.
+int replace_all(std::string& text, std::string_view from, std::string_view to) {
+  int places = 0;
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+    ++places;
+  }
+  return places;
+}
+
+void apply(const Edit& edit, const DeviceFault& fault, std::string& text) {
+  if (edit.sound.empty()) return;
+  const int places = replace_all(text, edit.sound, edit.faulty);
+  if (places == 1 || (places > 1 && edit.is_everywhere)) return;
+  abort_on_bug(fmt::format("\"{}\": expected its place once in the source, found it {} times: {}",
+                           fault.name, places, edit.sound)
+                   .c_str());
+}
+
+// --- delays -------------------------------------------------------------------------------------
+
+// A quarter of the calls sleeps for up to 4 us, and one in 64 for up to 64 us, the time of a small
+// tile. Warps differ, and with `turn` the rounds of a loop.
+constexpr std::string_view delay_function = R"(
+__device__ __forceinline__ void plant_delay(unsigned place, unsigned turn) {{
+  unsigned bits = {}U ^ place * 0x9e3779b9U ^ turn * 0x85ebca6bU;
+  bits ^= (blockIdx.x * 32 + threadIdx.x / 32) * 0xc2b2ae35U;
+  bits = (bits ^ bits >> 15) * 0x2c1b3c6dU;
+  bits = (bits ^ bits >> 12) * 0x297a2d39U;
+  bits ^= bits >> 15;
+  const unsigned longest = bits % 64 == 0 ? 0xffffU : bits % 4 == 0 ? 0xfffU : 0U;
+  if (longest != 0) __nanosleep(bits >> 8 & longest);
+}}
+)";
+
+// Where sm90 kernels wait: what stands here in the source, and the turn to be told. A place that a
+// fault has taken away gets no delay.
+struct DelayPlace {
+  std::string_view before;
+  std::string_view turn;
+};
+
+constexpr DelayPlace delay_places[] = {
+    {"ring_.initialize(", "0"},
+    {"const unsigned barrier = ring_.acquire(", "k_block"},
+    {"load_stage(cursor.stage,", "k_block"},
+    {"multiply_stage<design>(sums,", "k_block"},
+    {"if (k_block > 0) ring_.release(", "k_block"},
+    {"ring_.release(last_stage,", "last_stage"},
+    {"fill(target, sums, slab, addend);", "corner.column + corner.row"},
+    {"ptx::tma_store(params_.out,", "corner.column + corner.row"},
+};
+
+}  // namespace
+
+std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
+
+std::string plant(std::string_view source, const DeviceFault& fault) {
+  std::set<std::string_view> seen;
+  std::string text;
+  append_with_headers(source, seen, text);
+  for (const Edit& edit : fault.edits) apply(edit, fault, text);
+  return text;
+}
+
+std::string plant_delays(std::string source, std::uint32_t seed) {
+  unsigned place = 0;
+  for (const DelayPlace& row : delay_places) {
+    replace_all(source, row.before,
+                fmt::format("plant_delay({}, {});\n{}", ++place, row.turn, row.before));
+  }
+  return fmt::format(fmt::runtime(delay_function), seed) + source;
+}
+
+}  // namespace gemmery::conformance

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults that are planted in the device code of kernels, each a few places of the source replaced:
+// what finds them is worth something.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gemmery::conformance {
+
+// Which sound kernel a fault is planted in.
+enum class SoundKernel : std::uint8_t { simt, cooperative, ping_pong, pair_of_blocks };
+
+// One place of the source.
+struct Edit {
+  std::string_view sound;
+  std::string_view faulty;
+  bool is_everywhere = false;  // otherwise `sound` stands once
+};
+
+// Where a fault shows on a GPU, in wrong results or to a sanitizer.
+enum class Evidence : std::uint8_t {
+  certain,   // something must find it
+  unlikely,  // hardware forgives it as a rule, sanitizers are blind to it: the emulator finds it
+  none       // nor does the emulator: the manual alone asks for what was taken away
+};
+
+struct DeviceFault {
+  std::string_view name;
+  SoundKernel kernel;
+  std::array<Edit, 2> edits{};
+  bool maps_a_row_too_many = false;  // planted on the host: in the tensor map of out
+  Evidence evidence = Evidence::certain;
+
+  bool is_none() const { return name == "nothing"; }
+};
+
+// For each sound kernel one fault that is called "nothing".
+std::span<const DeviceFault> device_faults() noexcept;
+
+// The source with all embedded headers in it and the fault planted. Aborts where the fault's place
+// is not found: the table has to follow the source.
+std::string plant(std::string_view source, const DeviceFault& fault);
+
+// The same source in which threads sleep at random before they act, by role, place and turn; the
+// seed says how. What is too early somewhere by luck only shows.
+std::string plant_delays(std::string source, std::uint32_t seed);
+
+}  // namespace gemmery::conformance

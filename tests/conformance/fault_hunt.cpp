@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials of one mutant.
+#include "tests/conformance/fault_hunt.hpp"
+
+#include <fmt/format.h>
+
+#include <gemmery/gemmery.hpp>
+
+#include "tests/conformance/device_mutants.hpp"
+#include "tests/conformance/suite.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+// The emulator takes a fraction of a microsecond for each instruction of a warp; sm90 kernels need
+// several tiles, each of several blocks of k, to go wrong.
+TrialLimits limits_on(Device device, SoundKernel kernel) {
+  const bool is_simt = kernel == SoundKernel::simt;
+  if (device.type == DeviceType::emulated)
+    return {
+        .products = is_simt ? 1 << 15 : 1 << 21, .depth = is_simt ? 100 : 400, .device = device};
+  return {.products = 1 << 22, .depth = 1000, .device = device};
+}
+
+// Several tiles and blocks of k with no edge at all; edges in all extents; rows of out that end
+// within 16 bytes; batches.
+constexpr const char* simt_lines[] = {"gemm 96x64x100 a=f32", "gemm 70x45x33x2 a=f32"};
+constexpr const char* sm90_lines[] = {
+    "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
+    "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
+
+}  // namespace
+
+std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
+  for (std::int64_t cases = 1; cases <= hunt.most_cases; cases *= 2) {
+    const SuiteReport report = run_suite({.kernels = {kernel},
+                                          .cases = cases,
+                                          .seed = hunt.seed,
+                                          .threads = 1,
+                                          .limits = limits_on(hunt.device, fault_of(kernel).kernel),
+                                          .asks_others = false});
+    if (report.mismatches() == 0) continue;
+    const std::string& failure = report.failures.front();
+    return fmt::format("within {} cases: {}", cases, failure.substr(failure.find("\n    ") + 5));
+  }
+  return {};
+}
+
+std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed) {
+  const auto hunt_in = [&](const char* text) -> std::string {
+    const VerifyReport report =
+        verify(parse_problem(text), kernel,
+               {.fill = Fill::integers, .seed = seed, .guard_bands = false, .device = device});
+    return report.passed ? "" : fmt::format("{}: {}", text, report.first_failure);
+  };
+  const bool is_simt = fault_of(kernel).kernel == SoundKernel::simt;
+  std::string found;
+  for (const char* const text : is_simt ? std::span<const char* const>(simt_lines) : sm90_lines) {
+    found = hunt_in(text);
+    if (!found.empty()) return found;
+  }
+  return found;
+}
+
+}  // namespace gemmery::conformance

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which planted faults show on a GPU, and to whom: to conformance, to conformance with delays in
+// the kernel, to the tools of compute-sanitizer (under GEMMERY_SOAK=1), and to the emulator. Each
+// hunt is a process of its own, for a faulty kernel may hang or end its context. Prints the table
+// that tests/results/ keeps. GEMMERY_TEST_FAULTS limits it to faults whose names hold that text.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <gemmery/gemmery.hpp>
+
+#include "jit/nvrtc.hpp"
+#include "platform/parallel.hpp"
+#include "platform/process.hpp"
+#include "tests/conformance/device_mutants.hpp"
+#include "tests/conformance/fault_hunt.hpp"
+#include "tests/conformance/random_source.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+// --- one hunt, in a process of its own ----------------------------------------------------------
+
+constexpr int sanitizer_code = 99;  // what compute-sanitizer exits with where it found anything
+constexpr int found_code = 3;
+
+std::string hunt_with_delays(const Kernel& kernel, const Hunt& hunt) {
+  for (std::uint32_t delays = 1; delays <= 8; ++delays) {
+    const std::string found = hunt_at_random(with_delays(kernel, delays), hunt);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+// "hunt WAY ROW DEVICE SEED", as the table's test starts it.
+int hunt_as_told(char** words) {
+  const std::string way = words[2];
+  const std::size_t row = std::strtoul(words[3], nullptr, 10);
+  const Device device = parse_device(words[4]).value();
+  const std::uint64_t seed = std::strtoull(words[5], nullptr, 10);
+  if (device.type == DeviceType::emulated) set_emulator_seed(seed >> 1);
+  std::unique_ptr<Family> mutants = make_device_mutants();
+  std::vector<Kernel> kernels;
+  mutants->enumerate([&](const Kernel& kernel) { kernels.push_back(kernel); });
+  register_family(std::move(mutants));
+  const Kernel& kernel = kernels.at(row);
+  const std::string found = way == "edges"    ? hunt_at_edges(kernel, device, seed)
+                            : way == "delays" ? hunt_with_delays(kernel, {device, 32, seed})
+                                              : hunt_at_random(kernel, {device, 256, seed});
+  if (found.empty()) return 0;
+  std::cout << "found " << found << "\n";
+  return found_code;
+}
+
+// --- who hunts ----------------------------------------------------------------------------------
+
+struct Hunter {
+  std::string_view name;  // the column's
+  std::string_view way;
+  std::string_view tool;  // of compute-sanitizer
+  bool is_emulator = false;
+};
+
+constexpr Hunter hunters[] = {
+    {.name = "conformance", .way = "random", .tool = {}},
+    {.name = "with delays", .way = "delays", .tool = {}},
+    {.name = "memcheck", .way = "edges", .tool = "memcheck"},
+    {.name = "racecheck", .way = "edges", .tool = "racecheck"},
+    {.name = "initcheck", .way = "edges", .tool = "initcheck"},
+    {.name = "synccheck", .way = "edges", .tool = "synccheck"},
+    {.name = "emulator", .way = "random", .tool = {}, .is_emulator = true},
+};
+
+std::vector<std::string> environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+std::optional<std::string> find_sanitizer() {
+  std::vector<std::string> folders;
+  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const char* const folder = std::getenv(name))
+      folders.push_back(std::string(folder) + "/bin");
+  }
+  folders.push_back("/usr/local/cuda/bin");
+  folders.push_back("/usr/local/cuda/compute-sanitizer");
+  for (const std::string& folder : folders) {
+    const std::string path = folder + "/compute-sanitizer";
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return std::nullopt;
+}
+
+struct Finding {
+  bool is_caught = false;
+  std::string cell;    // of the table
+  std::string detail;  // what was said, first line
+};
+
+std::string line_after(std::string_view text, std::string_view sign) {
+  const std::size_t at = text.find(sign);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = text.substr(at + sign.size());
+  return std::string(rest.substr(0, rest.find('\n')));
+}
+
+// The first thing that a sanitizer says after its heading.
+std::string first_report(std::string_view text) {
+  const std::size_t heading = text.find("COMPUTE-SANITIZER");
+  return line_after(text.substr(heading == std::string_view::npos ? 0 : heading), "\n========= ");
+}
+
+Finding read_finding(const Hunter& hunter, const platform::ProcessResult& result) {
+  const bool is_sanitizer = !hunter.tool.empty();
+  if (result.end == platform::ProcessResult::End::timed_out)
+    return {.is_caught = !is_sanitizer, .cell = "hangs", .detail = {}};
+  if (is_sanitizer) {
+    if (result.code == sanitizer_code)
+      return {.is_caught = true, .cell = "caught", .detail = first_report(result.output)};
+    const bool has_run = result.code == 0 || result.code == found_code;
+    return {.cell = has_run ? "blind" : fmt::format("exit {}", result.code),
+            .detail = has_run ? "" : result.output.substr(0, 300)};
+  }
+  if (result.code == 0) return {.is_caught = false, .cell = "-", .detail = {}};
+  const std::string detail = line_after(result.output, "found ");
+  if (result.code != found_code)
+    return {.is_caught = true,
+            .cell = fmt::format("exit {}", result.code),
+            .detail = result.output.substr(0, 300)};
+  return {.is_caught = true, .cell = "caught", .detail = detail};
+}
+
+// --- the table ----------------------------------------------------------------------------------
+
+struct Row {
+  std::size_t index;
+  const DeviceFault* fault;
+  std::map<std::string_view, Finding> findings;  // by hunter
+
+  bool is_caught_on_gpu() const {
+    return std::ranges::any_of(hunters, [&](const Hunter& hunter) {
+      const auto found = findings.find(hunter.name);
+      return !hunter.is_emulator && found != findings.end() && found->second.is_caught;
+    });
+  }
+};
+
+std::string_view name(SoundKernel kernel) {
+  constexpr std::array<std::string_view, 4> names{"simt", "sm90 coop", "sm90 pingpong",
+                                                  "sm90 2x1 coop"};
+  return names[static_cast<std::size_t>(kernel)];
+}
+
+std::vector<Row> wanted_rows() {
+  const char* const wanted = std::getenv("GEMMERY_TEST_FAULTS");
+  std::vector<Row> rows;
+  for (std::size_t index = 0; index < device_faults().size(); ++index) {
+    const DeviceFault& fault = device_faults()[index];
+    if (wanted == nullptr || fault.is_none() || fault.name.find(wanted) != std::string_view::npos)
+      rows.push_back({.index = index, .fault = &fault, .findings = {}});
+  }
+  return rows;
+}
+
+std::string to_markdown(const std::vector<Row>& rows, const std::vector<const Hunter*>& asked) {
+  std::string text = "| kernel | fault |";
+  for (const Hunter* const hunter : asked) text += fmt::format(" {} |", hunter->name);
+  text += "\n|---|---|";
+  for (std::size_t column = 0; column < asked.size(); ++column) text += "---|";
+  text += "\n";
+  for (const Row& row : rows) {
+    text += fmt::format("| {} | {} |", name(row.fault->kernel), row.fault->name);
+    for (const Hunter* const hunter : asked)
+      text += fmt::format(" {} |", row.findings.at(hunter->name).cell);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string details(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    for (const auto& [hunter, finding] : row.findings) {
+      if (!finding.detail.empty())
+        text += fmt::format("{}; {}: {}\n", row.fault->name, hunter, finding.detail.substr(0, 160));
+    }
+  }
+  return text;
+}
+
+class GpuMutation : public testing::Test {
+ protected:
+  void SetUp() override {
+    const jit::CompilerStatus compiler = jit::compiler_status();
+    if (!compiler.found) GTEST_SKIP() << compiler.searched;
+    const auto gpus = devices();
+    if (gpus.empty()) GTEST_SKIP() << "no GPU on this machine";
+    const Target target = device_info(gpus.front()).target;
+    if (!runs_on(Target{90, 'a'}, target))
+      GTEST_SKIP() << "sm90 kernels need sm_90a, this is " << to_string(target);
+    if (is_soak()) sanitizer_ = find_sanitizer();
+    if (is_soak() && !sanitizer_)
+      std::cout << "no compute-sanitizer here: its columns are left out\n";
+    seed_ = test_seed() >> 1;
+    std::cout << "seed " << (seed_ << 1) << "\n";
+  }
+
+  std::vector<const Hunter*> asked() const {
+    std::vector<const Hunter*> list;
+    for (const Hunter& hunter : hunters) {
+      if (hunter.tool.empty() || sanitizer_) list.push_back(&hunter);
+    }
+    return list;
+  }
+
+  // No GPU call happens in this process once hunts are under way.
+  Finding hunt(const Row& row, const Hunter& hunter) const {
+    std::vector<std::string> argv;
+    if (!hunter.tool.empty()) {
+      argv = {*sanitizer_, fmt::format("--tool={}", hunter.tool), "--print-limit=3",
+              fmt::format("--error-exitcode={}", sanitizer_code)};
+    }
+    for (const std::string& word :
+         {std::filesystem::read_symlink("/proc/self/exe").string(), std::string("hunt"),
+          std::string(hunter.way), std::to_string(row.index),
+          std::string(hunter.is_emulator ? "emulated:h200" : "cuda:0"), std::to_string(seed_)})
+      argv.push_back(word);
+    return read_finding(hunter, platform::run_process({.words = std::move(argv),
+                                                       .environment = environment(),
+                                                       .folder = std::filesystem::current_path(),
+                                                       .time_limit = std::chrono::seconds(60)}));
+  }
+
+  void hunt_all(std::vector<Row>& rows) const {
+    const std::vector<const Hunter*> list = asked();
+    std::vector<Finding> findings(rows.size() * list.size());
+    std::atomic<std::size_t> next = 0;
+    {
+      std::vector<std::jthread> workers;
+      for (int worker = 0; worker < std::min(platform::thread_count(), 12); ++worker) {
+        workers.emplace_back([&] {
+          for (std::size_t at = next++; at < findings.size(); at = next++)
+            findings[at] = hunt(rows[at / list.size()], *list[at % list.size()]);
+        });
+      }
+    }
+    for (std::size_t at = 0; at < findings.size(); ++at)
+      rows[at / list.size()].findings[list[at % list.size()]->name] = findings[at];
+  }
+
+ private:
+  std::optional<std::string> sanitizer_;
+  std::uint64_t seed_ = 0;
+};
+
+TEST_F(GpuMutation, every_fault_that_hardware_shows_is_caught_and_sound_kernels_pass) {
+  std::vector<Row> rows = wanted_rows();
+  hunt_all(rows);
+  std::cout << to_markdown(rows, asked()) << "\n" << details(rows) << std::flush;
+  for (const Row& row : rows) {
+    if (row.fault->is_none()) {
+      EXPECT_FALSE(row.is_caught_on_gpu()) << name(row.fault->kernel) << ": the sound kernel";
+    } else if (row.fault->evidence == Evidence::certain) {
+      EXPECT_TRUE(row.is_caught_on_gpu()) << row.fault->name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gemmery::conformance
+
+int main(int count, char** words) {
+  if (count == 6 && std::string_view(words[1]) == "hunt") {
+    try {
+      return gemmery::conformance::hunt_as_told(words);
+    } catch (const std::exception& error) {
+      std::cout << "found " << error.what() << "\n";
+      return gemmery::conformance::found_code;
+    }
+  }
+  testing::InitGoogleTest(&count, words);
+  return RUN_ALL_TESTS();
+}
