@@ -1,17 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host pays before anything runs: arguments, discovery, explanations, names. Medians over
-// repetitions of 10,000 calls; no device is needed.
+// 11 repetitions of many calls (3 of the one that lists all kernels); no device is needed. Usage:
+// host_times [CALLS]
+#include <gemmery/gemmery.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <benchmark/benchmark.h>
-
-#include <gemmery/gemmery.hpp>
-
 namespace gemmery {
 namespace {
+
+// --- measuring ----------------------------------------------------------------------------------
+
+// The value counts as used, and memory as read.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+struct Spread {
+  double least, median, most;  // of the repetitions, microseconds per call
+};
+
+template <int repetitions = 11, class Call>
+Spread time_calls(int calls, const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  call();  // what happens once: tables, first use of a page
+  std::array<double, repetitions> us{};
+  for (double& each : us) {
+    const Clock::time_point start = Clock::now();
+    for (int turn = 0; turn < calls; ++turn) call();
+    each = std::chrono::duration<double, std::micro>(Clock::now() - start).count() / calls;
+  }
+  std::ranges::sort(us);
+  return {us.front(), us[repetitions / 2], us.back()};
+}
+
+// `allowed_us`: what the design asks for, where it does.
+void report(const std::string& name, const Spread& spread, std::optional<double> allowed_us,
+            const std::string& remark = {}) {
+  const std::string allowed = allowed_us
+                                  ? fmt::format(", allowed {:.1f}: {}", *allowed_us,
+                                                spread.median <= *allowed_us ? "held" : "missed")
+                                  : "";
+  fmt::print("{:<24} {:9.3f} us ({:.3f} to {:.3f}){}{}{}\n", name, spread.median, spread.least,
+             spread.most, allowed, remark.empty() ? "" : "; ", remark);
+  fmt::print("{{\"bench\": \"host_times\", \"call\": \"{}\", \"us\": {:.4f}, \"on\": \"{}\"}}\n",
+             name, spread.median, remark);
+}
+
+// --- what is called -----------------------------------------------------------------------------
 
 alignas(64) std::array<std::byte, 1 << 16> memory;
 
@@ -23,119 +70,68 @@ GemmArguments small_arguments() {
   return GemmArguments(matrix(0, 32, 32), matrix(8192, 32, 32), matrix(16384, 32, 32));
 }
 
-const DeviceInfo& h200() {
-  static const DeviceInfo info = *find_device_info("h200");
-  return info;
-}
+// Of the simt family alone, of sm90 and simt, with C, and of integers.
+constexpr const char* problem_lines[] = {
+    "gemm 4096x4096x4096 a=f32", "gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16",
+    "gemm 4096x4096x4096 a=f16 c=f16 beta=1", "gemm 512x512x512x8 a=s8 b=s8:c out=s32"};
 
-GemmProblem problem_of(std::size_t which) {
-  static const std::array problems{
-      parse_problem("gemm 4096x4096x4096 a=f32").problem,
-      parse_problem("gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16").problem,
-      parse_problem("gemm 512x512x512x8 a=s8 b=s8:c out=s32").problem};
-  return problems[which % problems.size()];
-}
-
-void make_tensors(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(matrix(0, 32, 32));
-}
-
-void make_arguments(benchmark::State& state) {
+void time_arguments(int calls) {
+  report("tensor", time_calls(calls, [] { keep(matrix(0, 32, 32)); }), {});
   const Tensor a = matrix(0, 32, 32);
   const Tensor b = matrix(8192, 32, 32);
   const Tensor out = matrix(16384, 32, 32);
-  for (auto _ : state) {
-    const GemmArguments arguments(a, b, out);
-    benchmark::DoNotOptimize(&arguments);
-  }
-}
-
-void patch_arguments(benchmark::State& state) {
+  report("arguments", time_calls(calls, [&] { keep(GemmArguments(a, b, out)); }), {});
   GemmArguments arguments = small_arguments();
   std::size_t turn = 0;
-  for (auto _ : state) arguments.set_data("A", memory.data() + 32768 * (turn++ % 2));
+  report("arguments, new pointer",
+         time_calls(calls, [&] { arguments.set_data("A", memory.data() + 32768 * (turn++ % 2)); }),
+         {});
 }
 
-void get_kernels_for_a_gpu(benchmark::State& state) {
-  const GemmProblem problem = problem_of(static_cast<std::size_t>(state.range(0)));
-  std::size_t count = 0;
-  for (auto _ : state) {
-    const auto kernels = get_kernels(problem, h200());
-    count = kernels.size();
-    benchmark::DoNotOptimize(kernels.data());
+void time_discovery(int calls, const DeviceInfo& device) {
+  for (const char* const line : problem_lines) {
+    const GemmProblem problem = parse_problem(line).problem;
+    const std::size_t count = get_kernels(problem, device).size();
+    const Spread spread = time_calls(calls, [&] { keep(get_kernels(problem, device)); });
+    report("get_kernels", spread, 10 + 0.1 * static_cast<double>(count),
+           fmt::format("{} kernels fit {}", count, line));
   }
-  state.SetLabel(std::to_string(count) + " kernels fit " + to_string(problem));
-}
-
-void get_kernels_for_the_cpu(benchmark::State& state) {
+  for (const char* const line : problem_lines) {
+    const GemmProblem problem = parse_problem(line).problem;
+    report("explain", time_calls(std::max(calls / 10, 1), [&] { keep(explain(problem, device)); }),
+           5000, line);
+  }
   const GemmArguments arguments = small_arguments();
-  for (auto _ : state) benchmark::DoNotOptimize(get_kernels(arguments).data());
+  report("get_kernels of the CPU", time_calls(calls, [&] { keep(get_kernels(arguments)); }), {});
+  const Kernel on_cpu = get_kernels(arguments).front();
+  report("supports", time_calls(calls, [&] { keep(on_cpu.supports(arguments)); }), {});
 }
 
-void supports_a_problem(benchmark::State& state) {
-  const GemmArguments arguments = small_arguments();
-  const Kernel kernel = get_kernels(arguments).front();
-  for (auto _ : state) benchmark::DoNotOptimize(kernel.supports(arguments).is_success());
-}
-
-void explain_for_a_gpu(benchmark::State& state) {
-  const GemmProblem problem = problem_of(static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(explain(problem, h200()).reasons.data());
-  state.SetLabel(to_string(problem));
-}
-
-void find_a_kernel_by_name(benchmark::State& state) {
-  const auto kernels = get_kernels(problem_of(0), h200());
-  if (kernels.empty()) return state.SkipWithError("no kernel");
-  const std::string name = kernels.front().name();
-  for (auto _ : state) benchmark::DoNotOptimize(find_kernel(name).has_value());
-}
-
-void parse_a_problem(benchmark::State& state) {
-  for (auto _ : state)
-    benchmark::DoNotOptimize(
-        parse_problem("gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16").problem.k);
-}
-
-void list_all_kernels_with_names(benchmark::State& state) {
+void time_names(int calls, const DeviceInfo& device) {
+  for (const char* const line : problem_lines) {
+    const std::string name = get_kernels(parse_problem(line).problem, device).front().name();
+    report("find_kernel", time_calls(calls, [&] { keep(find_kernel(name)); }), {}, name);
+  }
+  report("parse_problem", time_calls(calls, [] { keep(parse_problem(problem_lines[1])); }), {});
   std::size_t count = 0;
-  std::size_t letters = 0;
-  for (auto _ : state) {
+  const Spread spread = time_calls<3>(1, [&] {
+    count = 0;
     for_each_kernel([&](const Kernel& kernel) {
+      keep(kernel.name());
       ++count;
-      letters += kernel.name().size();
     });
-  }
-  benchmark::DoNotOptimize(letters);
-  state.counters["kernels_per_second"] =
-      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
+  });
+  report("all kernels, named", spread, {}, fmt::format("{} kernels", count));
 }
-
-void call_ten_thousand_times(benchmark::internal::Benchmark* benchmark) {
-  benchmark->Iterations(10000)->Repetitions(11)->ReportAggregatesOnly(true)->Unit(
-      benchmark::kMicrosecond);
-}
-
-BENCHMARK(make_tensors)->Apply(call_ten_thousand_times);
-BENCHMARK(make_arguments)->Apply(call_ten_thousand_times);
-BENCHMARK(patch_arguments)->Apply(call_ten_thousand_times);
-BENCHMARK(get_kernels_for_a_gpu)->DenseRange(0, 2)->Apply(call_ten_thousand_times);
-BENCHMARK(get_kernels_for_the_cpu)->Apply(call_ten_thousand_times);
-BENCHMARK(supports_a_problem)->Apply(call_ten_thousand_times);
-BENCHMARK(explain_for_a_gpu)
-    ->DenseRange(0, 2)
-    ->Iterations(1000)
-    ->Repetitions(11)
-    ->ReportAggregatesOnly(true)
-    ->Unit(benchmark::kMicrosecond);
-BENCHMARK(find_a_kernel_by_name)->Apply(call_ten_thousand_times);
-BENCHMARK(parse_a_problem)->Apply(call_ten_thousand_times);
-BENCHMARK(list_all_kernels_with_names)
-    ->Repetitions(5)
-    ->ReportAggregatesOnly(true)
-    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace gemmery
 
-BENCHMARK_MAIN();
+int main(int argument_count, char** arguments) {
+  const int calls = std::max(argument_count > 1 ? std::atoi(arguments[1]) : 10'000, 1);
+  const gemmery::DeviceInfo h200 = *gemmery::find_device_info("h200");
+  gemmery::time_arguments(calls);
+  gemmery::time_discovery(calls, h200);
+  gemmery::time_names(std::max(calls / 10, 1), h200);
+  return 0;
+}

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launch costs the host beyond the driver's own: prepared launches and `run` against raw
-// cuLaunchKernelEx of the same kernel with the same parameters on the same stream, call by call in
-// turn. Usage: launch [CALLS] [DEVICE]
+// cuLaunchKernelEx of the same kernel with the same parameters and attributes on the same stream,
+// call by call in turn; for a kernel without tensor maps, and for those of Hopper, which encode
+// three of them in every `run`. Usage: launch [CALLS] [DEVICE]
 #include <gemmery/gemmery.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +36,19 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
+// CUlaunchAttribute, as far as our kernels use it.
+struct LaunchAttribute {
+  int id;
+  int padding;
+  union {
+    char bytes[64];
+    unsigned cluster[3];
+    int is_programmatic;
+  } value;
+};
+constexpr int cluster_attribute = 4;
+constexpr int programmatic_attribute = 6;
+
 struct KernelNode {
   void* function;
   unsigned grid[3];
@@ -57,6 +72,7 @@ class RawDriver {
     find(end_capture, "cuStreamEndCapture");
     find(get_nodes, "cuGraphGetNodes");
     find(get_node, "cuGraphKernelNodeGetParams_v2");
+    find(get_attribute, "cuGraphKernelNodeGetAttribute");
     find(launch, "cuLaunchKernelEx");
   }
 
@@ -68,6 +84,7 @@ class RawDriver {
   int (*end_capture)(void*, void**) = nullptr;
   int (*get_nodes)(void*, void**, std::size_t*) = nullptr;
   int (*get_node)(void*, KernelNode*) = nullptr;
+  int (*get_attribute)(void*, int, void*) = nullptr;
   int (*launch)(const LaunchConfig*, void*, void**, void**) = nullptr;
 
  private:
@@ -84,8 +101,8 @@ void require(int result, const char* call) {
   if (result != 0) throw std::runtime_error(fmt::format("{} failed with {}", call, result));
 }
 
-// The launch that a captured prepared launch recorded: the same function, shape and parameter
-// bytes, without any of our code.
+// The launch that a captured prepared launch recorded: the same function, shape, attributes and
+// parameter bytes, without any of our code.
 class RawLaunch {
  public:
   RawLaunch(const RawDriver& driver, gemmery::PreparedLaunch& prepared, Stream stream)
@@ -102,18 +119,50 @@ class RawLaunch {
                .block = {node_.block[0], node_.block[1], node_.block[2]},
                .shared_bytes = node_.shared_bytes,
                .stream = stream.handle(),
-               .attributes = nullptr,
-               .attribute_count = 0};
+               .attributes = attributes_.data(),
+               .attribute_count = take_attributes(node)};
   }
+  RawLaunch(const RawLaunch&) = delete;
+  RawLaunch& operator=(const RawLaunch&) = delete;
 
   void operator()() const {
     require(driver_.launch(&config_, node_.function, node_.parameters, nullptr),
             "cuLaunchKernelEx");
   }
 
+  // "cluster 2x1x1, programmatic"
+  std::string attribute_text() const {
+    std::string text;
+    for (unsigned index = 0; index < config_.attribute_count; ++index) {
+      const auto& [id, padding, value] = attributes_[index];
+      text += index > 0 ? ", " : "";
+      text += id == programmatic_attribute ? "programmatic"
+                                           : fmt::format("cluster {}x{}x{}", value.cluster[0],
+                                                         value.cluster[1], value.cluster[2]);
+    }
+    return text.empty() ? "no attributes" : text;
+  }
+
  private:
+  // Those of the node that differ from the defaults, as a caller would give them.
+  unsigned take_attributes(void* node) {
+    unsigned count = 0;
+    for (const int id : {cluster_attribute, programmatic_attribute}) {
+      LaunchAttribute attribute{};
+      attribute.id = id;
+      if (driver_.get_attribute(node, id, &attribute.value) != 0) continue;
+      const auto* const cluster = attribute.value.cluster;
+      const bool is_default = id == programmatic_attribute
+                                  ? attribute.value.is_programmatic == 0
+                                  : cluster[0] * cluster[1] * cluster[2] <= 1;
+      if (!is_default) attributes_[count++] = attribute;
+    }
+    return count;
+  }
+
   const RawDriver& driver_;
   KernelNode node_{};
+  std::array<LaunchAttribute, 2> attributes_{};
   LaunchConfig config_{};
 };
 
@@ -165,62 +214,119 @@ void compare(const std::string& name, double limit_us, int calls, Stream stream,
   const Spread o = spread_of(ours_us);
   fmt::print(
       "{:<26} raw {:.3f} us ({:.3f} to {:.3f}), ours {:.3f} us ({:.3f} to {:.3f}), above raw "
-      "{:+.3f} us, allowed {:+.1f}\n",
+      "{:+.3f} us, allowed {:+.1f}: {}\n",
       name, r.median, r.lower_quartile, r.upper_quartile, o.median, o.lower_quartile,
-      o.upper_quartile, o.median - r.median, limit_us);
+      o.upper_quartile, o.median - r.median, limit_us,
+      o.median - r.median <= limit_us ? "held" : "missed");
   fmt::print(
       "{{\"bench\": \"launch\", \"path\": \"{}\", \"calls\": {}, \"raw_us\": {:.4f}, \"ours_us\": "
       "{:.4f}, \"above_raw_us\": {:.4f}}}\n",
       name, calls, r.median, o.median, o.median - r.median);
 }
 
-int measure(int calls, Device device) {
-  const gemmery::OwnedStream stream(device);  // says what is missing where there is no GPU
-  const RawDriver driver;
-  constexpr std::int64_t size = 32;
-  const Buffer a(size * size * 4, stream), b(size * size * 4, stream), out(size * size * 4, stream);
-  for (const Buffer* const buffer : {&a, &b, &out})
-    gemmery::fill(buffer->data(), 0, buffer->bytes(), stream);
-  const auto matrix = [&](const Buffer& buffer) {
-    return gemmery::Tensor(buffer.data(), gemmery::DType::float32, {size, size}, device);
-  };
-  const gemmery::GemmArguments arguments(matrix(a), matrix(b), matrix(out));
-  const auto kernels = gemmery::get_kernels(arguments);
-  std::optional<gemmery::Kernel> kernel;
-  for (const auto& one : kernels) {
-    if (!kernel && one.get_workspace_size(arguments) == 0) kernel = one;
-  }
-  if (!kernel) throw std::runtime_error("no kernel without workspace");
-  const gemmery::Artifact artifact = kernel->compile(arguments);
-  gemmery::PreparedLaunch prepared = artifact.bind(arguments);
+// --- what is launched ---------------------------------------------------------------------------
 
-  // As in a program that uses the CUDA run time: the device's primary context is current.
+// A square problem so small that the device is never what is waited for, and which kernel of it.
+struct Subject {
+  const char* kernel_class;
+  const char* cluster;  // of the design; empty: whatever it is
+  gemmery::DType dtype;
+  std::int64_t size;
+};
+
+constexpr Subject subjects[] = {
+    {.kernel_class = "simt", .cluster = "", .dtype = gemmery::DType::float32, .size = 32},
+    {.kernel_class = "sm90", .cluster = "1x1", .dtype = gemmery::DType::bfloat16, .size = 64},
+    {.kernel_class = "sm90", .cluster = "2x1", .dtype = gemmery::DType::bfloat16, .size = 64},
+};
+
+std::optional<gemmery::Kernel> find_kernel_of(const Subject& subject,
+                                              const gemmery::GemmArguments& arguments) {
+  for (const auto& kernel : gemmery::get_kernels(arguments)) {
+    const gemmery::Metadata metadata = kernel.metadata();
+    const bool fits =
+        metadata.kernel_class == subject.kernel_class &&
+        (*subject.cluster == 0 || metadata.design_value("cluster") == subject.cluster);
+    if (fits && kernel.get_workspace_size(arguments) == 0) return kernel;
+  }
+  return std::nullopt;
+}
+
+// As in a program that uses the CUDA run time, the device's primary context is current.
+void* make_context_current(const RawDriver& driver, Device device) {
   require(driver.init(0), "cuInit");
   int ordinal = 0;
   void* context = nullptr;
   require(driver.get_device(&ordinal, device.index), "cuDeviceGet");
   require(driver.retain(&context, ordinal), "cuDevicePrimaryCtxRetain");
   require(driver.set_current(context), "cuCtxSetCurrent");
+  return context;
+}
 
-  const RawLaunch raw(driver, prepared, stream);
-  fmt::print("{} on {}, {} calls each\n", kernel->name(), gemmery::device_info(device).name, calls);
-  const gemmery::RunOptions with_artifact{.artifact = &artifact, .stream = stream};
+// One kernel on operands, ready to be launched in every way.
+struct Scene {
+  Buffer a, b, out;
+  gemmery::GemmArguments arguments;
+  gemmery::Kernel kernel;
+  gemmery::Artifact artifact;
+};
+
+// Nothing where the device has no such kernel.
+std::optional<Scene> make_scene(const Subject& subject, Stream stream) {
+  const auto bytes =
+      static_cast<std::size_t>(subject.size * subject.size) * gemmery::byte_width(subject.dtype);
+  Buffer a(bytes, stream), b(bytes, stream), out(bytes, stream);
+  for (const Buffer* const buffer : {&a, &b, &out})
+    gemmery::fill(buffer->data(), 0, buffer->bytes(), stream);
+  const auto matrix = [&](const Buffer& buffer) {
+    return gemmery::Tensor(buffer.data(), subject.dtype, {subject.size, subject.size},
+                           stream.device());
+  };
+  const gemmery::GemmArguments arguments(matrix(a), matrix(b), matrix(out));
+  const auto kernel = find_kernel_of(subject, arguments);
+  if (!kernel) return std::nullopt;
+  gemmery::Artifact artifact = kernel->compile(arguments);
+  return Scene{std::move(a), std::move(b), std::move(out), arguments, *kernel, std::move(artifact)};
+}
+
+void compare_runs(const Scene& scene, const RawLaunch& raw, int calls, Stream stream) {
+  const gemmery::RunOptions with_artifact{.artifact = &scene.artifact, .stream = stream};
   gemmery::RunOptions unchecked = with_artifact;
   unchecked.assume_supported = true;
-  compare("raw again", 0, calls, stream, raw, raw);
-  compare("prepared", 0.5, calls, stream, raw, [&] { prepared.launch(stream); });
   compare("run with artifact", 1.5, calls, stream, raw,
-          [&] { kernel->run(arguments, with_artifact); });
+          [&] { scene.kernel.run(scene.arguments, with_artifact); });
   compare("run, assume_supported", 1.5, calls, stream, raw,
-          [&] { kernel->run(arguments, unchecked); });
+          [&] { scene.kernel.run(scene.arguments, unchecked); });
   compare("run without artifact", 1.5, calls, stream, raw,
-          [&] { kernel->run(arguments, {.stream = stream}); });
+          [&] { scene.kernel.run(scene.arguments, {.stream = stream}); });
+}
+
+void compare_prepared(const Scene& scene, gemmery::PreparedLaunch& prepared, const RawLaunch& raw,
+                      int calls, Stream stream) {
+  compare("prepared", 0.5, calls, stream, raw, [&] { prepared.launch(stream); });
   bool is_swapped = false;
   compare("prepared, new pointer", 1.5, calls, stream, raw, [&] {
     is_swapped = !is_swapped;
-    prepared.set_data("A", is_swapped ? b.data() : a.data());
+    prepared.set_data("A", is_swapped ? scene.b.data() : scene.a.data());
     prepared.launch(stream);
   });
+}
+
+void measure(const Subject& subject, const RawDriver& driver, int calls, Stream stream) {
+  const std::string device = gemmery::device_info(stream.device()).name;
+  const std::optional<Scene> scene = make_scene(subject, stream);
+  if (!scene) {
+    fmt::print("no {} kernel without workspace on {}\n", subject.kernel_class, device);
+    return;
+  }
+  gemmery::PreparedLaunch prepared = scene->artifact.bind(scene->arguments);
+  void* const context = make_context_current(driver, stream.device());
+  const RawLaunch raw(driver, prepared, stream);
+  fmt::print("{} on {}, {}, {} calls each\n", scene->kernel.name(), device, raw.attribute_text(),
+             calls);
+  compare("raw again", 0, calls, stream, raw, raw);
+  compare_prepared(*scene, prepared, raw, calls, stream);
+  compare_runs(*scene, raw, calls, stream);
   require(driver.set_current(nullptr), "cuCtxSetCurrent");
   compare(
       "prepared, no context", 0.5, calls, stream,
@@ -230,7 +336,12 @@ int measure(int calls, Device device) {
         driver.set_current(nullptr);
       },
       [&] { prepared.launch(stream); });
-  return 0;
+}
+
+void measure_all(int calls, Device device) {
+  const gemmery::OwnedStream stream(device);  // says what is missing where there is no GPU
+  const RawDriver driver;
+  for (const Subject& subject : subjects) measure(subject, driver, calls, stream);
 }
 
 }  // namespace
@@ -239,7 +350,8 @@ int main(int argument_count, char** arguments) {
   try {
     const int calls = argument_count > 1 ? std::atoi(arguments[1]) : 10'000;
     const int device = argument_count > 2 ? std::atoi(arguments[2]) : 0;
-    return measure(std::max(calls, 1), Device::cuda(device));
+    measure_all(std::max(calls, 1), Device::cuda(device));
+    return 0;
   } catch (const gemmery::Error& error) {
     // Without a GPU there is nothing to measure, which is no failure of this program.
     fmt::print(stderr, "launch: {}\n", error.what());
