@@ -108,7 +108,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   int version() const noexcept override { return 2; }
 
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
-    enumerate([&](const Kernel& kernel) {
+    visit_all([&](const Kernel& kernel) {
       const auto runs_there = [&](Target target) { return runs_on(target, query.device.target); };
       const bool runs = std::ranges::any_of(targets(kernel), runs_there);
       if (runs && kernel::keeps_rules(kernel.operands(), query.problem) && supports(kernel, query))
@@ -132,10 +132,11 @@ class DeviceMutants final : public runtime::DeviceFamily {
                             : fmt::format("device-mutant{}-delays{}", mark.row, mark.delays);
   }
   std::optional<Kernel> parse_name(std::string_view kernel_name) const override {
-    for (std::size_t row = 0; row < device_faults().size(); ++row) {
-      if (this->kernel_name(make(row)) == kernel_name) return make(row);
-    }
-    return std::nullopt;
+    std::optional<Kernel> found;
+    visit_all([&](const Kernel& kernel) {
+      if (this->kernel_name(kernel) == kernel_name) found = kernel;
+    });
+    return found;
   }
   std::vector<DesignField> design_fields(const Kernel& kernel) const override {
     std::vector<DesignField> fields = sound_family(kernel).design_fields(kernel);
@@ -169,6 +170,14 @@ class DeviceMutants final : public runtime::DeviceFamily {
   }
 
  private:
+  template <class Visit>
+  void visit_all(Visit&& visit) const {
+    enumerate([&](const Kernel& kernel) {
+      for (std::uint32_t delays = 0; delays <= most_delays; ++delays)
+        visit(with_delays(kernel, delays));
+    });
+  }
+
   Kernel make(std::size_t row) const {
     const SoundKernel sound = device_faults()[row].kernel;
     const Mark mark{.row = static_cast<std::uint16_t>(row), .delays = 0};

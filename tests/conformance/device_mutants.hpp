@@ -18,7 +18,9 @@ std::unique_ptr<Family> make_device_mutants();
 
 const DeviceFault& fault_of(const Kernel& kernel);
 
-// The same kernel with delays in it, as `plant_delays` has them; 0 is none.
+// The same kernel with delays in it, as `plant_delays` has them; 0 is none. `enumerate` visits the
+// kernels without delays, discovery offers all.
+constexpr std::uint32_t most_delays = 8;
 Kernel with_delays(const Kernel& kernel, std::uint32_t seed);
 
 }  // namespace gemmery::conformance

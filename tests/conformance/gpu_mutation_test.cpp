@@ -36,7 +36,7 @@ constexpr int sanitizer_code = 99;  // what compute-sanitizer exits with where i
 constexpr int found_code = 3;
 
 std::string hunt_with_delays(const Kernel& kernel, const Hunt& hunt) {
-  for (std::uint32_t delays = 1; delays <= 8; ++delays) {
+  for (std::uint32_t delays = 1; delays <= most_delays; ++delays) {
     const std::string found = hunt_at_random(with_delays(kernel, delays), hunt);
     if (!found.empty()) return found;
   }
