@@ -4,6 +4,7 @@
 
 #include <gemmery/arguments.hpp>
 #include <gemmery/buffer.hpp>
+#include <gemmery/cache.hpp>
 #include <gemmery/device.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/dlpack.hpp>

@@ -2,27 +2,78 @@
 // The process's builder.
 #include "jit/build.hpp"
 
+#include <gemmery/error.hpp>
+
+#include "jit/cancellation.hpp"
+#include "jit/compiler_choice.hpp"
+#include "jit/disk_cache.hpp"
 #include "jit/fork_guard.hpp"
+#include "jit/nvrtc.hpp"
+#include "platform/environment.hpp"
 
 namespace gemmery::jit {
 
 std::shared_ptr<const CompiledCode> Builder::build(const CompileRequest& request) {
-  const std::string key = key_text(request);
-  return built_.get(key, [&] { return find_or_compile(key, request); });
+  const CacheKey key = compiler_.key(request);
+  for (;;) {
+    try {
+      return built_.get(key.text(), [&] { return find_or_compile(key, request); });
+    } catch (const Cancelled&) {
+      // By another thread that waited for the same code no longer than it wanted to.
+      if (current_cancellation().stop_requested()) throw;
+    }
+  }
 }
 
-CompiledCode Builder::find_or_compile(const std::string& key, const CompileRequest& request) {
-  if (std::optional<CompiledCode> kept = cache_->find(key)) return *std::move(kept);
-  CompiledCode code = compile_(request);
+CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileRequest& request) {
+  if (!is_covered_by_key(request)) return compiler_.compile(request);
+  CodeCache::Found found = cache_->find(expected);
+  if (found.code) return *std::move(found.code);
+  compiler_.open();
+  const CacheKey key = compiler_.key(request);
+  if (key != expected) {
+    found.claim.reset();
+    found = cache_->find(key);
+    if (found.code) return *std::move(found.code);
+  }
+  CompiledCode code = compiler_.compile(request);
   cache_->keep(key, code);
   return code;
+}
+
+namespace {
+
+void refuse_disabled_compiler() {
+  constexpr const char* variable = "GEMMERY_DISABLE_JIT";
+  if (!platform::read_environment_flag(variable)) return;
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = "compiler",
+               .expected = "code that was compiled before, in the cache or in an artifact",
+               .got = std::string("none, and ") + variable + " is set",
+               .hint = "unset it, or compile ahead of time"});
+}
+
+}  // namespace
+
+CompilerSteps chosen_compiler_steps() {
+  return {.key = key_of,
+          .open =
+              [] {
+                refuse_disabled_compiler();
+                if (chosen_compiler() == CompilerKind::nvrtc) find_nvrtc();
+              },
+          .compile =
+              [](const CompileRequest& request) {
+                refuse_disabled_compiler();
+                return compile(request);
+              }};
 }
 
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request) {
   // Covers the builder's own locks too: a child that is forked while another thread holds one would
   // wait for ever.
   const CompilationInFlight in_flight;
-  static Builder* const builder = new Builder(std::make_unique<NoCache>(), compile);
+  static Builder* const builder = new Builder(process_cache(), chosen_compiler_steps());
   return builder->build(request);
 }
 

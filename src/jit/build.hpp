@@ -13,23 +13,30 @@
 
 namespace gemmery::jit {
 
+// What a builder compiles with; `chosen_compiler_steps` is the real one.
+struct CompilerSteps {
+  std::function<CacheKey(const CompileRequest&)> key;
+  // After which `key` names the very compiler that `compile` uses, not the one that is expected.
+  std::function<void()> open;
+  std::function<CompiledCode(const CompileRequest&)> compile;
+};
+CompilerSteps chosen_compiler_steps();
+
 // Builds each request once, from any number of threads; builds of different requests run side by
 // side.
 class Builder {
  public:
-  using Compile = std::function<CompiledCode(const CompileRequest&)>;
-
-  Builder(std::unique_ptr<CodeCache> cache, Compile compile)
-      : cache_(std::move(cache)), compile_(std::move(compile)) {}
+  Builder(std::shared_ptr<CodeCache> cache, CompilerSteps compiler)
+      : cache_(std::move(cache)), compiler_(std::move(compiler)) {}
 
   // Throws what the compiler throws; a build that failed is tried again when it is asked for again.
   std::shared_ptr<const CompiledCode> build(const CompileRequest& request);
 
  private:
-  CompiledCode find_or_compile(const std::string& key, const CompileRequest& request);
+  CompiledCode find_or_compile(const CacheKey& expected, const CompileRequest& request);
 
-  std::unique_ptr<CodeCache> cache_;
-  Compile compile_;
+  std::shared_ptr<CodeCache> cache_;
+  CompilerSteps compiler_;
   OnceMap<std::string, CompiledCode> built_;
 };
 

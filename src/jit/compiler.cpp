@@ -9,12 +9,15 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
-#include <optional>
-#include <utility>
+#include <stop_token>
 
+#include "jit/cancellation.hpp"
 #include "jit/compile_log.hpp"
+#include "jit/compile_outcome.hpp"
+#include "jit/compiler_choice.hpp"
 #include "jit/embedded.hpp"
 #include "jit/fork_guard.hpp"
+#include "jit/nvcc.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/environment.hpp"
 #include "platform/log.hpp"
@@ -40,10 +43,13 @@ int job_limit() {
 // compilations.
 class JobSlot {
  public:
-  JobSlot() {
+  explicit JobSlot(const CompileRequest& request) {
     Jobs& all = jobs();
+    const std::stop_token cancellation = current_cancellation();
     std::unique_lock lock(all.mutex);
-    all.one_ended.wait(lock, [&all] { return all.running < all.limit; });
+    const auto is_free = [&all] { return all.running < all.limit; };
+    if (!all.one_ended.wait(lock, cancellation, is_free) || cancellation.stop_requested())
+      throw_cancelled(request);
     ++all.running;
   }
   ~JobSlot() {
@@ -52,7 +58,7 @@ class JobSlot {
       const std::lock_guard lock(all.mutex);
       --all.running;
     }
-    all.one_ended.notify_one();
+    all.one_ended.notify_all();  // one that is cancelled would let a single word go to waste
   }
   JobSlot(const JobSlot&) = delete;
   JobSlot& operator=(const JobSlot&) = delete;
@@ -60,7 +66,7 @@ class JobSlot {
  private:
   struct Jobs {
     std::mutex mutex;
-    std::condition_variable one_ended;
+    std::condition_variable_any one_ended;
     int limit = job_limit();
     int running = 0;
   };
@@ -108,13 +114,20 @@ class Program {
     return api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
   }
 
-  // The deadline must outlive the compilation. Libraries without the call cannot be interrupted.
-  void cancel_at(const Clock::time_point& deadline) {
+  // When to give a compilation up.
+  struct Limits {
+    Clock::time_point deadline;
+    std::stop_token cancellation;
+  };
+
+  // The limits must outlive the compilation. Libraries without the call cannot be interrupted.
+  void keep_to(const Limits& limits) {
     if (api_.nvrtcSetFlowCallback == nullptr) return;
-    const auto is_late = [](void* payload, void*) -> int {
-      return Clock::now() > *static_cast<const Clock::time_point*>(payload) ? 1 : 0;
+    const auto is_over = [](void* payload, void*) -> int {
+      const Limits& own = *static_cast<const Limits*>(payload);
+      return own.cancellation.stop_requested() || Clock::now() > own.deadline ? 1 : 0;
     };
-    api_.nvrtcSetFlowCallback(handle_, is_late, const_cast<Clock::time_point*>(&deadline));
+    api_.nvrtcSetFlowCallback(handle_, is_over, const_cast<Limits*>(&limits));
   }
 
   std::string log() const {
@@ -169,63 +182,35 @@ void check_target(const Nvrtc& compiler, Target target) {
                .hint = "a later NVRTC may know it"});
 }
 
-[[noreturn]] void throw_compile_error(const CompileRequest& request, std::string expected,
-                                      std::string_view problem, const std::string& log) {
-  throw Error({.kind = ErrorKind::compile,
-               .operand = request.entry + " for " + to_string(request.target),
-               .expected = std::move(expected),
-               .got = std::string(problem),
-               .hint = {},
-               .cause = log});
-}
-
 void check_outcome(const NvrtcApi& api, const CompileRequest& request, nvrtc::Result result,
                    const std::string& log) {
   if (result == nvrtc::Result::cancelled) {
-    throw_compile_error(request, "compilation within the time that GEMMERY_COMPILE_TIMEOUT allows",
-                        "no end", log);
+    if (current_cancellation().stop_requested()) throw_cancelled(request);
+    throw_late(request, log);
   }
   if (result != nvrtc::Result::success) {
     const std::string_view problem =
         log.empty() ? std::string_view(api.nvrtcGetErrorString(result)) : find_problem_line(log);
     throw_compile_error(request, "source that compiles", problem, log);
   }
-  if (const auto warning = find_warning(log))
-    throw_compile_error(request, "source without warnings", *warning, log);
-}
-
-std::chrono::seconds time_limit() {
-  return std::chrono::seconds(
-      platform::read_environment_integer("GEMMERY_COMPILE_TIMEOUT", 1, 86400).value_or(300));
+  refuse_warnings(request, log);
 }
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// NVRTC puts the working directory before the names of files that it was given from memory. Without
-// it the text is the same wherever it was made.
+// NVRTC puts the working directory before the names of files that it was given from memory.
 std::string without_working_directory(std::string ptx) {
   std::error_code failure;
-  const std::string folder = "\"" + std::filesystem::current_path(failure).string() + "/";
+  const std::string folder = std::filesystem::current_path(failure).string();
   if (failure) return ptx;
-  for (std::size_t found = ptx.find(folder); found != std::string::npos;
-       found = ptx.find(folder, found + 1))
-    ptx.erase(found + 1, folder.size() - 1);
-  return ptx;
-}
-
-// The entry is there; of a cubin its usage is read from the log.
-void check_entry(const CompileRequest& request, CompiledCode& code) {
-  if (request.form == CodeForm::ptx) {
-    if (code.ptx.find(".entry " + request.entry) != std::string::npos) return;
-    throw_compile_error(request, "an entry of this name", "none in the PTX", code.log);
+  // With the quote, so that only names of files are touched.
+  for (const std::string prefix = "\"" + folder + "/";;) {
+    const std::size_t found = ptx.find(prefix);
+    if (found == std::string::npos) return ptx;
+    ptx.erase(found + 1, prefix.size() - 1);
   }
-  const std::optional<CodeUsage> usage = parse_usage(code.log, request.entry);
-  if (!usage)
-    throw_compile_error(request, "an entry of this name", "none in the compiler's report",
-                        code.log);
-  code.usage = *usage;
 }
 
 // "compute_90a": what PTX is made for.
@@ -233,18 +218,14 @@ std::string virtual_architecture(Target target) {
   return "compute_" + to_string(target).substr(std::string_view("sm_").size());
 }
 
-// Two of them are a warning.
-bool names_standard(const std::vector<std::string>& options) {
-  return std::ranges::any_of(options, [](std::string_view option) {
-    return option.starts_with("-std=") || option.starts_with("--std=");
-  });
-}
-
-CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) {
+CompiledCode compile_with_nvrtc(const CompileRequest& request) {
+  const Nvrtc& compiler = find_nvrtc();
+  refuse_blocked(CompilerKind::nvrtc, compiler.version);
+  check_target(compiler, request.target);
   const Clock::time_point start = Clock::now();
-  const Clock::time_point deadline = start + time_limit();
+  const Program::Limits limits{start + compile_time_limit(), current_cancellation()};
   Program program(compiler.api, request.source);
-  program.cancel_at(deadline);
+  program.keep_to(limits);
   const nvrtc::Result result = program.compile(compile_options(request));
   CompiledCode code;
   code.log = program.log();
@@ -261,7 +242,7 @@ CompiledCode compile_with(const Nvrtc& compiler, const CompileRequest& request) 
 
 }  // namespace
 
-std::vector<std::string> compile_options(const CompileRequest& request) {
+std::vector<std::string> code_options(const CompileRequest& request) {
   const bool is_ptx = request.form == CodeForm::ptx;
   std::vector<std::string> options{
       "--gpu-architecture=" +
@@ -272,28 +253,30 @@ std::vector<std::string> compile_options(const CompileRequest& request) {
   if (!names_standard(request.extra_options)) options.emplace_back("--std=c++20");
   // Else the working directory is searched, too.
   if (!request.has_own_headers) options.emplace_back("--no-source-include");
-  // From this version on the library keeps a cache of its own, which would blur what compiling
-  // costs.
-  constexpr CompilerVersion first_with_cache{12, 9};
-  if (find_nvrtc().version >= first_with_cache) options.emplace_back("--no-cache");
   options.insert(options.end(), request.extra_options.begin(), request.extra_options.end());
   return options;
 }
 
-std::string key_text(const CompileRequest& request) {
-  std::string text = "nvrtc " + to_string(find_nvrtc().version) + "\noptions";
-  for (const std::string& option : compile_options(request)) text += " " + option;
-  text += "\nheaders " + std::string(embedded_digest()) + "\nentry " + request.entry + "\n" +
-          request.source;
-  return text;
+std::vector<std::string> compile_options(const CompileRequest& request) {
+  std::vector<std::string> options = code_options(request);
+  // From this version on the library keeps a cache of its own, which would blur what compiling
+  // costs.
+  constexpr CompilerVersion first_with_cache{12, 9};
+  if (find_nvrtc().version >= first_with_cache) options.emplace_back("--no-cache");
+  return options;
+}
+
+bool names_standard(const std::vector<std::string>& options) {
+  return std::ranges::any_of(options, [](std::string_view option) {
+    return option.starts_with("-std=") || option.starts_with("--std=");
+  });
 }
 
 CompiledCode compile(const CompileRequest& request) {
   const CompilationInFlight in_flight;
-  const Nvrtc& compiler = find_nvrtc();
-  check_target(compiler, request.target);
-  const JobSlot slot;
-  CompiledCode code = compile_with(compiler, request);
+  const JobSlot slot(request);
+  CompiledCode code = chosen_compiler() == CompilerKind::nvcc ? compile_with_nvcc(request)
+                                                              : compile_with_nvrtc(request);
   if (platform::is_logged(LogLevel::debug)) {
     platform::log(LogLevel::debug, "compiled " + request.entry + " for " +
                                        to_string(request.target) + " in " +

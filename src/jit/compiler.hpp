@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles one source to a cubin or to PTX with NVRTC, in this process. No cache here: every call
+// Compiles one source to a cubin or to PTX, with NVRTC or with nvcc. No cache here: every call
 // compiles.
 #pragma once
 
@@ -45,15 +45,18 @@ struct CompiledCode {
   double compile_ms = 0;  // 0 where it came from a cache
 };
 
-// The options that a request is compiled with, in order; part of the key of what is built.
+// The options that NVRTC gets for a request, in order: those that shape the code, which are part of
+// the key of what is built, and with them those that do not.
+std::vector<std::string> code_options(const CompileRequest& request);
 std::vector<std::string> compile_options(const CompileRequest& request);
 
-// Everything that shapes the bytes, as readable text: compiler, options, digest of the embedded
-// headers, entry, source.
-std::string key_text(const CompileRequest& request);
+// Whether an option names the language's standard; two of them are a warning.
+bool names_standard(const std::vector<std::string>& options);
 
-// Throws Error: compile with the compiler's log for source that it refuses or warns about,
-// unsupported for a target that it does not know, unavailable without a compiler or in a process
+// By the compiler that GEMMERY_COMPILER names. Throws Error: compile with the compiler's log for
+// source that it refuses or warns about, Cancelled where the scope of this thread asks for it,
+// unsupported for a target that it does not know or a version that is known to make wrong code,
+// unavailable without a compiler or in a process
 // that was forked in the middle of a compilation. At most GEMMERY_NUM_COMPILE_JOBS run at a time
 // (by default as many as there are cores); one that takes longer than GEMMERY_COMPILE_TIMEOUT
 // seconds (by default 300) is cancelled.

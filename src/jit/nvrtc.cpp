@@ -4,14 +4,23 @@
 
 #include <gemmery/error.hpp>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "platform/environment.hpp"
+#include "platform/file_identity.hpp"
 #include "platform/library.hpp"
 
 namespace gemmery::jit {
@@ -126,6 +135,17 @@ void search_everywhere(Search& search) {
   for (const char* const soname : sonames) search.consider_path(soname);
 }
 
+// Never destroyed.
+struct Opened {
+  std::mutex mutex;
+  const Nvrtc* nvrtc = nullptr;
+};
+
+Opened& opened_nvrtc() {
+  static Opened* const instance = new Opened;
+  return *instance;
+}
+
 [[noreturn]] void throw_not_found(const std::string& tried) {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "NVRTC",
@@ -148,11 +168,74 @@ std::unique_ptr<Nvrtc> search_nvrtc() {
   return found;
 }
 
-}  // namespace
+// --- without opening it -------------------------------------------------------------------------
 
-std::string to_string(CompilerVersion version) {
-  return std::to_string(version.major) + "." + std::to_string(version.minor);
+std::string path_of_opened() {
+  Opened& opened = opened_nvrtc();
+  const std::lock_guard lock(opened.mutex);
+  return opened.nvrtc != nullptr ? opened.nvrtc->path : std::string();
 }
+
+std::string path_of_loaded() {
+  for (const char* const soname : sonames) {
+    const std::array<std::string, 1> candidates{soname};
+    const platform::LibrarySearch search = platform::LibrarySearch::find_loaded(candidates);
+    if (search.library) return search.library->path();
+  }
+  return {};
+}
+
+// The first file that the search would try; empty where it would ask the loader, or nobody.
+std::string path_expected() {
+  if (const auto path = platform::read_environment_path(library_variable)) return *path;
+  if (platform::read_environment_flag("GEMMERY_HIDE_CUDA")) return {};
+  if (const std::string loaded = path_of_loaded(); !loaded.empty()) return loaded;
+  for (const std::string& folder : toolkit_folders()) {
+    for (const char* const soname : sonames) {
+      const std::string path = folder + "/" + soname;
+      if (access(path.c_str(), R_OK) == 0) return path;
+    }
+  }
+  return {};
+}
+
+// Of the library and of the declarations beside it that it opens by itself, in the order of their
+// names.
+std::string read_identity(const std::string& path) {
+  const std::string library = platform::file_identity(path);
+  if (library.empty()) return {};
+  std::set<std::string> builtins;
+  std::error_code failure;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (std::filesystem::directory_iterator file(folder, failure), end; !failure && file != end;
+       file.increment(failure)) {
+    if (file->path().filename().string().starts_with("libnvrtc-builtins.so."))
+      builtins.insert(platform::file_identity(file->path()));
+  }
+  std::string text = library;
+  for (const std::string& one : builtins) text += " builtins " + one;
+  return text;
+}
+
+// Read again when the file has changed; of one that cannot be read, what the search says of it.
+std::string identity_at(const std::string& path) {
+  struct Known {
+    std::mutex mutex;
+    std::map<std::tuple<std::string, dev_t, ino_t, off_t, std::int64_t>, std::string> identities;
+  };
+  static Known* const known = new Known;
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return identity_at(find_nvrtc().path);
+  const std::tuple file(path, facts.st_dev, facts.st_ino, facts.st_size,
+                        static_cast<std::int64_t>(facts.st_mtime));
+  const std::lock_guard lock(known->mutex);
+  std::string& identity = known->identities[file];
+  if (identity.empty()) identity = read_identity(path);
+  if (!identity.empty()) return identity;
+  throw_not_found(path + " (cannot be read)");
+}
+
+}  // namespace
 
 bool Nvrtc::knows(Target target) const noexcept {
   return std::ranges::find(architectures, static_cast<int>(target.architecture)) !=
@@ -161,12 +244,18 @@ bool Nvrtc::knows(Target target) const noexcept {
 
 const Nvrtc& find_nvrtc() {
   // A search that fails is made again by the next call: the user may have set the variable
-  // meanwhile. Never destroyed.
-  static std::mutex& searching = *new std::mutex;
-  static const Nvrtc* found = nullptr;
-  const std::lock_guard lock(searching);
-  if (found == nullptr) found = search_nvrtc().release();
-  return *found;
+  // meanwhile.
+  Opened& opened = opened_nvrtc();
+  const std::lock_guard lock(opened.mutex);
+  if (opened.nvrtc == nullptr) opened.nvrtc = search_nvrtc().release();
+  return *opened.nvrtc;
+}
+
+std::string nvrtc_identity() {
+  const std::string open_path = path_of_opened();
+  if (!open_path.empty()) return identity_at(open_path);
+  const std::string expected = path_expected();
+  return identity_at(expected.empty() ? find_nvrtc().path : expected);
 }
 
 CompilerStatus compiler_status() noexcept {

@@ -5,21 +5,13 @@
 
 #include <gemmery/target.hpp>
 
-#include <compare>
 #include <string>
 #include <vector>
 
+#include "jit/compiler_choice.hpp"
 #include "jit/nvrtc_api.hpp"
 
 namespace gemmery::jit {
-
-struct CompilerVersion {
-  int major = 0;
-  int minor = 0;
-
-  friend auto operator<=>(const CompilerVersion&, const CompilerVersion&) = default;
-};
-std::string to_string(CompilerVersion version);
 
 // The oldest NVRTC that knows the options and the language that device code is written with.
 inline constexpr CompilerVersion oldest_nvrtc{12, 4};
@@ -42,13 +34,12 @@ struct Nvrtc {
 // system's loader. GEMMERY_HIDE_CUDA=1 leaves only the first.
 const Nvrtc& find_nvrtc();
 
+// What tells this NVRTC from every other one: the identities of its files. Of the one that is open;
+// before that of the one that a search would come to first, which is then not opened, unless only
+// the system's loader knows where it is. Throws what `find_nvrtc` throws.
+std::string nvrtc_identity();
+
 // What `doctor` tells of the compiler. Never throws.
-struct CompilerStatus {
-  bool found = false;
-  std::string path;
-  std::string version;
-  std::string searched;  // where it was looked for, when it was not found
-};
 CompilerStatus compiler_status() noexcept;
 
 }  // namespace gemmery::jit

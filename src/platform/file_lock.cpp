@@ -57,9 +57,9 @@ std::optional<FileLock> FileLock::acquire(const Folder& folder, const std::strin
        pause = std::min(pause * 2, longest_pause)) {
     const Clock::duration waited = Clock::now() - start;
     if (waited >= patience.most) return std::nullopt;
+    if (patience.is_given_up && patience.is_given_up()) return std::nullopt;
     if (!is_told && waited >= patience.until_told) {
-      patience.tell(std::chrono::duration_cast<std::chrono::seconds>(waited),
-                    holder_of(*file));
+      patience.tell(std::chrono::duration_cast<std::chrono::seconds>(waited), holder_of(*file));
       is_told = true;
     }
     std::this_thread::sleep_for(pause);

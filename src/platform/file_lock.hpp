@@ -21,6 +21,7 @@ class FileLock {
     std::chrono::milliseconds most{0};  // 0: only if it is free
     std::chrono::milliseconds until_told = std::chrono::seconds(5);
     OnWait tell = {};  // once
+    std::function<bool()> is_given_up = {};
   };
 
   // The file is made where it is not there. Nothing where the lock was not had in time, or where

@@ -39,17 +39,17 @@ std::error_code error_of(Call&& call) {
 
 std::error_code not_permitted() { return std::make_error_code(std::errc::permission_denied); }
 
-bool is_believed(const struct stat& facts, Owner owner) {
+bool is_written_only_by(const struct stat& facts, Owner owner) {
   const bool is_owned =
       facts.st_uid == geteuid() || (owner == Owner::user_or_root && facts.st_uid == 0);
-  return is_owned && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
-         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  return is_owned && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 std::error_code check_file(const Descriptor& file, Owner owner) {
   struct stat facts {};
   if (file.calls().fstat(file.number(), &facts) != 0) return last_error();
-  return is_believed(facts, owner) ? std::error_code{} : not_permitted();
+  const bool is_plain = S_ISREG(facts.st_mode) && facts.st_nlink == 1;
+  return is_plain && is_written_only_by(facts, owner) ? std::error_code{} : not_permitted();
 }
 
 struct CloseListing {
@@ -60,6 +60,13 @@ std::chrono::system_clock::time_point to_time(const struct timespec& time) {
   return std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(
           std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+}
+
+FileFacts to_facts(const struct stat& facts) {
+  return {.is_folder = S_ISDIR(facts.st_mode),
+          .number = facts.st_ino,
+          .bytes = facts.st_size,
+          .changed_at = to_time(facts.st_mtim)};
 }
 
 }  // namespace
@@ -84,8 +91,8 @@ Attempt<std::string> read_all(const Descriptor& file, std::size_t most) {
   std::string text;
   std::array<char, 65536> part;
   for (;;) {
-    const ssize_t count = uninterrupted(
-        [&] { return file.calls().read(file.number(), part.data(), part.size()); });
+    const ssize_t count =
+        uninterrupted([&] { return file.calls().read(file.number(), part.data(), part.size()); });
     if (count < 0) return last_error();
     if (count == 0) return text;
     if (text.size() + static_cast<std::size_t>(count) > most)
@@ -156,8 +163,8 @@ std::error_code Folder::write_file(const std::string& name,
 std::error_code Folder::rename(const std::string& name, const Folder& to,
                                const std::string& new_name) const {
   return error_of([&] {
-    return descriptor_.calls().renameat(descriptor_.number(), name.c_str(),
-                                        to.descriptor_.number(), new_name.c_str());
+    return descriptor_.calls().renameat(descriptor_.number(), name.c_str(), to.descriptor_.number(),
+                                        new_name.c_str());
   });
 }
 
@@ -213,9 +220,19 @@ Attempt<FileFacts> Folder::facts_of(const std::string& name) const {
                                        AT_SYMLINK_NOFOLLOW);
   });
   if (error) return error;
-  return FileFacts{.is_folder = S_ISDIR(facts.st_mode),
-                   .bytes = facts.st_size,
-                   .changed_at = to_time(facts.st_mtim)};
+  return to_facts(facts);
+}
+
+Attempt<FileFacts> Folder::facts() const {
+  struct stat facts {};
+  if (descriptor_.calls().fstat(descriptor_.number(), &facts) != 0) return last_error();
+  return to_facts(facts);
+}
+
+std::error_code Folder::check(Owner owner) const {
+  struct stat facts {};
+  if (descriptor_.calls().fstat(descriptor_.number(), &facts) != 0) return last_error();
+  return is_written_only_by(facts, owner) ? std::error_code{} : not_permitted();
 }
 
 std::error_code Folder::touch(const std::string& name) const {

@@ -46,6 +46,7 @@ enum class Owner : bool { user, user_or_root };
 // What is said of a file or folder without opening it.
 struct FileFacts {
   bool is_folder = false;
+  std::uint64_t number = 0;  // of its inode: another one for another file of the same name
   std::int64_t bytes = 0;
   std::chrono::system_clock::time_point changed_at;
 };
@@ -76,9 +77,13 @@ class Folder {
   // A folder with the files in it; folders in it are removed to a depth of 8.
   std::error_code remove_tree(const std::string& name) const;
 
+  // Whether it belongs to `owner` and nobody else can write into it; permission_denied where not.
+  std::error_code check(Owner owner) const;
+
   // Names in no order, without "." and "..".
   Attempt<std::vector<std::string>> list() const;
   Attempt<FileFacts> facts_of(const std::string& name) const;
+  Attempt<FileFacts> facts() const;  // its own
   // Now; of a folder or file in it.
   std::error_code touch(const std::string& name) const;
   // Names on the disk.
@@ -96,8 +101,7 @@ class Folder {
 // errno as a value.
 std::error_code last_error() noexcept;
 
-// Both write at most once what the call would take many times for: short writes and signals are
-// gone on after. In a file that is open at its beginning.
+// From and to where the file is open. Short writes and signals are gone on after.
 std::error_code write_all(const Descriptor& file, std::span<const std::byte> bytes);
 Attempt<std::string> read_all(const Descriptor& file, std::size_t most);
 

@@ -81,8 +81,8 @@ class Walk {
     if (!is_own_or_roots(facts.st_uid)) return refuse_words(name, "is another user's link");
     if (++links_ > most_links) return refuse_words(name, "is one of too many links");
     std::array<char, 4096> target{};
-    const ssize_t length = readlinkat(here_->descriptor().number(), name.c_str(), target.data(),
-                                      target.size());
+    const ssize_t length =
+        readlinkat(here_->descriptor().number(), name.c_str(), target.data(), target.size());
     if (length <= 0 || static_cast<std::size_t>(length) == target.size())
       return refuse_words(name, "is a link that cannot be read");
     const std::string_view path(target.data(), static_cast<std::size_t>(length));
@@ -97,15 +97,14 @@ class Walk {
     struct stat facts {};
     if (calls_.fstat(here_->descriptor().number(), &facts) != 0)
       return refuse(walked_, last_error());
-    const bool is_owned = is_last && place_.owner == Owner::user
-                              ? facts.st_uid == geteuid()
-                              : is_own_or_roots(facts.st_uid);
+    const bool is_owned = is_last && place_.owner == Owner::user ? facts.st_uid == geteuid()
+                                                                 : is_own_or_roots(facts.st_uid);
     if (!is_owned) return refuse_folder(fmt::format("belongs to user {}", facts.st_uid));
     const bool is_sticky = !is_last && (facts.st_mode & S_ISVTX) != 0;
     const bool is_private_group =
         facts.st_gid == 0 || (facts.st_gid == facts.st_uid && facts.st_uid == geteuid());
-    const bool is_open = (facts.st_mode & S_IWOTH) != 0 ||
-                         ((facts.st_mode & S_IWGRP) != 0 && !is_private_group);
+    const bool is_open =
+        (facts.st_mode & S_IWOTH) != 0 || ((facts.st_mode & S_IWGRP) != 0 && !is_private_group);
     if (is_open && !is_sticky)
       refuse_folder(fmt::format("may be written by others (mode {:04o})", facts.st_mode & 07777));
   }

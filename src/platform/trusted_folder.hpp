@@ -24,8 +24,8 @@ struct TrustedFolder {
   std::string refusal;  // why there is none: "/tmp/x may be written by others (mode 0777)"
 };
 
-// The folder must belong to `owner` and may not be a symbolic link. It and each folder above it must
-// belong to the user or to root, and must not be writable for others, unless it is above and
+// The folder must belong to `owner` and may not be a symbolic link. It and each folder above it
+// must belong to the user or to root, and must not be writable for others, unless it is above and
 // sticky as /tmp is, nor for a group, unless that is the user's own, which has the user's number,
 // or root's. A symbolic link above it is followed where it belongs to the user or to root.
 TrustedFolder open_trusted_folder(const FolderPlace& place,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The builder with a compiler and a cache that are stand-ins. Its key names the compiler, so it
-// needs one to be there.
+// The builder with a compiler and a cache that are stand-ins.
 #include "jit/build.hpp"
 
 #include <gtest/gtest.h>
@@ -10,8 +9,6 @@
 #include <map>
 #include <thread>
 
-#include "jit/nvrtc.hpp"
-
 namespace gemmery::jit {
 namespace {
 
@@ -19,12 +16,12 @@ class RecordingCache final : public CodeCache {
  public:
   explicit RecordingCache(std::map<std::string, CompiledCode, std::less<>>& entries)
       : entries_(entries) {}
-  std::optional<CompiledCode> find(std::string_view key) noexcept override {
-    const auto found = entries_.find(key);
-    return found == entries_.end() ? std::nullopt : std::optional(found->second);
+  Found find(const CacheKey& key) noexcept override {
+    const auto found = entries_.find(key.text());
+    return {.code = found == entries_.end() ? std::nullopt : std::optional(found->second)};
   }
-  void keep(std::string_view key, const CompiledCode& code) noexcept override {
-    entries_.emplace(key, code);
+  void keep(const CacheKey& key, const CompiledCode& code) noexcept override {
+    entries_.emplace(key.text(), code);
   }
 
  private:
@@ -33,21 +30,26 @@ class RecordingCache final : public CodeCache {
 
 class BuilderTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const CompilerStatus status = compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
   CompiledCode count(const CompileRequest& request) {
     ++compiles_;
     return {.cubin = {}, .ptx = {}, .log = request.source, .usage = {}, .compile_ms = 1};
   }
-  Builder make_builder() {
-    return Builder(std::make_unique<RecordingCache>(kept_),
-                   [this](const CompileRequest& request) { return count(request); });
+  CacheKey key_of_request(const CompileRequest& request) const {
+    std::string lines = compiler_name_ + " " + to_string(request.target) + " " + request.entry;
+    for (const std::string& option : request.extra_options) lines += " " + option;
+    return {.conditions = lines + "\n", .source = request.source};
   }
+  CompilerSteps steps() {
+    return {.key = [this](const CompileRequest& request) { return key_of_request(request); },
+            .open = [this] { compiler_name_ = opened_name_; },
+            .compile = [this](const CompileRequest& request) { return count(request); }};
+  }
+  Builder make_builder() { return Builder(std::make_shared<RecordingCache>(kept_), steps()); }
 
   std::map<std::string, CompiledCode, std::less<>> kept_;
   std::atomic<int> compiles_ = 0;
+  std::string compiler_name_ = "compiler";
+  std::string opened_name_ = "compiler";
   const CompileRequest request_{
       .source = "source", .entry = "entry", .target = {90, 'a'}, .extra_options = {}};
 };
@@ -84,16 +86,40 @@ TEST_F(BuilderTest, what_the_cache_kept_is_not_compiled_again) {
 
 TEST_F(BuilderTest, a_failed_build_is_tried_again_and_not_kept) {
   int attempts = 0;
-  Builder builder(std::make_unique<RecordingCache>(kept_),
-                  [&](const CompileRequest&) -> CompiledCode {
-                    if (++attempts == 1)
-                      throw Error({.kind = ErrorKind::compile, .operand = "entry"});
-                    return {};
-                  });
+  CompilerSteps failing_once = steps();
+  failing_once.compile = [&](const CompileRequest&) -> CompiledCode {
+    if (++attempts == 1) throw Error({.kind = ErrorKind::compile, .operand = "entry"});
+    return {};
+  };
+  Builder builder(std::make_shared<RecordingCache>(kept_), failing_once);
   EXPECT_THROW(builder.build(request_), Error);
   EXPECT_TRUE(kept_.empty());
   EXPECT_NO_THROW(builder.build(request_));
   EXPECT_EQ(attempts, 2);
+}
+
+TEST_F(BuilderTest, code_is_kept_under_the_compiler_that_made_it_not_the_one_expected) {
+  opened_name_ = "another compiler";
+  make_builder().build(request_);
+  ASSERT_EQ(kept_.size(), 1U);
+  EXPECT_TRUE(kept_.begin()->first.starts_with(opened_name_));
+  compiler_name_ = "compiler";
+  make_builder().build(request_);
+  EXPECT_EQ(compiles_, 1);
+}
+
+TEST_F(BuilderTest, what_the_key_does_not_cover_is_compiled_in_each_process) {
+  CompileRequest with_files = request_;
+  with_files.has_own_headers = true;
+  CompileRequest with_folder = request_;
+  with_folder.extra_options = {"-I/somewhere"};
+  for (int process = 0; process < 2; ++process) {
+    Builder builder = make_builder();
+    builder.build(with_files);
+    builder.build(with_folder);
+  }
+  EXPECT_TRUE(kept_.empty());
+  EXPECT_EQ(compiles_, 4);
 }
 
 }  // namespace

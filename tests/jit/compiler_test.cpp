@@ -17,7 +17,9 @@
 
 #include "jit/build.hpp"
 #include "jit/embedded.hpp"
+#include "jit/cache_key.hpp"
 #include "jit/nvrtc.hpp"
+#include "tests/support/no_disk_cache.hpp"
 
 namespace gemmery::jit {
 namespace {
@@ -86,10 +88,10 @@ TEST_F(Compiler, a_request_may_name_its_standard_and_have_headers_of_its_own) {
   };
   EXPECT_EQ(has("--std=c++20"), 1);
   EXPECT_EQ(has("--no-source-include"), 1);
-  const std::string key = key_text(request);
+  const CacheKey key = key_of(request);
   request.has_own_headers = true;
   EXPECT_EQ(has("--no-source-include"), 0);
-  EXPECT_NE(key_text(request), key);
+  EXPECT_NE(key_of(request), key);
   for (const char* const standard : {"-std=c++17", "--std=c++17"}) {
     request.extra_options = {standard};
     EXPECT_EQ(has("--std=c++20"), 0);

@@ -14,6 +14,7 @@
 
 #include "jit/build.hpp"
 #include "jit/nvrtc.hpp"
+#include "tests/support/no_disk_cache.hpp"
 
 namespace gemmery::jit {
 namespace {

@@ -11,6 +11,7 @@
 #include "tests/driver/fake_driver.hpp"
 #include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/on_device.hpp"
+#include "tests/support/no_disk_cache.hpp"
 
 namespace gemmery::tests {
 namespace {

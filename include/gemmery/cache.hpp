@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache of compiled code on disk: what is in it, what it did, and how it is tidied. Where it is
+// and how large it may grow say the variables in docs/environment.md; docs/cache.md tells how it
+// works. Whoever can write into it can run code on the GPU of this user, so one that others can
+// write into is not used.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gemmery/export.hpp>
+
+namespace gemmery {
+
+// How often what happened.
+struct CacheCounters {
+  std::uint64_t hits = 0;
+  // Misses, by reason:
+  std::uint64_t absent = 0;         // not there
+  std::uint64_t damaged = 0;        // bytes are not those that were written
+  std::uint64_t foreign = 0;        // another user's, writable by others, or of another key
+  std::uint64_t other_version = 0;  // written by a library with another format
+  std::uint64_t unreadable = 0;     // the file system failed
+  // What was compiled then:
+  std::uint64_t kept = 0;
+  std::uint64_t duplicates = 0;  // another process had kept it already
+  std::uint64_t not_kept = 0;    // the file system failed, or it is larger than the cache may be
+  std::uint64_t evicted = 0;     // removed for others to find room
+  // Locks, which save work only:
+  std::uint64_t waits = 0;     // for another process that was compiling the same
+  std::uint64_t timeouts = 0;  // waits that were given up
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+};
+
+struct CacheReport {
+  std::string folder;  // empty where the environment names none
+  bool is_usable = false;
+  std::string refusal;  // why it is not
+  bool is_read_only = false;
+  std::string file_system;  // "ext4"
+  bool has_locks = false;   // false on network file systems: code may be compiled more than once
+  std::int64_t entries = 0;
+  std::int64_t bytes = 0;
+  std::int64_t most_bytes = 0;
+  std::vector<std::string> shared;  // folders that are searched after it
+  CacheCounters counters;           // of all processes since the cache was made or cleared
+  CacheCounters own_counters;       // of this process
+};
+
+// One piece of compiled code.
+struct CachedCode {
+  std::string name;  // 32 hexadecimal digits
+  std::string target;
+  std::string form;   // "cubin" or "ptx"
+  std::string entry;  // the kernel's function
+  std::int64_t bytes = 0;
+  std::chrono::system_clock::time_point used_at;  // within a minute
+};
+
+struct CacheCheck {
+  std::int64_t sound = 0;
+  std::vector<std::string> faulty;  // "NAME: what is wrong"
+};
+
+struct CacheRemoval {
+  std::int64_t entries = 0;
+  std::int64_t bytes = 0;
+};
+
+// Never fails for a cache that cannot be used: that is what it reports.
+GEMMERY_API CacheReport cache_report();
+
+// The functions below are for the user's own cache, not for shared ones. All throw Error:
+// unavailable where it cannot be used, invalid_argument for a variable that cannot be read.
+
+// Most recently used first.
+GEMMERY_API std::vector<CachedCode> list_cache();
+// Reads every byte and compares it with what was written.
+GEMMERY_API CacheCheck verify_cache();
+// Removes faulty entries, leftovers of interrupted processes, and then the least recently used
+// entries, until at most this many bytes remain.
+GEMMERY_API CacheRemoval prune_cache(std::int64_t most_bytes);
+GEMMERY_API CacheRemoval clear_cache();
+
+}  // namespace gemmery
