@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures every kernel that discovery returns for some problems: what a model is fitted to.
 //
-//   calibrate [--device cuda:0] [--class sm90] [--within FACTOR] [--finalists 24] [--threads N]
-//             [--seconds N] [--csv FILE] (--list FILE | 'gemm 4096x4096x4096 a=bf16 b=bf16:c') …
+//   calibrate [--device cuda:0] [--class sm90] [--within FACTOR] [--keep FACTOR] [--finalists 24]
+//             [--threads N] [--seconds N] [--csv FILE] (--list FILE | 'gemm 4096x4096x4096 a=bf16
+//             b=bf16:c') …
 //
 // A list has one problem a line after the name of its set; "#" begins a comment. Two passes per
 // problem: all kernels in a few short batches, then the finalists, the fastest of these and the
 // first of discovery, in more and longer ones. Kernels take turns, so that drifts of the clock meet
 // all. Kernels are compiled beforehand, side by side. --within leaves out kernels whose prediction
-// is more than that many times the best (0 = none). After --seconds (0 = never) no further problem
-// is begun; those left out are named, and so are kernels that do not compile.
+// is more than that many times the best (0 = none), --keep rows of kernels that took more than that
+// many times the fastest one's time (0 = none). After --seconds (0 = never) no further problem
+// is begun; those left out are counted, as are kernels that do not compile, the first few named.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +30,7 @@
 
 #include <fmt/format.h>
 
+#include <gemmery/family.hpp>
 #include <gemmery/gemmery.hpp>
 
 #include "peers/device_clock.hpp"
@@ -51,6 +54,7 @@ struct Options {
   gemmery::Device device = gemmery::Device::cuda(0);
   std::string kernel_class = "sm90";
   double within = 0;
+  double keep = 0;
   std::size_t finalists = 24;
   std::size_t threads = std::max(std::thread::hardware_concurrency(), 1U);
   double seconds = 0;
@@ -95,6 +99,8 @@ Options read_options(int count, char** words) {
       options.kernel_class = value();
     else if (word == "--within")
       options.within = std::stod(value());
+    else if (word == "--keep")
+      options.keep = std::stod(value());
     else if (word == "--finalists")
       options.finalists = std::stoul(value());
     else if (word == "--threads")
@@ -139,7 +145,8 @@ class Progress {
 // Compiles kernels once each, many at a time; remembers those that fail.
 class Compiled {
  public:
-  Compiled(const std::vector<Kernel>& kernels, gemmery::Target target, std::size_t threads) {
+  Compiled(const std::vector<Kernel>& kernels, const gemmery::DeviceInfo& device,
+           std::size_t threads) {
     const Progress progress("compiling");
     std::atomic<std::size_t> next = 0;
     std::mutex mutex;
@@ -147,9 +154,10 @@ class Compiled {
     for (std::size_t worker = 0; worker < std::min(threads, kernels.size()); ++worker) {
       workers.emplace_back([&] {
         for (std::size_t at = next++; at < kernels.size(); at = next++) {
-          const std::string failure = compile(kernels[at], target);
+          const std::string failure = compile(kernels[at], device);
           const std::lock_guard lock(mutex);
-          if (!failure.empty()) fmt::print(stderr, "{}: {}\n", kernels[at].name(), failure);
+          if (!failure.empty() && ++failures_ <= shown_failures)
+            fmt::print(stderr, "{}: {}\n", kernels[at].name(), failure);
           is_usable_[kernels[at].name()] = failure.empty();
           progress.show(is_usable_.size(), kernels.size(), kernels[at].name());
         }
@@ -161,15 +169,14 @@ class Compiled {
     const auto found = is_usable_.find(kernel.name());
     return found != is_usable_.end() && found->second;
   }
-  std::size_t failures() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(is_usable_, [](const auto& entry) { return !entry.second; }));
-  }
+  std::size_t failures() const { return failures_; }
 
  private:
-  static std::string compile(const Kernel& kernel, gemmery::Target target) {
+  static constexpr std::size_t shown_failures = 3;
+
+  static std::string compile(const Kernel& kernel, const gemmery::DeviceInfo& device) {
     try {
-      kernel.compile(target);
+      kernel.compile(kernel.family().target_for(kernel, device));
       return {};
     } catch (const gemmery::Error& error) {
       return error.what();
@@ -177,6 +184,7 @@ class Compiled {
   }
 
   std::unordered_map<std::string, bool> is_usable_;
+  std::size_t failures_ = 0;
 };
 
 std::vector<RankedKernel> list_kernels(const Options& options, const ProblemLine& line) {
@@ -256,6 +264,10 @@ std::vector<Timed> measure_problem(const Options& options, const ProblemLine& li
     *same = final;
   }
   std::ranges::stable_sort(timed, {}, [](const Timed& row) { return row.measurement.median_us; });
+  if (options.keep > 0) {
+    const double limit_us = options.keep * timed.front().measurement.median_us;
+    std::erase_if(timed, [&](const Timed& row) { return row.measurement.median_us > limit_us; });
+  }
   return timed;
 }
 
@@ -277,7 +289,7 @@ int run(const Options& options) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   const gemmery::DeviceInfo& device = gemmery::device_info(options.device);
-  const Compiled compiled(list_distinct(options), device.target, options.threads);
+  const Compiled compiled(list_distinct(options), device, options.threads);
   fmt::print(stderr, "compiled after {:.1f} s\n", elapsed_s());
   std::ofstream csv(options.csv);
   if (!csv) throw std::runtime_error("cannot write " + options.csv);
@@ -292,9 +304,9 @@ int run(const Options& options) {
     std::vector<RankedKernel> kernels = list_kernels(options, problem.line);
     std::erase_if(kernels, [&](const Kernel& kernel) { return !compiled.is_usable(kernel); });
     if (kernels.empty() || (options.seconds > 0 && elapsed_s() > options.seconds)) {
-      fmt::print(stderr, "left out ({}): {}\n", kernels.empty() ? "no kernel" : "no time",
-                 to_string(problem.line));
-      ++left_out;
+      if (++left_out <= 3)
+        fmt::print(stderr, "left out, no {}: {}\n", kernels.empty() ? "kernel" : "time",
+                   to_string(problem.line));
       continue;
     }
     const std::vector<Timed> timed = measure_problem(options, problem.line, kernels);
