@@ -12,8 +12,9 @@ namespace gemmery::abi {
 /// A, n of B).
 enum class Major : unsigned char { k, extent };
 
-/// How the multiplying warpgroups share work: cooperative, each takes some rows of one tile; or
-/// ping-pong, two take whole tiles in turn, and one stores while the other multiplies.
+/// How the multiplying warpgroups share work: cooperative, each takes some rows of one tile, or
+/// half of its columns where rows do not divide (`splits_columns`); or ping-pong, two take whole
+/// tiles in turn, and one stores while the other multiplies.
 enum class Schedule : unsigned char { cooperative, ping_pong };
 
 /// An index of out.
@@ -59,11 +60,18 @@ constexpr int tile_k(const Sm90Design& design) {
   return sm90_swizzle_bytes / bytes_of(design.operand);
 }
 
+/// Whether two consumers take all rows of a tile and half of its columns each: five blocks of rows
+/// are too many for one and have no halves.
+GEMMERY_HOST_DEVICE
+constexpr bool splits_columns(const Sm90Design& design) {
+  return design.schedule == Schedule::cooperative && design.tile_m / sm90_block_rows == 5;
+}
+
 /// Warpgroups that multiply. One more brings the operands.
 GEMMERY_HOST_DEVICE
 constexpr int consumer_count(const Sm90Design& design) {
   const int blocks = design.tile_m / sm90_block_rows;
-  return design.schedule == Schedule::ping_pong || blocks == 4 ? 2 : blocks;
+  return design.schedule == Schedule::ping_pong || blocks > 3 ? 2 : blocks;
 }
 
 /// Of them, those that multiply one tile.
@@ -74,7 +82,14 @@ constexpr int consumers_per_tile(const Sm90Design& design) {
 
 GEMMERY_HOST_DEVICE
 constexpr int blocks_per_consumer(const Sm90Design& design) {
-  return design.tile_m / sm90_block_rows / consumers_per_tile(design);
+  const int shares = splits_columns(design) ? 1 : consumers_per_tile(design);
+  return design.tile_m / sm90_block_rows / shares;
+}
+
+/// Of a tile; one wgmma covers them.
+GEMMERY_HOST_DEVICE
+constexpr int columns_per_consumer(const Sm90Design& design) {
+  return splits_columns(design) ? design.tile_n / 2 : design.tile_n;
 }
 
 GEMMERY_HOST_DEVICE
@@ -84,7 +99,7 @@ constexpr int thread_count(const Sm90Design& design) {
 
 GEMMERY_HOST_DEVICE
 constexpr int accumulators_per_thread(const Sm90Design& design) {
-  return blocks_per_consumer(design) * design.tile_n / 2;
+  return blocks_per_consumer(design) * columns_per_consumer(design) / 2;
 }
 
 /// float16 sums lie two in a register.
@@ -99,13 +114,13 @@ struct RegisterBudget {
   int consumer;
 };
 
-/// 40/232 for two consumers, 24/240 where sums fill more than 200 registers (with 40/232, 208 of
-/// them spill: 256x208, ptxas 13.0), 32/160 for three.
+/// 40/232 for two consumers, 24/240 where sums fill 200 registers or more (with 40/232, 256x208
+/// spills, and 320x160 with C; ptxas 13.0), 32/160 for three.
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
-  if (accumulator_registers(design) > 200) return {.producer = 24, .consumer = 240};
+  if (accumulator_registers(design) >= 200) return {.producer = 24, .consumer = 240};
   return {.producer = 40, .consumer = 232};
 }
 
@@ -132,13 +147,20 @@ constexpr int b_stage_bytes(const Sm90Design& design) {
   return operand_stage_bytes(design.b_major, design.tile_n);
 }
 
-/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which the tile
-/// holds a whole number.
+/// Rows of a K-major operand that one copy brings: a box has at most 256, and two blocks that share
+/// a tile bring half of it each.
+GEMMERY_HOST_DEVICE
+constexpr int rows_per_copy(int extent, bool is_shared) {
+  return is_shared || extent > 256 ? extent / 2 : extent;
+}
+
+/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which a consumer's
+/// columns are a whole number.
 GEMMERY_HOST_DEVICE
 constexpr int slab_columns(const Sm90Design& design) {
   const int widest = sm90_swizzle_bytes / bytes_of(design.out);
-  if (design.tile_n % widest == 0) return widest;
-  return design.tile_n % (widest / 2) == 0 ? widest / 2 : 16;
+  if (columns_per_consumer(design) % widest == 0) return widest;
+  return columns_per_consumer(design) % (widest / 2) == 0 ? widest / 2 : 16;
 }
 
 GEMMERY_HOST_DEVICE
@@ -208,6 +230,14 @@ constexpr bool is_sm90_output(DType dtype) {
   return dtype == DType::float32 || is_sm90_operand(dtype);
 }
 
+/// Where consumers share a tile by columns, the second one's begin at a row of B's that the swizzle
+/// repeats at (every 8th), or at an atom of 64 columns.
+GEMMERY_HOST_DEVICE
+constexpr bool has_column_halves(const Sm90Design& design) {
+  if (!splits_columns(design)) return true;
+  return design.tile_n % (design.b_major == Major::k ? 32 : 128) == 0;
+}
+
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
 GEMMERY_HOST_DEVICE
 constexpr bool is_raster(const Raster& raster) {
@@ -231,10 +261,11 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!is_sm90_accumulator(design.accumulator, design.operand)) return Sm90Fault::accumulator_type;
   if (design.has_c && !is_sm90_output(design.c)) return Sm90Fault::c_type;
   if (!is_sm90_output(design.out)) return Sm90Fault::out_type;
-  if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 256)
+  if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 320)
     return Sm90Fault::tile_m;
   if (design.tile_n % 16 != 0 || design.tile_n < 16 || design.tile_n > 256)
     return Sm90Fault::tile_n;
+  if (!has_column_halves(design)) return Sm90Fault::tile_n;
   const bool is_pair = design.cluster_m == 2 || design.cluster_n == 2;
   if (design.cluster_m < 1 || design.cluster_n < 1 || cluster_size(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;

@@ -29,14 +29,18 @@ __device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap
                                              unsigned rank) {
   constexpr unsigned short both = 3;
   if constexpr (operand.major == abi::Major::k) {
+    constexpr unsigned rows = abi::rows_per_copy(operand.extent, operand.is_shared);
+    constexpr unsigned bytes = rows * abi::sm90_swizzle_bytes;
     const ptx::BoxPlace box{.adjacent = place.k, .row = place.extent, .batch = place.batch};
     if constexpr (operand.is_shared) {
-      constexpr unsigned half = operand.extent / 2;
-      const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * half), box.batch};
-      ptx::tma_load_multicast(tile + rank * half * abi::sm90_swizzle_bytes, map, mine, barrier,
-                              both);
+      const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * rows), box.batch};
+      ptx::tma_load_multicast(tile + rank * bytes, map, mine, barrier, both);
     } else {
-      ptx::tma_load(tile, map, box, barrier);
+#pragma unroll
+      for (unsigned copy = 0; copy < operand.extent / rows; ++copy) {
+        const ptx::BoxPlace part{box.adjacent, box.row + static_cast<int>(copy * rows), box.batch};
+        ptx::tma_load(tile + copy * bytes, map, part, barrier);
+      }
     }
   } else {
     constexpr int atoms = (operand.extent + 63) / 64;

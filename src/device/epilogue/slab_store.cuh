@@ -87,7 +87,7 @@ class SlabStore {
     OutputPlace corner = place;
     unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
 #pragma unroll
-    for (int slab = 0; slab < design.tile_n / columns; ++slab) {
+    for (int slab = 0; slab < abi::columns_per_consumer(design) / columns; ++slab) {
       if (corner.column >= params_.n) break;
       const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
       if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago

@@ -5,8 +5,8 @@
 //     | copy/tma_operand: one thread of warpgroup 0, tiles of 64 k, zeros beyond edges; blocks of a
 //     | cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
-//     | mma/wgmma: the other warpgroups, each with its share of the tile's rows, or each with every
-//     | other tile
+//     | mma/wgmma: the other warpgroups, each with its share of the tile's rows or columns, or each
+//     | with every other tile
 //   sums in registers
 //     | epilogue/slab_store: alpha, beta * c, rounding; the ring fills for the next tile meanwhile
 //   slabs in shared memory
@@ -85,10 +85,10 @@ class Sm90Gemm {
     ptx::griddepcontrol_launch_dependents();
   }
 
-  /// A warpgroup multiplies and stores its rows of the cluster's tiles: of all of them, or of every
-  /// other one.
+  /// A warpgroup multiplies and stores its share of the cluster's tiles: of all of them, or of
+  /// every other one.
   __device__ __forceinline__ void consume(unsigned consumer) const {
-    const unsigned first_row = is_ping_pong ? 0 : consumer * rows_per_consumer;
+    const Share share = share_of(consumer);
     SlabStore<design> output(params_, ptx::cvta_shared(&shared_.slab), consumer,
                              threadIdx.x % abi::warpgroup_threads);
     Cursor cursor;
@@ -102,11 +102,12 @@ class Sm90Gemm {
 #pragma unroll 1
     for (; !tiles.is_done(); tiles.advance()) {
       if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
-      const unsigned last_stage = multiply_tile(sums, cursor, first_row);
+      const unsigned last_stage = multiply_tile(sums, cursor, share);
       if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
       finish_sums(sums, last_stage);
       OutputPlace place = place_of(tiles.position());
-      place.row += first_row;
+      place.row += share.row;
+      place.column += share.column;
 #pragma unroll
       for (int block = 0; block < WarpgroupSums<design>::blocks; ++block) {
         output.store(sums.block[block], place);
@@ -129,6 +130,7 @@ class Sm90Gemm {
   static constexpr bool is_ping_pong = design.schedule == abi::Schedule::ping_pong;
   static constexpr unsigned rows_per_consumer =
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
+  static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
   static constexpr unsigned stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design);
   static constexpr TmaOperand a_operand{
       .major = design.a_major, .extent = design.tile_m, .is_shared = design.cluster_n > 1};
@@ -149,6 +151,19 @@ class Sm90Gemm {
 
   __device__ Tiles all_tiles() const {
     return {params_.tile_rows, params_.tile_columns, params_.batches, cluster_size};
+  }
+
+  /// Where a consumer's part of a tile begins.
+  struct Share {
+    unsigned row;
+    unsigned column;
+  };
+
+  __device__ static Share share_of(unsigned consumer) {
+    if constexpr (is_ping_pong) return {.row = 0, .column = 0};
+    if constexpr (abi::splits_columns(design))
+      return {.row = 0, .column = consumer * columns_per_consumer};
+    return {.row = consumer * rows_per_consumer, .column = 0};
   }
 
   /// This block's tile among those of the cluster.
@@ -175,12 +190,13 @@ class Sm90Gemm {
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
   /// over while those of the next are under way; the last one is returned.
   __device__ __forceinline__ unsigned multiply_tile(WarpgroupSums<design>& sums, Cursor& cursor,
-                                                    unsigned first_row) const {
+                                                    const Share& share) const {
     unsigned previous = 0;
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
       ring_.wait_for_stage(cursor);
-      multiply_stage<design>(sums, a_of(cursor.stage, first_row), b_of(cursor.stage), k_block > 0);
+      multiply_stage<design>(sums, a_of(cursor.stage, share.row), b_of(cursor.stage, share.column),
+                             k_block > 0);
       ptx::wgmma_wait_group<1>();
       if (k_block > 0) ring_.release(previous, lane());
       previous = cursor.stage;
@@ -202,8 +218,10 @@ class Sm90Gemm {
     return describe_matrix(ptx::cvta_shared(&shared_.a[stage]) +
                            first_row * abi::sm90_swizzle_bytes);
   }
-  __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage) const {
-    return describe_matrix(ptx::cvta_shared(&shared_.b[stage]));
+  /// `first_column` is 0, or begins a row of the K-major tile or an atom of the other.
+  __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage, unsigned first_column) const {
+    return describe_matrix(ptx::cvta_shared(&shared_.b[stage]) +
+                           first_column * abi::sm90_swizzle_bytes);
   }
 
   const abi::Sm90Params& params_;

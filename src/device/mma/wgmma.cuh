@@ -41,7 +41,8 @@ struct WarpgroupSums {
 };
 
 /// sums (+)= a b over the k of one stage, as one group of wgmmas under way. `a` describes the
-/// consumer's first rows. What was in the sums counts only where `keeps_sums`.
+/// consumer's first rows, `b` its first columns. What was in the sums counts only where
+/// `keeps_sums`.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void multiply_stage(WarpgroupSums<design>& sums, MatrixDescriptor a,
                                                MatrixDescriptor b, bool keeps_sums) {

@@ -240,11 +240,12 @@ driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view
   return map;
 }
 
-// What a block brings at once of an operand: all rows of a K-major tile, or 64 columns of all k;
-// half of that where two blocks share it.
+// What one copy brings of an operand: rows of a K-major tile, or 64 columns of all k, of half of
+// them where two blocks share the tile.
 TmaBox operand_box(abi::Major major, int extent, bool is_shared) {
-  const int other = major == abi::Major::k ? extent : 64;
-  return {.adjacent = 64, .other = is_shared ? other / 2 : other};
+  const int k = is_shared ? 32 : 64;
+  return {.adjacent = 64,
+          .other = major == abi::Major::k ? abi::rows_per_copy(extent, is_shared) : k};
 }
 
 // Out or C as the kernel sees it.

@@ -19,19 +19,22 @@ constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
-// Whether some operands make the tile legal: sums of float16 take the fewest registers.
+// Whether some operands make the tile legal: sums of float16 take the fewest registers, a K-major B
+// leaves the most choice of columns.
 bool is_possible(Sm90Tile tile) noexcept {
   tile.stages = 2;
   const OperandRule rule{.dtype = DType::float16, .layout = LayoutRule::row, .alignment = 16};
+  OperandRule k_major_b = rule;
+  k_major_b.layout = LayoutRule::column;
   const OperandRules rules{
-      .a = rule, .b = rule, .c = {}, .out = rule, .accumulator = DType::float16};
+      .a = rule, .b = k_major_b, .c = {}, .out = rule, .accumulator = DType::float16};
   return abi::is_legal(sm90_design(rules, tile));
 }
 
 std::vector<Sm90Tile> list_tiles() {
   constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
   std::vector<Sm90Tile> tiles;
-  for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
+  for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
       for (const auto& cluster : clusters) {
         for (const abi::Schedule schedule : schedules) {
@@ -85,7 +88,7 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
   const auto raster = read_raster(words[3]);
   const auto count = read_tagged(words[4], "s");
   if (!extents || !blocks || !count || !schedule || !raster) return std::nullopt;
-  if ((*extents)[0] > 256 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
+  if ((*extents)[0] > 320 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
       (*blocks)[1] > 2 || *count > 8) {
     return std::nullopt;
   }

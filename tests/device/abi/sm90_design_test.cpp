@@ -43,7 +43,12 @@ TEST(Sm90Design, a_bad_field_is_named) {
       {Sm90Fault::out_type, with([](auto& d) { d.out = DType::int32; })},
       {Sm90Fault::c_type, with([](auto& d) { d.has_c = true, d.c = DType::float64; })},
       {Sm90Fault::tile_m, with([](auto& d) { d.tile_m = 96; })},
-      {Sm90Fault::tile_m, with([](auto& d) { d.tile_m = 320; })},
+      {Sm90Fault::tile_m, with([](auto& d) { d.tile_m = 384; })},
+      {Sm90Fault::tile_n, with([](auto& d) { d.tile_m = 320, d.tile_n = 144; })},
+      {Sm90Fault::tile_n,
+       with([](auto& d) { d.tile_m = 320, d.tile_n = 96, d.b_major = Major::extent; })},
+      {Sm90Fault::accumulators,
+       with([](auto& d) { d.tile_m = 320, d.tile_n = 192, d.stages = 2; })},
       {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 24; })},
       {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 272; })},
       {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 0; })},
@@ -64,7 +69,7 @@ TEST(Sm90Design, a_bad_field_is_named) {
 }
 
 TEST(Sm90Design, the_most_stages_fit_and_one_more_would_not) {
-  for (int tile_m = 64; tile_m <= 256; tile_m += 64) {
+  for (int tile_m = 64; tile_m <= 320; tile_m += 64) {
     for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
       for (const DType out : {DType::bfloat16, DType::float32}) {
         Sm90Design design = sound;
@@ -74,7 +79,8 @@ TEST(Sm90Design, the_most_stages_fit_and_one_more_would_not) {
         design.stages = most_stages(design);
         EXPECT_LE(shared_bytes(design), sm90_shared_limit);
         const Sm90Fault fault = find_fault(design);
-        EXPECT_TRUE(fault == Sm90Fault::none || fault == Sm90Fault::accumulators)
+        EXPECT_TRUE(fault == Sm90Fault::none || fault == Sm90Fault::accumulators ||
+                    fault == Sm90Fault::tile_n)
             << tile_m << "x" << tile_n;
         if (design.stages == 8) continue;
         ++design.stages;
@@ -82,6 +88,21 @@ TEST(Sm90Design, the_most_stages_fit_and_one_more_would_not) {
       }
     }
   }
+}
+
+TEST(Sm90Design, five_blocks_of_rows_are_shared_by_columns) {
+  Sm90Design design = sound;
+  design.tile_m = 320;
+  design.tile_n = 128;
+  design.stages = 3;
+  EXPECT_TRUE(is_legal(design));
+  EXPECT_EQ(consumer_count(design), 2);
+  EXPECT_EQ(blocks_per_consumer(design), 5);
+  EXPECT_EQ(columns_per_consumer(design), 64);
+  design.schedule = Schedule::ping_pong;  // whole tiles
+  design.tile_n = 80;
+  EXPECT_TRUE(is_legal(design));
+  EXPECT_EQ(columns_per_consumer(design), 80);
 }
 
 TEST(Sm90Design, float16_sums_take_half_of_the_registers) {

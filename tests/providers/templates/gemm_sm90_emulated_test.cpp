@@ -54,6 +54,34 @@ TEST_F(Sm90Emulated, every_raster_covers_all_tiles) {
   }
 }
 
+// All layouts of operands whose major B allows the tile, edges in both directions, with C.
+TEST_F(Sm90Emulated, tiles_shared_by_columns_are_right) {
+  struct Row {
+    const char* kernel;
+    const char* words;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"bf16r16_bf16c16_bf16r16_acc-f32_320x128x64_1x1_coop_m8_s3",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"bf16c16_bf16r16_bf16r16_acc-f32_320x128x64_1x2_coop_m8_s3",
+            "a=bf16:c b=bf16 out=bf16"},
+           {"f16r16_f16r16_f32r16_acc-f32_320x128x64_2x1_coop_n4_s2", "a=f16 b=f16 out=f32"},
+           {"bf16c16_bf16c16_f32r16_acc-f32_320x160x64_1x1_coop_m8_s2",
+            "a=bf16:c b=bf16:c out=f32"},
+           {"bf16r16_bf16c16_f16r16_acc-f32_320x96x64_2x1_coop_m8_s3", "a=bf16 b=bf16:c out=f16"},
+           {"bf16r16_bf16c16_bf16r16_acc-f32_320x80x64_1x1_pingpong_m8_s3",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"f16r16_f16c16_f16r16_acc-f16_320x256x64_1x1_coop_m8_s2",
+            "a=f16 b=f16:c out=f16 acc=f16"},
+           {"bf16r16_bf16c16_bf16c16_acc-f32_320x128x64_1x2_coop_m8_s2",
+            "a=bf16 b=bf16:c out=bf16:c"}}) {
+    const std::string extents = std::to_string(8 * extent(1, 90, 1)) + "x" +
+                                std::to_string(extent(8, 600, 8)) + "x" +
+                                std::to_string(extent(8, 264, 8));
+    check(std::string("sm90v2_gemm_") + row.kernel, extents, row.words, Fill::normal);
+  }
+}
+
 // Exact: integers small enough that no sum passes 2^11.
 TEST_F(Sm90Emulated, float16_sums_are_exact_where_they_can_be) {
   for (const char* design : {"256x256x64_1x1_coop_m8_s3", "128x128x64_2x1_pingpong_m8_s4",
