@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,7 +68,10 @@ GEMMERY_API Expression cast(const Expression& x, DType dtype,
 // An operation of ops.def with as many operands as its arity. Throws Error (invalid_argument) for
 // another number, and where a truth value stands for a number of a comparison or the other way
 // about (a truth value in arithmetic counts as 0 or 1).
-GEMMERY_API Expression apply(Op op, std::initializer_list<Expression> operands);
+GEMMERY_API Expression apply(Op op, std::span<const Expression> operands);
+inline Expression apply(Op op, std::initializer_list<Expression> operands) {
+  return apply(op, std::span<const Expression>(operands.begin(), operands.size()));
+}
 
 // sigmoid(x), gelu(x), pow(x, y), where(c, x, y) …: one function for every row.
 #define GEMMERY_FUNCTION_1(name) \
@@ -120,7 +124,10 @@ class GEMMERY_API Program {
  public:
   // Reads text: statements "name = expression", separated by ';' or line ends, comments from '#'.
   // D must be assigned; a name is assigned once; what is assigned may be used in later statements
-  // and, where no tensor is bound to it, is not stored. sum(x), max(x), min(x) and amax(x) of one
+  // (D, too: its value before it is rounded to out's type) and, where no tensor is bound to it, is
+  // not stored. A name with an underscore in front is never stored. The text may be a Python
+  // function or lambda instead, whose parameters are read and whose returned names are stored.
+  // sum(x), max(x), min(x) and amax(x) of one
   // operand reduce, as the whole right side of a statement only. Throws Error (invalid_argument)
   // with line, column, the word and a hint. The grammar stands in docs/epilogues.md.
   explicit Program(std::string_view text);
@@ -141,6 +148,12 @@ class GEMMERY_API Program {
  private:
   std::shared_ptr<const Graph> graph_;
 };
+
+// Gives an expression of x (of x and y; of x, y and z) a name, from now on a function of programs
+// in text: define_op("quick_gelu", "x * sigmoid(1.702 * x)"). Programs hold what the name stands
+// for, not the name. Throws Error (invalid_argument) for what does not parse, with line and column,
+// and for a name that is taken by another meaning. Any thread.
+GEMMERY_API void define_op(std::string_view name, std::string_view expression);
 
 // D = alpha * accum + beta * C
 GEMMERY_API const Program& linear_combination();

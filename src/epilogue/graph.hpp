@@ -5,6 +5,7 @@
 #include <gemmery/epilogue.hpp>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,7 +34,12 @@ struct Node {
   std::uint8_t input = 0;                                     // index into Graph::inputs
   double constant = 0;
   CastRule cast = {};
-  friend bool operator==(const Node&, const Node&) = default;
+  // Constants by their bits: -0 is not 0, and the one NaN is itself.
+  friend bool operator==(const Node& a, const Node& b) noexcept {
+    return a.kind == b.kind && a.op == b.op && a.operands == b.operands && a.input == b.input &&
+           std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
+           a.cast == b.cast;
+  }
 };
 
 struct Output {
@@ -43,13 +49,25 @@ struct Output {
   friend bool operator==(const Output&, const Output&) = default;
 };
 
-// Canonical: `rewrite` has been over it.
+// Canonical (rewrite.hpp). Truth values, the results of comparisons and of logic, stand where logic
+// or the choice of `where` reads them and nowhere else: as a number one is written out as
+// where(x, 1, 0). Every node is reached from an output.
 struct Graph {
   std::vector<Node> nodes;
   std::vector<std::string> inputs;  // in the order of first use
-  std::vector<Output> outputs;      // D first
+  std::vector<Output> outputs;      // D first, the others by name
   std::string text;                 // as `print` gives it
 };
+
+// What a program may be made of; more is refused by name.
+inline constexpr std::size_t most_nodes = 8192;
+inline constexpr std::size_t most_inputs = 255;
+inline constexpr int most_depth = 1024;  // operations that stand within each other
+
+// A program's results as expressions, in the graph's order.
+std::vector<Result> results_of(const Graph& graph);
+// The program without the results that are not in `names`; D stays always.
+Program keep_results(const Program& program, std::span<const std::string> names);
 
 // --- facts of ops.def ----------------------------------------------------------------------------
 

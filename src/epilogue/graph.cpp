@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of ops.def as data, and what follows from them for a node.
+#include "epilogue/graph.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
+namespace gemmery::epilogue {
+namespace {
+
+// The lists of turns as objects of their own, so that rows can point at them.
+#define GEMMERY_TURNS(...) \
+  { __VA_ARGS__ }
+#define GEMMERY_OP(name, arity, kind, formula, turns, ...) \
+  constexpr std::initializer_list<double> turns_of_##name turns;
+#include <gemmery/ops.def>
+
+#define GEMMERY_OP(name, arity, kind, formula, turns, relative, absolute) \
+  OpRow{#name,                                                            \
+        arity,                                                            \
+        OpKind::kind,                                                     \
+        #formula,                                                         \
+        {turns_of_##name.begin(), turns_of_##name.size()},                \
+        relative,                                                         \
+        absolute},
+constexpr OpRow rows[] = {
+#include <gemmery/ops.def>
+};
+
+}  // namespace
+
+const OpRow& row_of(Op op) noexcept { return rows[static_cast<std::size_t>(op)]; }
+
+std::optional<Op> find_op(std::string_view name) noexcept {
+  const auto* const row = std::ranges::find(rows, name, &OpRow::name);
+  if (row == std::end(rows)) return std::nullopt;
+  return static_cast<Op>(row - std::begin(rows));
+}
+
+bool is_truth(const Graph& graph, NodeId node) noexcept {
+  const Node& it = graph.nodes[node];
+  if (it.kind != NodeKind::operation) return false;
+  const OpKind kind = row_of(it.op).kind;
+  return kind == OpKind::compare || kind == OpKind::logical;
+}
+
+}  // namespace gemmery::epilogue
