@@ -160,6 +160,7 @@ bool Nodes::is_constant(NodeId id, double value) const noexcept {
 
 NodeId Nodes::operation(Operation operation) {
   const OpRow& row = row_of(operation.op);
+  std::fill(operation.x.begin() + row.arity, operation.x.end(), no_node);
   if (row.kind == OpKind::real)
     for (int at = 0; at < row.arity; ++at) {
       NodeId& x = operation.x[static_cast<std::size_t>(at)];

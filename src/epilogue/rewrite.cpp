@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "epilogue/fold.hpp"
+#include "epilogue/formulas.hpp"
 
 namespace gemmery::epilogue {
 namespace {
@@ -23,7 +23,7 @@ Rewritten constants_are_computed(Nodes& nodes, const Operation& it) {
     if (!nodes.is_constant(it.x[at])) return {};
     values[at] = constant_of(nodes, it.x[at]);
   }
-  return nodes.constant(fold(it.op, values));
+  return nodes.constant(formula_of<double>(it.op)(values[0], values[1], values[2]));
 }
 
 // x * 1 is x
@@ -179,9 +179,9 @@ Rewritten choice_by_constants(Nodes& nodes, const Operation& it) {
   if (row_of(condition.op).kind != OpKind::compare) return {};
   if (!nodes.is_constant(condition.operands[0]) || !nodes.is_constant(condition.operands[1]))
     return {};
-  const bool holds = fold_comparison(condition.op, constant_of(nodes, condition.operands[0]),
-                                     constant_of(nodes, condition.operands[1]));
-  return holds ? it.x[1] : it.x[2];
+  const double holds = formula_of<double>(condition.op)(
+      constant_of(nodes, condition.operands[0]), constant_of(nodes, condition.operands[1]), 0);
+  return holds != 0 ? it.x[1] : it.x[2];
 }
 
 using Rule = Rewritten (*)(Nodes&, const Operation&);

@@ -14,6 +14,10 @@ constexpr int most_epilogue_numbers = 16;
 
 enum class Reduction : unsigned char { none, sum, max, min, amax };
 
+/// How a cast of a program narrows: the host's gemmery::epilogue::Rounding and Overflow.
+enum class Rounding : unsigned char { nearest_even, toward_zero };
+enum class Overflow : unsigned char { natural, saturate };
+
 /// A tensor of the epilogue as the kernel sees it: m and n are rows and columns of the out that the
 /// device computes (turned where the host turned the problem).
 struct EpilogueTensor {

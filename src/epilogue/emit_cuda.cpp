@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line of CUDA C++ for each operation; operands are named by their numbers only.
+#include "epilogue/emit_cuda.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "core/invariant.hpp"
+#include "epilogue/graph.hpp"
+#include "epilogue/rewrite.hpp"
+
+namespace gemmery::epilogue {
+namespace {
+
+using Rules = std::vector<EpilogueOperandRule>;
+
+constexpr std::string_view reduction_names[] = {"none", "sum", "max", "min", "amax"};
+
+template <class... Values>
+void append(std::string& text, fmt::format_string<Values...> format, Values&&... values) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
+}
+
+// Operands of one kind: tensors to read, tensors to write, numbers.
+enum class Slot { input, output, number };
+
+Slot slot_of(const EpilogueOperandRule& rule) {
+  return rule.is_output ? Slot::output : rule.is_number ? Slot::number : Slot::input;
+}
+
+std::size_t count(const Rules& rules, Slot slot) {
+  std::size_t count = 0;
+  for (const EpilogueOperandRule& rule : rules) count += slot_of(rule) == slot ? 1 : 0;
+  return count;
+}
+
+// What the program reads as in[0], number[0] …, in the order of its inputs. The program of
+// interned rules has its operands in this order.
+std::vector<std::string> input_texts(const Rules& rules, std::string_view input,
+                                     std::string_view number) {
+  std::vector<std::string> texts;
+  std::size_t inputs = 0;
+  std::size_t numbers = 0;
+  for (const EpilogueOperandRule& rule : rules)
+    if (slot_of(rule) == Slot::number)
+      texts.push_back(fmt::format(fmt::runtime(number), numbers++));
+    else if (slot_of(rule) == Slot::input)
+      texts.push_back(fmt::format(fmt::runtime(input), inputs++));
+  return texts;
+}
+
+// The program with names of ours.
+std::string anonymous_text(Graph graph, const Rules& rules) {
+  graph.inputs = input_texts(rules, "in{}", "n{}");
+  for (std::size_t at = 1; at < graph.outputs.size(); ++at)
+    graph.outputs[at].name = fmt::format("out{}", at);
+  return print(graph);
+}
+
+int vector_bytes(const EpilogueOperandRule& rule, bool is_turned) {
+  const Adjacent along_row = is_turned ? Adjacent::along_m : Adjacent::along_n;
+  return rule.adjacent == along_row ? rule.alignment : 0;
+}
+
+Reduction reduction_of(const Graph& graph, std::string_view name) {
+  for (const Output& output : graph.outputs)
+    if (output.name == name) return output.reduction;
+  return Reduction::none;
+}
+
+void append_tensor(std::string& text, const Graph& graph, const EpilogueOperandRule& rule,
+                   bool is_turned) {
+  const Reduction reduction = rule.is_output ? reduction_of(graph, rule.name) : Reduction::none;
+  append(text, "      {{gemmery::abi::DType::{}, {}, {}, {}, {}, gemmery::abi::Reduction::{}}},\n",
+         name(rule.dtype), rule.varies_l, is_turned ? rule.varies_n : rule.varies_m,
+         is_turned ? rule.varies_m : rule.varies_n, vector_bytes(rule, is_turned),
+         reduction_names[static_cast<std::size_t>(reduction)]);
+}
+
+void append_tensors(std::string& text, const EpilogueRules& rules, Slot slot, bool is_turned) {
+  append(text, "  static constexpr gemmery::abi::EpilogueTensor {}[] = {{\n",
+         slot == Slot::input ? "input" : "output");
+  if (count(rules.operands, slot) == 0) text += "      {},\n";
+  for (const EpilogueOperandRule& rule : rules.operands)
+    if (slot_of(rule) == slot) append_tensor(text, rules.program.graph(), rule, is_turned);
+  text += "  };\n";
+}
+
+// Exact in double; the kernel rounds it to the type that it computes in.
+std::string constant_text(double value) {
+  if (std::isnan(value)) return "T(__longlong_as_double(0x7ff8000000000000LL))";
+  if (std::isinf(value))
+    return value > 0 ? "T(__longlong_as_double(0x7ff0000000000000LL))"
+                     : "-T(__longlong_as_double(0x7ff0000000000000LL))";
+  return fmt::format("T({:a})", value);
+}
+
+std::string cast_text(const CastRule& rule) {
+  return fmt::format(
+      "gemmery::device::op::cast<gemmery::abi::DType::{}, gemmery::abi::Rounding::{}, "
+      "gemmery::abi::Overflow::{}>",
+      name(rule.dtype), rule.rounding == Rounding::nearest_even ? "nearest_even" : "toward_zero",
+      rule.overflow == Overflow::natural ? "natural" : "saturate");
+}
+
+// Lines of the body; what stands for each node: v3, in[0], accum, a constant.
+class Body {
+ public:
+  Body(const Graph& graph, std::vector<std::string> inputs) {
+    for (std::size_t id = 0; id < graph.nodes.size(); ++id)
+      texts_.push_back(node(graph, static_cast<NodeId>(id), inputs));
+    for (std::size_t at = 0; at < graph.outputs.size(); ++at)
+      append(text_, "    out[{}] = {};\n", at, texts_[graph.outputs[at].value]);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string node(const Graph& graph, NodeId id, const std::vector<std::string>& inputs) {
+    const Node& node = graph.nodes[id];
+    switch (node.kind) {
+      case NodeKind::accumulator:
+        return "accum";
+      case NodeKind::input:
+        return inputs[node.input];
+      case NodeKind::constant:
+        return constant_text(node.constant);
+      case NodeKind::cast:
+        return line("T", cast_text(node.cast), node);
+      case NodeKind::operation:
+        break;
+    }
+    return line(is_truth(graph, id) ? "bool" : "T",
+                fmt::format("gemmery::device::op::{}", row_of(node.op).name), node);
+  }
+
+  std::string line(std::string_view type, std::string_view function, const Node& node) {
+    std::string name = fmt::format("v{}", lines_++);
+    append(text_, "    const {} {} = {}({}", type, name, function, texts_[node.operands[0]]);
+    for (const NodeId x : {node.operands[1], node.operands[2]})
+      if (x != no_node) append(text_, ", {}", texts_[x]);
+    text_ += ");\n";
+    return name;
+  }
+
+  std::vector<std::string> texts_;
+  std::string text_;
+  int lines_ = 0;
+};
+
+}  // namespace
+
+std::string emit_struct(EpilogueId epilogue, bool is_turned) {
+  require(epilogue != default_epilogue, "the default epilogue is not emitted");
+  const EpilogueRules& rules = rules_of(epilogue);
+  const Graph& graph = rules.program.graph();
+  std::string text =
+      fmt::format("// {}\nstruct Epilogue {{\n", anonymous_text(graph, rules.operands));
+  append(text, "  static constexpr int inputs = {};\n", count(rules.operands, Slot::input));
+  append(text, "  static constexpr int outputs = {};\n", count(rules.operands, Slot::output));
+  append(text, "  static constexpr int numbers = {};\n", count(rules.operands, Slot::number));
+  append_tensors(text, rules, Slot::input, is_turned);
+  append_tensors(text, rules, Slot::output, is_turned);
+  text +=
+      "\n  template <class T>\n"
+      "  __device__ __forceinline__ static void apply(\n"
+      "      [[maybe_unused]] T accum, [[maybe_unused]] const T (&in)[inputs > 0 ? inputs : 1],\n"
+      "      [[maybe_unused]] const T (&number)[numbers > 0 ? numbers : 1], T (&out)[outputs + 1]) "
+      "{\n";
+  text += Body(graph, input_texts(rules.operands, "in[{}]", "number[{}]")).text();
+  text += "  }\n};\n";
+  return text;
+}
+
+}  // namespace gemmery::epilogue

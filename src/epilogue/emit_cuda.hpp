@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// An epilogue as CUDA C++: the struct that device/epilogue runs.
+#pragma once
+
+#include <string>
+
+#include <gemmery/epilogue.hpp>
+
+namespace gemmery::epilogue {
+
+// The text of `struct Epilogue` for a program that was interned, without its namespace; it wants
+// <device/abi/epilogue.hpp> and <device/epilogue/operations.cuh>:
+//
+//   static constexpr int inputs, outputs (beside D), numbers;
+//   static constexpr EpilogueTensor input[], output[];     one element where there is none
+//   template <class T> static void apply(T accum, const T (&in)[], const T (&number)[], T
+//   (&out)[]);
+//
+// Elements of `in` and `number` follow the program's inputs, those of `out` are D and then the
+// results in `output`'s order. `is_turned`: the kernel computes the transpose of out, so that its m
+// is the program's n. No name of the program's text is in the result.
+std::string emit_struct(EpilogueId epilogue, bool is_turned);
+
+}  // namespace gemmery::epilogue
