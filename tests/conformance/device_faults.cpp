@@ -17,6 +17,7 @@ constexpr auto simt = SoundKernel::simt;
 constexpr auto cooperative = SoundKernel::cooperative;
 constexpr auto ping_pong = SoundKernel::ping_pong;
 constexpr auto pair = SoundKernel::pair_of_blocks;
+constexpr auto chained = SoundKernel::chained;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = simt},
@@ -66,6 +67,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = cooperative},
     {.name = "nothing", .kernel = ping_pong},
     {.name = "nothing", .kernel = pair},
+    {.name = "nothing", .kernel = chained},
     {.name = "no wait for a full stage",
      .kernel = cooperative,
      .edits = {{{"ring_.wait_for_stage(cursor);", ""}}}},
@@ -83,7 +85,7 @@ constexpr DeviceFault fault_table[] = {
                 {"ring_.release(last_stage, lane());", ""}}}},
     {.name = "sums keep what was in the registers",
      .kernel = cooperative,
-     .edits = {{{"b_of(cursor.stage), k_block > 0)", "b_of(cursor.stage), true)"}}}},
+     .edits = {{{"keeps_sums || step > 0", "true"}}}},
     {.name = "the last block of k is lost",
      .kernel = cooperative,
      .edits = {{{"params_.k_blocks", "(params_.k_blocks > 1 ? params_.k_blocks - 1 : 1)", true}}}},
@@ -102,15 +104,16 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a block leaves while its slabs are stored",
      .kernel = cooperative,
      .edits = {{{"if (thread_ == 0) ptx::bulk_wait_group_read<0>();", ""}}},
-     .evidence = Evidence::unlikely},
+     .on_gpu = Shows::seldom},
     {.name = "no proxy fence before a slab is stored",
      .kernel = cooperative,
      .edits = {{{"ptx::fence_proxy_async();", ""}}},
-     .evidence = Evidence::unlikely},
+     .on_gpu = Shows::seldom},
     {.name = "no fence after barriers are initialised",
      .kernel = cooperative,
      .edits = {{{"ptx::fence_mbarrier_init();", ""}}},
-     .evidence = Evidence::none},
+     .on_gpu = Shows::seldom,
+     .on_emulator = Shows::seldom},
     {.name = "a row too many in the map of out",
      .kernel = cooperative,
      .maps_a_row_too_many = true},
@@ -137,6 +140,11 @@ constexpr DeviceFault fault_table[] = {
     {.name = "both blocks bring the same half",
      .kernel = pair,
      .edits = {{{"box.row + static_cast<int>(rank * 32)", "box.row"}}}},
+    // The emulator runs one launch after the other.
+    {.name = "no wait for the launch ahead",
+     .kernel = chained,
+     .edits = {{{"ptx::griddepcontrol_wait();", ""}}},
+     .on_emulator = Shows::seldom},
 };
 
 // --- headers ------------------------------------------------------------------------------------

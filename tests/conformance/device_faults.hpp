@@ -12,7 +12,8 @@
 namespace gemmery::conformance {
 
 // Which sound kernel a fault is planted in.
-enum class SoundKernel : std::uint8_t { simt, cooperative, ping_pong, pair_of_blocks };
+// A chained one is launched behind itself, on what it has stored.
+enum class SoundKernel : std::uint8_t { simt, cooperative, ping_pong, pair_of_blocks, chained };
 
 // One place of the source.
 struct Edit {
@@ -21,19 +22,16 @@ struct Edit {
   bool is_everywhere = false;  // otherwise `sound` stands once
 };
 
-// Where a fault shows on a GPU, in wrong results or to a sanitizer.
-enum class Evidence : std::uint8_t {
-  certain,   // something must find it
-  unlikely,  // hardware forgives it as a rule, sanitizers are blind to it: the emulator finds it
-  none       // nor does the emulator: the manual alone asks for what was taken away
-};
+// Whether a fault shows where it is looked for: always, or not as a rule.
+enum class Shows : std::uint8_t { surely, seldom };
 
 struct DeviceFault {
   std::string_view name;
   SoundKernel kernel;
   std::array<Edit, 2> edits{};
   bool maps_a_row_too_many = false;  // planted on the host: in the tensor map of out
-  Evidence evidence = Evidence::certain;
+  Shows on_gpu = Shows::surely;      // in wrong results, or to a sanitizer
+  Shows on_emulator = Shows::surely;
 
   bool is_none() const { return name == "nothing"; }
 };

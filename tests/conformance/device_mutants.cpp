@@ -53,7 +53,9 @@ constexpr SimtTile tile_of_two_slices{
 // Two stages, so that few blocks of k go round; two consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  tile.m = kernel == SoundKernel::cooperative ? 128 : 64;
+  const bool has_two_consumers =
+      kernel == SoundKernel::cooperative || kernel == SoundKernel::chained;
+  tile.m = has_two_consumers ? 128 : 64;
   tile.n = 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
@@ -68,9 +70,10 @@ OperandRules simt_rules() {
   return {.a = any, .b = any, .c = {}, .out = any, .accumulator = DType::float32};
 }
 
-OperandRules sm90_rules() {
+OperandRules sm90_rules(SoundKernel kernel) {
   const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
-  const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::row, .alignment = 16};
+  OperandRule out = in;
+  if (kernel != SoundKernel::chained) out.dtype = DType::float32;
   return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
 }
 
@@ -183,7 +186,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     const Mark mark{.row = static_cast<std::uint16_t>(row), .delays = 0};
     return sound == SoundKernel::simt
                ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
-               : Kernel(*this, sm90_rules(), marked(sm90_tile_of(sound), mark));
+               : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark));
   }
 
   const runtime::DeviceFamily& sound_family(const Kernel& kernel) const {

@@ -2,12 +2,15 @@
 // Trials of one mutant.
 #include "tests/conformance/fault_hunt.hpp"
 
+#include <span>
+
 #include <fmt/format.h>
 
 #include <gemmery/gemmery.hpp>
 
 #include "tests/conformance/device_mutants.hpp"
 #include "tests/conformance/suite.hpp"
+#include "tests/support/moving_columns.hpp"
 
 namespace gemmery::conformance {
 namespace {
@@ -25,13 +28,40 @@ TrialLimits limits_on(Device device, SoundKernel kernel) {
 // Several tiles and blocks of k with no edge at all; edges in all extents; rows of out that end
 // within 16 bytes; batches.
 constexpr const char* simt_lines[] = {"gemm 96x64x100 a=f32", "gemm 70x45x33x2 a=f32"};
+constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
 
+std::span<const char* const> edge_lines(SoundKernel kernel) {
+  if (kernel == SoundKernel::simt) return simt_lines;
+  if (kernel == SoundKernel::chained) return chained_lines;
+  return sm90_lines;
+}
+
+// Each launch reads what the one before has stored.
+std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t seed) {
+  const OwnedStream stream(device);
+  const bool is_emulated = device.type == DeviceType::emulated;
+  const tests::MovingColumns columns(is_emulated ? 136 : 1032, is_emulated ? 72 : 264, seed,
+                                     stream);
+  const std::int64_t launches = is_emulated ? 4 : 400;
+  const Artifact artifact = kernel.compile(columns.forth());
+  PreparedLaunch forth = artifact.bind(columns.forth());
+  PreparedLaunch back = artifact.bind(columns.back());
+  for (std::int64_t launch = 0; launch < launches; ++launch)
+    (launch % 2 == 0 ? forth : back).launch(stream);
+  const std::int64_t wrong = columns.count_wrong(launches);
+  return wrong == 0 ? "" : fmt::format("{} numbers wrong after {} launches", wrong, launches);
+}
+
 }  // namespace
 
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
+  if (fault_of(kernel).kernel == SoundKernel::chained) {
+    std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);
+    if (!found.empty()) return found;
+  }
   for (std::int64_t cases = 1; cases <= hunt.most_cases; cases *= 2) {
     const SuiteReport report = run_suite({.kernels = {kernel},
                                           .cases = cases,
@@ -53,9 +83,8 @@ std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t see
                {.fill = Fill::integers, .seed = seed, .guard_bands = false, .device = device});
     return report.passed ? "" : fmt::format("{}: {}", text, report.first_failure);
   };
-  const bool is_simt = fault_of(kernel).kernel == SoundKernel::simt;
   std::string found;
-  for (const char* const text : is_simt ? std::span<const char* const>(simt_lines) : sm90_lines) {
+  for (const char* const text : edge_lines(fault_of(kernel).kernel)) {
     found = hunt_in(text);
     if (!found.empty()) return found;
   }

@@ -16,6 +16,7 @@ struct Hunt {
 };
 
 // Doubles the number of random trials until one fails, and returns how; empty where none does.
+// Chained kernels run in a chain of launches first.
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt);
 
 // Runs problems without guard bands, so that what lies beyond an operand is nobody's memory, as a

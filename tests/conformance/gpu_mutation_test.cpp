@@ -158,8 +158,8 @@ struct Row {
 };
 
 std::string_view name(SoundKernel kernel) {
-  constexpr std::array<std::string_view, 4> names{"simt", "sm90 coop", "sm90 pingpong",
-                                                  "sm90 2x1 coop"};
+  constexpr std::array<std::string_view, 5> names{"simt", "sm90 coop", "sm90 pingpong",
+                                                  "sm90 2x1 coop", "sm90 coop, chained"};
   return names[static_cast<std::size_t>(kernel)];
 }
 
@@ -272,7 +272,7 @@ TEST_F(GpuMutation, every_fault_that_hardware_shows_is_caught_and_sound_kernels_
   for (const Row& row : rows) {
     if (row.fault->is_none()) {
       EXPECT_FALSE(row.is_caught_on_gpu()) << name(row.fault->kernel) << ": the sound kernel";
-    } else if (row.fault->evidence == Evidence::certain) {
+    } else if (row.fault->on_gpu == Shows::surely) {
       EXPECT_TRUE(row.is_caught_on_gpu()) << row.fault->name;
     }
   }
