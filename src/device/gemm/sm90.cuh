@@ -195,8 +195,9 @@ class Sm90Gemm {
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
       ring_.wait_for_stage(cursor);
-      multiply_stage<design>(sums, a_of(cursor.stage, share.row), b_of(cursor.stage, share.column),
-                             k_block > 0);
+      const MatrixDescriptor a = a_of(cursor.stage, share.row);
+      const MatrixDescriptor b = b_of(cursor.stage, share.column);
+      multiply_stage<design>(sums, a, b, k_block > 0);
       ptx::wgmma_wait_group<1>();
       if (k_block > 0) ring_.release(previous, lane());
       previous = cursor.stage;
