@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gemmery/arguments.hpp>
+#include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/cache.hpp>
 #include <gemmery/device.hpp>

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "driver/driver.hpp"
+#include "jit/nvcc.hpp"
 #include "jit/nvrtc.hpp"
 #include "kernel/registry.hpp"
 #include "platform/host_info.hpp"
@@ -54,6 +55,16 @@ LibraryFinding compiler_finding() {
           .version = status.version,
           .enables = "compiling GPU kernels from source, with or without a GPU",
           .searched = without_prefixes(status.searched, "NVRTC")};
+}
+
+LibraryFinding second_compiler_finding() {
+  const jit::CompilerStatus status = jit::nvcc_status();
+  return {.name = "nvcc",
+          .found = status.found,
+          .path = status.path,
+          .version = status.version,
+          .enables = "compiling with the toolkit's own program, where GEMMERY_COMPILER=nvcc",
+          .searched = without_prefixes(status.searched, "nvcc")};
 }
 
 // "2.6.3 at /usr/lib/libdnnl.so.2" taken apart.
@@ -120,7 +131,8 @@ std::string library_line(const LibraryFinding& library) {
 DoctorReport doctor() {
   return {.gemmery_version = version(),
           .cpu = cpu_line(),
-          .libraries = {driver_finding(), compiler_finding(), onednn_finding()},
+          .libraries = {driver_finding(), compiler_finding(), second_compiler_finding(),
+                        onednn_finding()},
           .gpus = gpu_lines(),
           .emulated = emulated_names()};
 }

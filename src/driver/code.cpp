@@ -2,18 +2,105 @@
 // Loads code and prepares entries.
 #include "driver/code.hpp"
 
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include <xxhash.h>
+
 namespace gemmery::driver {
+namespace {
+
+// --- the end of the process ---------------------------------------------------------------------
+
+std::atomic<bool> is_ending{false};
+
+// Static objects of the user's that are destroyed late must not make us call a driver that has
+// gone.
+void watch_for_the_end() {
+  static const int registered =
+      std::atexit([] { is_ending.store(true, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+}
+
+bool may_unload() noexcept {
+  return !is_ending.load(std::memory_order_relaxed) && !is_forked_after_use();
+}
+
+// --- what is loaded -----------------------------------------------------------------------------
+
+using CodeKey = std::tuple<const Driver*, std::uint64_t, std::uint64_t, std::size_t, std::string>;
+
+// What is loaded now, and what was launched and so stays. Never destroyed.
+struct Shelf {
+  std::mutex mutex;
+  std::map<CodeKey, std::weak_ptr<const LoadedCode>> loaded;
+  std::map<CodeKey, std::unique_ptr<const LoadedCode>> kept;
+};
+
+Shelf& shelf() {
+  static Shelf* const instance = new Shelf;
+  return *instance;
+}
+
+}  // namespace
+
+std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
+                                                   std::span<const std::byte> code,
+                                                   const std::string& entry) {
+  watch_for_the_end();
+  const XXH128_hash_t hash = XXH3_128bits(code.data(), code.size());
+  CodeKey key{&driver, hash.low64, hash.high64, code.size(), entry};
+  Shelf& all = shelf();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<const LoadedCode>& known = all.loaded[key];
+  if (std::shared_ptr<const LoadedCode> alive = known.lock()) return alive;
+  std::unique_ptr<const LoadedCode> made;
+  if (const auto kept = all.kept.find(key); kept != all.kept.end()) {
+    made = std::move(kept->second);
+    all.kept.erase(kept);
+  } else {
+    made = std::make_unique<const LoadedCode>(driver, code, entry);
+  }
+  // The last owner puts what was launched back on the shelf, and lets go of the rest.
+  std::shared_ptr<const LoadedCode> shared(made.release(), [key](const LoadedCode* last) {
+    std::unique_ptr<const LoadedCode> own(last);
+    Shelf& shelf_of_all = shelf();
+    const std::lock_guard guard(shelf_of_all.mutex);
+    const auto entry_of_key = shelf_of_all.loaded.find(key);
+    const bool is_replaced =
+        entry_of_key != shelf_of_all.loaded.end() && !entry_of_key->second.expired();
+    if (!is_replaced && entry_of_key != shelf_of_all.loaded.end())
+      shelf_of_all.loaded.erase(entry_of_key);
+    if (own->is_launched_.load(std::memory_order_relaxed)) {
+      shelf_of_all.kept.insert_or_assign(key, std::move(own));
+    } else if (may_unload()) {
+      own->unload();
+    }
+  });
+  known = shared;
+  return shared;
+}
 
 LoadedCode::LoadedCode(const Driver& driver, std::span<const std::byte> code,
                        const std::string& entry)
     : driver_(driver), entry_(entry) {
   const DriverApi& api = driver_.api();
   const ScopedRelaxedCapture relaxed(api);
-  cuda::Library library = nullptr;
-  check(api, api.cuLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+  check(api,
+        api.cuLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
         "cuLibraryLoadData");
-  check(api, api.cuLibraryGetKernel(&kernel_, library, entry.c_str()),
-        "cuLibraryGetKernel of " + entry);
+  const cuda::Result found = api.cuLibraryGetKernel(&kernel_, library_, entry.c_str());
+  if (found == cuda::Result::success) return;
+  api.cuLibraryUnload(library_);
+  throw_driver_error(api, found, "cuLibraryGetKernel of " + entry);
+}
+
+void LoadedCode::unload() const noexcept {
+  const ScopedRelaxedCapture relaxed(driver_.api());
+  driver_.api().cuLibraryUnload(library_);
 }
 
 cuda::Function LoadedCode::prepare(const GpuDevice& device, int max_dynamic_shared_bytes) const {

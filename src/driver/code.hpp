@@ -3,7 +3,9 @@
 // is to run.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -11,22 +13,42 @@
 
 namespace gemmery::driver {
 
-// Code known to a driver. Never unloaded: a launch or a captured graph anywhere in the process
-// may still need it.
+// Code known to a driver, for all its devices. What was ever launched stays loaded until the
+// process ends, since a launch on any stream or a captured graph may need it at any later time;
+// what was not is unloaded with its last owner. Nothing is unloaded in a forked child or while the
+// process ends.
 class LoadedCode {
  public:
-  // `code`: a cubin, or PTX with a zero behind it, as the driver's code_form() says. Throws Error
-  // (launch) with the driver's words for bytes that it does not take.
+  // `code`: a cubin, or PTX with a zero behind it, as the driver's code_form() says. The same bytes
+  // are loaded once, however many ask. Throws Error (launch) with the driver's words for bytes that
+  // it does not take.
+  static std::shared_ptr<const LoadedCode> load(const Driver& driver,
+                                                std::span<const std::byte> code,
+                                                const std::string& entry);
+
+  // The same for one owner, who keeps it loaded until the process ends.
   LoadedCode(const Driver& driver, std::span<const std::byte> code, const std::string& entry);
+  LoadedCode(const LoadedCode&) = delete;
+  LoadedCode& operator=(const LoadedCode&) = delete;
 
   // The entry on one device, with the dynamic shared memory that its launches may ask for. Throws
   // Error: unsupported where the device offers less, launch for what else the driver refuses.
   cuda::Function prepare(const GpuDevice& device, int max_dynamic_shared_bytes) const;
 
+  // To be called before a launch.
+  void note_launch() const noexcept {
+    if (!is_launched_.load(std::memory_order_relaxed)) [[unlikely]]
+      is_launched_.store(true, std::memory_order_relaxed);
+  }
+
  private:
+  void unload() const noexcept;
+
   const Driver& driver_;
+  cuda::Library library_ = nullptr;
   cuda::Kernel kernel_ = nullptr;
   std::string entry_;
+  mutable std::atomic<bool> is_launched_ = false;
 };
 
 }  // namespace gemmery::driver

@@ -34,11 +34,6 @@ constexpr const char* program_name = "kernel.cu";
 
 // --- how many at a time -------------------------------------------------------------------------
 
-int job_limit() {
-  const auto asked = platform::read_environment_integer("GEMMERY_NUM_COMPILE_JOBS", 1, 1024);
-  return asked ? static_cast<int>(*asked) : platform::thread_count();
-}
-
 // A compilation needs tens of megabytes, so a storm of requests must not become a storm of
 // compilations.
 class JobSlot {
@@ -241,6 +236,11 @@ CompiledCode compile_with_nvrtc(const CompileRequest& request) {
 }
 
 }  // namespace
+
+int job_limit() {
+  const auto asked = platform::read_environment_integer("GEMMERY_NUM_COMPILE_JOBS", 1, 1024);
+  return asked ? static_cast<int>(*asked) : platform::thread_count();
+}
 
 std::vector<std::string> code_options(const CompileRequest& request) {
   const bool is_ptx = request.form == CodeForm::ptx;

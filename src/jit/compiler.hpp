@@ -53,6 +53,10 @@ std::vector<std::string> compile_options(const CompileRequest& request);
 // Whether an option names the language's standard; two of them are a warning.
 bool names_standard(const std::vector<std::string>& options);
 
+// How many compilations run at a time: GEMMERY_NUM_COMPILE_JOBS, else the cores. Throws Error
+// (invalid_argument) for a variable that is no such number.
+int job_limit();
+
 // By the compiler that GEMMERY_COMPILER names. Throws Error: compile with the compiler's log for
 // source that it refuses or warns about, Cancelled where the scope of this thread asks for it,
 // unsupported for a target that it does not know or a version that is known to make wrong code,

@@ -42,6 +42,16 @@ void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& devic
            "pass a workspace, or reserve one by artifact.bind(args) before the capture begins"});
 }
 
+[[noreturn]] void throw_missing_form(const Kernel& kernel, Target target, CodeForm form) {
+  const bool is_ptx = form == CodeForm::ptx;
+  throw Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = kernel.name() + " for " + to_string(target),
+       .expected = is_ptx ? "PTX, which emulated devices run" : "a cubin, which GPUs run",
+       .got = is_ptx ? "a file with a cubin only" : "a file with PTX only",
+       .hint = is_ptx ? "save it with its PTX (gemmery compile --ptx)" : "compile it again"});
+}
+
 void check_workspace(const Workspace& workspace, std::size_t bytes) {
   if (workspace.bytes < bytes) {
     throw Error({.kind = ErrorKind::invalid_argument,
@@ -80,8 +90,19 @@ DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSourc
   codes_[index_of(form)] = std::move(code);
 }
 
-// What is loaded stays loaded: a launch or a graph may still need it. In practice artifacts of the
-// store are never destroyed.
+DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
+                               Codes codes)
+    : kernel_(kernel),
+      family_(static_cast<const DeviceFamily&>(kernel.family())),
+      target_(target),
+      source_(std::move(source)),
+      may_compile_(false),
+      codes_(std::move(codes)) {
+  for (std::size_t form = 0; form < codes_.size(); ++form)
+    ready_codes_[form].store(codes_[form].get(), std::memory_order_release);
+}
+
+// Artifacts of the store are never destroyed; those from files are.
 DeviceArtifact::~DeviceArtifact() {
   for (PerDriver& of_driver : drivers_) {
     for (const std::atomic<const LoadedKernel*>& loaded : of_driver.devices)
@@ -91,9 +112,14 @@ DeviceArtifact::~DeviceArtifact() {
 
 // --- code ---------------------------------------------------------------------------------------
 
+const jit::CompiledCode* DeviceArtifact::find_code(CodeForm form) const noexcept {
+  return ready_codes_[index_of(form)].load(std::memory_order_acquire);
+}
+
 const jit::CompiledCode& DeviceArtifact::code(CodeForm form) const {
   std::atomic<const jit::CompiledCode*>& ready = ready_codes_[index_of(form)];
   if (const jit::CompiledCode* const code = ready.load(std::memory_order_acquire)) return *code;
+  if (!may_compile_) throw_missing_form(kernel_, target_, form);
   const std::lock_guard lock(compiling_);
   if (const jit::CompiledCode* const code = ready.load(std::memory_order_acquire)) return *code;
   std::shared_ptr<const jit::CompiledCode>& code = codes_[index_of(form)];
@@ -104,16 +130,14 @@ const jit::CompiledCode& DeviceArtifact::code(CodeForm form) const {
 
 const jit::CompiledCode& DeviceArtifact::main_code() const noexcept {
   for (const CodeForm form : {CodeForm::cubin, CodeForm::ptx}) {
-    const auto& ready = ready_codes_[index_of(form)];
-    if (const jit::CompiledCode* const code = ready.load(std::memory_order_acquire)) return *code;
+    if (const jit::CompiledCode* const code = find_code(form)) return *code;
   }
   abort_on_bug("an artifact without code");
 }
 
 // ptxas alone knows them: nothing where only PTX was made.
 std::optional<CodeResources> DeviceArtifact::resources() const {
-  const auto& ready = ready_codes_[index_of(CodeForm::cubin)];
-  const jit::CompiledCode* const code = ready.load(std::memory_order_acquire);
+  const jit::CompiledCode* const code = find_code(CodeForm::cubin);
   if (code == nullptr) return std::nullopt;
   const jit::CodeUsage& usage = code->usage;
   return CodeResources{.registers = usage.registers,
@@ -166,9 +190,9 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
   }
   const std::lock_guard lock(loading_);
   if (const LoadedKernel* const loaded = find_loaded(device)) return *loaded;
-  const driver::cuda::Function function =
-      loaded_code(gpu.driver()).prepare(gpu, source_.max_dynamic_shared_bytes);
-  const LoadedKernel* const loaded = new LoadedKernel{&gpu, function};
+  const driver::LoadedCode& code = loaded_code(gpu.driver());
+  const driver::cuda::Function function = code.prepare(gpu, source_.max_dynamic_shared_bytes);
+  const LoadedKernel* const loaded = new LoadedKernel{&gpu, function, &code};
   PerDriver& of_driver = drivers_[driver_index(device.type)];
   of_driver.devices[static_cast<std::size_t>(device.index)].store(loaded,
                                                                   std::memory_order_release);
@@ -177,11 +201,10 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
 
 // The caller holds `loading_`.
 const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driver) const {
-  std::unique_ptr<driver::LoadedCode>& loaded = drivers_[driver_index(driver.type())].code;
+  std::shared_ptr<const driver::LoadedCode>& loaded = drivers_[driver_index(driver.type())].code;
   if (!loaded) {
     const CodeForm form = driver.code_form();
-    loaded =
-        std::make_unique<driver::LoadedCode>(driver, bytes_of(code(form), form), source_.entry);
+    loaded = driver::LoadedCode::load(driver, bytes_of(code(form), form), source_.entry);
   }
   return *loaded;
 }

@@ -24,6 +24,7 @@ namespace gemmery::runtime {
 struct LoadedKernel {
   const driver::GpuDevice* device;
   driver::cuda::Function function;
+  const driver::LoadedCode* code;
 };
 
 class DeviceArtifact final : public ArtifactState,
@@ -32,6 +33,10 @@ class DeviceArtifact final : public ArtifactState,
   // `code`: what was compiled first, in this form.
   DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, CodeForm form,
                  std::shared_ptr<const jit::CompiledCode> code);
+
+  // Code that was compiled elsewhere, by form; what is missing stays missing.
+  using Codes = std::array<std::shared_ptr<const jit::CompiledCode>, code_form_count>;
+  DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, Codes codes);
   ~DeviceArtifact() override;
 
   const Kernel& kernel() const noexcept override { return kernel_; }
@@ -47,8 +52,14 @@ class DeviceArtifact final : public ArtifactState,
   Target target() const noexcept { return target_; }
   const DeviceFamily& family() const noexcept { return family_; }
 
-  // The code in a form, compiled now if need be.
+  const EmittedSource& emitted() const noexcept { return source_; }
+
+  // The code in a form, compiled now if need be. Throws Error (unsupported) where it came from a
+  // file that has no such form.
   const jit::CompiledCode& code(CodeForm form) const;
+
+  // The same where it is there; nullptr elsewhere.
+  const jit::CompiledCode* find_code(CodeForm form) const noexcept;
 
   // The kernel on a device, loaded now if need be. Throws Error: unsupported for a device that the
   // code does not run on.
@@ -70,6 +81,7 @@ class DeviceArtifact final : public ArtifactState,
   const DeviceFamily& family_;
   Target target_;
   EmittedSource source_;
+  bool may_compile_ = true;
 
   // By form: what is there stays there. The pointers are for reading without a lock.
   mutable std::mutex compiling_;
@@ -79,7 +91,7 @@ class DeviceArtifact final : public ArtifactState,
   // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds
   // it without a lock.
   struct PerDriver {
-    std::unique_ptr<driver::LoadedCode> code;
+    std::shared_ptr<const driver::LoadedCode> code;
     std::array<std::atomic<const LoadedKernel*>, driver::max_devices> devices{};
   };
   mutable std::mutex loading_;

@@ -22,12 +22,7 @@ int closeness(Target target) noexcept {
 }
 
 Target closest(std::span<const Target> targets, Target device) noexcept {
-  const Target* best = nullptr;
-  for (const Target& target : targets) {
-    if (runs_on(target, device) && (best == nullptr || closeness(target) > closeness(*best)))
-      best = &target;
-  }
-  if (best != nullptr) return *best;
+  if (const Target* const best = find_closest(targets, device)) return *best;
   return targets.empty() ? Target{} : targets.front();
 }
 
@@ -51,6 +46,15 @@ void refuse_to_compile_in_capture(const Kernel& kernel, const driver::GpuDevice&
 }
 
 }  // namespace
+
+const Target* find_closest(std::span<const Target> targets, Target device) noexcept {
+  const Target* best = nullptr;
+  for (const Target& target : targets) {
+    if (runs_on(target, device) && (best == nullptr || closeness(target) > closeness(*best)))
+      best = &target;
+  }
+  return best;
+}
 
 const DeviceInfo* DeviceFamily::device_info(Device device) const {
   return device.is_cpu() ? nullptr : &driver::open_device(device).info();

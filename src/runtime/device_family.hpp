@@ -75,6 +75,10 @@ class DeviceFamily : public Family {
                                                         CodeForm form) const;
 };
 
+// Of the targets that run on a device the one closest to it: the latest, and of those 'a' before
+// 'f' before portable; nullptr where none does.
+const Target* find_closest(std::span<const Target> targets, Target device) noexcept;
+
 // Whether `run` would have nothing to do.
 inline bool is_empty_output(const GemmProblem& problem) noexcept {
   return problem.m == 0 || problem.n == 0 || problem.l == 0;

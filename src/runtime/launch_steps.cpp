@@ -37,6 +37,7 @@ void check_stream(Stream stream, Device operands) {
 }
 
 void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, Stream stream) {
+  loaded.code->note_launch();
   const driver::ScopedContext current(*loaded.device);
   const driver::DriverApi& api = loaded.device->api();
   const driver::cuda::Result result =

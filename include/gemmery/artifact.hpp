@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled kernels as files, and many compilations at once: ahead of time, on a machine that needs
+// no GPU, for machines that need no compiler.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <gemmery/error.hpp>
+#include <gemmery/export.hpp>
+#include <gemmery/kernel.hpp>
+#include <gemmery/target.hpp>
+
+namespace gemmery {
+
+// --- many compilations ---------------------------------------------------------------------------
+
+struct CompileJob {
+  Kernel kernel;
+  Target target;
+};
+
+// What became of one: an artifact, or why there is none.
+struct CompileResult {
+  CompileJob job;
+  std::optional<Artifact> artifact = std::nullopt;
+  std::optional<Error> error = std::nullopt;
+};
+
+struct CompileOptions {
+  int jobs = 0;  // at a time; 0: GEMMERY_NUM_COMPILE_JOBS, else the cores
+  // Also the PTX of each kernel, which emulated devices run, for a file to keep.
+  bool with_ptx = false;
+  // Called when one has ended, by one thread at a time: that result, how many have ended, and how
+  // many there are.
+  std::function<void(const CompileResult&, std::size_t done, std::size_t all)> progress = {};
+  // Asks for the end: what is being compiled is cancelled, what has not begun does not begin.
+  std::stop_token stop = {};
+};
+
+// Compiles side by side; results in the order of the jobs. One that fails leaves the others alone.
+// An exception of `progress` stops what has not begun and is thrown on.
+GEMMERY_API std::vector<CompileResult> compile_all(std::span<const CompileJob> jobs,
+                                                   const CompileOptions& options = {});
+GEMMERY_API std::vector<CompileResult> compile_all(std::span<const Kernel> kernels, Target target,
+                                                   const CompileOptions& options = {});
+
+// --- files ---------------------------------------------------------------------------------------
+
+// An artifact with the problem lines that it was compiled for, which are kept with it.
+struct StoredArtifact {
+  Artifact artifact;
+  std::vector<std::string> problems = {};
+};
+
+struct SaveOptions {
+  // Also keeps PTX, which emulated devices run; compiled now where it is not there.
+  bool with_ptx = false;
+};
+
+// Writes one self-contained file: cubins, sources, logs, designs, resources. What is given twice
+// for a target is kept once, with the problems of both. Written aside and renamed. Throws Error:
+// unsupported for kernels that are not compiled (those of the CPU), io.
+GEMMERY_API void save_artifacts(const std::string& path, std::span<const StoredArtifact> artifacts,
+                                const SaveOptions& options = {});
+
+// The artifacts of a file, one for each kernel with all its targets; no compiler is needed or
+// looked for. Families of the user's own must be registered before. Throws Error: io for a file
+// that cannot be read or is damaged anywhere; unsupported for one of another format, or with a
+// family, a version of a family, a kernel or a target that this library does not have. What no
+// launch has used is unloaded from its devices with the last copy of the artifact; the rest stays
+// loaded, once for the same code.
+GEMMERY_API std::vector<StoredArtifact> load_artifacts(const std::string& path);
+
+// --- looking into files --------------------------------------------------------------------------
+
+// What a file says of one kernel for one target, whether this library can load it or not.
+struct ArtifactSummary {
+  std::string kernel_name;
+  std::string provider;
+  std::string family;
+  int family_version = 0;
+  Target target;
+  std::vector<DesignField> design;
+  std::string epilogue;
+  std::vector<std::string> problems;
+  std::string source;
+  std::string log;
+  double compile_ms = 0;
+  std::optional<CodeResources> resources;  // of the cubin
+  std::size_t cubin_bytes = 0;             // 0: none
+  std::size_t ptx_bytes = 0;
+  std::string refusal;  // why `load_artifacts` refuses it; empty where it does not
+  // Machine instructions by their names with modifiers, where a disassembler is on this machine;
+  // else why not.
+  std::map<std::string, int> instructions;
+  std::string no_instructions;
+};
+
+struct ArtifactFileSummary {
+  std::string library_version;  // that wrote it
+  std::size_t bytes = 0;
+  std::vector<ArtifactSummary> kernels;
+};
+
+// Throws Error (io, unsupported) for what is not an undamaged file of this format.
+GEMMERY_API ArtifactFileSummary inspect_artifacts(const std::string& path);
+
+}  // namespace gemmery

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of an artifact file: compiled kernels, each for one target, with all that is to be
+// known of them. Numbers are little-endian. What is read is checked field by field before anything
+// else sees it.
+//
+//   magic 8 · format version u32 · header bytes u32 · all bytes u64 · kernels u64 · XXH3-128 of all
+//   but itself 16 · zeros 16 · library version, digest of device/abi: texts · the kernels, each a
+//   u64 of its own bytes and its fields
+//
+// A text is a u64 of its bytes and the bytes.
+#pragma once
+
+#include <gemmery/target.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/compiler.hpp"
+
+namespace gemmery::runtime {
+
+inline constexpr std::uint32_t artifact_format_version = 1;
+
+// One choice of a design, for people: {"tile", "128x128x64"}.
+struct StoredField {
+  std::string name;
+  std::string value;
+
+  friend bool operator==(const StoredField&, const StoredField&) = default;
+};
+
+// What an epilogue knows of one of its operands; the numbers are those of EpilogueOperandRule.
+struct StoredOperand {
+  std::string name;
+  std::uint8_t flags = 0;  // 1 number, 2 output, 4 varies along l, 8 m, 16 n
+  std::string dtype;
+  std::uint8_t adjacent = 0;
+  std::uint8_t alignment = 1;
+
+  friend bool operator==(const StoredOperand&, const StoredOperand&) = default;
+};
+
+// One kernel, compiled for one target.
+struct StoredKernel {
+  std::string provider;
+  std::string family;
+  std::uint32_t family_version = 0;
+  std::string kernel_name;
+  Target target;
+  std::vector<StoredField> design;
+  std::string epilogue;  // its program
+  std::vector<StoredOperand> epilogue_operands;
+  std::vector<std::string> problems;  // lines that it was compiled for
+  std::string source;
+  std::string entry;
+  std::optional<jit::CompiledCode> cubin;
+  std::optional<jit::CompiledCode> ptx;
+};
+
+struct ArtifactFile {
+  std::string library_version;  // that wrote it
+  std::string abi_digest;       // of what host and device code share
+  std::vector<StoredKernel> kernels;
+};
+
+std::vector<std::byte> encode(const ArtifactFile& file);
+
+// Writes size and checksum of the bytes, a header's at least, into their header.
+void seal(std::span<std::byte> file);
+
+// Throws Error (io) that names `path`, the kernel, the field and the place for bytes that are not
+// such a file in every detail, unsupported for another format version.
+ArtifactFile decode(std::span<const std::byte> bytes, const std::string& path);
+
+}  // namespace gemmery::runtime
