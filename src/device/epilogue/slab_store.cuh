@@ -40,30 +40,33 @@ class AddendReader {
     const int columns = beta_ == 0.0F ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
     columns_left_[0] = row < params.m ? columns : 0;
     columns_left_[1] = row + 8 < params.m ? columns : 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
   __device__ __forceinline__ void add(float (&values)[2], int eight, int half) const {
     const char* const source = first_ + half * step_8_rows_ + 8 * eight * element_bytes;
     const int left = columns_left_[half] - 8 * eight;
-    const auto pair = ptx::ld_global_if<2 * element_bytes>(left > 1, source);
-    const auto single = ptx::ld_global_if<element_bytes>(left == 1, source);
-    values[0] += beta_ * decode<design.c, float>(left == 1 ? single.words[0] : pair.words[0]);
-    values[1] += beta_ * second_of(pair);
+    const auto pair =
+        ptx::ld_global_if<2 * element_bytes>(left > 1, source, {{last_[half].words[0]}});
+    values[0] += beta_ * decode<design.c, float>(pair, 0);
+    values[1] += beta_ * decode<design.c, float>(pair, 1);
   }
 
  private:
   static constexpr int element_bytes = abi::bytes_of(design.c);
 
-  template <DType dtype, class Compute>
-  __device__ __forceinline__ static Compute decode(unsigned word) {
-    return device::decode<dtype, Compute>(ptx::Registers<4>{{word}}, 0);
-  }
-  __device__ __forceinline__ static float second_of(const ptx::Registers<2 * element_bytes>& pair) {
-    return device::decode<design.c, float>(pair, 1);
+  /// The last element of a row where it is half a pair of this thread's. It stands in for all pairs
+  /// that are not read; the others of these lie beyond the matrix, and their results go nowhere.
+  __device__ __forceinline__ ptx::Registers<element_bytes> read_last(int half) const {
+    const int left = columns_left_[half];
+    const char* const source = first_ + half * step_8_rows_ + (left - 1) * element_bytes;
+    return ptx::ld_global_if<element_bytes>(left % 8 == 1 && left < design.tile_n, source, {});
   }
 
   float beta_;
+  ptx::Registers<element_bytes> last_[2];  // 0 where there is none
   const char* first_;
   abi::Int64 step_8_rows_;
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
