@@ -54,7 +54,8 @@ int shared_out_registers(const abi::Sm90Design& design, const abi::RegisterBudge
 // "HGMMA.64x256x16.F32.BF16": rows, columns, k, type of the sums, type of the operands unless f16.
 std::string promised_wgmma(const Kernel& kernel, const abi::Sm90Design& design) {
   const bool is_half_sum = kernel.operands().accumulator == DType::float16;
-  return fmt::format("HGMMA.64x{}x16.{}{}", design.tile_n, is_half_sum ? "F16" : "F32",
+  return fmt::format("HGMMA.64x{}x16.{}{}", abi::columns_per_consumer(design),
+                     is_half_sum ? "F16" : "F32",
                      kernel.operands().a.dtype == DType::bfloat16 ? ".BF16" : "");
 }
 
