@@ -15,14 +15,14 @@ template <class T>
 T abs(T x) {
   return std::fabs(x);
 }
-// NaN where either is NaN, which std::fmin and std::fmax drop.
+// IEEE 754-2019's minimum and maximum, which commute: NaN where either is NaN, and -0 below 0.
 template <class T>
 T min(T x, T y) {
-  return x < y || x != x ? x : y;
+  return x < y || x != x || (x == y && std::signbit(x)) ? x : y;
 }
 template <class T>
 T max(T x, T y) {
-  return x > y || x != x ? x : y;
+  return x > y || x != x || (x == y && std::signbit(y)) ? x : y;
 }
 template <class T>
 T fma(T x, T y, T z) {
