@@ -48,6 +48,9 @@ class OwnLaunch : public PreparedLaunchState {
     arguments_.set_data(operand, data);
   }
   void set_scalars(double alpha, double beta) override { arguments_.set_scalars(alpha, beta); }
+  void set_scalar(std::string_view name, double value) override {
+    arguments_.set_scalar(name, value);
+  }
   void launch(Stream) override { multiply(arguments_); }
 
  private:

@@ -5,7 +5,9 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include <gemmery/epilogue.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/problem.hpp>
 #include <gemmery/tensor.hpp>
@@ -19,16 +21,27 @@ struct GemmOptions {
   double alpha = 1;  // with alpha = 0, A and B are not read (BLAS rule)
   double beta = 0;
   Math math = Math::native;
-  EpilogueId epilogue = default_epilogue;
+  // A program in place of alpha * accum + beta * C, with everything that it reads and stores: then
+  // c, alpha and beta stay as they are here. One that computes just that, with numbers alpha and
+  // beta and a tensor C, is the default program.
+  std::optional<EpilogueArguments> epilogue = std::nullopt;
 };
 
 // out[l,m,n] = alpha * ( sum over k of A[l,m,k] * B[l,k,n] ) + beta * C[l,m,n]
+//
+// or, with an epilogue, what its program makes of the sums for D.
 //
 // A is (M,K) or (L,M,K), B (K,N) or (L,K,N), out (M,N) or (L,M,N). Batches of A and B broadcast: a
 // missing batch dimension, an extent of 1 or a stride of 0. Any strides serve for A, B and C; out's
 // elements must not overlap each other, nor those of an input, except that C may be exactly out.
 // Zero extents are legal; K = 0 gives alpha * 0 + beta * C. The tensors' memory stays the caller's.
 // All operands are on one device.
+//
+// Tensors that an epilogue reads broadcast to (L, M, N) by NumPy's rule: they may lack leading
+// dimensions, and extents of 1 are repeated. Its further results have out's shape; those of
+// reductions have an extent of 1, or lack the dimension, along what they reduce. Results overlap
+// nothing, except that a tensor that is read may be exactly out, or exactly another result of out's
+// shape.
 class GEMMERY_API GemmArguments {
  public:
   // Throws Error (invalid_argument, or unsupported for types that no kernel serves) naming operand,
@@ -51,17 +64,30 @@ class GEMMERY_API GemmArguments {
   const Tensor& out() const noexcept { return out_; }
   const std::optional<Tensor>& c() const noexcept { return c_; }
 
+  // What the epilogue reads and stores beside out, in the order of its rules; empty for the default
+  // program. Tensors are views of rank 3: of (L, M, N) with strides of 0 where they are broadcast,
+  // and with extents of 1 where a reduction leaves one.
+  const std::vector<EpilogueOperand>& epilogue_operands() const noexcept {
+    return epilogue_operands_;
+  }
+
   // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result
   // would be another problem: a null or less aligned pointer, an overlap, a beta that becomes 0 or
-  // stops being 0.
+  // stops being 0. Operands are "A", "B", "C", "out" and the names of the epilogue's tensors; one
+  // of those that is called A, B or out is "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
-  void set_scalars(double alpha, double beta);
+  void set_scalars(double alpha, double beta);           // of the default program
+  void set_scalar(std::string_view name, double value);  // a number of the epilogue
 
  private:
+  void bind_epilogue(const EpilogueArguments& epilogue);
+  void check_overlaps() const;
+
   Tensor a_, b_, out_;
   std::optional<Tensor> c_;
   double alpha_;
   double beta_;
+  std::vector<EpilogueOperand> epilogue_operands_;
   GemmProblem problem_;
 };
 

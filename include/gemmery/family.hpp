@@ -47,6 +47,11 @@ class GEMMERY_API Family {
   // Whether what the family stands on is here: "unavailable: libdnnl.so.3 not found, looked in …".
   virtual Status availability() const { return Status::success(); }
 
+  // Whether kernels of this family can carry the problem's epilogue; if not, which node of the
+  // program they cannot, and why. This one carries the default program only. `match`, `explain` and
+  // `supports` are asked about what is carried.
+  virtual Status carries(const GemmProblem& problem) const;
+
   // Appends every kernel that serves the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

@@ -212,6 +212,7 @@ class GEMMERY_API PreparedLaunchState {
   virtual ~PreparedLaunchState();
   virtual void set_data(std::string_view operand, const void* data) = 0;
   virtual void set_scalars(double alpha, double beta) = 0;
+  virtual void set_scalar(std::string_view name, double value) = 0;
   virtual void launch(Stream stream) = 0;
 };
 
@@ -222,10 +223,12 @@ class GEMMERY_API PreparedLaunch {
   explicit PreparedLaunch(std::unique_ptr<PreparedLaunchState> state) noexcept
       : state_(std::move(state)) {}
 
-  // "A", "B", "C" or "out". Throws Error (invalid_argument) where the pointer does not fit the
-  // problem it was bound for.
+  // "A", "B", "C", "out" or a tensor of the epilogue. Throws Error (invalid_argument) where the
+  // pointer does not fit the problem it was bound for.
   void set_data(std::string_view operand, const void* data) { state_->set_data(operand, data); }
   void set_scalars(double alpha, double beta) { state_->set_scalars(alpha, beta); }
+  // A number of the epilogue, by its name.
+  void set_scalar(std::string_view name, double value) { state_->set_scalar(name, value); }
 
   // Puts the work on a stream of the operands' device; throws Error (launch, invalid_argument).
   void launch(Stream stream) { state_->launch(stream); }

@@ -2,6 +2,7 @@
 // A problem: what a GEMM computes, without pointers. Equal problems get equal answers. One line of
 // text spells one problem:
 //   gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32
+//   gemm 64x64x64 a=f16 epilogue="D = gelu(accum + bias); peak = amax(D)" bias=f16[n] peak=f32[1]
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gemmery/dtype.hpp>
 #include <gemmery/epilogue.hpp>
@@ -59,6 +61,9 @@ struct GEMMERY_API GemmProblem {
   DType accumulator = DType::float32;
   Math math = Math::native;
   EpilogueId epilogue = default_epilogue;
+  // Where the operands of the epilogue's rules lie, in their order: strides are 0 along what an
+  // operand does not vary with. An entry for a number means nothing. Empty for the default program.
+  std::vector<MatrixType> epilogue_operands = {};
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
@@ -75,8 +80,9 @@ GEMMERY_API Layout layout_of(const MatrixType& matrix, std::int64_t rows,
 // A problem with the numbers that are not part of its identity.
 struct ProblemLine {
   GemmProblem problem;
-  double alpha = 1;
+  double alpha = 1;  // of the default program, as is beta
   double beta = 0;
+  std::vector<double> numbers = {};  // of another program, in the order of its operands
 
   friend bool operator==(const ProblemLine&, const ProblemLine&) = default;
 };

@@ -15,6 +15,7 @@
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 
+#include "api/epilogue_operands.hpp"
 #include "api/guarded_operand.hpp"
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
@@ -110,23 +111,33 @@ struct Placement {
 struct Placements {
   Placement a, b, out;
   std::optional<Placement> c;
+  std::vector<Placement> epilogue;
 
   explicit Placements(const GemmProblem& p)
       : a(p.a, {p.l, p.m, p.k}), b(p.b, {p.l, p.k, p.n}), out(p.out, {p.l, p.m, p.n}) {
     if (p.c) c.emplace(*p.c, api::Extents3{p.l, p.m, p.n});
+    for (const api::EpilogueTensor& tensor : api::epilogue_tensors(p))
+      epilogue.emplace_back(tensor.type, tensor.extents);
   }
-  std::size_t bytes() const { return a.bytes + b.bytes + out.bytes + (c ? c->bytes : 0); }
+  std::size_t bytes() const {
+    std::size_t sum = a.bytes + b.bytes + out.bytes + (c ? c->bytes : 0);
+    for (const Placement& place : epilogue) sum += place.bytes;
+    return sum;
+  }
 };
 
 // One set of operands.
 struct OperandSet {
   Buffer a, b, out, c;
+  std::vector<Buffer> epilogue;
 
   OperandSet(const Placements& places, Stream stream)
       : a(places.a.bytes, stream),
         b(places.b.bytes, stream),
         out(places.out.bytes, stream),
-        c(places.c ? Buffer(places.c->bytes, stream) : Buffer()) {}
+        c(places.c ? Buffer(places.c->bytes, stream) : Buffer()) {
+    for (const Placement& place : places.epilogue) epilogue.emplace_back(place.bytes, stream);
+  }
 };
 
 class OperandSets {
@@ -144,6 +155,10 @@ class OperandSets {
       b.spread(set.b.data(), places_.b.bytes, api::random_bits(seed, next++), stream);
       if (c != nullptr)
         c->spread(set.c.data(), places_.c->bytes, api::random_bits(seed, next++), stream);
+      for (std::size_t i = 0; i < set.epilogue.size(); ++i)
+        pattern(places_.epilogue[i].type.dtype, seed)
+            .spread(set.epilogue[i].data(), places_.epilogue[i].bytes,
+                    api::random_bits(seed, next++), stream);
     }
     synchronize(stream);
     for (const OperandSet& set : sets_) arguments_.push_back(make_arguments(set));
@@ -165,13 +180,15 @@ class OperandSets {
     const Device device = stream_.device();
     std::optional<Tensor> c;
     if (places_.c) c = places_.c->view(set.c.data(), device);
+    std::vector<Tensor> epilogue;
+    for (std::size_t i = 0; i < set.epilogue.size(); ++i)
+      epilogue.push_back(places_.epilogue[i].view(set.epilogue[i].data(), device));
+    GemmOptions options{
+        .c = c, .alpha = line_.alpha, .beta = line_.beta, .math = line_.problem.math};
+    options.epilogue = api::bind_epilogue(line_, epilogue);
     return GemmArguments(places_.a.view(set.a.data(), device), places_.b.view(set.b.data(), device),
                          places_.out.view(set.out.data(), device), line_.problem.accumulator,
-                         {.c = c,
-                          .alpha = line_.alpha,
-                          .beta = line_.beta,
-                          .math = line_.problem.math,
-                          .epilogue = line_.problem.epilogue});
+                         options);
   }
 
   const ProblemLine& line_;

@@ -52,7 +52,7 @@ Numbers integers_of(DType dtype, std::int64_t limit) {
 // Of C: wide enough that integer outputs saturate now and then.
 std::int64_t largest_addend(DType dtype) { return is_integer(dtype) ? 255 : 4; }
 
-enum class Role : std::uint8_t { a = 1, b, c, out };
+enum class Role : std::uint8_t { a = 1, b, c, out, epilogue };
 
 Numbers numbers_of(const Trial& trial, const OperandRules& rules, Role role, DType dtype) {
   const std::int64_t limit =
@@ -152,37 +152,48 @@ class GuardedWorkspace {
 };
 
 GemmArguments make_arguments(const ProblemLine& line, const Tensor& a, const Tensor& b,
-                             const Tensor& out, const std::optional<Tensor>& c) {
-  return GemmArguments(a, b, out, line.problem.accumulator,
-                       {.c = c,
-                        .alpha = line.alpha,
-                        .beta = line.beta,
-                        .math = line.problem.math,
-                        .epilogue = line.problem.epilogue});
+                             const Tensor& out, const std::optional<Tensor>& c,
+                             const std::vector<Tensor>& epilogue) {
+  GemmOptions options{.c = c, .alpha = line.alpha, .beta = line.beta, .math = line.problem.math};
+  options.epilogue = bind_epilogue(line, epilogue);
+  return GemmArguments(a, b, out, line.problem.accumulator, options);
 }
 
 // The operands where the kernel meets them.
 struct PlacedOperands {
   PlacedOperand a, b, out;
   std::optional<PlacedOperand> c;
+  std::vector<PlacedOperand> epilogue_inputs, epilogue_results;
 
-  PlacedOperands(TrialOperands& operands, Stream stream)
+  PlacedOperands(TrialOperands& operands, const GemmProblem& problem, Stream stream)
       : a(operands.a, stream), b(operands.b, stream), out(operands.out, stream) {
     if (operands.c) c.emplace(*operands.c, stream);
+    const std::vector<EpilogueTensor> tensors = epilogue_tensors(problem);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      (tensors[i].is_result ? epilogue_results : epilogue_inputs)
+          .emplace_back(operands.epilogue[i], stream);
   }
   GemmArguments arguments(const ProblemLine& line) const {
     std::optional<Tensor> addend;
     if (line.problem.c) addend = c ? c->view() : out.view();
-    return make_arguments(line, a.view(), b.view(), out.view(), addend);
+    std::vector<Tensor> epilogue;
+    for (const auto* const some : {&epilogue_inputs, &epilogue_results})
+      for (const PlacedOperand& operand : *some) epilogue.push_back(operand.view());
+    return make_arguments(line, a.view(), b.view(), out.view(), addend, epilogue);
   }
   void fetch() {
     a.fetch();
     b.fetch();
     out.fetch();
     if (c) c->fetch();
+    for (PlacedOperand& operand : epilogue_inputs) operand.fetch();
+    for (PlacedOperand& operand : epilogue_results) operand.fetch();
   }
   std::int64_t violations() const {
-    return a.changes() + b.changes() + out.changes_outside() + (c ? c->changes() : 0);
+    std::int64_t count = a.changes() + b.changes() + out.changes_outside() + (c ? c->changes() : 0);
+    for (const PlacedOperand& operand : epilogue_inputs) count += operand.changes();
+    for (const PlacedOperand& operand : epilogue_results) count += operand.changes_outside();
+    return count;
   }
 };
 
@@ -194,7 +205,7 @@ class TrialRun {
         kernel_(kernel),
         stream_(stream),
         operands_(trial, kernel.operands()),
-        placed_(operands_, stream) {}
+        placed_(operands_, trial.line.problem, stream) {}
 
   VerifyReport run() {
     const std::optional<GuardedOperand> addend = addend_before();
@@ -223,23 +234,49 @@ class TrialRun {
 
   VerifyReport judge_result(const std::optional<GuardedOperand>& addend) const {
     const std::optional<Tensor> c = addend ? std::optional(addend->here()) : std::nullopt;
-    const GemmArguments arguments = make_arguments(trial_.line, operands_.a.here(),
-                                                   operands_.b.here(), operands_.out.here(), c);
+    const GemmArguments arguments =
+        make_arguments(trial_.line, operands_.a.here(), operands_.b.here(), operands_.out.here(), c,
+                       epilogue_here());
     const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
                        is_exact_with_integers(trial_.line, kernel_.operands());
     if (trial_.inspect) trial_.inspect(arguments);
     return judge(arguments, host::declared_math(kernel_.operands(), arithmetic_of(kernel_)), exact);
   }
 
+  std::vector<Tensor> epilogue_here() const {
+    std::vector<Tensor> tensors;
+    for (const GuardedOperand& operand : operands_.epilogue) tensors.push_back(operand.here());
+    return tensors;
+  }
+
+  // out and the results of an epilogue.
+  std::vector<const GuardedOperand*> results() const {
+    std::vector<const GuardedOperand*> list{&operands_.out};
+    const std::vector<EpilogueTensor> tensors = epilogue_tensors(trial_.line.problem);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (tensors[i].is_result) list.push_back(&operands_.epilogue[i]);
+    return list;
+  }
+
+  std::int64_t changes_since(const std::vector<std::vector<std::byte>>& before) const {
+    const std::vector<const GuardedOperand*> now = results();
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) count += now[i]->count_changes(before[i]);
+    return count;
+  }
+
   // Runs again from the same beginning and expects the same bits.
   void repeat(const GemmArguments& arguments, const RunOptions& options, VerifyReport& report) {
-    const std::vector<std::byte> first = operands_.out.snapshot();
+    std::vector<std::vector<std::byte>> first;
+    for (const GuardedOperand* const result : results()) first.push_back(result->snapshot());
     for (int count = 1; count < trial_.repeats; ++count) {
       placed_.out.put();
+      for (PlacedOperand& result : placed_.epilogue_results) result.put();
       kernel_.run(arguments, options);
       placed_.out.fetch();
+      for (PlacedOperand& result : placed_.epilogue_results) result.fetch();
       synchronize(stream_);
-      if (operands_.out.count_changes(first) == 0) continue;
+      if (changes_since(first) == 0) continue;
       report.passed = false;
       report.first_failure = "run " + std::to_string(count + 1) + " gave other bits than the first";
       return;
@@ -248,12 +285,13 @@ class TrialRun {
 
   // What looks right may be so by luck, where it came from nowhere.
   void expect_written(VerifyReport& report) const {
-    const std::int64_t unwritten = placed_.out.unwritten();
+    std::int64_t unwritten = placed_.out.unwritten();
+    for (const PlacedOperand& result : placed_.epilogue_results) unwritten += result.unwritten();
     if (unwritten == 0) return;
     report.passed = false;
     if (report.first_failure.empty()) {
       report.first_failure = std::to_string(unwritten) +
-                             " bytes of out depend on registers or memory that nobody wrote";
+                             " bytes of results depend on registers or memory that nobody wrote";
     }
   }
 
@@ -286,6 +324,8 @@ double span_bytes(const MatrixType& type, const Extents3& extents) {
   double bytes = span_bytes(p.a, extents_a(p)) + span_bytes(p.b, extents_b(p)) +
                  span_bytes(p.out, extents_out(p));
   if (p.c) bytes += span_bytes(*p.c, extents_out(p));
+  for (const EpilogueTensor& tensor : epilogue_tensors(p))
+    bytes += span_bytes(tensor.type, tensor.extents);
   throw Error({.kind = ErrorKind::out_of_memory,
                .operand = to_string(line),
                .expected = fmt::format("host memory for operands of {:.0f} bytes and for copies of "
@@ -321,6 +361,18 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
   } else {
     out.poison_elements();
   }
+  for (const EpilogueTensor& tensor : epilogue_tensors(trial.line.problem)) {
+    epilogue.emplace_back(place(trial, tensor.type, tensor.extents,
+                                tensor.is_result ? Surroundings::canary : Surroundings::poison));
+    if (tensor.is_result) {
+      epilogue.back().poison_elements();
+      continue;
+    }
+    Numbers numbers = numbers_of(trial, rules, Role::c, tensor.type.dtype);
+    numbers.seed =
+        random_bits(trial.options.seed, static_cast<std::uint64_t>(Role::epilogue) + tensor.index);
+    epilogue.back().fill(numbers);
+  }
 }
 
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel) try {
@@ -339,6 +391,7 @@ VerifyReport run_trial(const Trial& trial, const Kernel& kernel) try {
 }
 
 bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules) {
+  if (line.problem.epilogue != default_epilogue) return false;  // intervals judge programs
   if (!is_quarter(line.alpha) || !is_quarter(line.beta)) return false;
   const auto factor = static_cast<double>(largest_factor(line, rules));
   const double sum = static_cast<double>(line.problem.k) * factor * factor;

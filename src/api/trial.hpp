@@ -7,10 +7,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gemmery/buffer.hpp>
 #include <gemmery/verify.hpp>
 
+#include "api/epilogue_operands.hpp"
 #include "api/guarded_operand.hpp"
 #include "providers/host/error_model.hpp"
 
@@ -37,7 +39,8 @@ bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules);
 // The operands of a trial in host memory, filled.
 struct TrialOperands {
   GuardedOperand a, b, out;
-  std::optional<GuardedOperand> c;  // not where C is out
+  std::optional<GuardedOperand> c;       // not where C is out
+  std::vector<GuardedOperand> epilogue;  // its tensors, in the order of `epilogue_tensors`
 
   TrialOperands(const Trial& trial, const OperandRules& rules);
 };

@@ -10,14 +10,15 @@
 #include "api/random_numbers.hpp"
 #include "api/trial.hpp"
 #include "providers/host/oracle.hpp"
+#include "providers/host/program_oracle.hpp"
 
 namespace gemmery {
 namespace {
 
 std::string describe(const host::Mismatch& mismatch) {
-  return fmt::format("out[{}, {}, {}] is {:.17g}, exactly {:.17g}, allowed error {:.3g}",
-                     mismatch.batch, mismatch.row, mismatch.column, mismatch.got, mismatch.exact,
-                     mismatch.allowed);
+  return fmt::format("{}[{}, {}, {}] is {:.17g}, exactly {:.17g}, allowed error {:.3g}",
+                     mismatch.output, mismatch.batch, mismatch.row, mismatch.column, mismatch.got,
+                     mismatch.exact, mismatch.allowed);
 }
 
 VerifyReport make_report(const host::Comparison& comparison, std::string method) {
@@ -42,7 +43,24 @@ host::Arithmetic arithmetic_of(const Kernel& kernel) {
   return host::Arithmetic::fma;
 }
 
+namespace {
+
+VerifyReport judge_program(const GemmArguments& arguments, const host::DeclaredMath& declared) {
+  if (host::is_within_reach_of_oracle(arguments.problem()))
+    return make_report(host::compare_program_with_oracle(arguments, declared), "intervals");
+  constexpr int rows = 64;
+  const host::RowSample sample =
+      host::check_rows_of_program(arguments, declared, rows, fresh_seed());
+  const std::string left_out =
+      sample.skipped > 0 ? fmt::format(", {} reductions over rows not judged", sample.skipped) : "";
+  return make_report(sample.comparison,
+                     fmt::format("intervals of {} random rows{}", sample.rows, left_out));
+}
+
+}  // namespace
+
 VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact) {
+  if (arguments.problem().epilogue != default_epilogue) return judge_program(arguments, declared);
   if (!host::is_within_reach_of_oracle(arguments.problem())) {
     const host::FreivaldsOptions options{.seed = fresh_seed()};
     return make_report(host::check_by_freivalds(arguments, declared, options),

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
 
 namespace gemmery {
@@ -55,6 +56,12 @@ std::string_view Metadata::design_value(std::string_view field) const noexcept {
 }
 
 Family::~Family() = default;
+
+Status Family::carries(const GemmProblem& problem) const {
+  if (problem.epilogue == default_epilogue) return Status::success();
+  return kernel::refuse_node(problem.epilogue, 0, "this family fuses the default program only");
+}
+
 History::~History() = default;
 ArtifactState::~ArtifactState() = default;
 PreparedLaunchState::~PreparedLaunchState() = default;
@@ -76,10 +83,8 @@ Metadata Kernel::metadata() const {
 Status Kernel::supports(const GemmProblem& problem, const DeviceInfo& device) const {
   if (Status status = family_->availability(); !status) return status;
   if (Status status = kernel::check_rules(operands_, problem); !status) return status;
-  if (problem.epilogue != epilogue_) {
-    return Status::fail("epilogue: expected \"" + std::string(text(epilogue_)) + "\", got \"" +
-                        std::string(text(problem.epilogue)) + "\"");
-  }
+  if (Status status = family_->carries(problem); !status) return status;
+  if (Status status = kernel::check_epilogue(epilogue_, problem.epilogue); !status) return status;
   if (Status status = check_target(family_->targets(*this), device); !status) return status;
   return family_->supports(*this, {problem, device});
 }
@@ -93,7 +98,8 @@ Status Kernel::supports(const GemmArguments& arguments) const {
   // The quick way first: rules and family agree on nearly every call, and words are made only for a
   // no.
   const GemmProblem& problem = arguments.problem();
-  const bool fits = kernel::keeps_rules(operands_, problem) && problem.epilogue == epilogue_ &&
+  const bool fits = kernel::keeps_rules(operands_, problem) &&
+                    kernel::serves_epilogue(epilogue_, problem.epilogue) &&
                     runs_on(family_->target_for(*this, *device), device->target);
   return fits ? family_->supports(*this, {problem, *device}) : supports(problem, *device);
 }

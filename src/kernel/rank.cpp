@@ -23,7 +23,7 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
                                        const History* history) {
   std::vector<RankedKernel> kernels;
   for (const Family* const family : families) {
-    if (family->availability()) family->match(query, kernels);
+    if (family->availability() && family->carries(query.problem)) family->match(query, kernels);
   }
   apply_history(query, history, kernels);
   // Stable: equals stay in the order of the providers' list and of each family's own.
@@ -34,7 +34,8 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
 std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families) {
   std::vector<Reason> reasons;
   for (const Family* const family : families) {
-    if (const Status status = family->availability(); !status) {
+    const Status available = family->availability();
+    if (const Status status = available ? family->carries(query.problem) : available; !status) {
       reasons.push_back({.provider = std::string(family->provider()),
                          .family = std::string(family->name()),
                          .design_class = {},

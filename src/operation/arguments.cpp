@@ -8,31 +8,27 @@
 #include <string>
 #include <utility>
 
+#include "operation/epilogue_operands.hpp"
 #include "operation/matrix.hpp"
 #include "operation/overlap.hpp"
+#include "operation/refusal.hpp"
 #include "operation/types.hpp"
 
 namespace gemmery {
 namespace {
 
+using operation::check_device;
+using operation::check_memory;
 using operation::check_operand_type;
 using operation::check_products;
 using operation::has_self_overlap;
 using operation::is_same_view;
 using operation::matrix_type;
 using operation::may_overlap;
+using operation::refuse;
 
 // Kernels count in 32 bits within an extent; addresses are 64 bits.
 constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
-
-[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
-                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
-  throw Error({.kind = kind,
-               .operand = "gemm: " + std::string(operand),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 std::string shape_text(const Tensor& tensor) {
   std::string text = "(";
@@ -113,29 +109,6 @@ Tensor broadcast_c(const Tensor& c, const Tensor& out) {
 
 // --- memory -------------------------------------------------------------------------------------
 
-void check_memory(const NamedOperand& operand) {
-  const Tensor& tensor = operand.tensor;
-  if (tensor.element_count() == 0) return;
-  if (tensor.data() == nullptr) {
-    refuse(operand.name, "memory for " + std::to_string(tensor.element_count()) + " elements",
-           "a null pointer");
-  }
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
-  const std::size_t width = byte_width(tensor.dtype());
-  if (address % width != 0) {
-    refuse(operand.name,
-           "an address that is a multiple of its " + std::to_string(width) + "-byte elements",
-           "an address that is " + std::to_string(address % width) + " bytes off",
-           "copy it to aligned memory");
-  }
-}
-
-void check_device(const NamedOperand& operand, Device device) {
-  if (operand.tensor.device() == device) return;
-  refuse(operand.name, "memory on " + to_string(device) + " (where out is)",
-         "memory on " + to_string(operand.tensor.device()), "move the operands to one device");
-}
-
 void check_input_overlap(const NamedOperand& input, const Tensor& out) {
   if (!may_overlap(out, input.tensor)) return;
   refuse("out", "memory that shares nothing with " + std::string(input.name), "overlapping memory",
@@ -160,10 +133,38 @@ GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out,
                       .out = matrix_type(out),
                       .c = std::nullopt,
                       .accumulator = accumulator,
-                      .math = options.math,
-                      .epilogue = options.epilogue};
+                      .math = options.math};
   if (c) problem.c = matrix_type(*c);
   return problem;
+}
+
+// A program names everything that it reads.
+void check_no_linear_combination(const GemmOptions& options) {
+  const char* const given = options.c            ? "C"
+                            : options.alpha != 1 ? "alpha"
+                            : options.beta != 0  ? "beta"
+                                                 : nullptr;
+  if (given == nullptr) return;
+  refuse(given, "none beside an epilogue, whose program names what it reads", "both",
+         "bind it as an operand of the epilogue");
+}
+
+// The options of the default path that compute the same as this program.
+GemmOptions as_linear_combination(const GemmOptions& options) {
+  const auto value_of = [&](std::string_view name) {
+    return operation::find_operand(options.epilogue->operands(), name)->value;
+  };
+  return {.c = std::get<Tensor>(value_of("C")),
+          .alpha = std::get<double>(value_of("alpha")),
+          .beta = std::get<double>(value_of("beta")),
+          .math = options.math};
+}
+
+GemmOptions simplified(const GemmOptions& options) {
+  if (!options.epilogue) return options;
+  check_no_linear_combination(options);
+  return operation::is_linear_combination(*options.epilogue) ? as_linear_combination(options)
+                                                             : options;
 }
 
 }  // namespace
@@ -173,12 +174,18 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
     : GemmArguments(A, B, out, default_accumulator(A.dtype(), B.dtype()), options) {}
 
 GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
-                             DType accumulator_type, const GemmOptions& options)
+                             DType accumulator_type, const GemmOptions& given)
     : a_(as_batch({"A", A}, "(M, K) or (L, M, K)")),
       b_(as_batch({"B", B}, "(K, N) or (L, K, N)")),
       out_(as_batch({"out", out}, "(M, N) or (L, M, N)")),
-      alpha_(options.alpha),
-      beta_(options.beta) {
+      alpha_(given.alpha),
+      beta_(given.beta) {
+  // Copied only where there is an epilogue.
+  std::optional<GemmOptions> without_default;
+  if (given.epilogue) without_default.emplace(simplified(given));
+  const GemmOptions& options = without_default ? *without_default : given;
+  alpha_ = options.alpha;
+  beta_ = options.beta;
   if (out.rank() == 2 && (A.rank() == 3 || B.rank() == 3)) {
     refuse("out", "rank 3, (L, M, N), where A or B is a batch", "shape " + shape_text(out));
   }
@@ -202,58 +209,130 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
     c_ = broadcast_c(*options.c, out_);
     check_operand_type("C", c_->dtype());
   }
-  check_device({"A", a_}, out_.device());
-  check_device({"B", b_}, out_.device());
-  if (c_) check_device({"C", *c_}, out_.device());
+  check_device("A", a_, out_.device());
+  check_device("B", b_, out_.device());
+  if (c_) check_device("C", *c_, out_.device());
 
-  check_memory({"A", a_});
-  check_memory({"B", b_});
-  check_memory({"out", out_});
-  if (c_) check_memory({"C", *c_});
+  check_memory("A", a_);
+  check_memory("B", b_);
+  check_memory("out", out_);
+  if (c_) check_memory("C", *c_);
   if (has_self_overlap(out_)) {
     refuse("out", "strides under which no two elements share memory", to_string(out));
   }
+  check_overlaps();
+  problem_ = describe(a_, b_, out_, c_, accumulator_type, options);
+  if (options.epilogue) bind_epilogue(*options.epilogue);
+}
+
+void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue) {
+  epilogue_operands_ = operation::view_operands(epilogue, out_);
+  operation::check_epilogue_overlaps(epilogue_operands_, epilogue.program().inputs().size(),
+                                     {a_, b_, out_});
+  operation::DescribedEpilogue described =
+      operation::describe_epilogue(epilogue.program(), operation::matrices_of(epilogue_operands_),
+                                   {out_.extent(0), out_.extent(1), out_.extent(2)});
+  problem_.epilogue = described.id;
+  problem_.epilogue_operands = std::move(described.operands);
+}
+
+namespace {
+
+// An operand as it is bound now.
+struct BoundMemory {
+  Tensor* view = nullptr;
+  const MatrixType* type = nullptr;  // as the problem says, not as the last memory happens to be
+};
+
+void check_moved(std::string_view operand, const Tensor& moved, const MatrixType& bound) {
+  check_memory(operand, moved);
+  const std::uint8_t alignment = matrix_type(moved).alignment;
+  if (alignment >= bound.alignment) return;
+  refuse(operand,
+         "memory aligned to " + std::to_string(bound.alignment) + " bytes, as it was bound",
+         "an alignment of " + std::to_string(alignment) + " bytes",
+         "make new arguments for this memory");
+}
+
+// "epilogue.A" is A of the epilogue.
+std::string_view without_prefix(std::string_view name) {
+  constexpr std::string_view prefix = "epilogue.";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+std::string list_names(const std::vector<EpilogueOperand>& operands, bool numbers) {
+  std::string text;
+  for (const EpilogueOperand& operand : operands) {
+    if (std::holds_alternative<double>(operand.value) == numbers)
+      text += ", \"" + operand.name + "\"";
+  }
+  return text;
+}
+
+}  // namespace
+
+void GemmArguments::set_data(std::string_view operand, const void* data) {
+  const auto find = [&]() -> BoundMemory {
+    if (operand == "A") return {&a_, &problem_.a};
+    if (operand == "B") return {&b_, &problem_.b};
+    if (operand == "out") return {&out_, &problem_.out};
+    if (operand == "C" && c_) return {&*c_, &*problem_.c};
+    for (std::size_t i = 0; i < epilogue_operands_.size(); ++i) {
+      auto* const tensor = std::get_if<Tensor>(&epilogue_operands_[i].value);
+      if (tensor != nullptr && epilogue_operands_[i].name == without_prefix(operand))
+        return {tensor, &problem_.epilogue_operands[i]};
+    }
+    return {};
+  };
+  const BoundMemory bound = find();
+  if (bound.view == nullptr) {
+    refuse("set_data",
+           "\"A\", \"B\", \"out\"" + std::string(c_ ? ", \"C\"" : "") +
+               list_names(epilogue_operands_, false),
+           "\"" + std::string(operand) + "\"",
+           operand == "C" && epilogue_operands_.empty() ? "beta is 0, C is not read" : "");
+  }
+  const Tensor before = *bound.view;
+  check_moved(operand, before.with_data(data), *bound.type);
+  *bound.view = before.with_data(data);
+  try {
+    check_overlaps();
+  } catch (...) {
+    *bound.view = before;
+    throw;
+  }
+}
+
+void GemmArguments::check_overlaps() const {
   check_input_overlap({"A", a_}, out_);
   check_input_overlap({"B", b_}, out_);
   if (c_) check_c_overlap(*c_, out_);
-  problem_ = describe(a_, b_, out_, c_, accumulator_type, options);
+  if (epilogue_operands_.empty()) return;
+  operation::check_epilogue_overlaps(
+      epilogue_operands_, rules_of(problem_.epilogue).program.inputs().size(), {a_, b_, out_});
 }
 
-void GemmArguments::set_data(std::string_view operand, const void* data) {
-  Tensor* const view = operand == "A"         ? &a_
-                       : operand == "B"       ? &b_
-                       : operand == "out"     ? &out_
-                       : operand == "C" && c_ ? &*c_
-                                              : nullptr;
-  if (view == nullptr) {
-    refuse("set_data",
-           c_ ? "\"A\", \"B\", \"C\" or \"out\""
-              : "\"A\", \"B\" or \"out\" (beta is 0, C is not read)",
-           "\"" + std::string(operand) + "\"");
+void GemmArguments::set_scalar(std::string_view name, double value) {
+  for (EpilogueOperand& operand : epilogue_operands_) {
+    auto* const number = std::get_if<double>(&operand.value);
+    if (number == nullptr || operand.name != without_prefix(name)) continue;
+    *number = value;
+    return;
   }
-  const Tensor moved = view->with_data(data);
-  check_memory({operand, moved});
-  // As the problem says, not as the memory of the last call happens to be.
-  const MatrixType& bound = operand == "A"   ? problem_.a
-                            : operand == "B" ? problem_.b
-                            : operand == "C" ? *problem_.c
-                                             : problem_.out;
-  const MatrixType now = matrix_type(moved);
-  if (now.alignment < bound.alignment) {
-    refuse(operand,
-           "memory aligned to " + std::to_string(bound.alignment) + " bytes, as it was bound",
-           "an alignment of " + std::to_string(now.alignment) + " bytes",
-           "make new arguments for this memory");
-  }
-  const bool is_out = operand == "out";
-  const Tensor& out = is_out ? moved : out_;
-  if (is_out || operand == "A") check_input_overlap({"A", operand == "A" ? moved : a_}, out);
-  if (is_out || operand == "B") check_input_overlap({"B", operand == "B" ? moved : b_}, out);
-  if (c_ && (is_out || operand == "C")) check_c_overlap(operand == "C" ? moved : *c_, out);
-  *view = moved;
+  const std::string known = list_names(epilogue_operands_, true);
+  refuse("set_scalar",
+         known.empty() ? "an epilogue with numbers" : "one of its numbers: " + known.substr(2),
+         "\"" + std::string(name) + "\"",
+         problem_.epilogue == default_epilogue
+             ? "set_scalars sets alpha and beta of the default program"
+             : "");
 }
 
 void GemmArguments::set_scalars(double alpha, double beta) {
+  if (problem_.epilogue != default_epilogue) {
+    refuse("set_scalars", "the default program", "\"" + std::string(text(problem_.epilogue)) + "\"",
+           "set_scalar sets a number of an epilogue by its name");
+  }
   if ((beta != 0) != (beta_ != 0)) {
     refuse("beta", beta_ != 0 ? "a value that is not 0, as it was bound" : "0, as it was bound",
            std::to_string(beta), "make new arguments: whether C is read is part of the problem");

@@ -3,7 +3,9 @@
 #include <gemmery/error.hpp>
 #include <gemmery/problem.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -15,6 +17,8 @@
 
 #include "core/arithmetic.hpp"
 #include "core/invariant.hpp"
+#include "epilogue/graph.hpp"
+#include "operation/epilogue_operands.hpp"
 #include "operation/matrix.hpp"
 #include "operation/types.hpp"
 
@@ -22,6 +26,7 @@ namespace gemmery {
 namespace {
 
 using operation::alignment_of;
+using operation::EpilogueMatrix;
 using operation::MatrixExtents;
 using operation::normalize;
 using operation::packed_matrix;
@@ -113,10 +118,17 @@ void read_extents(const Word& word, GemmProblem& problem) {
 
 // --- operands -----------------------------------------------------------------------------------
 
+// Which operand it is decides what may be said of it.
+enum class Role : std::uint8_t {
+  matrix,    // A, B, out: no dims
+  addend,    // C
+  epilogue,  // a tensor of the epilogue's
+};
+
 // An operand as it is spelled, before the extents are known.
 struct OperandWords {
   Word word = {};
-  std::string_view role = {};
+  Role role = Role::matrix;
   DType dtype = DType::float32;
   bool names_tf32 = false;
   Layout layout = Layout::row;
@@ -128,9 +140,7 @@ struct OperandWords {
 };
 
 // What a silent operand is: packed and row major.
-OperandWords packed_operand(std::string_view role, DType dtype) {
-  return {.role = role, .dtype = dtype};
-}
+OperandWords packed_operand(Role role, DType dtype) { return {.role = role, .dtype = dtype}; }
 
 DType read_dtype(const Word& word, std::string_view text, bool& names_tf32) {
   names_tf32 = text == "tf32" || text == "tfloat32" || text == "TFloat32";
@@ -172,7 +182,7 @@ void read_modifier(OperandWords& operand, std::string_view modifier) {
   *target = *number;
 }
 
-OperandWords read_operand(const Word& word, std::string_view role, std::string_view value) {
+OperandWords read_operand(const Word& word, Role role, std::string_view value) {
   OperandWords operand{.word = word, .role = role};
   const auto parts = split(value, '/');
   std::string_view head = parts.front();
@@ -196,11 +206,12 @@ bool is_power_of_two_up_to_16(std::int64_t value) {
   return value == 1 || value == 2 || value == 4 || value == 8 || value == 16;
 }
 
-// Repeats along what `dims` leaves out: only C may be broadcast in this version.
+// Repeats (or, in a result, reduces) along what `dims` leaves out.
 void apply_dims(const OperandWords& operand, MatrixType& matrix, MatrixExtents& extents) {
   if (!operand.dims) return;
   const std::string& dims = *operand.dims;
-  if (operand.role != "c") refuse(operand.word, "dims in brackets on c= only");
+  if (operand.role == Role::matrix)
+    refuse(operand.word, "dims in brackets on c= and on operands of an epilogue only");
   const bool has_batch = dims.starts_with("l,") || dims == "l";
   const std::string inner = has_batch ? dims.substr(std::min<std::size_t>(2, dims.size())) : dims;
   const bool is_known = inner == "m" || inner == "n" || inner == "1" || inner == "m,n";
@@ -228,7 +239,9 @@ MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
   if (operand.strides) std::tie(matrix.row_stride, matrix.column_stride) = *operand.strides;
   if (operand.batch) matrix.batch_stride = *operand.batch;
   matrix = normalize(matrix, extents);
-  const std::uint8_t natural = alignment_of(0, matrix);
+  matrix.alignment = alignment_of(0, matrix);
+  if (operand.role == Role::epilogue) matrix = operation::settle_alignment(matrix);
+  const std::uint8_t natural = matrix.alignment;
   if (operand.alignment) {
     const auto width = static_cast<std::int64_t>(byte_width(operand.dtype));
     if (!is_power_of_two_up_to_16(*operand.alignment) || *operand.alignment < width ||
@@ -238,19 +251,27 @@ MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
                          width, natural));
     }
   }
-  matrix.alignment = operand.alignment ? static_cast<std::uint8_t>(*operand.alignment) : natural;
+  if (operand.alignment) matrix.alignment = static_cast<std::uint8_t>(*operand.alignment);
   return matrix;
 }
 
 // --- the line -----------------------------------------------------------------------------------
+
+// A name of the epilogue's with the word that says what it is bound to.
+struct Binding {
+  std::string name;
+  Word word;
+  std::string value;
+};
 
 // The fields as they are spelled.
 struct Fields {
   std::optional<OperandWords> a, b, out, c;
   std::optional<DType> accumulator;
   std::optional<Math> math;
-  std::optional<EpilogueId> epilogue;
   std::optional<double> alpha, beta;
+  std::optional<epilogue::Program> program;  // not where it is the default one
+  std::vector<Binding> bindings;
 };
 
 double read_number(const Word& word, std::string_view text) {
@@ -260,24 +281,64 @@ double read_number(const Word& word, std::string_view text) {
   return value;
 }
 
+// Names that the line keeps for itself; an operand of an epilogue that is called so has a prefix.
+bool is_field_name(std::string_view name) {
+  return name == "a" || name == "b" || name == "out" || name == "acc" || name == "math" ||
+         name == "epilogue";
+}
+
 template <class Field, class Value>
 void set_once(const Word& word, std::optional<Field>& field, Value&& value) {
   if (field) refuse(word, "each field once");
   field = std::forward<Value>(value);
 }
 
-void read_field(const Word& word, Fields& fields) {
+struct Field {
+  std::string_view key, value;
+};
+Field cut_field(const Word& word) {
   const std::size_t equals = word.text.find('=');
   if (equals == std::string::npos) refuse(word, "NAME=value");
-  const std::string_view key = std::string_view(word.text).substr(0, equals);
-  const std::string_view value = std::string_view(word.text).substr(equals + 1);
-  if (key == "a") return set_once(word, fields.a, read_operand(word, "a", value));
-  if (key == "b") return set_once(word, fields.b, read_operand(word, "b", value));
-  if (key == "c") return set_once(word, fields.c, read_operand(word, "c", value));
-  if (key == "out") return set_once(word, fields.out, read_operand(word, "out", value));
-  if (key == "alpha") return set_once(word, fields.alpha, read_number(word, value));
-  if (key == "beta") return set_once(word, fields.beta, read_number(word, value));
-  if (key == "epilogue") return set_once(word, fields.epilogue, parse_epilogue(value));
+  const std::string_view text = word.text;
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// Before the other fields: the program decides what their names mean.
+void read_program(const Word& word, Fields& fields, bool& is_read) {
+  const auto [key, value] = cut_field(word);
+  if (key != "epilogue") return;
+  if (is_read) refuse(word, "each field once");
+  is_read = true;
+  epilogue::Program program(value);
+  if (!(program == epilogue::linear_combination())) fields.program = std::move(program);
+}
+
+// A field that only the default program has.
+bool read_linear_combination(const Word& word, const Field& field, Fields& fields) {
+  const auto [key, value] = field;
+  if (key == "c") return set_once(word, fields.c, read_operand(word, Role::addend, value)), true;
+  if (key == "alpha") return set_once(word, fields.alpha, read_number(word, value)), true;
+  if (key == "beta") return set_once(word, fields.beta, read_number(word, value)), true;
+  return false;
+}
+
+constexpr std::string_view epilogue_prefix = "epilogue.";
+
+void read_binding(const Word& word, const Field& field, Fields& fields) {
+  std::string_view name = field.key;
+  if (name.starts_with(epilogue_prefix)) name.remove_prefix(epilogue_prefix.size());
+  for (const Binding& other : fields.bindings)
+    if (other.name == name) refuse(word, "each field once");
+  fields.bindings.push_back({std::string(name), word, std::string(field.value)});
+}
+
+void read_field(const Word& word, Fields& fields) {
+  const Field field = cut_field(word);
+  const auto [key, value] = field;
+  if (key == "epilogue") return;
+  if (key == "a") return set_once(word, fields.a, read_operand(word, Role::matrix, value));
+  if (key == "b") return set_once(word, fields.b, read_operand(word, Role::matrix, value));
+  if (key == "out") return set_once(word, fields.out, read_operand(word, Role::matrix, value));
   if (key == "acc") {
     const auto dtype = parse_dtype(value);
     if (!dtype) refuse(word, "an accumulator type: f32, f64, f16 or s32");
@@ -290,10 +351,90 @@ void read_field(const Word& word, Fields& fields) {
              "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
     return set_once(word, fields.math, *math);
   }
+  if (fields.program) return read_binding(word, field, fields);
+  if (read_linear_combination(word, field, fields)) return;
   refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
-         "operands of an epilogue's text need an epilogue that names them",
-         ErrorKind::invalid_argument);
+         "operands of an epilogue's text need an epilogue that names them");
 }
+
+// --- the epilogue -------------------------------------------------------------------------------
+
+std::string list_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::vector<std::string> results_beside_d(const epilogue::Program& program) {
+  std::vector<std::string> names = program.outputs();
+  names.erase(names.begin());
+  return names;
+}
+
+// The program without the results that no field stores.
+epilogue::Program stored_program(const Fields& fields) {
+  std::vector<std::string> stored;
+  for (const std::string& name : results_beside_d(*fields.program))
+    if (std::ranges::find(fields.bindings, name, &Binding::name) != fields.bindings.end())
+      stored.push_back(name);
+  return epilogue::keep_results(*fields.program, stored);
+}
+
+// A binding to a number: "0.5", or "f32:scalar" for one that is told later.
+std::optional<double> read_scalar(const Binding& binding) {
+  constexpr std::string_view suffix = ":scalar";
+  const std::string_view value = binding.value;
+  if (value.ends_with(suffix)) {
+    bool names_tf32 = false;
+    read_dtype(binding.word, value.substr(0, value.size() - suffix.size()), names_tf32);
+    return 1;
+  }
+  const bool begins_a_number =
+      !value.empty() && (std::isdigit(static_cast<unsigned char>(value[0])) != 0 ||
+                         value[0] == '-' || value[0] == '.' || value == "inf" || value == "nan");
+  if (!begins_a_number) return std::nullopt;
+  return read_number(binding.word, value);
+}
+
+const Binding& require_binding(const Word& kind, const Fields& fields, const std::string& name) {
+  const auto found = std::ranges::find(fields.bindings, name, &Binding::name);
+  if (found != fields.bindings.end()) return *found;
+  refuse_missing(
+      kind, fmt::format("a field {}= for what the epilogue calls {}",
+                        is_field_name(name) ? std::string(epilogue_prefix) + name : name, name));
+}
+
+// Binds what the program reads and stores, in its order.
+void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
+  GemmProblem& problem = line.problem;
+  const MatrixExtents extents{problem.l, problem.m, problem.n};
+  const epilogue::Program program = stored_program(fields);
+  std::vector<std::string> names = program.inputs();
+  const std::size_t results = names.size();
+  for (std::string& name : results_beside_d(program)) names.push_back(std::move(name));
+  for (const Binding& binding : fields.bindings) {
+    if (std::ranges::find(names, binding.name) == names.end())
+      refuse(binding.word, "a name of the epilogue: " + list_names(names));
+  }
+  std::vector<EpilogueMatrix> matrices;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Binding& binding = require_binding(kind, fields, names[i]);
+    const std::optional<double> number = read_scalar(binding);
+    if (number && i >= results) refuse(binding.word, "a tensor to store a result to");
+    if (number) line.numbers.push_back(*number);
+    matrices.push_back(
+        {.name = names[i],
+         .is_number = number.has_value(),
+         .type = number ? MatrixType{}
+                        : make_matrix(read_operand(binding.word, Role::epilogue, binding.value),
+                                      extents)});
+  }
+  operation::DescribedEpilogue described = operation::describe_epilogue(program, matrices, extents);
+  problem.epilogue = described.id;
+  problem.epilogue_operands = std::move(described.operands);
+}
+
+// --- assembling ---------------------------------------------------------------------------------
 
 // What arguments refuse, a problem cannot be.
 void check_types(const GemmProblem& problem) {
@@ -309,8 +450,8 @@ void check_types(const GemmProblem& problem) {
 
 ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
   if (!fields.a) refuse_missing(kind, "a field a= with A's element type");
-  const OperandWords b = fields.b.value_or(packed_operand("b", fields.a->dtype));
-  const OperandWords out = fields.out.value_or(packed_operand("out", fields.a->dtype));
+  const OperandWords b = fields.b.value_or(packed_operand(Role::matrix, fields.a->dtype));
+  const OperandWords out = fields.out.value_or(packed_operand(Role::matrix, fields.a->dtype));
   problem.a = make_matrix(*fields.a, {problem.l, problem.m, problem.k});
   problem.b = make_matrix(b, {problem.l, problem.k, problem.n});
   problem.out = make_matrix(out, {problem.l, problem.m, problem.n});
@@ -323,9 +464,10 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   if (names_tf32 && fields.math && *fields.math != Math::tf32)
     refuse(fields.a->word, "math=tf32 with operands called tf32");
   problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
-  problem.epilogue = fields.epilogue.value_or(default_epilogue);
   check_types(problem);
-  return {.problem = problem, .alpha = fields.alpha.value_or(1), .beta = beta};
+  ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
+  if (fields.program) bind_epilogue(kind, fields, line);
+  return line;
 }
 
 // --- printing -----------------------------------------------------------------------------------
@@ -358,13 +500,13 @@ std::optional<std::string> complete(OperandWords spelling, const MatrixType& mat
 
 // Every way to spell the matrix that is shorter than its strides, shortest first; then its strides.
 std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtents& extents,
-                                    std::string_view role) {
+                                    Role role) {
   const OperandWords plain = packed_operand(role, matrix.dtype);
   std::vector<OperandWords> list{plain};
   OperandWords column = plain;
   column.layout = Layout::column;
   list.push_back(column);
-  if (role == "c") {
+  if (role != Role::matrix) {
     const bool has_batch = matrix.batch_stride != 0;
     for (const char* const dims : {"n", "m", "1"}) {
       list.push_back(plain);
@@ -388,42 +530,74 @@ std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtent
 
 // The spelling that, read back, gives this matrix again.
 std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
-                        std::string_view role) {
+                        Role role = Role::matrix) {
   for (const OperandWords& spelling : spellings(matrix, extents, role)) {
     if (const auto text = complete(spelling, matrix, extents)) return *text;
   }
   abort_on_bug("an operand's strides do not spell themselves");
 }
 
-std::string print(const GemmProblem& problem, double alpha, double beta) {
-  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue] = problem;
+std::string quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + "\"";
+}
+
+std::string number_text(const GemmProblem& problem, double value) {
+  if (value != 1) return fmt::format("{}", value);
+  return fmt::format("{}:scalar", alias(epilogue_compute_type(problem.accumulator)));
+}
+
+// The program, then its operands in their order.
+std::string epilogue_text(const ProblemLine& line) {
+  const GemmProblem& problem = line.problem;
+  const EpilogueRules& rules = rules_of(problem.epilogue);
+  const MatrixExtents extents{problem.l, problem.m, problem.n};
+  std::string text = " epilogue=" + quoted(rules.program.text());
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < rules.operands.size(); ++i) {
+    const EpilogueOperandRule& rule = rules.operands[i];
+    text += is_field_name(rule.name) ? " epilogue." : " ";
+    text += rule.name + "=";
+    text += rule.is_number
+                ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)
+                : matrix_text(problem.epilogue_operands[i], extents, Role::epilogue);
+    number += rule.is_number ? 1 : 0;
+  }
+  return text;
+}
+
+std::string print(const ProblemLine& line) {
+  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands] = line.problem;
   std::string text = fmt::format("gemm {}x{}x{}", m, n, k);
   if (l != 1) text += fmt::format("x{}", l);
-  const std::string a_text = matrix_text(a, {l, m, k}, "a");
-  const std::string b_text = matrix_text(b, {l, k, n}, "b");
-  const std::string out_text = matrix_text(out, {l, m, n}, "out");
+  const std::string a_text = matrix_text(a, {l, m, k});
+  const std::string b_text = matrix_text(b, {l, k, n});
+  const std::string out_text = matrix_text(out, {l, m, n});
   const std::string silent{alias(a.dtype)};
   text += " a=" + a_text;
   if (b_text != silent) text += " b=" + b_text;
   if (out_text != silent) text += " out=" + out_text;
-  if (c) text += " c=" + matrix_text(*c, {l, m, n}, "c");
+  if (c) text += " c=" + matrix_text(*c, {l, m, n}, Role::addend);
   if (accumulator != default_accumulator(a.dtype, b.dtype))
     text += fmt::format(" acc={}", alias(accumulator));
   if (math != Math::native) text += fmt::format(" math={}", name(math));
-  if (epilogue != default_epilogue)
-    text += fmt::format(" epilogue=\"{}\"", gemmery::text(epilogue));
-  if (alpha != 1) text += fmt::format(" alpha={}", alpha);
-  if (beta != 0) text += fmt::format(" beta={}", beta);
+  if (epilogue != default_epilogue) return text + epilogue_text(line);
+  if (line.alpha != 1) text += fmt::format(" alpha={}", line.alpha);
+  if (line.beta != 0) text += fmt::format(" beta={}", line.beta);
   return text;
 }
 
 }  // namespace
 
-std::string to_string(const ProblemLine& line) {
-  return print(line.problem, line.alpha, line.beta);
-}
+std::string to_string(const ProblemLine& line) { return print(line); }
 
-std::string to_string(const GemmProblem& problem) { return print(problem, 1, problem.c ? 1 : 0); }
+std::string to_string(const GemmProblem& problem) {
+  return print({.problem = problem, .alpha = 1, .beta = problem.c ? 1.0 : 0.0});
+}
 
 ProblemLine parse_problem(std::string_view line) {
   const std::vector<Word> words = split_words(line);
@@ -439,6 +613,8 @@ ProblemLine parse_problem(std::string_view line) {
   GemmProblem problem;
   read_extents(words[1], problem);
   Fields fields;
+  bool has_program = false;
+  for (std::size_t i = 2; i < words.size(); ++i) read_program(words[i], fields, has_program);
   for (std::size_t i = 2; i < words.size(); ++i) read_field(words[i], fields);
   return assemble(kind, problem, fields);
 }

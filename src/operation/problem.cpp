@@ -20,6 +20,12 @@ double matrix_bytes(const MatrixType& matrix, double batches, double rows, doubl
   return count * bit_width(matrix.dtype) / 8;
 }
 
+// A tensor of an epilogue, which repeats along strides of 0.
+double varying_bytes(const MatrixType& matrix, double batches, double rows, double columns) {
+  return matrix_bytes(matrix, batches, matrix.row_stride == 0 ? 1 : rows,
+                      matrix.column_stride == 0 ? 1 : columns);
+}
+
 // Words without padding, so that equal problems hash equally.
 using Words = std::array<std::int64_t, 24>;
 
@@ -72,7 +78,11 @@ double GemmProblem::bytes() const noexcept {
   const auto dl = static_cast<double>(l);
   double sum =
       matrix_bytes(a, dl, dm, dk) + matrix_bytes(b, dl, dk, dn) + matrix_bytes(out, dl, dm, dn);
-  if (c) sum += matrix_bytes(*c, dl, c->row_stride == 0 ? 1 : dm, c->column_stride == 0 ? 1 : dn);
+  if (c) sum += varying_bytes(*c, dl, dm, dn);
+  for (std::size_t i = 0; i < epilogue_operands.size(); ++i) {
+    if (!rules_of(epilogue).operands[i].is_number)
+      sum += varying_bytes(epilogue_operands[i], dl, dm, dn);
+  }
   return sum;
 }
 
@@ -89,7 +99,14 @@ std::size_t hash_value(const GemmProblem& problem) noexcept {
               (static_cast<std::int64_t>(problem.math) << 8) |
               (static_cast<std::int64_t>(problem.c.has_value()) << 16);
   words[21] = static_cast<std::int64_t>(problem.epilogue);
-  return XXH3_64bits(words.data(), sizeof words);
+  std::uint64_t hash = XXH3_64bits(words.data(), sizeof words);
+  for (const MatrixType& operand : problem.epilogue_operands) {
+    Words more{};
+    at = 0;
+    append_matrix(more, at, operand);
+    hash = XXH3_64bits_withSeed(more.data(), at * sizeof more[0], hash);
+  }
+  return hash;
 }
 
 DType default_accumulator(DType a, DType b) noexcept {

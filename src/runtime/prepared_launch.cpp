@@ -46,6 +46,12 @@ void DevicePreparedLaunch::set_scalars(double alpha, double beta) {
   adopt(changed);
 }
 
+void DevicePreparedLaunch::set_scalar(std::string_view name, double value) {
+  GemmArguments changed = arguments_;
+  changed.set_scalar(name, value);
+  adopt(changed);
+}
+
 void DevicePreparedLaunch::launch(Stream stream) {
   driver::refuse_after_fork();
   check_stream(stream, arguments_.device());

@@ -22,6 +22,7 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
 
   void set_data(std::string_view operand, const void* data) override;
   void set_scalars(double alpha, double beta) override;
+  void set_scalar(std::string_view name, double value) override;
   void launch(Stream stream) override;
 
  private:

@@ -6,81 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "providers/host/line.hpp"
 #include "providers/host/number.hpp"
 
 namespace gemmery::host {
 namespace {
 
 constexpr int most_line = 64;
-
-// `count` elements, `stride` apart.
-struct Line {
-  DType dtype;
-  void* data;
-  std::int64_t first;
-  std::int64_t stride;
-  int count;
-};
-
-template <class Stored, class Convert, class Compute>
-void store_converted(const Line& line, const Compute* values, const Convert& convert) {
-  Stored* element = static_cast<Stored*>(line.data) + line.first;
-  if (line.stride == 1) {
-    for (int i = 0; i < line.count; ++i) element[i] = convert(values[i]);
-    return;
-  }
-  for (int i = 0; i < line.count; ++i) element[i * line.stride] = convert(values[i]);
-}
-
-template <class Stored, DType dtype>
-Stored narrow(float value) {
-  constexpr FloatFormat format = float_format(dtype);
-  return static_cast<Stored>(
-      encode_float<format.exponent_bits, format.mantissa_bits, format.has_infinity>(value));
-}
-template <class Stored, DType dtype>
-Stored narrow(double value) {
-  return static_cast<Stored>(encode(float_format(dtype), value));
-}
-
-template <class Compute>
-void store_line(const Line& line, const Compute* values) {
-  const auto as = []<class Stored>(Stored) {
-    return [](Compute value) { return static_cast<Stored>(value); };
-  };
-  const auto saturated = []<class Stored>(Stored) {
-    return [](Compute value) { return saturate<Stored>(value); };
-  };
-  switch (line.dtype) {
-    case DType::float64:
-      return store_converted<double>(line, values, as(double{}));
-    case DType::float32:
-      return store_converted<float>(line, values, as(float{}));
-    case DType::float16:
-      return store_converted<std::uint16_t>(
-          line, values, [](Compute v) { return narrow<std::uint16_t, DType::float16>(v); });
-    case DType::bfloat16:
-      return store_converted<std::uint16_t>(
-          line, values, [](Compute v) { return narrow<std::uint16_t, DType::bfloat16>(v); });
-    case DType::float8_e4m3fn:
-      return store_converted<std::uint8_t>(
-          line, values, [](Compute v) { return narrow<std::uint8_t, DType::float8_e4m3fn>(v); });
-    case DType::float8_e5m2:
-      return store_converted<std::uint8_t>(
-          line, values, [](Compute v) { return narrow<std::uint8_t, DType::float8_e5m2>(v); });
-    case DType::int8:
-      return store_converted<std::int8_t>(line, values, saturated(std::int8_t{}));
-    case DType::uint8:
-      return store_converted<std::uint8_t>(line, values, saturated(std::uint8_t{}));
-    case DType::int32:
-      return store_converted<std::int32_t>(line, values, saturated(std::int32_t{}));
-    case DType::uint32:
-      return store_converted<std::uint32_t>(line, values, saturated(std::uint32_t{}));
-    case DType::float8_e8m0fnu:
-    case DType::float4_e2m1fn:
-      break;
-  }
-}
 
 template <class Compute>
 void add_scaled(Compute* values, Compute beta, const Line& c) {

@@ -157,8 +157,7 @@ Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declare
   GemmOptions options{.c = std::nullopt,
                       .alpha = arguments.alpha(),
                       .beta = arguments.beta(),
-                      .math = arguments.problem().math,
-                      .epilogue = arguments.problem().epilogue};
+                      .math = arguments.problem().math};
   if (arguments.c()) options.c = row_of(*arguments.c(), batch, row);
   const GemmArguments one(row_of(arguments.a(), batch, row), matrix_tensor(arguments.b(), batch),
                           row_of(arguments.out(), batch, row), arguments.problem().accumulator,

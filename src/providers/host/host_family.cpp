@@ -7,6 +7,7 @@
 
 #include <gemmery/error.hpp>
 
+#include "kernel/epilogue.hpp"
 #include "platform/host_info.hpp"
 #include "providers/host/number.hpp"
 
@@ -98,6 +99,9 @@ class HostLaunch final : public PreparedLaunchState {
     arguments_.set_data(operand, data);
   }
   void set_scalars(double alpha, double beta) override { arguments_.set_scalars(alpha, beta); }
+  void set_scalar(std::string_view name, double value) override {
+    arguments_.set_scalar(name, value);
+  }
   void launch(Stream stream) override {
     kernel_.family().run(kernel_, arguments_, {.stream = stream});
   }
@@ -238,11 +242,13 @@ std::string HostFamily::kernel_name(const Kernel& kernel) const {
   append("_acc_", alias(rules.accumulator));
   append("_c_", rules.has_c ? alias(rules.c.dtype) : "none");
   append("_math_", gemmery::name(rules.math));
-  return text;
+  return text + kernel::epilogue_suffix(kernel.epilogue());
 }
 
 std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   if (!take(text, name_ + "_v" + std::to_string(version()) + "_")) return std::nullopt;
+  const auto epilogue = kernel::take_epilogue_suffix(text);
+  if (!epilogue) return std::nullopt;
   const auto a = take_dtype(text);
   const auto b = take_dtype(text);
   if (!take(text, "out_")) return std::nullopt;
@@ -258,7 +264,8 @@ std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
     return std::nullopt;
   const ProductTypes types{*a, *b, *accumulator, *math};
   if (!is_legal(types) || (availability() && !serves_types(types))) return std::nullopt;
-  return Kernel(*this, make_rules(types, *out, c), DesignBytes::of(NoDesign{}));
+  if (has_c && *epilogue != default_epilogue) return std::nullopt;
+  return Kernel(*this, make_rules(types, *out, c), DesignBytes::of(NoDesign{}), *epilogue);
 }
 
 std::vector<DesignField> HostFamily::design_fields(const Kernel&) const {

@@ -30,11 +30,14 @@ class HostFamily : public Family {
   std::string_view name() const noexcept override { return name_; }
   int version() const noexcept override { return 1; }
 
+  // Any program.
+  Status carries(const GemmProblem&) const override { return Status::success(); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;
 
-  // "host_plain_v1_f16_f16_out_f32_acc_f32_c_none_math_native"
+  // "host_plain_v1_f16_f16_out_f32_acc_f32_c_none_math_native", and "_e-" with the digest of an
+  // epilogue that is not the default one.
   std::string kernel_name(const Kernel& kernel) const override;
   std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;

@@ -12,6 +12,7 @@
 #include "providers/host/number.hpp"
 #include "providers/host/onednn.hpp"
 #include "providers/host/plain.hpp"
+#include "providers/host/program_writer.hpp"
 #include "providers/host/scratch.hpp"
 
 namespace gemmery::host {
@@ -222,7 +223,7 @@ bool is_summed_in_pieces(const GemmArguments& arguments, const ComputeTypes& typ
 }
 
 bool is_plain_epilogue(const GemmArguments& arguments) {
-  return arguments.alpha() == 1 && !arguments.c();
+  return arguments.alpha() == 1 && !arguments.c() && !has_program(arguments);
 }
 
 // Where oneDNN itself writes `out`: without an epilogue, in a type that it rounds sums to, row
@@ -250,24 +251,40 @@ void multiply_oriented(MatmulShape shape, const void* a, const void* b, void* ou
   onednn::multiply(swapped, b, a, out);
 }
 
-template <class Sum>
-void write_from_sums(const GemmArguments& arguments, const Sum* sums) {
+constexpr TileGrid written_tile{8, most_tile_columns};
+
+template <class Sum, class WriterOf>
+void write_tiles(const GemmArguments& arguments, const Sum* sums, const WriterOf& writer_of) {
   const GemmProblem& problem = arguments.problem();
-  constexpr std::int64_t lines = 8;
-  constexpr std::int64_t piece = most_tile_columns;
   for (std::int64_t batch = 0; batch < problem.l; ++batch, sums += problem.m * problem.n) {
-    const EpilogueWriter writer(arguments, batch);
-    platform::parallel_for(problem.m, lines, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t column = 0; column < problem.n; column += piece)
+    const auto writer = writer_of(batch);
+    platform::parallel_for(problem.m, written_tile.rows, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t column = 0; column < problem.n; column += written_tile.columns)
         writer(FinishedTile<Sum>{.row = begin,
                                  .column = column,
                                  .rows = static_cast<int>(end - begin),
-                                 .columns = static_cast<int>(std::min(piece, problem.n - column)),
+                                 .columns = static_cast<int>(std::min<std::int64_t>(
+                                     written_tile.columns, problem.n - column)),
                                  .sums = sums + begin * problem.n + column,
                                  .row_stride = static_cast<int>(problem.n),
                                  .plane_stride = 0});
     });
   }
+}
+
+template <class Sum>
+void write_from_sums(const GemmArguments& arguments, const Sum* sums) {
+  if (!has_program(arguments)) {
+    return write_tiles(arguments, sums,
+                       [&](std::int64_t batch) { return EpilogueWriter(arguments, batch); });
+  }
+  // int32 sums are computed on in double (epilogue_compute_type).
+  using Compute = std::conditional_t<std::is_same_v<Sum, float>, float, double>;
+  ProgramRun<Compute> run(arguments, written_tile);
+  write_tiles(arguments, sums, [&](std::int64_t batch) {
+    return ProgramWriter<Compute>{run, batch};
+  });
+  run.finish();
 }
 
 // Operands of depth first … first + depth.

@@ -177,7 +177,9 @@ ElementVerdict judge_element(DType out, DoubleDouble exact, double bound, double
 }
 
 void Comparison::merge(const Comparison& other) {
-  const auto key = [](const Mismatch& m) { return std::tuple(m.batch, m.row, m.column); };
+  const auto key = [](const Mismatch& m) {
+    return std::tuple(m.output != "out", m.output, m.batch, m.row, m.column);
+  };
   elements += other.elements;
   mismatches += other.mismatches;
   worst_ratio = std::max(worst_ratio, other.worst_ratio);

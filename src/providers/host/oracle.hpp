@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gemmery/arguments.hpp>
@@ -36,6 +37,7 @@ struct Mismatch {
   double got;
   double exact;
   double allowed;
+  std::string output = "out";  // or the name of another result of a program
 };
 
 struct Comparison {
@@ -49,7 +51,8 @@ struct Comparison {
   void merge(const Comparison& other);
 };
 
-// Holds every element of `arguments.out()` against the oracle. NaN and infinities must be where the
+// Holds every element of `arguments.out()`, as the default program computes it, against the oracle
+// (program_oracle.hpp has the others). NaN and infinities must be where the
 // exact result has them.
 Comparison compare_with_oracle(const GemmArguments& arguments, const DeclaredMath& declared,
                                Criterion criterion = Criterion::bound);

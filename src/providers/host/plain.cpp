@@ -6,6 +6,7 @@
 #include "providers/host/blocked.hpp"
 #include "providers/host/epilogue_writer.hpp"
 #include "providers/host/panel_sources.hpp"
+#include "providers/host/program_writer.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -20,11 +21,10 @@ struct Means {
   int threads;
 };
 
-template <class T>
+template <class T, class Writer>
 void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int threads,
-                std::int64_t batch) {
+                std::int64_t batch, const Writer& writer) {
   const PanelPair panels = panel_sources(arguments, batch);
-  const EpilogueWriter writer(arguments, batch);
   const BlockedProduct<T> product{
       .a = panels.a, .b = panels.b, .kernel = kernel, .threads = threads};
   if constexpr (std::is_same_v<T, float>) {
@@ -34,16 +34,18 @@ void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int
   multiply_blocked(product, finish_with<T>(writer));
 }
 
-void run_one(const GemmArguments& arguments, const Means& means, std::int64_t batch) {
+// With the writer of each batch, made by `writer_of`.
+template <class WriterOf>
+void run_batch(const GemmArguments& arguments, const Means& means, std::int64_t batch,
+               const WriterOf& writer_of) {
+  const auto writer = writer_of(batch);
   if (arguments.problem().accumulator == DType::float64)
-    return run_matrix<double>(arguments, means.kernels.float64, means.threads, batch);
-  run_matrix<float>(arguments, means.kernels.float32, means.threads, batch);
+    return run_matrix<double>(arguments, means.kernels.float64, means.threads, batch, writer);
+  run_matrix<float>(arguments, means.kernels.float32, means.threads, batch, writer);
 }
 
-}  // namespace
-
-void run_plain(const GemmArguments& arguments, const TileKernels& kernels, int threads) {
-  const Means means{kernels, threads};
+template <class WriterOf>
+void run_batches(const GemmArguments& arguments, const Means& means, const WriterOf& writer_of) {
   const GemmProblem& problem = arguments.problem();
   const std::int64_t batches = problem.l;
   const double flops_each = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
@@ -52,12 +54,45 @@ void run_plain(const GemmArguments& arguments, const TileKernels& kernels, int t
     platform::parallel_for(
         batches, 1 + batches / 1024,
         [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t batch = begin; batch < end; ++batch) run_one(arguments, means, batch);
+          for (std::int64_t batch = begin; batch < end; ++batch)
+            run_batch(arguments, means, batch, writer_of);
         },
-        threads);
+        means.threads);
     return;
   }
-  for (std::int64_t batch = 0; batch < batches; ++batch) run_one(arguments, means, batch);
+  for (std::int64_t batch = 0; batch < batches; ++batch)
+    run_batch(arguments, means, batch, writer_of);
+}
+
+// T is the type that the epilogue computes in.
+template <class T>
+void run_program(const GemmArguments& arguments, const Means& means, const TileGrid& grid) {
+  ProgramRun<T> run(arguments, grid);
+  run_batches(arguments, means, [&](std::int64_t batch) { return ProgramWriter<T>{run, batch}; });
+  run.finish();
+}
+
+template <class T>
+TileGrid grid_of(const TileKernel<T>& kernel) {
+  return {kernel.rows, kernel.columns};
+}
+
+}  // namespace
+
+void run_plain(const GemmArguments& arguments, const TileKernels& kernels, int threads) {
+  const Means means{kernels, threads};
+  if (!has_program(arguments)) {
+    return run_batches(arguments, means,
+                       [&](std::int64_t batch) { return EpilogueWriter(arguments, batch); });
+  }
+  switch (arguments.problem().accumulator) {
+    case DType::float64:
+      return run_program<double>(arguments, means, grid_of(kernels.float64));
+    case DType::int32:
+      return run_program<double>(arguments, means, grid_of(kernels.float32));
+    default:
+      return run_program<float>(arguments, means, grid_of(kernels.float32));
+  }
 }
 
 }  // namespace gemmery::host

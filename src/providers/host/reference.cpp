@@ -7,6 +7,7 @@
 #include "platform/parallel.hpp"
 #include "providers/host/blocked.hpp"
 #include "providers/host/panel_sources.hpp"
+#include "providers/host/program_writer.hpp"
 
 namespace gemmery::host {
 namespace {
@@ -90,7 +91,34 @@ EpilogueScalars epilogue_scalars(const GemmArguments& arguments) {
   return {static_cast<float>(arguments.alpha()), static_cast<float>(arguments.beta())};
 }
 
+namespace {
+
+// The program in double on each sum's nearest double.
+void run_reference_program(const GemmArguments& arguments) {
+  constexpr TileGrid tile{8, most_tile_columns};
+  const GemmProblem& problem = arguments.problem();
+  ProgramRun<double> run(arguments, tile);
+  for (std::int64_t batch = 0; batch < problem.l; ++batch) {
+    const ExactSums sums = exact_sums(arguments, batch);
+    platform::parallel_for(problem.m, tile.rows, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t column = 0; column < problem.n; column += tile.columns)
+        run.write(batch, FinishedTile<double>{.row = begin,
+                                              .column = column,
+                                              .rows = static_cast<int>(end - begin),
+                                              .columns = static_cast<int>(std::min<std::int64_t>(
+                                                  tile.columns, problem.n - column)),
+                                              .sums = sums.high.data() + begin * problem.n + column,
+                                              .row_stride = static_cast<int>(problem.n),
+                                              .plane_stride = 0});
+    });
+  }
+  run.finish();
+}
+
+}  // namespace
+
 void run_reference(const GemmArguments& arguments) {
+  if (has_program(arguments)) return run_reference_program(arguments);
   const GemmProblem& problem = arguments.problem();
   const EpilogueScalars scalars = epilogue_scalars(arguments);
   for (std::int64_t batch = 0; batch < problem.l; ++batch) {

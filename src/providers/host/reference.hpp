@@ -42,7 +42,9 @@ struct EpilogueScalars {
 };
 EpilogueScalars epilogue_scalars(const GemmArguments& arguments);
 
-// out = alpha · sum + beta · C in double-double, each element rounded once. C may be out.
+// out = alpha · sum + beta · C in double-double, each element rounded once; C may be out. Or what a
+// program makes of the sums in double, where its operations round; its constants, casts and what it
+// reads are those of the type that it computes in.
 void run_reference(const GemmArguments& arguments);
 
 }  // namespace gemmery::host

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "kernel/epilogue.hpp"
+
 namespace gemmery::templates {
 namespace {
 
@@ -78,16 +80,20 @@ std::optional<int> read_tagged(std::string_view text, std::string_view tag) {
   return read_integer(text.substr(tag.size()));
 }
 
-std::string gemm_name(std::string_view head, const OperandRules& rules, std::string_view design) {
+std::string gemm_name(std::string_view head, const OperandRules& rules, std::string_view design,
+                      EpilogueId epilogue) {
   std::string text =
       fmt::format("{}_gemm_{}_{}_{}_acc-{}_{}", head, rule_text(rules.a), rule_text(rules.b),
                   rule_text(rules.out), alias(rules.accumulator), design);
-  return rules.has_c ? text + "_c-" + rule_text(rules.c) : text;
+  if (rules.has_c) text += "_c-" + rule_text(rules.c);
+  return text + kernel::epilogue_suffix(epilogue);
 }
 
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
                                             std::size_t design_words) {
   constexpr std::size_t first_design_word = 6;
+  const auto epilogue = kernel::take_epilogue_suffix(name);
+  if (!epilogue) return std::nullopt;
   const auto words = split(name, '_');
   const std::size_t without_c = first_design_word + design_words;
   if (words.size() < without_c || words.size() > without_c + 1) return std::nullopt;
@@ -100,7 +106,8 @@ std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_v
   GemmNameParts parts{
       .rules = {.a = *a, .b = *b, .c = {}, .out = *out, .accumulator = *accumulator},
       .design = {words.begin() + first_design_word,
-                 words.begin() + static_cast<std::ptrdiff_t>(without_c)}};
+                 words.begin() + static_cast<std::ptrdiff_t>(without_c)},
+      .epilogue = *epilogue};
   if (words.size() == without_c) return parts;
   const auto c = words.back().starts_with("c-") ? read_rule(words.back().substr(2)) : std::nullopt;
   if (!c) return std::nullopt;

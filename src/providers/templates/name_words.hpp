@@ -19,14 +19,17 @@ inline constexpr int widest_access = 16;  // bytes; the largest alignment that a
 std::string rule_text(const OperandRule& rule);
 std::optional<OperandRule> read_rule(std::string_view text);
 
-// A GEMM kernel's name: "HEAD_gemm_A_B_OUT_acc-ACC_DESIGN", with "_c-C" at the end where C is read.
-// HEAD is family and version, DESIGN the family's own words.
-std::string gemm_name(std::string_view head, const OperandRules& rules, std::string_view design);
+// A GEMM kernel's name: "HEAD_gemm_A_B_OUT_acc-ACC_DESIGN", with "_c-C" at the end where C is read,
+// or "_e-DIGEST" where another program than the default one is carried. HEAD is family and version,
+// DESIGN the family's own words.
+std::string gemm_name(std::string_view head, const OperandRules& rules, std::string_view design,
+                      EpilogueId epilogue = default_epilogue);
 
 // Such a name read back, by a family whose designs are of so many words; nothing for other names.
 struct GemmNameParts {
   OperandRules rules;
   std::vector<std::string_view> design;
+  EpilogueId epilogue = default_epilogue;
 };
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
                                             std::size_t design_words);

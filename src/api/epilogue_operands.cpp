@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of operands turned back into operands.
+#include "api/epilogue_operands.hpp"
+
+#include <utility>
+
+namespace gemmery::api {
+namespace {
+
+Extents3 extents_of(const EpilogueOperandRule& rule, const GemmProblem& problem) {
+  const auto kept = [&](bool varies, std::int64_t extent) {
+    return rule.is_output && !varies ? 1 : extent;
+  };
+  return {kept(rule.varies_l, problem.l), kept(rule.varies_m, problem.m),
+          kept(rule.varies_n, problem.n)};
+}
+
+}  // namespace
+
+std::vector<EpilogueTensor> epilogue_tensors(const GemmProblem& problem) {
+  std::vector<EpilogueTensor> tensors;
+  if (problem.epilogue == default_epilogue) return tensors;
+  const std::vector<EpilogueOperandRule>& rules = rules_of(problem.epilogue).operands;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].is_number) continue;
+    tensors.push_back({.index = i,
+                       .type = problem.epilogue_operands[i],
+                       .extents = extents_of(rules[i], problem),
+                       .is_result = rules[i].is_output});
+  }
+  return tensors;
+}
+
+std::optional<EpilogueArguments> bind_epilogue(const ProblemLine& line,
+                                               const std::vector<Tensor>& tensors) {
+  if (line.problem.epilogue == default_epilogue) return std::nullopt;
+  const EpilogueRules& rules = rules_of(line.problem.epilogue);
+  std::vector<EpilogueOperand> operands;
+  std::size_t tensor = 0;
+  std::size_t number = 0;
+  for (const EpilogueOperandRule& rule : rules.operands) {
+    if (rule.is_number) {
+      operands.push_back({rule.name, number < line.numbers.size() ? line.numbers[number] : 1.0});
+      ++number;
+    } else {
+      operands.push_back({rule.name, tensors[tensor++]});
+    }
+  }
+  return EpilogueArguments(rules.program, std::move(operands));
+}
+
+}  // namespace gemmery::api

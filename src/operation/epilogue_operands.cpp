@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Broadcasts, reductions, rules and overlaps of an epilogue's operands.
+#include "operation/epilogue_operands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+
+#include "core/number.hpp"
+#include "epilogue/graph.hpp"
+#include "operation/overlap.hpp"
+#include "operation/refusal.hpp"
+
+namespace gemmery::operation {
+namespace {
+
+// --- words --------------------------------------------------------------------------------------
+
+bool is_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+// The column (from 1) at which a program's text has the name as a word of its own.
+std::size_t find_name(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t after = at + name.size();
+    const bool begins = at == 0 || !is_word(text[at - 1]);
+    if (begins && (after == text.size() || !is_word(text[after]))) return at + 1;
+  }
+  return 0;
+}
+
+// Says which node of the program an error is about.
+class Place {
+ public:
+  Place(const epilogue::Program& program, std::string_view name) : program_(program), name_(name) {}
+
+  [[noreturn]] void refuse(std::string expected, std::string got, std::string_view advice = {},
+                           ErrorKind kind = ErrorKind::invalid_argument) const {
+    const std::string& text = program_.text();
+    std::string hint = "the epilogue \"" + text.substr(0, 300) + "\" names it at column " +
+                       std::to_string(find_name(text, name_));
+    if (!advice.empty()) hint = std::string(advice) + "; " + hint;
+    operation::refuse("epilogue operand " + std::string(name_), std::move(expected), std::move(got),
+                      std::move(hint), kind);
+  }
+
+ private:
+  const epilogue::Program& program_;
+  std::string_view name_;
+};
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+// --- views --------------------------------------------------------------------------------------
+
+// Extent and stride of a dimension of out, counted from the left, in a tensor that may lack it.
+struct Dimension {
+  std::int64_t extent = 1;
+  std::int64_t stride = 0;
+};
+Dimension dimension_of(const Tensor& tensor, int d) {
+  const int own = d - (3 - tensor.rank());
+  return own < 0 ? Dimension{} : Dimension{tensor.extent(own), tensor.stride(own)};
+}
+
+bool broadcasts_to(const Tensor& tensor, const Tensor& out) {
+  if (tensor.rank() > 3) return false;
+  for (int d = 0; d < 3; ++d) {
+    const std::int64_t extent = dimension_of(tensor, d).extent;
+    if (extent != out.extent(d) && extent != 1) return false;
+  }
+  return true;
+}
+
+// What a tensor is read as: repeated up to out's shape.
+Tensor broadcast(const Tensor& tensor, const Tensor& out) {
+  std::array<std::int64_t, 3> shape{};
+  std::array<std::int64_t, 3> strides{};
+  for (int d = 0; d < 3; ++d) {
+    const Dimension own = dimension_of(tensor, d);
+    const auto at = static_cast<std::size_t>(d);
+    shape[at] = out.extent(d);
+    strides[at] = own.extent == 1 ? 0 : own.stride;
+  }
+  return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
+}
+
+// What is stored, with its own extents.
+Tensor with_three_dimensions(const Tensor& tensor) {
+  std::array<std::int64_t, 3> shape{};
+  std::array<std::int64_t, 3> strides{};
+  for (int d = 0; d < 3; ++d) {
+    const Dimension own = dimension_of(tensor, d);
+    const auto at = static_cast<std::size_t>(d);
+    shape[at] = own.extent;
+    strides[at] = own.extent == 1 ? 0 : own.stride;
+  }
+  return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
+}
+
+epilogue::Reduction reduction_of(const epilogue::Program& program, std::string_view result) {
+  const auto& outputs = program.graph().outputs;
+  const auto found = std::ranges::find(outputs, result, &epilogue::Output::name);
+  return found == outputs.end() ? epilogue::Reduction::none : found->reduction;
+}
+
+Tensor view_input(const Place& place, const Tensor& tensor, const Tensor& out) {
+  if (!broadcasts_to(tensor, out)) {
+    place.refuse("a shape that broadcasts to out's " + shape_text(out.shape()),
+                 shape_text(tensor.shape()));
+  }
+  return broadcast(tensor, out);
+}
+
+Tensor view_result(const Place& place, const Tensor& tensor, const Tensor& out, bool is_reduced) {
+  if (!broadcasts_to(tensor, out)) {
+    place.refuse(is_reduced ? "out's shape " + shape_text(out.shape()) +
+                                  " with an extent of 1, or none, along what is reduced"
+                            : "out's shape " + shape_text(out.shape()),
+                 shape_text(tensor.shape()));
+  }
+  return with_three_dimensions(tensor);
+}
+
+// --- rules --------------------------------------------------------------------------------------
+
+Adjacent adjacency_of(const MatrixType& type) {
+  if (type.column_stride == 1) return Adjacent::along_n;
+  return type.row_stride == 1 ? Adjacent::along_m : Adjacent::none;
+}
+
+bool is_repeated(std::int64_t stride, std::int64_t extent) { return stride == 0 && extent > 1; }
+
+void check_full_result(const Place& place, const MatrixType& type, const MatrixExtents& extents) {
+  const bool is_full = !is_repeated(type.batch_stride, extents.batch) &&
+                       !is_repeated(type.row_stride, extents.rows) &&
+                       !is_repeated(type.column_stride, extents.columns);
+  if (is_full) return;
+  place.refuse("an element for every element of out", "one for several of them",
+               "sum(x), max(x), min(x) and amax(x) reduce");
+}
+
+void check_reduced_result(const Place& place, const MatrixType& type,
+                          const MatrixExtents& extents) {
+  const bool keeps_batches = type.batch_stride != 0 || extents.batch <= 1;
+  const bool keeps_matrix = type.row_stride != 0 && type.column_stride != 0;
+  if (!keeps_batches || !keeps_matrix) return;
+  place.refuse("an extent of 1, or a missing leading one, along what is reduced",
+               "the shape of out, in which nothing is reduced",
+               "(M, 1) takes a value for every row, (N,) for every column, (1,) one for all");
+}
+
+EpilogueOperandRule rule_of(const EpilogueMatrix& matrix, bool is_result, bool is_reduced) {
+  EpilogueOperandRule rule{.name = matrix.name, .is_number = matrix.is_number};
+  if (matrix.is_number) return rule;
+  const MatrixType& type = matrix.type;
+  const bool is_full = is_result && !is_reduced;
+  rule.is_output = is_result;
+  rule.dtype = type.dtype;
+  rule.varies_l = is_full || type.batch_stride != 0;
+  rule.varies_m = is_full || type.row_stride != 0;
+  rule.varies_n = is_full || type.column_stride != 0;
+  rule.adjacent = adjacency_of(type);
+  rule.alignment = type.alignment;
+  return rule;
+}
+
+void check_type(const Place& place, DType dtype) {
+  if (number::is_host_number(dtype)) return;
+  place.refuse("an element type that is a number by itself", std::string(name(dtype)),
+               "scales and packed 4-bit types belong to scaled_gemm", ErrorKind::unsupported);
+}
+
+}  // namespace
+
+MatrixType settle_alignment(MatrixType type) noexcept {
+  if (adjacency_of(type) == Adjacent::none)
+    type.alignment = static_cast<std::uint8_t>(byte_width(type.dtype));
+  return type;
+}
+
+DescribedEpilogue describe_epilogue(const epilogue::Program& program,
+                                    const std::vector<EpilogueMatrix>& matrices,
+                                    const MatrixExtents& extents) {
+  EpilogueRules rules{.program = program, .operands = {}};
+  DescribedEpilogue described;
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const EpilogueMatrix& matrix = matrices[i];
+    const bool is_result = i >= program.inputs().size();
+    const bool is_reduced =
+        is_result && reduction_of(program, matrix.name) != epilogue::Reduction::none;
+    if (!matrix.is_number) {
+      const Place place(program, matrix.name);
+      check_type(place, matrix.type.dtype);
+      if (is_reduced) check_reduced_result(place, matrix.type, extents);
+      if (is_result && !is_reduced) check_full_result(place, matrix.type, extents);
+    }
+    described.operands.push_back(matrix.is_number ? MatrixType{} : settle_alignment(matrix.type));
+    rules.operands.push_back(
+        rule_of({matrix.name, matrix.is_number, described.operands.back()}, is_result, is_reduced));
+  }
+  described.id = intern(rules);
+  return described;
+}
+
+const EpilogueOperand* find_operand(const std::vector<EpilogueOperand>& operands,
+                                    std::string_view name) noexcept {
+  const auto found = std::ranges::find(operands, name, &EpilogueOperand::name);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+bool is_linear_combination(const EpilogueArguments& epilogue) noexcept {
+  if (!(epilogue.program() == epilogue::linear_combination())) return false;
+  const auto holds_number = [&](std::string_view name, bool wanted) {
+    const EpilogueOperand* const operand = find_operand(epilogue.operands(), name);
+    return operand != nullptr && std::holds_alternative<double>(operand->value) == wanted;
+  };
+  return holds_number("alpha", true) && holds_number("beta", true) && holds_number("C", false);
+}
+
+std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, const Tensor& out) {
+  const epilogue::Program& program = epilogue.program();
+  const std::size_t results = program.inputs().size();
+  std::vector<EpilogueOperand> views = epilogue.operands();
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    auto* const tensor = std::get_if<Tensor>(&views[i].value);
+    if (tensor == nullptr) continue;
+    const Place place(program, views[i].name);
+    const bool is_reduced = reduction_of(program, views[i].name) != epilogue::Reduction::none;
+    check_type(place, tensor->dtype());
+    *tensor = i < results ? view_input(place, *tensor, out)
+                          : view_result(place, *tensor, out, is_reduced);
+    const std::string label = "epilogue operand " + views[i].name;
+    check_device(label, *tensor, out.device());
+    check_memory(label, *tensor);
+    if (i >= results && has_self_overlap(*tensor))
+      place.refuse("strides under which no two elements share memory", to_string(*tensor));
+  }
+  return views;
+}
+
+std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views) {
+  std::vector<EpilogueMatrix> matrices;
+  matrices.reserve(views.size());
+  for (const EpilogueOperand& view : views) {
+    const auto* const tensor = std::get_if<Tensor>(&view.value);
+    matrices.push_back({.name = view.name,
+                        .is_number = tensor == nullptr,
+                        .type = tensor == nullptr ? MatrixType{} : matrix_type(*tensor)});
+  }
+  return matrices;
+}
+
+namespace {
+
+struct NamedTensor {
+  std::string_view name;
+  const Tensor& tensor;
+};
+
+void refuse_shared(const NamedTensor& result, const NamedTensor& other) {
+  if (!may_overlap(result.tensor, other.tensor)) return;
+  refuse("epilogue operand " + std::string(result.name),
+         "memory that shares nothing with " + std::string(other.name), "overlapping memory",
+         "write to another tensor");
+}
+
+// Each element is read before its own place is written, and by whoever writes it.
+void refuse_partly_shared(const NamedTensor& result, const NamedTensor& input) {
+  if (is_same_view(result.tensor, input.tensor) || !may_overlap(result.tensor, input.tensor))
+    return;
+  refuse("epilogue operand " + std::string(input.name),
+         "memory that is exactly " + std::string(result.name) + " or shares nothing with it",
+         "partly overlapping memory", "copy it, or write to another tensor");
+}
+
+}  // namespace
+
+void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views, std::size_t results,
+                             const ProductOperands& product) {
+  std::vector<NamedTensor> inputs, outputs;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const auto* const tensor = std::get_if<Tensor>(&views[i].value);
+    if (tensor != nullptr) (i < results ? inputs : outputs).push_back({views[i].name, *tensor});
+  }
+  const NamedTensor a{"A", product.a}, b{"B", product.b}, out{"out", product.out};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (const NamedTensor& other : {a, b, out}) refuse_shared(outputs[i], other);
+    for (std::size_t j = 0; j < i; ++j) refuse_shared(outputs[i], outputs[j]);
+    for (const NamedTensor& input : inputs) refuse_partly_shared(outputs[i], input);
+  }
+  for (const NamedTensor& input : inputs) refuse_partly_shared(out, input);
+}
+
+void check_memory(std::string_view operand, const Tensor& tensor) {
+  if (tensor.element_count() == 0) return;
+  if (tensor.data() == nullptr) {
+    refuse(operand, "memory for " + std::to_string(tensor.element_count()) + " elements",
+           "a null pointer");
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
+  const std::size_t width = byte_width(tensor.dtype());
+  if (address % width != 0) {
+    refuse(operand,
+           "an address that is a multiple of its " + std::to_string(width) + "-byte elements",
+           "an address that is " + std::to_string(address % width) + " bytes off",
+           "copy it to aligned memory");
+  }
+}
+
+void check_device(std::string_view operand, const Tensor& tensor, Device device) {
+  if (tensor.device() == device) return;
+  refuse(operand, "memory on " + to_string(device) + " (where out is)",
+         "memory on " + to_string(tensor.device()), "move the operands to one device");
+}
+
+}  // namespace gemmery::operation

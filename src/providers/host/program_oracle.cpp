@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intervals of elements and reductions, and verdicts on what stands in memory.
+#include "providers/host/program_oracle.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <random>
+#include <string>
+
+#include "epilogue/evaluate.hpp"
+#include "epilogue/evaluate_interval.hpp"
+#include "platform/parallel.hpp"
+#include "providers/host/epilogue_writer.hpp"
+
+namespace gemmery::host {
+namespace {
+
+using epilogue::Interval;
+using epilogue::IntervalMachine;
+using epilogue::IntervalReduction;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// --- verdicts -----------------------------------------------------------------------------------
+
+// The middle of an interval and how far it reaches.
+struct Middle {
+  double value;
+  double reach;
+};
+Middle middle_of(const Interval& x) {
+  if (!x.has_numbers) return {std::numeric_limits<double>::quiet_NaN(), 0};
+  if (!std::isfinite(x.low) || !std::isfinite(x.high))
+    return {std::isfinite(x.low) ? x.low : x.high, x.low == x.high ? 0 : infinity};
+  return {x.low + (x.high - x.low) / 2, (x.high - x.low) / 2};
+}
+
+double ratio_of(const Middle& middle, double got, bool is_right) {
+  const double error = std::fabs(got - middle.value);
+  if (!std::isfinite(error)) return is_right ? 0 : infinity;
+  if (middle.reach > 0) return std::isfinite(middle.reach) ? error / middle.reach : 0;
+  return is_right ? 0 : infinity;
+}
+
+void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) {
+  const Interval stored = epilogue::stored_interval(x, dtype);
+  const bool is_right = stored.contains(at.got);
+  const Middle middle = middle_of(stored);
+  at.exact = middle.value;
+  at.allowed = middle.reach;
+  ++comparison.elements;
+  const double ratio = ratio_of(middle, at.got, is_right);
+  comparison.worst_ratio =
+      std::max(comparison.worst_ratio, is_right ? std::min(ratio, 1.0) : std::max(ratio, 1.0));
+  const double error = std::fabs(at.got - middle.value);
+  if (std::isfinite(error)) comparison.worst_error = std::max(comparison.worst_error, error);
+  if (is_right) return;
+  ++comparison.mismatches;
+  if (!comparison.first) comparison.first = at;
+}
+
+double element(const Tensor& view, std::int64_t l, std::int64_t m, std::int64_t n) {
+  return load(view.dtype(), view.data(),
+              l * view.stride(0) + m * view.stride(1) + n * view.stride(2));
+}
+
+// --- what is judged -----------------------------------------------------------------------------
+
+struct Result {
+  std::size_t output;  // of the graph
+  Tensor view;
+  epilogue::Reduction reduction;
+  std::string name;
+};
+
+// Reductions of one result while elements come in.
+class Reductions {
+ public:
+  explicit Reductions(const Result& result)
+      : extents_{result.view.extent(0), result.view.extent(1), result.view.extent(2)},
+        items_(static_cast<std::size_t>(extents_[0] * extents_[1] * extents_[2]),
+               IntervalReduction(result.reduction)) {}
+  IntervalReduction& at(std::int64_t l, std::int64_t m, std::int64_t n) {
+    const auto along = [&](std::size_t d, std::int64_t i) { return extents_[d] == 1 ? 0 : i; };
+    return items_[static_cast<std::size_t>((along(0, l) * extents_[1] + along(1, m)) * extents_[2] +
+                                           along(2, n))];
+  }
+  void merge(const Reductions& other) {
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i].add(other.items_[i]);
+  }
+  std::size_t size() const { return items_.size(); }
+
+ private:
+  std::array<std::int64_t, 3> extents_;
+  std::vector<IntervalReduction> items_;
+};
+
+class ProgramComparison {
+ public:
+  ProgramComparison(const GemmArguments& arguments, const DeclaredMath& declared)
+      : arguments_(arguments),
+        problem_(arguments.problem()),
+        declared_(declared),
+        graph_(rules_of(problem_.epilogue).program.graph()),
+        compute_(epilogue_compute_type(problem_.accumulator)) {
+    add_result(0, arguments.out(), "out");
+    const auto& operands = arguments.epilogue_operands();
+    for (std::size_t i = graph_.inputs.size(); i < operands.size(); ++i)
+      add_result(1 + i - graph_.inputs.size(), std::get<Tensor>(operands[i].value),
+                 operands[i].name);
+  }
+
+  Comparison run() {
+    for (std::int64_t batch = 0; batch < problem_.l; ++batch) compare_matrix(batch);
+    for (std::size_t i = 0; i < reduced_.size(); ++i) compare_reduced(reduced_[i], totals_[i]);
+    return all_;
+  }
+
+ private:
+  void add_result(std::size_t output, const Tensor& view, const std::string& name) {
+    const Result result{output, view, graph_.outputs[output].reduction, name};
+    if (result.reduction == epilogue::Reduction::none) {
+      full_.push_back(result);
+    } else {
+      reduced_.push_back(result);
+      totals_.emplace_back(result);
+    }
+  }
+
+  void compare_matrix(std::int64_t batch) {
+    const OracleResult sums = compute_oracle(arguments_, declared_, batch);
+    // Threads collect reductions of their own, unless those are as large as out.
+    std::size_t items = 0;
+    for (const Reductions& reductions : totals_) items += reductions.size();
+    const std::int64_t grain =
+        items > 65536 ? problem_.m : std::max<std::int64_t>(16, problem_.m / 16);
+    std::mutex mutex;
+    platform::parallel_for(problem_.m, std::max<std::int64_t>(grain, 1),
+                           [&](std::int64_t begin, std::int64_t end) {
+                             compare_rows(batch, begin, end, sums, mutex);
+                           });
+  }
+
+  void compare_rows(std::int64_t batch, std::int64_t begin, std::int64_t end,
+                    const OracleResult& sums, std::mutex& mutex) {
+    IntervalMachine machine(graph_, compute_);
+    Comparison comparison;
+    std::vector<Reductions> reductions(reduced_.begin(), reduced_.end());
+    std::vector<Interval> inputs(graph_.inputs.size());
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t column = 0; column < problem_.n; ++column) {
+        read_inputs(inputs, batch, row, column);
+        machine.run(sum_at(sums, row * problem_.n + column), inputs);
+        for (const Result& result : full_)
+          judge(comparison, machine.output(result.output), result.view.dtype(),
+                {.batch = batch,
+                 .row = row,
+                 .column = column,
+                 .got = element(result.view, batch, row, column),
+                 .exact = 0,
+                 .allowed = 0,
+                 .output = result.name});
+        for (std::size_t i = 0; i < reduced_.size(); ++i)
+          reductions[i].at(batch, row, column).add(machine.output(reduced_[i].output));
+      }
+    const std::scoped_lock lock(mutex);
+    all_.merge(comparison);
+    for (std::size_t i = 0; i < reduced_.size(); ++i) totals_[i].merge(reductions[i]);
+  }
+
+  static Interval sum_at(const OracleResult& sums, std::int64_t index) {
+    const auto i = static_cast<std::size_t>(index);
+    const double low = sums.low.empty() ? 0 : std::fabs(sums.low[i]);
+    return Interval::around(sums.value[i], sums.bound[i] + low);
+  }
+
+  void read_inputs(std::vector<Interval>& inputs, std::int64_t batch, std::int64_t row,
+                   std::int64_t column) const {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto& value = arguments_.epilogue_operands()[i].value;
+      const auto* const tensor = std::get_if<Tensor>(&value);
+      const double number =
+          tensor != nullptr ? element(*tensor, batch, row, column) : std::get<double>(value);
+      inputs[i] = Interval::exactly(epilogue::in_compute_type(number, compute_));
+    }
+  }
+
+  void compare_reduced(const Result& result, Reductions& totals) {
+    const Tensor& view = result.view;
+    for (std::int64_t l = 0; l < view.extent(0); ++l)
+      for (std::int64_t m = 0; m < view.extent(1); ++m)
+        for (std::int64_t n = 0; n < view.extent(2); ++n)
+          judge(all_, totals.at(l, m, n).result(compute_), view.dtype(),
+                {.batch = l,
+                 .row = m,
+                 .column = n,
+                 .got = element(view, l, m, n),
+                 .exact = 0,
+                 .allowed = 0,
+                 .output = result.name});
+  }
+
+  const GemmArguments& arguments_;
+  const GemmProblem& problem_;
+  DeclaredMath declared_;
+  const epilogue::Graph& graph_;
+  DType compute_;
+  std::vector<Result> full_, reduced_;
+  std::vector<Reductions> totals_;  // of reduced_
+  Comparison all_;
+};
+
+// --- rows ---------------------------------------------------------------------------------------
+
+Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
+  const auto at = [](std::int64_t extent, std::int64_t index) { return extent == 1 ? 0 : index; };
+  const std::int64_t offset =
+      (at(view.extent(0), batch) * view.stride(0) + at(view.extent(1), row) * view.stride(1)) *
+      static_cast<std::int64_t>(byte_width(view.dtype()));
+  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
+                {1, 1, view.extent(2)}, {0, 0, view.stride(2)});
+}
+
+Tensor matrix_of_batch(const Tensor& view, std::int64_t batch) {
+  const std::int64_t offset =
+      batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
+  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
+                {1, view.extent(1), view.extent(2)}, {0, view.stride(1), view.stride(2)});
+}
+
+// Whether a row of out has all that this result is made of.
+bool is_of_one_row(const EpilogueOperandRule& rule, const GemmProblem& problem) {
+  return !rule.is_output ||
+         ((rule.varies_m || problem.m <= 1) && (rule.varies_l || problem.l <= 1));
+}
+
+EpilogueArguments epilogue_of_row(const GemmArguments& arguments, std::int64_t batch,
+                                  std::int64_t row) {
+  const EpilogueRules& rules = rules_of(arguments.problem().epilogue);
+  std::vector<EpilogueOperand> operands;
+  for (std::size_t i = 0; i < rules.operands.size(); ++i) {
+    if (!is_of_one_row(rules.operands[i], arguments.problem())) continue;
+    operands.push_back(arguments.epilogue_operands()[i]);
+    if (auto* const tensor = std::get_if<Tensor>(&operands.back().value))
+      *tensor = row_of(*tensor, batch, row);
+  }
+  return {rules.program, std::move(operands)};
+}
+
+Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declared,
+                     std::int64_t batch, std::int64_t row) {
+  GemmOptions options{.math = arguments.problem().math};
+  options.epilogue = epilogue_of_row(arguments, batch, row);
+  const GemmArguments one(row_of(arguments.a(), batch, row), matrix_of_batch(arguments.b(), batch),
+                          row_of(arguments.out(), batch, row), arguments.problem().accumulator,
+                          options);
+  Comparison comparison = compare_program_with_oracle(one, declared);
+  if (comparison.first) {
+    comparison.first->batch = batch;
+    comparison.first->row = row;
+  }
+  return comparison;
+}
+
+}  // namespace
+
+Comparison compare_program_with_oracle(const GemmArguments& arguments,
+                                       const DeclaredMath& declared) {
+  return ProgramComparison(arguments, declared).run();
+}
+
+RowSample check_rows_of_program(const GemmArguments& arguments, const DeclaredMath& declared,
+                                int rows, std::uint64_t seed) {
+  const GemmProblem& problem = arguments.problem();
+  RowSample sample;
+  for (const EpilogueOperandRule& rule : rules_of(problem.epilogue).operands)
+    sample.skipped += is_of_one_row(rule, problem) ? 0 : 1;
+  if (problem.m == 0 || problem.l == 0) return sample;
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::int64_t count) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
+  };
+  for (; sample.rows < rows; ++sample.rows) {
+    const std::int64_t batch = below(problem.l);
+    sample.comparison.merge(check_row(arguments, declared, batch, below(problem.m)));
+  }
+  return sample;
+}
+
+}  // namespace gemmery::host
