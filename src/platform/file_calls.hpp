@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <sys/vfs.h>
 
+#include <cerrno>
 #include <cstddef>
 
 namespace gemmery::platform {
@@ -29,5 +30,17 @@ struct FileCalls {
 };
 
 const FileCalls& system_file_calls() noexcept;
+
+// Makes a call again while signals interrupt it. One that is interrupted this often in a row is not
+// being interrupted by signals.
+inline constexpr int most_interruptions = 1000;
+
+template <class Call>
+auto uninterrupted(Call&& call) {
+  auto result = call();
+  for (int turn = 0; result < 0 && errno == EINTR && turn < most_interruptions; ++turn)
+    result = call();
+  return result;
+}
 
 }  // namespace gemmery::platform

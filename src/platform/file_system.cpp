@@ -37,7 +37,9 @@ constexpr std::array kinds{
 std::optional<std::uint32_t> magic_of(const Folder& folder) {
   struct statfs facts {};
   const Descriptor& descriptor = folder.descriptor();
-  if (descriptor.calls().fstatfs(descriptor.number(), &facts) != 0) return std::nullopt;
+  const int known =
+      uninterrupted([&] { return descriptor.calls().fstatfs(descriptor.number(), &facts); });
+  if (known != 0) return std::nullopt;
   return static_cast<std::uint32_t>(facts.f_type);
 }
 

@@ -16,21 +16,9 @@
 namespace gemmery::platform {
 namespace {
 
-// A call that is interrupted this often in a row is not being interrupted by signals.
-constexpr int most_interruptions = 1000;
-
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 // A pipe would make a plain open wait for its other end.
 constexpr int file_flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-// Again while signals interrupt it.
-template <class Call>
-auto uninterrupted(Call&& call) {
-  auto result = call();
-  for (int turn = 0; result < 0 && errno == EINTR && turn < most_interruptions; ++turn)
-    result = call();
-  return result;
-}
 
 template <class Call>
 std::error_code error_of(Call&& call) {
@@ -45,9 +33,13 @@ bool is_written_only_by(const struct stat& facts, Owner owner) {
   return is_owned && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+std::error_code status_of(const Descriptor& file, struct stat& facts) {
+  return error_of([&] { return file.calls().fstat(file.number(), &facts); });
+}
+
 std::error_code check_file(const Descriptor& file, Owner owner) {
   struct stat facts {};
-  if (file.calls().fstat(file.number(), &facts) != 0) return last_error();
+  if (const std::error_code error = status_of(file, facts)) return error;
   const bool is_plain = S_ISREG(facts.st_mode) && facts.st_nlink == 1;
   return is_plain && is_written_only_by(facts, owner) ? std::error_code{} : not_permitted();
 }
@@ -197,7 +189,8 @@ std::error_code Folder::remove_tree_to_depth(const std::string& name, int depth)
 
 Attempt<std::vector<std::string>> Folder::list() const {
   // The listing closes its descriptor and moves its position, so it gets one of its own.
-  const int number = descriptor_.calls().openat(descriptor_.number(), ".", folder_flags, 0);
+  const int number = uninterrupted(
+      [&] { return descriptor_.calls().openat(descriptor_.number(), ".", folder_flags, 0); });
   if (number < 0) return last_error();
   const std::unique_ptr<DIR, CloseListing> listing(fdopendir(number));
   if (!listing) {
@@ -225,13 +218,13 @@ Attempt<FileFacts> Folder::facts_of(const std::string& name) const {
 
 Attempt<FileFacts> Folder::facts() const {
   struct stat facts {};
-  if (descriptor_.calls().fstat(descriptor_.number(), &facts) != 0) return last_error();
+  if (const std::error_code error = status_of(descriptor_, facts)) return error;
   return to_facts(facts);
 }
 
 std::error_code Folder::check(Owner owner) const {
   struct stat facts {};
-  if (descriptor_.calls().fstat(descriptor_.number(), &facts) != 0) return last_error();
+  if (const std::error_code error = status_of(descriptor_, facts)) return error;
   return is_written_only_by(facts, owner) ? std::error_code{} : not_permitted();
 }
 

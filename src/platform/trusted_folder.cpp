@@ -48,7 +48,8 @@ class Walk {
 
  private:
   void start_at_root() {
-    const int root = calls_.openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    const int root = uninterrupted(
+        [&] { return calls_.openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
     if (root < 0) return refuse("/", last_error());
     here_.emplace(Descriptor(root, calls_));
     walked_.clear();
@@ -59,11 +60,12 @@ class Walk {
     left_.pop_front();
     const bool is_last = left_.empty();
     struct stat facts {};
-    if (calls_.fstatat(here_->descriptor().number(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) ==
-            0 &&
-        S_ISLNK(facts.st_mode)) {
+    const int known = uninterrupted([&] {
+      return calls_.fstatat(here_->descriptor().number(), name.c_str(), &facts,
+                            AT_SYMLINK_NOFOLLOW);
+    });
+    if (known == 0 && S_ISLNK(facts.st_mode))
       return is_last ? refuse_words(name, "is a symbolic link") : follow(name, facts);
-    }
     Attempt<Folder> next = enter(name);
     if (!next) return refuse(path_of(name), next.error());
     walked_ = path_of(name);
@@ -95,8 +97,9 @@ class Walk {
 
   void check_here(bool is_last) {
     struct stat facts {};
-    if (calls_.fstat(here_->descriptor().number(), &facts) != 0)
-      return refuse(walked_, last_error());
+    const int known =
+        uninterrupted([&] { return calls_.fstat(here_->descriptor().number(), &facts); });
+    if (known != 0) return refuse(walked_, last_error());
     const bool is_owned = is_last && place_.owner == Owner::user ? facts.st_uid == geteuid()
                                                                  : is_own_or_roots(facts.st_uid);
     if (!is_owned) return refuse_folder(fmt::format("belongs to user {}", facts.st_uid));

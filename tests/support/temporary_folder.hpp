@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of a test, gone at its end: in memory where there is such a place, since disks are slow
+// at being sure that they have written.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace gemmery::tests {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : TemporaryFolder(usual_parent()) {}
+  explicit TemporaryFolder(const std::filesystem::path& parent) {
+    std::string pattern = parent / "gemmery-test-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code failure;
+    std::filesystem::remove_all(path_, failure);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const noexcept { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  static std::filesystem::path usual_parent() {
+    const std::filesystem::path memory = "/dev/shm";
+    const bool is_chosen = std::getenv("TMPDIR") != nullptr;
+    return !is_chosen && access(memory.c_str(), W_OK) == 0 ? memory
+                                                           : std::filesystem::temp_directory_path();
+  }
+
+  std::string path_;
+};
+
+}  // namespace gemmery::tests
