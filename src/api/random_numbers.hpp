@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <numbers>
 #include <random>
 
@@ -52,9 +54,12 @@ struct Numbers {
   std::int64_t most = 2;
   bool is_integer = false;
   double scale = 1;
+  bool with_specials = false;  // now and then NaN, an infinity, a zero or something huge or tiny
 
   double operator()(std::uint64_t index) const noexcept {
     const std::uint64_t bits = random_bits(seed, index);
+    if (with_specials && !is_integer && bits % special_period == 0)
+      return specials[mix_bits(bits) % std::size(specials)];
     if (is_integer || fill == Fill::integers) {
       const auto span = static_cast<std::uint64_t>(most - least + 1);
       return static_cast<double>(least + static_cast<std::int64_t>(bits % span));
@@ -62,6 +67,17 @@ struct Numbers {
     if (fill == Fill::uniform) return scale * (2 * unit_of(static_cast<std::uint32_t>(bits)) - 1);
     return scale * standard_normal(bits);
   }
+
+ private:
+  static constexpr std::uint64_t special_period = 61;
+  static constexpr double specials[] = {std::numeric_limits<double>::quiet_NaN(),
+                                        std::numeric_limits<double>::infinity(),
+                                        -std::numeric_limits<double>::infinity(),
+                                        0.0,
+                                        -0.0,
+                                        60000.0,
+                                        -1e30,
+                                        1e-40};
 };
 
 }  // namespace gemmery::api

@@ -371,6 +371,7 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
     Numbers numbers = numbers_of(trial, rules, Role::c, tensor.type.dtype);
     numbers.seed =
         random_bits(trial.options.seed, static_cast<std::uint64_t>(Role::epilogue) + tensor.index);
+    numbers.with_specials = trial.with_specials;
     epilogue.back().fill(numbers);
   }
 }

@@ -22,9 +22,10 @@ namespace gemmery::api {
 struct Trial {
   ProblemLine line;
   VerifyOptions options;
-  bool in_place = false;    // C is out
-  bool nan_inputs = false;  // A and B hold nothing but NaN: with alpha = 0 they must not be read
-  double scale = 1;         // of normal and uniform fills, for results that overflow
+  bool in_place = false;       // C is out
+  bool nan_inputs = false;     // A and B hold nothing but NaN: with alpha = 0 they must not be read
+  bool with_specials = false;  // NaN, infinities and the like in the tensors of an epilogue
+  double scale = 1;            // of normal and uniform fills, for results that overflow
   int repeats = 1;  // runs on the same operands; all must give the same bits where the kernel says
                     // that it is deterministic
   std::optional<Stream> stream = std::nullopt;  // of options.device; without it one is made

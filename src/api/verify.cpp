@@ -25,6 +25,7 @@ VerifyReport make_report(const host::Comparison& comparison, std::string method)
   return {.passed = comparison.mismatches == 0,
           .elements = comparison.elements,
           .mismatches = comparison.mismatches,
+          .open = comparison.open,
           .worst_ratio = comparison.worst_ratio,
           .worst_error = comparison.worst_error,
           .method = std::move(method),

@@ -404,6 +404,16 @@ const Binding& require_binding(const Word& kind, const Fields& fields, const std
                         is_field_name(name) ? std::string(epilogue_prefix) + name : name, name));
 }
 
+// Names that only results read that are not stored are among them, as in arguments.
+void check_bindings(const Fields& fields) {
+  std::vector<std::string> names = fields.program->inputs();
+  for (std::string& name : results_beside_d(*fields.program)) names.push_back(std::move(name));
+  for (const Binding& binding : fields.bindings) {
+    if (std::ranges::find(names, binding.name) == names.end())
+      refuse(binding.word, "a name of the epilogue: " + list_names(names));
+  }
+}
+
 // Binds what the program reads and stores, in its order.
 void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   GemmProblem& problem = line.problem;
@@ -412,10 +422,7 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   std::vector<std::string> names = program.inputs();
   const std::size_t results = names.size();
   for (std::string& name : results_beside_d(program)) names.push_back(std::move(name));
-  for (const Binding& binding : fields.bindings) {
-    if (std::ranges::find(names, binding.name) == names.end())
-      refuse(binding.word, "a name of the epilogue: " + list_names(names));
-  }
+  check_bindings(fields);
   std::vector<EpilogueMatrix> matrices;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Binding& binding = require_binding(kind, fields, names[i]);

@@ -51,6 +51,8 @@ void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) 
   at.exact = middle.value;
   at.allowed = middle.reach;
   ++comparison.elements;
+  const bool is_open = stored.may_be_nan && stored.low == -infinity && stored.high == infinity;
+  comparison.open += is_open ? 1 : 0;
   const double ratio = ratio_of(middle, at.got, is_right);
   comparison.worst_ratio =
       std::max(comparison.worst_ratio, is_right ? std::min(ratio, 1.0) : std::max(ratio, 1.0));

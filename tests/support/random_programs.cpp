@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws statements as text, and the fields of the operands that they name.
+#include "tests/support/random_programs.hpp"
+
+#include <gemmery/epilogue.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace gemmery::tests {
+namespace {
+
+struct OpWords {
+  std::string_view name;
+  int arity;
+  std::string_view kind;
+};
+constexpr OpWords all_operations[] = {
+#define GEMMERY_OP(name, arity, kind, ...) {#name, arity, #kind},
+#include <gemmery/ops.def>
+};
+
+// Operations under which values stay within reach: most of a program, so that its results say
+// something.
+constexpr std::string_view tame[] = {"add",        "subtract", "multiply",  "min",      "max",
+                                     "clamp",      "fma",      "abs",       "negate",   "relu",
+                                     "leaky_relu", "gelu",     "gelu_tanh", "silu",     "tanh",
+                                     "sigmoid",    "erf",      "hardswish", "softplus", "where"};
+
+constexpr std::string_view infix_of(std::string_view name) {
+  if (name == "add") return "+";
+  if (name == "subtract") return "-";
+  if (name == "multiply") return "*";
+  if (name == "divide") return "/";
+  if (name == "less") return "<";
+  if (name == "less_equal") return "<=";
+  if (name == "greater") return ">";
+  if (name == "greater_equal") return ">=";
+  if (name == "equal") return "==";
+  if (name == "not_equal") return "!=";
+  if (name == "logical_and") return "and";
+  return name == "logical_or" ? "or" : "";
+}
+
+class ProgramWriter {
+ public:
+  ProgramWriter(std::mt19937_64& random, const ProgramLimits& limits)
+      : random_(random), limits_(limits) {}
+
+  std::string write(const std::string& line) {
+    std::string text;
+    const int intermediate = below(3);
+    for (int i = 0; i < intermediate; ++i) {
+      const std::string name = "x" + std::to_string(i);
+      text += name + " = " + number(below(limits_.depth)) + "; ";
+      known_.push_back(name);
+    }
+    text += "D = " + number(1 + below(limits_.depth));
+    known_.push_back("D");
+    std::string fields;
+    const int results = below(limits_.most_results + 1);
+    for (int i = 0; i < results; ++i) text += "; " + result(i, fields);
+    return line + " epilogue=\"" + text + "\"" + used_operands(text) + fields;
+  }
+
+ private:
+  struct Operand {
+    std::string name;
+    std::string value;
+  };
+
+  // A program may compute the same without some of them.
+  std::string used_operands(const std::string& text) const {
+    const std::vector<std::string> inputs = epilogue::Program(text).inputs();
+    std::string fields;
+    for (const Operand& operand : operands_)
+      if (std::ranges::find(inputs, operand.name) != inputs.end())
+        fields += " " + operand.name + "=" + operand.value;
+    return fields;
+  }
+
+  int below(int end) {
+    return static_cast<int>(random_() % static_cast<unsigned>(std::max(end, 1)));
+  }
+  bool happens(int percent) { return below(100) < percent; }
+  template <class List>
+  auto pick(const List& list) {
+    return list[random_() % std::size(list)];
+  }
+
+  // --- expressions ---
+
+  std::string number(int depth) {
+    if (depth <= 0) return leaf();
+    if (happens(8)) return cast(depth);
+    const OpWords& op = operation(happens(80));
+    if (op.kind == "compare" || op.kind == "logical") return "where(" + truth(depth) + ", 1, 0)";
+    std::vector<std::string> operands;
+    for (int i = 0; i < op.arity; ++i) {
+      const bool is_condition = op.kind == "choose" && i == 0;
+      operands.push_back(is_condition ? truth(depth - 1)
+                                      : number(i == 0 ? depth - 1 : below(depth)));
+    }
+    return spell(op, operands);
+  }
+
+  // As a call, or as an infix form where there is one.
+  std::string spell(const OpWords& op, const std::vector<std::string>& operands) {
+    const std::string infix{infix_of(op.name)};
+    if (!infix.empty() && happens(50))
+      return "(" + operands[0] + " " + infix + " " + operands[1] + ")";
+    if (op.name == "negate" && happens(50)) return "(-" + operands[0] + ")";
+    std::string text = std::string(op.name) + "(" + operands[0];
+    for (std::size_t i = 1; i < operands.size(); ++i) text += ", " + operands[i];
+    return text + ")";
+  }
+
+  std::string truth(int depth) {
+    if (depth > 1 && happens(25)) {
+      const std::string left = truth(depth - 1);
+      if (happens(30)) return "(not " + left + ")";
+      const char* const infix = happens(50) ? " and " : " or ";
+      return "(" + left + infix + truth(depth - 1) + ")";
+    }
+    constexpr std::string_view signs[] = {"<", "<=", ">", ">=", "==", "!="};
+    const std::string left = number(depth - 1);
+    const std::string sign{pick(signs)};
+    return "(" + left + " " + sign + " " + number(0) + ")";
+  }
+
+  const OpWords& operation(bool is_tame) {
+    while (true) {
+      const OpWords& op = all_operations[random_() % std::size(all_operations)];
+      if (!is_tame || std::ranges::find(tame, op.name) != std::end(tame)) return op;
+    }
+  }
+
+  std::string cast(int depth) {
+    constexpr std::string_view types[] = {"f32", "f16", "bf16", "e4m3", "e5m2", "s8", "u8", "s32"};
+    std::string text = "cast(" + number(depth - 1) + ", ";
+    text += pick(types);
+    if (happens(30)) text += ", toward_zero";
+    if (happens(30)) text += ", saturate";
+    return text + ")";
+  }
+
+  std::string leaf() {
+    if (happens(35)) return "accum";
+    if (!known_.empty() && happens(25)) return pick(known_);
+    if (happens(70)) return operand();
+    constexpr std::string_view constants[] = {"0", "1", "2", "0.5", "-1", "3", "0.1", "1.702", "6"};
+    return std::string(pick(constants));
+  }
+
+  // --- operands ---
+
+  std::string operand() {
+    if (happens(30)) {
+      if (numbers_ < limits_.most_numbers && (numbers_ == 0 || happens(50))) return new_number();
+      if (numbers_ > 0) return "s" + std::to_string(below(numbers_));
+    }
+    if (tensors_ < limits_.most_tensors && (tensors_ == 0 || happens(60))) return new_tensor();
+    return tensors_ > 0 ? "t" + std::to_string(below(tensors_)) : "accum";
+  }
+
+  std::string new_number() {
+    constexpr std::string_view values[] = {"0.5", "-1.25", "2", "f32:scalar", "0", "0.0078125"};
+    const std::string name = "s" + std::to_string(numbers_++);
+    operands_.push_back({name, std::string(pick(values))});
+    return name;
+  }
+
+  std::string new_tensor() {
+    constexpr std::string_view types[] = {"f32", "f16",  "bf16", "f32", "f16",
+                                          "f64", "e4m3", "e5m2", "s8",  "s32"};
+    constexpr std::string_view dims[] = {"", "", "", "[n]", "[n]", "[m]", "[1]", "[l,n]", "[l,1]"};
+    const std::string name = "t" + std::to_string(tensors_++);
+    const std::string_view extents = pick(dims);
+    const std::string type{pick(types)};
+    const char* const layout = extents.empty() && happens(25) ? ":c" : "";
+    operands_.push_back({name, type + layout + std::string(extents)});
+    return name;
+  }
+
+  // --- results ---
+
+  std::string result(int index, std::string& fields) {
+    const std::string name = "r" + std::to_string(index);
+    const std::string value = happens(50) ? pick(known_) : number(below(limits_.depth - 1));
+    constexpr std::string_view types[] = {"f32", "f32", "f16", "bf16", "e4m3", "s8"};
+    if (!limits_.with_reductions || happens(35)) {
+      const std::string type{pick(types)};
+      fields += " " + name + "=" + type + (happens(25) ? ":c" : "");
+      return name + " = " + (value == "accum" ? "accum * 1" : value);
+    }
+    constexpr std::string_view kinds[] = {"sum", "max", "min", "amax"};
+    constexpr std::string_view over_batches[] = {"[1]", "[m]", "[n]"};
+    constexpr std::string_view per_batch[] = {"[l,1]", "[l,m]", "[l,n]"};
+    constexpr std::string_view reduced_types[] = {"f32", "f32", "f64", "bf16"};
+    const bool joins_batches = limits_.with_batch_reductions && happens(50);
+    const std::string extents{joins_batches ? pick(over_batches) : pick(per_batch)};
+    const std::string type{pick(reduced_types)};
+    fields += " " + name + "=" + type + extents;
+    return name + " = " + std::string(pick(kinds)) + "(" + value + ")";
+  }
+
+  std::mt19937_64& random_;
+  const ProgramLimits& limits_;
+  std::vector<std::string> known_;  // names that may be used
+  std::vector<Operand> operands_;
+  int tensors_ = 0;
+  int numbers_ = 0;
+};
+
+}  // namespace
+
+std::string add_random_program(std::mt19937_64& random, const std::string& line,
+                               const ProgramLimits& limits) {
+  return ProgramWriter(random, limits).write(line);
+}
+
+}  // namespace gemmery::tests
