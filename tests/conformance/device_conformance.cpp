@@ -57,6 +57,20 @@ bool is_plain(const OperandRules& rules) {
   return rules.a.dtype == rules.b.dtype && keeps_type;
 }
 
+// Discovery picks raster and stages for each tile by itself; others are reached by name.
+Kernel with_other_picks(const Kernel& kernel, Choices& choices) {
+  const Metadata metadata = kernel.metadata();
+  const std::string stages(metadata.design_value("stages"));
+  const std::string picked = fmt::format("_{}_s{}", metadata.design_value("raster"), stages);
+  const std::size_t at = metadata.kernel_name.find(picked);
+  if (at == std::string::npos || choices.percent(30)) return kernel;
+  const std::string other =
+      fmt::format("_{}{}_s{}", choices.one_of({'m', 'n'}), 1 << choices.between(0, 6),
+                  choices.between(2, std::max(2, std::atoi(stages.c_str()))));
+  std::string name = metadata.kernel_name;
+  return find_kernel(name.replace(at, picked.size(), other)).value_or(kernel);
+}
+
 // Kernels that run on the device, a random sample: half of it where A, B and out have one type or
 // out is that of the sums, which are few among all combinations and used most.
 std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& choices) {
@@ -75,6 +89,7 @@ std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& ch
   for (const Kernel& kernel : choose_kernels(std::move(mixed), count - chosen.size(), choices)) {
     chosen.push_back(kernel);
   }
+  for (Kernel& kernel : chosen) kernel = with_other_picks(kernel, choices);
   return chosen;
 }
 
