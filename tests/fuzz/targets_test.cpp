@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,18 @@ Bytes bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+// Rows of a file, a line end within one written \n.
+std::vector<std::string> rows_of(const char* path) {
+  std::ifstream file(path);
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(file, line);) {
+    for (std::size_t at = 0; (at = line.find("\\n", at)) != std::string::npos;)
+      line.replace(at, 2, "\n");
+    rows.push_back(line);
+  }
+  return rows;
+}
+
 class FuzzTargets : public testing::Test {
  protected:
   std::uint64_t seed = conformance::test_seed();
@@ -120,6 +133,14 @@ TEST_F(FuzzTargets, damaged_ptx_is_read_or_refused) {
   fuzz_parse_ptx(bytes_of(std::string(ptx_text)));
   for (int round = 0; round < rounds / 10; ++round)
     fuzz_parse_ptx(bytes_of(damaged(ptx_text, choices, ptx_text)));
+}
+
+TEST_F(FuzzTargets, damaged_epilogues_are_read_or_refused) {
+  const std::vector<std::string> texts = rows_of("tests/data/epilogue/texts.txt");
+  ASSERT_FALSE(texts.empty());
+  for (const std::string& text : texts) fuzz_parse_epilogue(bytes_of(text));
+  for (int round = 0; round < rounds / 10; ++round)
+    fuzz_parse_epilogue(bytes_of(damaged(choices.one_of(texts), choices, choices.one_of(texts))));
 }
 
 }  // namespace
