@@ -251,8 +251,13 @@ std::vector<std::string> code_options(const CompileRequest& request) {
              : "--ptxas-options=-v",   // resources of the entry, in the log
   };
   if (!names_standard(request.extra_options)) options.emplace_back("--std=c++20");
-  // Else the working directory is searched, too.
-  if (!request.has_own_headers) options.emplace_back("--no-source-include");
+  if (!request.has_own_headers) {
+    // Else the working directory is searched, too.
+    options.emplace_back("--no-source-include");
+    // Without what the CUDA runtime declares, which is in no source of ours: a fifth of the time of
+    // an empty kernel, and the same code (NVRTC 12.4 upwards).
+    options.emplace_back("--minimal");
+  }
   options.insert(options.end(), request.extra_options.begin(), request.extra_options.end());
   return options;
 }

@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "jit/build.hpp"
-#include "jit/embedded.hpp"
 #include "jit/cache_key.hpp"
+#include "jit/embedded.hpp"
 #include "jit/nvrtc.hpp"
 #include "tests/support/no_disk_cache.hpp"
 
@@ -88,9 +88,11 @@ TEST_F(Compiler, a_request_may_name_its_standard_and_have_headers_of_its_own) {
   };
   EXPECT_EQ(has("--std=c++20"), 1);
   EXPECT_EQ(has("--no-source-include"), 1);
+  EXPECT_EQ(has("--minimal"), 1);
   const CacheKey key = key_of(request);
   request.has_own_headers = true;
   EXPECT_EQ(has("--no-source-include"), 0);
+  EXPECT_EQ(has("--minimal"), 0);
   EXPECT_NE(key_of(request), key);
   for (const char* const standard : {"-std=c++17", "--std=c++17"}) {
     request.extra_options = {standard};
