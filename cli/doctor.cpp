@@ -17,6 +17,10 @@ Record to_record(const DoctorReport& report) {
   Record record = {
       {"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
   record["emulated"] = report.emulated;
+  record["cache"] = {{"folder", report.cache.folder},     {"is_usable", report.cache.is_usable},
+                     {"refusal", report.cache.refusal},   {"entries", report.cache.entries},
+                     {"bytes", report.cache.bytes},       {"most_bytes", report.cache.most_bytes},
+                     {"hits", report.cache.counters.hits}};
   record["libraries"] = Record::array();
   for (const LibraryFinding& library : report.libraries)
     record["libraries"].push_back(to_record(library));

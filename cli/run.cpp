@@ -70,8 +70,11 @@ void print_result(const RunResult& result, Output& output) {
   output.write_line(fmt::format("device    {}, {}", result.device.label, result.device.info.name));
   output.write_line(
       fmt::format("kernel    {} ({})", result.kernel.name(), result.kernel.family().provider()));
+  const bool is_kept = result.compile_ms == 0 && !result.target.is_cpu();
   output.write_line(
-      fmt::format("compile   {:.1f} ms for {}", result.compile_ms, to_string(result.target)));
+      is_kept
+          ? fmt::format("compile   found in the cache, for {}", to_string(result.target))
+          : fmt::format("compile   {:.1f} ms for {}", result.compile_ms, to_string(result.target)));
   if (result.measurement) {
     print_time(*result.measurement, output);
   } else {

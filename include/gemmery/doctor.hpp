@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <gemmery/cache.hpp>
 #include <gemmery/export.hpp>
 
 namespace gemmery {
@@ -25,6 +26,7 @@ struct DoctorReport {
   std::vector<LibraryFinding> libraries;
   std::vector<std::string> gpus;      // one line each; empty without a driver
   std::vector<std::string> emulated;  // devices that are always here: "emulated:h200"
+  CacheReport cache;                  // of compiled code, on disk
 };
 
 // Never throws for what is missing: that is what it reports.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report on this machine: what was found, or where it was looked for. Reporting never fails.
+#include <gemmery/cache.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/doctor.hpp>
 #include <gemmery/error.hpp>
@@ -111,6 +112,28 @@ std::vector<std::string> emulated_names() {
   return names;
 }
 
+// A variable that cannot be read is a reason like any other.
+CacheReport cache_finding() {
+  try {
+    return cache_report();
+  } catch (const Error& error) {
+    CacheReport report;
+    report.refusal = error.what();
+    return report;
+  }
+}
+
+std::string cache_line(const CacheReport& cache) {
+  if (!cache.is_usable) return fmt::format("cache    not used: {}\n", cache.refusal);
+  const CacheCounters& counters = cache.counters;
+  const std::uint64_t misses = counters.absent + counters.damaged + counters.foreign +
+                               counters.other_version + counters.unreadable;
+  return fmt::format("cache    {}, {} entries, {:.1f} of {:.0f} MiB, {} hits, {} misses{}\n",
+                     cache.folder, cache.entries, static_cast<double>(cache.bytes) / 1048576.0,
+                     static_cast<double>(cache.most_bytes) / 1048576.0, counters.hits, misses,
+                     cache.is_read_only ? ", read only" : "");
+}
+
 std::string cpu_line() {
   const DeviceInfo& info = platform::host_device_info();
   return fmt::format("{}, {} cores, {}", info.name, info.multiprocessors,
@@ -134,7 +157,8 @@ DoctorReport doctor() {
           .libraries = {driver_finding(), compiler_finding(), second_compiler_finding(),
                         onednn_finding()},
           .gpus = gpu_lines(),
-          .emulated = emulated_names()};
+          .emulated = emulated_names(),
+          .cache = cache_finding()};
 }
 
 std::string to_string(const DoctorReport& report) {
@@ -142,6 +166,7 @@ std::string to_string(const DoctorReport& report) {
   if (report.gpus.empty()) text += "gpu      none\n";
   for (const std::string& gpu : report.gpus) text += "gpu      " + gpu + "\n";
   text += fmt::format("emulated {}\n", fmt::join(report.emulated, " "));
+  text += cache_line(report.cache);
   text += "libraries\n";
   for (const LibraryFinding& library : report.libraries) text += library_line(library);
   text.pop_back();

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemmery cache: the cache of compiled code, looked at and tidied.
+#include <chrono>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <gemmery/cache.hpp>
+
+#include "cli/verbs.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+struct CounterRow {
+  const char* name;
+  std::uint64_t CacheCounters::*value;
+  const char* words;
+};
+constexpr CounterRow counter_rows[] = {
+    {"hits", &CacheCounters::hits, "found"},
+    {"absent", &CacheCounters::absent, "not there"},
+    {"damaged", &CacheCounters::damaged, "damaged"},
+    {"foreign", &CacheCounters::foreign, "foreign"},
+    {"other_version", &CacheCounters::other_version, "of another version"},
+    {"unreadable", &CacheCounters::unreadable, "unreadable"},
+    {"kept", &CacheCounters::kept, "kept"},
+    {"duplicates", &CacheCounters::duplicates, "kept by another process before"},
+    {"not_kept", &CacheCounters::not_kept, "not kept"},
+    {"evicted", &CacheCounters::evicted, "removed to make room"},
+    {"waits", &CacheCounters::waits, "waits for another process"},
+    {"timeouts", &CacheCounters::timeouts, "waits given up"},
+    {"bytes_read", &CacheCounters::bytes_read, "bytes read"},
+    {"bytes_written", &CacheCounters::bytes_written, "bytes written"},
+};
+
+// --- stat ---------------------------------------------------------------------------------------
+
+Record to_record(const CacheReport& report) {
+  Record record = {{"folder", report.folder},           {"is_usable", report.is_usable},
+                   {"refusal", report.refusal},         {"is_read_only", report.is_read_only},
+                   {"file_system", report.file_system}, {"has_locks", report.has_locks},
+                   {"entries", report.entries},         {"bytes", report.bytes},
+                   {"most_bytes", report.most_bytes},   {"shared", report.shared}};
+  for (const CounterRow& row : counter_rows) record[row.name] = report.counters.*row.value;
+  return record;
+}
+
+void print_report(const CacheReport& report, Output& output) {
+  const auto line = [&](const char* name, const std::string& value) {
+    output.write_line(fmt::format("{:<31} {}", name, value));
+  };
+  line("folder", report.folder.empty() ? "none" : report.folder);
+  for (const std::string& folder : report.shared) line("shared, searched after it", folder);
+  if (!report.is_usable) return line("not used", report.refusal);
+  line("file system", report.file_system + (report.has_locks ? "" : ", without locks"));
+  if (report.is_read_only) line("read only", "GEMMERY_CACHE_READONLY is set");
+  line("entries", fmt::format("{}", report.entries));
+  line("bytes", fmt::format("{} of {}", report.bytes, report.most_bytes));
+  for (const CounterRow& row : counter_rows)
+    line(row.words, fmt::format("{}", report.counters.*row.value));
+}
+
+ExitCode tell_report(Output& output) {
+  const CacheReport report = cache_report();
+  if (output.is_text()) {
+    print_report(report, output);
+  } else {
+    output.write_record(to_record(report));
+  }
+  return ExitCode::success;
+}
+
+// --- list ---------------------------------------------------------------------------------------
+
+std::string to_text(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%d %H:%M}",
+                     fmt::localtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+ExitCode list_entries(Output& output) {
+  Table table{"name", "target", "form", ">bytes", "used", "kernel"};
+  for (const CachedCode& code : list_cache()) {
+    if (output.is_text()) {
+      table.add_row({code.name, code.target, code.form, fmt::format("{}", code.bytes),
+                     to_text(code.used_at), code.entry});
+      continue;
+    }
+    const auto seconds = std::chrono::system_clock::to_time_t(code.used_at);
+    output.write_record({{"name", code.name},
+                         {"target", code.target},
+                         {"form", code.form},
+                         {"bytes", code.bytes},
+                         {"used_at_s", seconds},
+                         {"kernel", code.entry}});
+  }
+  if (output.is_text()) table.print(output);
+  return ExitCode::success;
+}
+
+// --- verify, prune, clear -----------------------------------------------------------------------
+
+ExitCode check_entries(Output& output) {
+  const CacheCheck check = verify_cache();
+  if (output.is_text()) {
+    for (const std::string& faulty : check.faulty) output.write_line(faulty);
+    output.write_line(fmt::format("{} sound, {} faulty", check.sound, check.faulty.size()));
+  } else {
+    output.write_record({{"sound", check.sound}, {"faulty", check.faulty}});
+  }
+  return check.faulty.empty() ? ExitCode::success : ExitCode::failed;
+}
+
+ExitCode tell_removal(const CacheRemoval& removal, Output& output) {
+  if (output.is_text()) {
+    output.write_line(fmt::format("removed {} entries, {} bytes", removal.entries, removal.bytes));
+  } else {
+    output.write_record({{"entries", removal.entries}, {"bytes", removal.bytes}});
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+ExitCode tidy_cache(const Options& options, Output& output) {
+  if (options.action == "list") return list_entries(output);
+  if (options.action == "verify") return check_entries(output);
+  if (options.action == "clear") return tell_removal(clear_cache(), output);
+  if (options.action == "prune") {
+    const std::int64_t bytes = options.bytes >= 0 ? options.bytes : cache_report().most_bytes;
+    return tell_removal(prune_cache(bytes), output);
+  }
+  return tell_report(output);
+}
+
+}  // namespace gemmery::cli
