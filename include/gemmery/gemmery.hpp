@@ -16,6 +16,7 @@
 #include <gemmery/error.hpp>
 #include <gemmery/export.hpp>
 #include <gemmery/family.hpp>
+#include <gemmery/functors.hpp>
 #include <gemmery/history.hpp>
 #include <gemmery/kernel.hpp>
 #include <gemmery/log.hpp>

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functors as expressions.
+#include <fmt/format.h>
+#include <gemmery/error.hpp>
+#include <gemmery/functors.hpp>
+
+#include <cmath>
+#include <string>
+
+namespace gemmery::epilogue {
+namespace {
+
+[[noreturn]] void refuse(ErrorKind kind, std::string operand, std::string expected,
+                         std::string got) {
+  throw Error({.kind = kind,
+               .operand = std::move(operand),
+               .expected = std::move(expected),
+               .got = std::move(got)});
+}
+
+void check(const FunctorTypes& types) {
+  if (types.compute != DType::float32 && types.compute != DType::float64)
+    refuse(ErrorKind::unsupported, "compute", "float32 or float64",
+           std::string(name(types.compute)));
+  const bool runs_in_float64 = is_integer(types.accumulator) || types.accumulator == DType::float64;
+  if (types.compute == DType::float64 && !runs_in_float64)
+    refuse(ErrorKind::unsupported, "compute",
+           fmt::format("float32 for an accumulator of {}", name(types.accumulator)), "float64");
+  const bool is_power = types.count > 0 && (types.count & (types.count - 1)) == 0;
+  if (!is_power || types.count > 128 / bit_width(types.out))
+    refuse(ErrorKind::invalid_argument, "count",
+           fmt::format("1, 2, 4 … elements of {}, at most 16 bytes", name(types.out)),
+           std::to_string(types.count));
+}
+
+// The values of a functor in its own compute type, whatever type the program runs in: integer
+// and float64 accumulators bring float64 (docs/decisions/0002), in which float32 wants its
+// roundings written out. A product of two float32 is exact there; a sum that float64 rounds first
+// may round a tie of float32 another way, once in 2^29.
+class Steps {
+ public:
+  explicit Steps(const FunctorTypes& types)
+      : rounds_(types.compute == DType::float32 &&
+                (is_integer(types.accumulator) || types.accumulator == DType::float64)) {}
+
+  Expression operator()(const Expression& x) const { return rounds_ ? cast(x, DType::float32) : x; }
+
+ private:
+  bool rounds_;
+};
+
+Expression combine(const FunctorTypes& types) {
+  const Steps step(types);
+  const Expression alpha = step(operand("alpha"));
+  if (!types.reads_c) return step(alpha * step(accum()));
+  const Expression source = step(step(operand("beta")) * step(operand("C")));
+  return step(fma(alpha, step(accum()), source));
+}
+
+double largest(DType dtype) {
+  const DTypeFacts& it = facts(dtype);
+  switch (it.kind) {
+    case DTypeKind::signed_integer:
+      return std::ldexp(1.0, it.bits - 1) - 1;
+    case DTypeKind::unsigned_integer:
+      return std::ldexp(1.0, it.bits) - 1;
+    case DTypeKind::floating:
+      break;
+  }
+  switch (dtype) {
+    case DType::float8_e4m3fn:
+      return 448;
+    case DType::float4_e2m1fn:
+      return 6;
+    case DType::float8_e8m0fnu:
+      return std::ldexp(1.0, 127);
+    default:
+      // IEEE's layout: the exponent of all ones is infinity's.
+      return std::ldexp(2 - std::ldexp(1.0, -it.mantissa_bits), (1 << (it.exponent_bits - 1)) - 1);
+  }
+}
+
+double lowest(DType dtype) {
+  if (facts(dtype).kind == DTypeKind::unsigned_integer) return 0;
+  if (facts(dtype).kind == DTypeKind::signed_integer) return -largest(dtype) - 1;
+  return dtype == DType::float8_e8m0fnu ? std::ldexp(1.0, -127) : -largest(dtype);
+}
+
+Expression activate(Activation activation, const Steps& step, const Expression& t) {
+  switch (activation) {
+    case Activation::identity:
+      return t;
+    case Activation::relu:
+      return relu(t);
+    case Activation::leaky_relu:
+      return leaky_relu(t, step(operand("leaky_alpha")));
+    case Activation::tanh:
+      return tanh(t);
+    case Activation::sigmoid:
+      return sigmoid(t);
+    case Activation::silu:
+      return silu(t);
+    case Activation::hardswish:
+      return hardswish(t);
+    case Activation::gelu:
+      return gelu(t);
+  }
+  refuse(ErrorKind::invalid_argument, "activation", "one of the enumeration",
+         std::to_string(static_cast<int>(activation)));
+}
+
+}  // namespace
+
+Program linear_combination(const FunctorTypes& types) {
+  check(types);
+  return Program{{"D", combine(types)}};
+}
+
+Program linear_combination_clamp(const FunctorTypes& types) {
+  check(types);
+  const Steps step(types);
+  // In float32 the largest int32 is 2^31; the store saturates to what it stands for.
+  return Program{{"D", clamp(combine(types), step(lowest(types.out)), step(largest(types.out)))}};
+}
+
+Program fast_linear_combination_clamp(DType out, int count, bool reads_c) {
+  if (out != DType::int8 && out != DType::uint8)
+    refuse(ErrorKind::unsupported, "out", "int8 or uint8", std::string(name(out)));
+  if (count % 4 != 0)
+    refuse(ErrorKind::invalid_argument, "count", "a multiple of 4", std::to_string(count));
+  return linear_combination_clamp({.out = out,
+                                   .count = count,
+                                   .accumulator = DType::int32,
+                                   .compute = DType::float32,
+                                   .reads_c = reads_c});
+}
+
+Program linear_combination_generic(Activation activation, const FunctorTypes& types) {
+  check(types);
+  const Steps step(types);
+  return Program{{"D", step(activate(activation, step, combine(types)))}};
+}
+
+}  // namespace gemmery::epilogue
