@@ -97,8 +97,15 @@ double in_compute_type(double value, DType compute) noexcept {
   return compute == DType::float32 ? static_cast<float>(value) : value;
 }
 
+double overflow_threshold(DType compute) noexcept {
+  const number::Rounding rounding = number::rounding_of(compute);
+  // Half a unit above the largest number. Of double that is infinity.
+  return rounding.largest * (1 + rounding.unit / 2);
+}
+
 template <class T>
-Machine<T>::Machine(const Graph& graph, DType compute) : compute_(compute) {
+Machine<T>::Machine(const Graph& graph, DType compute)
+    : compute_(compute), is_wider_(std::is_same_v<T, double> && compute == DType::float32) {
   BlockPlan plan(graph);
   std::vector<std::pair<std::size_t, T>> constants;
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
@@ -126,7 +133,18 @@ void Machine<T>::run(int count) noexcept {
       cast_block(step, count);
     } else {
       step.loop(block(step.x), block(step.y), block(step.z), block(step.result), count);
+      if (is_wider_) limit_block(block(step.result), count);
     }
+  }
+}
+
+template <class T>
+void Machine<T>::limit_block(T* values, int count) const noexcept {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const auto threshold = static_cast<T>(overflow_threshold(compute_));
+  for (int i = 0; i < count; ++i) {
+    values[i] = values[i] >= threshold ? infinity : values[i];
+    values[i] = values[i] <= -threshold ? -infinity : values[i];
   }
 }
 

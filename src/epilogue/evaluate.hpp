@@ -24,9 +24,12 @@ double cast_value(double value, const CastRule& rule) noexcept;
 // (float32 or float64).
 double in_compute_type(double value, DType compute) noexcept;
 
+// From here on a result is infinite in the compute type; infinity for float64.
+double overflow_threshold(DType compute) noexcept;
+
 // One thread's workplace for one program. T is the type of its values. A machine of doubles for a
 // program that computes in float32 is the reference: constants and casts are rounded to float32,
-// results of operations are not.
+// results of operations are not, though what is too large for float32 becomes infinite.
 template <class T>
 class Machine {
  public:
@@ -55,8 +58,10 @@ class Machine {
   T* block(std::size_t index) noexcept { return values_.data() + index * block_length; }
   const T* block(std::size_t index) const noexcept { return values_.data() + index * block_length; }
   void cast_block(const Step& step, int count) noexcept;
+  void limit_block(T* values, int count) const noexcept;
 
   DType compute_;
+  bool is_wider_;  // T than the compute type
   std::vector<T> values_;
   std::vector<Step> steps_;
   std::vector<std::size_t> output_blocks_;

@@ -84,7 +84,7 @@ Interval nothing() noexcept { return {.has_numbers = false}; }
 Interval limit_to(DType compute, Interval x) noexcept {
   if (compute == DType::float64 || !x.has_numbers) return x;
   const double largest = number::rounding_of(compute).largest;
-  const double threshold = largest * (1 + 0x1p-25);  // half a unit above: rounds to infinity
+  const double threshold = overflow_threshold(compute);
   if (x.high > largest) x.high = infinity;
   if (x.low < -largest) x.low = -infinity;
   if (x.low >= threshold) x.low = infinity;

@@ -484,9 +484,12 @@ std::vector<BadInput> grammar_rows() {
       row("unknown math", "math=fast", "gemm 4x4x4 a=f32 math=fast"),
       row("tf32 operands with other math", "tf32", "gemm 4x4x4 a=tf32 math=bf16x3"),
       row("a quote that is not closed", "D", "gemm 4x4x4 a=f32 epilogue=\"D"),
-      {"an epilogue of later versions", unsupported, "epilogue", "gelu",
-       parse("gemm 4x4x4 a=f32 epilogue=\"D = gelu(accum)\"")},
-      {"an empty epilogue", unsupported, "epilogue", "column 1",
+      {"an epilogue that calls nothing known", invalid, "epilogue", "glu",
+       parse("gemm 4x4x4 a=f32 epilogue=\"D = glu(accum)\"")},
+      row("an operand that the epilogue has not", "x=f32",
+          "gemm 4x4x4 a=f32 epilogue=\"D = accum\" x=f32"),
+      row("an epilogue without its operand", "none", "gemm 4x4x4 a=f32 epilogue=\"D = accum + x\""),
+      {"an empty epilogue", invalid, "epilogue", "column 1",
        parse("gemm 4x4x4 a=f32 epilogue=\"\"")},
   };
 }
