@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -14,8 +15,8 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> all_verbs{"list",   "explain", "run",
-                                                    "verify", "bench",   "doctor"};
+constexpr std::array<std::string_view, 8> all_verbs{"list",  "explain", "run",   "verify",
+                                                    "bench", "compile", "cache", "doctor"};
 
 // The parser with the values that it fills in.
 struct Parser {
@@ -90,11 +91,37 @@ void declare_bench(CLI::App& verb, Parser& parser) {
   add_format(verb, parser);
 }
 
+void declare_compile(CLI::App& verb, Parser& parser) {
+  Options& options = parser.line.options;
+  verb.add_option("--device", options.device);
+  add_strings(verb, "--target", options.targets);
+  add_strings(verb, "--provider", options.providers);
+  add_strings(verb, "--kernel", options.kernels);
+  verb.add_option("problem", options.words);
+  add_top(verb, options);
+  verb.add_option("-o,--output", options.output);
+  verb.add_flag("--ptx", options.with_ptx);
+  verb.add_option("--jobs", options.jobs)->check(CLI::Range(1, 1024));
+  verb.add_option("--inspect", options.inspect)->excludes("--output");
+  add_format(verb, parser);
+}
+
+void declare_cache(CLI::App& verb, Parser& parser) {
+  Options& options = parser.line.options;
+  verb.add_option("action", options.action)
+      ->required()
+      ->check(CLI::IsMember({"stat", "list", "verify", "prune", "clear"}));
+  verb.add_option("--bytes", options.bytes)
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+  add_format(verb, parser);
+}
+
 void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", parser.wants_json); }
 
 using Declaration = void (*)(CLI::App&, Parser&);
 constexpr std::array<Declaration, all_verbs.size()> declarations{
-    declare_list, declare_explain, declare_run, declare_verify, declare_bench, declare_doctor};
+    declare_list,  declare_explain, declare_run,   declare_verify,
+    declare_bench, declare_compile, declare_cache, declare_doctor};
 
 // Our own --help instead of CLI11's.
 void add_help(CLI::App& app, Parser& parser) {
@@ -149,7 +176,8 @@ Format format_of(const Parser& parser) {
 }
 
 void check_counts(const CommandLine& line) {
-  if (line.verb != "bench" && line.options.kernels.size() > 1)
+  const bool takes_several = line.verb == "bench" || line.verb == "compile";
+  if (!takes_several && line.options.kernels.size() > 1)
     throw_usage_error("--kernel was given twice", line.verb);
 }
 

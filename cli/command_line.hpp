@@ -17,11 +17,18 @@ struct Options {
   std::vector<std::string> words;  // of the problems
   std::string device;              // empty = not named
   std::string target;
+  std::vector<std::string> targets;  // of compile, which takes several
   std::vector<std::string> providers;
   std::vector<std::string> kernels;
   std::vector<std::string> dtypes;
   std::string fill = "normal";
   std::string file;
+  std::string output;   // of compile
+  std::string inspect;  // a file that compile wrote
+  bool with_ptx = false;
+  int jobs = 0;  // 0 = the library's choice
+  std::string action;       // of cache
+  std::int64_t bytes = -1;  // that cache prune leaves at most; -1 = not named
   Format format = Format::text;
   std::uint64_t seed = 0;  // 0 = fresh
   int limit = 0;           // 0 = all

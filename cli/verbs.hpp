@@ -14,6 +14,8 @@ ExitCode explain_problem(const Options& options, Output& output);
 ExitCode run_problem(const Options& options, Output& output);
 ExitCode verify_problem(const Options& options, Output& output);
 ExitCode bench(const Options& options, Output& output);
+ExitCode compile_problems(const Options& options, Output& output);
+ExitCode tidy_cache(const Options& options, Output& output);
 ExitCode report_doctor(const Options& options, Output& output);
 
 }  // namespace gemmery::cli

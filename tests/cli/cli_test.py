@@ -79,7 +79,7 @@ class BadInput(unittest.TestCase):
 
     ROWS = [
         ([], BAD_INPUT, "verb"),
-        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, doctor, got 'dance'"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, cache, doctor, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
         (["run"], BAD_INPUT, "problem: expected one, got none"),
         (["verify"], BAD_INPUT, "problem: expected one, got none"),
@@ -119,6 +119,13 @@ class BadInput(unittest.TestCase):
         (["bench", "--file", "/nowhere/list.csv"], BAD_INPUT, "/nowhere/list.csv"),
         (["bench", "--file", "docs/cli.md"], BAD_INPUT, "docs/cli.md"),
         (["bench", "--dtype", "f32", *SMALL], BAD_INPUT, "--dtype"),
+        (["compile", *SMALL], BAD_INPUT, "--output"),
+        (["compile", "-o", "/tmp/x"], BAD_INPUT, "at least one, or --inspect FILE"),
+        (["compile", *SMALL, "-o", "/tmp/x", "--device", "cpu"], BAD_INPUT, "the target of a GPU"),
+        (["compile", *SMALL, "-o", "/tmp/x", "--target", "sm_1"], BAD_INPUT, "sm_1"),
+        (["compile", "--inspect", "/tmp/x", "-o", "/tmp/y"], BAD_INPUT, "--inspect"),
+        (["compile", "--inspect", "/nowhere/file"], FAILED, "/nowhere/file"),
+        (["compile", "--inspect", "docs/cli.md"], FAILED, "an artifact file"),
         (["doctor", "--loud"], BAD_INPUT, "--loud"),
         (["doctor", "gemm"], BAD_INPUT, "gemm"),
     ]
@@ -317,6 +324,50 @@ class Bench(unittest.TestCase):
 
     def test_shows_no_progress_bar_where_standard_error_is_no_terminal(self):
         self.assertNotIn("\r", run("bench", *self.QUICK, *SMALL).stderr)
+
+
+class Compile(unittest.TestCase):
+    """Into a file and out of it; needs NVRTC, no GPU."""
+
+    def setUp(self):
+        report = json_lines(run("doctor", "--json").stdout)[0]
+        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
+            self.skipTest("no NVRTC")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = str(pathlib.Path(folder.name) / "a file of kernels")
+
+    def test_writes_a_file_that_can_be_looked_into(self):
+        done = run("compile", *SMALL, "gemm", "64x64x64", "a=f32", "--target", "sm_80", "--target", "sm_90", "-o", self.file, "--json")
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        compiled = json_lines(done.stdout)
+        self.assertEqual({record["target"] for record in compiled}, {"sm_80", "sm_90"})
+        done = run("compile", "--inspect", self.file, "--json")
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        held = json_lines(done.stdout)
+        names = lambda records: sorted((record["kernel_name"], record["target"]) for record in records)
+        self.assertEqual(names(held), names(compiled))
+        for record in held:
+            self.assertTrue(record["problems"] and record["cubin_bytes"] > 0 and record["registers"] > 0, record)
+            self.assertEqual(record["ptx_bytes"], 0)
+            self.assertEqual(record["refusal"], "")
+            self.assertTrue(record["instructions"] or record["no_instructions"])
+        text = run("compile", "--inspect", self.file).stdout
+        for word in ("problem", "design", "registers", "spilled", "instructions"):
+            self.assertIn(word, text)
+
+    def test_damage_is_refused_by_the_name_of_the_file(self):
+        self.assertEqual(run("compile", *SMALL, "--target", "sm_90", "-o", self.file).returncode, SERVED)
+        path = pathlib.Path(self.file)
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        done = run("compile", "--inspect", self.file)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("a file of kernels, checksum", done.stderr)
+
+    def test_progress_is_for_terminals_only(self):
+        self.assertNotIn("\r", run("compile", *SMALL, "--target", "sm_90", "-o", self.file).stderr)
 
 
 class Doctor(unittest.TestCase):

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemmery compile: the best kernels of problems into one file; and what such a file holds.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gemmery/artifact.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/family.hpp>
+
+#include "cli/device_choice.hpp"
+#include "cli/problem_words.hpp"
+#include "cli/progress.hpp"
+#include "cli/quantities.hpp"
+#include "cli/selection.hpp"
+#include "cli/verbs.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+[[noreturn]] void refuse_usage(std::string operand, std::string expected, std::string got) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::move(operand),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = "see gemmery compile --help"});
+}
+
+// --- what is to be compiled ---------------------------------------------------------------------
+
+// A kernel for a target, and the problems that it was chosen for.
+struct Choice {
+  CompileJob job;
+  std::vector<std::string> problems;
+};
+
+void add_choice(std::vector<Choice>& choices, const CompileJob& job, const std::string& problem) {
+  const auto known = std::ranges::find_if(choices, [&](const Choice& choice) {
+    return choice.job.kernel == job.kernel && choice.job.target == job.target;
+  });
+  if (known == choices.end()) {
+    choices.push_back({job, {problem}});
+  } else if (std::ranges::find(known->problems, problem) == known->problems.end()) {
+    known->problems.push_back(problem);
+  }
+}
+
+ChosenDevice choose_gpu(const Options& options) {
+  ChosenDevice device = choose_device(options);
+  if (!device.info.target.is_cpu()) return device;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "--target",
+               .expected = "the target of a GPU",
+               .got = "cpu, whose kernels are part of the library",
+               .hint = "for example: --target sm_90a"});
+}
+
+void choose_for(const Options& options, const std::vector<ProblemLine>& lines,
+                std::vector<Choice>& choices) {
+  const ChosenDevice device = choose_gpu(options);
+  for (const ProblemLine& line : lines) {
+    for (const Kernel& kernel : select_kernels(options, line.problem, device, options.top)) {
+      add_choice(choices, {kernel, kernel.family().target_for(kernel, device.info)},
+                 to_string(line));
+    }
+  }
+}
+
+std::vector<Choice> choose(const Options& options) {
+  std::vector<ProblemLine> lines;
+  for (const std::string& line : problem_lines(options.words)) lines.push_back(parse_problem(line));
+  if (lines.empty()) refuse_usage("problem", "at least one, or --inspect FILE", "none");
+  std::vector<Choice> choices;
+  if (options.targets.empty()) choose_for(options, lines, choices);
+  for (const std::string& target : options.targets) {
+    Options of_target = options;
+    of_target.target = target;
+    choose_for(of_target, lines, choices);
+  }
+  return choices;
+}
+
+// --- compiling ----------------------------------------------------------------------------------
+
+std::vector<CompileResult> compile_choices(const std::vector<Choice>& choices,
+                                           const Options& options) {
+  std::vector<CompileJob> jobs;
+  for (const Choice& choice : choices) jobs.push_back(choice.job);
+  Progress progress(jobs.size());
+  const auto tell_progress = [&](const CompileResult& result, std::size_t, std::size_t) {
+    progress.step(result.job.kernel.name());
+  };
+  return compile_all(
+      jobs, {.jobs = options.jobs, .with_ptx = options.with_ptx, .progress = tell_progress});
+}
+
+// Those that there are; the others are told on standard error.
+std::vector<StoredArtifact> keep_compiled(const std::vector<Choice>& choices,
+                                          const std::vector<CompileResult>& results) {
+  std::vector<StoredArtifact> kept;
+  for (std::size_t index = 0; index < results.size(); ++index) {
+    const CompileResult& result = results[index];
+    if (result.artifact) {
+      kept.push_back({*result.artifact, choices[index].problems});
+    } else {
+      tell_error(*result.error);
+    }
+  }
+  return kept;
+}
+
+void print_compiled(const std::vector<StoredArtifact>& compiled, Output& output) {
+  Table table{"target", ">compile", ">registers", ">spilled", "kernel"};
+  for (const StoredArtifact& one : compiled) {
+    const CodeResources resources = one.artifact.resources().value_or(CodeResources{});
+    table.add_row({to_string(one.artifact.targets().front()),
+                   fmt::format("{:.0f} ms", one.artifact.compile_ms()),
+                   fmt::format("{}", resources.registers),
+                   fmt::format("{} B", resources.spill_store_bytes + resources.spill_load_bytes),
+                   one.artifact.kernel().name()});
+  }
+  table.print(output);
+}
+
+void write_compiled(const std::vector<StoredArtifact>& compiled, Output& output) {
+  for (const StoredArtifact& one : compiled) {
+    const CodeResources resources = one.artifact.resources().value_or(CodeResources{});
+    output.write_record(
+        {{"kernel_name", one.artifact.kernel().name()},
+         {"target", to_string(one.artifact.targets().front())},
+         {"problems", one.problems},
+         {"compile_ms", one.artifact.compile_ms()},
+         {"registers", resources.registers},
+         {"static_shared_bytes", resources.static_shared_bytes},
+         {"spill_bytes", resources.spill_store_bytes + resources.spill_load_bytes}});
+  }
+}
+
+ExitCode compile_into_file(const Options& options, Output& output) {
+  if (options.output.empty()) refuse_usage("--output", "the file to write", "none");
+  const std::vector<Choice> choices = choose(options);
+  const std::vector<CompileResult> results = compile_choices(choices, options);
+  const std::vector<StoredArtifact> compiled = keep_compiled(choices, results);
+  if (!compiled.empty()) save_artifacts(options.output, compiled, {.with_ptx = options.with_ptx});
+  if (output.is_text()) {
+    print_compiled(compiled, output);
+  } else {
+    write_compiled(compiled, output);
+  }
+  tell(fmt::format("{} of {} kernels compiled{}", compiled.size(), results.size(),
+                   compiled.empty() ? "; no file was written" : " into " + options.output));
+  return compiled.size() == results.size() ? ExitCode::success : ExitCode::failed;
+}
+
+// --- looking into a file ------------------------------------------------------------------------
+
+std::string design_text(const ArtifactSummary& kernel) {
+  std::string text;
+  for (const DesignField& field : kernel.design)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name, field.value);
+  return text;
+}
+
+std::string mix_text(const ArtifactSummary& kernel) {
+  if (!kernel.no_instructions.empty()) return "not read: " + kernel.no_instructions;
+  std::vector<std::pair<int, std::string>> by_count;
+  for (const auto& [name, count] : kernel.instructions) by_count.emplace_back(-count, name);
+  std::ranges::sort(by_count);
+  std::string text;
+  for (const auto& [negative, name] : by_count)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", -negative, name);
+  return text;
+}
+
+void print_kernel(const ArtifactSummary& kernel, Output& output) {
+  const auto line = [&](std::string_view field, std::string_view value) {
+    output.write_line(fmt::format("  {:<12} {}", field, value));
+  };
+  output.write_line(fmt::format("{} for {}", kernel.kernel_name, to_string(kernel.target)));
+  for (const std::string& problem : kernel.problems) line("problem", problem);
+  line("family",
+       fmt::format("{}/{} version {}", kernel.provider, kernel.family, kernel.family_version));
+  line("design", design_text(kernel));
+  line("epilogue", kernel.epilogue);
+  if (kernel.resources) {
+    line("registers", fmt::format("{} of a thread", kernel.resources->registers));
+    line("shared", fmt::format("{} bytes beside what a launch asks for",
+                               kernel.resources->static_shared_bytes));
+    line("spilled",
+         fmt::format("{} bytes stored, {} loaded, {} of stack", kernel.resources->spill_store_bytes,
+                     kernel.resources->spill_load_bytes, kernel.resources->stack_bytes));
+  }
+  line("code", fmt::format("cubin {} bytes, PTX {} bytes, compiled in {:.0f} ms",
+                           kernel.cubin_bytes, kernel.ptx_bytes, kernel.compile_ms));
+  line("instructions", mix_text(kernel));
+  if (!kernel.refusal.empty()) line("NOT LOADED", kernel.refusal);
+}
+
+void write_kernel(const ArtifactSummary& kernel, Output& output) {
+  Record record = {{"kernel_name", kernel.kernel_name}, {"target", to_string(kernel.target)},
+                   {"problems", kernel.problems},       {"provider", kernel.provider},
+                   {"family", kernel.family},           {"family_version", kernel.family_version},
+                   {"design", design_text(kernel)},     {"epilogue", kernel.epilogue},
+                   {"cubin_bytes", kernel.cubin_bytes}, {"ptx_bytes", kernel.ptx_bytes},
+                   {"compile_ms", kernel.compile_ms}};
+  const CodeResources resources = kernel.resources.value_or(CodeResources{});
+  record["registers"] = resources.registers;
+  record["static_shared_bytes"] = resources.static_shared_bytes;
+  record["spill_store_bytes"] = resources.spill_store_bytes;
+  record["spill_load_bytes"] = resources.spill_load_bytes;
+  record["stack_bytes"] = resources.stack_bytes;
+  record["instructions"] = kernel.instructions;
+  record["no_instructions"] = kernel.no_instructions;
+  record["refusal"] = kernel.refusal;
+  output.write_record(record);
+}
+
+ExitCode inspect(const Options& options, Output& output) {
+  if (!options.words.empty()) refuse_usage("--inspect", "no problem beside it", "one");
+  const ArtifactFileSummary file = inspect_artifacts(options.inspect);
+  if (output.is_text()) {
+    output.write_line(fmt::format("{}: {} kernels, {} bytes, made by gemmery {}", options.inspect,
+                                  file.kernels.size(), file.bytes, file.library_version));
+  }
+  bool is_loadable = true;
+  for (const ArtifactSummary& kernel : file.kernels) {
+    if (output.is_text()) {
+      print_kernel(kernel, output);
+    } else {
+      write_kernel(kernel, output);
+    }
+    is_loadable = is_loadable && kernel.refusal.empty();
+  }
+  return is_loadable ? ExitCode::success : ExitCode::not_served;
+}
+
+}  // namespace
+
+ExitCode compile_problems(const Options& options, Output& output) {
+  return options.inspect.empty() ? compile_into_file(options, output) : inspect(options, output);
+}
+
+}  // namespace gemmery::cli

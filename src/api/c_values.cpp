@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the structs of the C API.
+#include "api/c_values.hpp"
+
+#include <gemmery/dlpack.hpp>
+
+#include <optional>
+#include <utility>
+
+#include "core/dlpack_abi.hpp"
+
+namespace gemmery::c_api {
+namespace {
+
+Tensor to_tensor(const gemmery_tensor* tensor, const char* name) {
+  required(tensor, name);
+  // The library's reader of DLPack checks everything but the device, of which we have one more.
+  const dlpack::TensorLayout layout{
+      .data = tensor->data,
+      .device = {dlpack::device_cpu, 0},
+      .rank = tensor->ndim,
+      .dtype = {tensor->dtype_code, tensor->dtype_bits, tensor->dtype_lanes},
+      .shape = const_cast<std::int64_t*>(tensor->shape),
+      .strides = const_cast<std::int64_t*>(tensor->strides),
+      .byte_offset = tensor->byte_offset};
+  try {
+    const Tensor view = from_dlpack(reinterpret_cast<const DLTensor&>(layout));
+    return Tensor(view.data(), view.dtype(), view.shape(), view.strides(),
+                  to_device(tensor->device));
+  } catch (const Error& error) {
+    throw Error({.kind = error.kind(),
+                 .operand = std::string(name) + ", " + error.operand(),
+                 .expected = error.expected(),
+                 .got = error.got(),
+                 .hint = error.hint(),
+                 .cause = error.cause()});
+  }
+}
+
+DType to_accumulator(const char* word, const Tensor& a, const Tensor& b) {
+  if (word == nullptr) return default_accumulator(a.dtype(), b.dtype());
+  if (const std::optional<DType> dtype = parse_dtype(word)) return *dtype;
+  refuse_argument("accumulator", "the name of a dtype", "\"" + std::string(word) + "\"");
+}
+
+Math to_math(const char* word) {
+  if (word == nullptr) return Math::native;
+  if (const std::optional<Math> math = parse_math(word)) return *math;
+  refuse_argument("math", "native, tf32, ...", "\"" + std::string(word) + "\"");
+}
+
+}  // namespace
+
+void refuse_argument(std::string operand, std::string expected, std::string got) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::move(operand),
+               .expected = std::move(expected),
+               .got = std::move(got)});
+}
+
+void check_struct_size(std::size_t given, std::size_t least, const char* name) {
+  if (given >= least) return;
+  refuse_argument(std::string(name) + "->struct_size",
+                  "the size of the struct, " + std::to_string(least) + " bytes at least",
+                  std::to_string(given));
+}
+
+void refuse_unknown_members(const void* given, std::size_t given_bytes, std::size_t known_bytes,
+                            const char* name) {
+  const auto* const bytes = static_cast<const unsigned char*>(given);
+  for (std::size_t place = known_bytes; place < given_bytes; ++place) {
+    if (bytes[place] == 0) continue;
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = name,
+                 .expected = "zeros in members that this version does not know",
+                 .got = "a value at byte " + std::to_string(place),
+                 .hint = "the program was compiled for a later version of the library"});
+  }
+}
+
+Device to_device(gemmery_device device) {
+  switch (device.type) {
+    case GEMMERY_CPU:
+      return Device::cpu();
+    case GEMMERY_CUDA:
+      return Device::cuda(device.index);
+    case GEMMERY_EMULATED:
+      return Device::emulated(device.index);
+    default:
+      refuse_argument("device", "type GEMMERY_CPU, GEMMERY_CUDA or GEMMERY_EMULATED",
+                      std::to_string(device.type));
+  }
+}
+
+gemmery_device from_device(Device device) noexcept {
+  switch (device.type) {
+    case DeviceType::cpu:
+      return {GEMMERY_CPU, 0};
+    case DeviceType::cuda:
+      return {GEMMERY_CUDA, device.index};
+    case DeviceType::emulated:
+      return {GEMMERY_EMULATED, device.index};
+  }
+  return {GEMMERY_CPU, 0};
+}
+
+GemmArguments to_arguments(const gemmery_gemm* gemm) {
+  const gemmery_gemm known = read_struct(gemm, sizeof(gemmery_gemm), "gemm");
+  const Tensor a = to_tensor(known.a, "A");
+  const Tensor b = to_tensor(known.b, "B");
+  const Tensor out = to_tensor(known.out, "out");
+  GemmOptions options;
+  if (known.c != nullptr) options.c = to_tensor(known.c, "C");
+  options.alpha = known.alpha;
+  options.beta = known.beta;
+  options.math = to_math(known.math);
+  return GemmArguments(a, b, out, to_accumulator(known.accumulator, a, b), options);
+}
+
+}  // namespace gemmery::c_api
