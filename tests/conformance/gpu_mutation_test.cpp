@@ -37,6 +37,12 @@ namespace {
 constexpr int sanitizer_code = 99;  // what compute-sanitizer exits with where it found anything
 constexpr int found_code = 3;
 
+// Beyond it a kernel counts as one that hangs; sound ones are far from it on an H200 with 16 hunts
+// side by side.
+std::chrono::seconds time_limit_on(DeviceType type) {
+  return std::chrono::seconds(type == DeviceType::emulated ? 120 : 25);
+}
+
 std::string hunt_with_delays(const Kernel& kernel, const Hunt& hunt) {
   for (std::uint32_t delays = 1; delays <= most_delays; ++delays) {
     const std::string found = hunt_at_random(with_delays(kernel, delays), hunt);
@@ -51,6 +57,8 @@ int hunt_as_told(char** words) {
   const std::size_t row = std::strtoul(words[3], nullptr, 10);
   const Device device = parse_device(words[4]).value();
   const std::uint64_t seed = std::strtoull(words[5], nullptr, 10);
+  // A kernel that hangs is not left behind where nobody is there any more to end this process.
+  alarm(static_cast<unsigned>(time_limit_on(device.type).count()) + 5);
   if (device.type == DeviceType::emulated) set_emulator_seed(seed >> 1);
   std::unique_ptr<Family> mutants = make_device_mutants();
   std::vector<Kernel> kernels;
@@ -72,10 +80,6 @@ struct Hunter {
   std::string_view way;
   std::string_view tool;  // of compute-sanitizer
   bool is_emulator = false;
-
-  // Beyond it a kernel counts as one that hangs; sound ones are far from it on an H200 with 16
-  // hunts side by side.
-  std::chrono::seconds time_limit() const { return std::chrono::seconds(is_emulator ? 120 : 25); }
 };
 
 constexpr Hunter hunters[] = {
@@ -232,10 +236,13 @@ class GpuMutation : public testing::Test {
           std::string(hunter.way), std::to_string(row.index),
           std::string(hunter.is_emulator ? "emulated:h200" : "cuda:0"), std::to_string(seed_)})
       argv.push_back(word);
-    return read_finding(hunter, platform::run_process({.words = std::move(argv),
-                                                       .environment = environment(),
-                                                       .folder = std::filesystem::current_path(),
-                                                       .time_limit = hunter.time_limit()}));
+    return read_finding(
+        hunter,
+        platform::run_process({.words = std::move(argv),
+                               .environment = environment(),
+                               .folder = std::filesystem::current_path(),
+                               .time_limit = time_limit_on(
+                                   hunter.is_emulator ? DeviceType::emulated : DeviceType::cuda)}));
   }
 
   // As it comes, so that a run that is cut off has told what it found.
