@@ -73,6 +73,10 @@ inline Expression apply(Op op, std::initializer_list<Expression> operands) {
   return apply(op, std::span<const Expression>(operands.begin(), operands.size()));
 }
 
+// A function of the text form by its name: a row of ops.def, another spelling of one, or what
+// define_op named. Throws Error (invalid_argument) for other names, and as `apply` does.
+GEMMERY_API Expression call(std::string_view function, std::span<const Expression> operands);
+
 // sigmoid(x), gelu(x), pow(x, y), where(c, x, y) …: one function for every row.
 #define GEMMERY_FUNCTION_1(name) \
   inline Expression name(const Expression& x) { return apply(Op::name, {x}); }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "epilogue/expressed.hpp"
+#include "epilogue/expression_parser.hpp"
 #include "epilogue/parse.hpp"
 
 namespace gemmery::epilogue {
@@ -50,9 +51,10 @@ struct Entry {
 
 constexpr std::array<std::string_view, 3> parameters{"x", "y", "z"};
 
-[[noreturn]] void refuse(std::string expected, std::string got, std::string hint) {
+[[noreturn]] void refuse(std::string operand, std::string expected, std::string got,
+                         std::string hint) {
   throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "define_op",
+               .operand = std::move(operand),
                .expected = std::move(expected),
                .got = std::move(got),
                .hint = std::move(hint)});
@@ -73,7 +75,8 @@ Definition read_definition(std::string_view name, std::string_view text) {
   std::unordered_map<const Expressed*, bool> seen;
   note_parameters(*body.value(), is_read, seen);
   if (!is_read[0] || (is_read[2] && !is_read[1]))
-    refuse("an expression of x, of x and y, or of x, y and z", '"' + std::string(text) + '"',
+    refuse("define_op", "an expression of x, of x and y, or of x, y and z",
+           '"' + std::string(text) + '"',
            "the operands of " + std::string(name) + " are x, y and z, in this order");
   return {.arity = is_read[2] ? 3 : is_read[1] ? 2 : 1, .body = std::move(body)};
 }
@@ -164,23 +167,48 @@ bool is_name_of_the_language(std::string_view name) {
 
 }  // namespace
 
-std::optional<Definition> find_definition(std::string_view name) {
-  return filled_definitions().find(name);
+std::optional<Callable> find_callable(std::string_view name) {
+  if (const auto op = find_op(name)) return Callable{row_of(*op).arity, *op};
+  if (auto definition = filled_definitions().find(name))
+    return Callable{definition->arity, *std::move(definition)};
+  return std::nullopt;
 }
 
-std::vector<std::string> defined_names() { return filled_definitions().names(); }
+std::vector<std::string> function_names() {
+  std::vector<std::string> names = filled_definitions().names();
+#define GEMMERY_OP(name, ...) names.emplace_back(#name);
+#include <gemmery/ops.def>
+  names.insert(names.end(), {"sum", "amax", "cast"});
+  return names;
+}
 
-Expression instantiate(const Definition& definition, std::span<const Expression> operands) {
-  return Substitution(operands).in(definition.body.value());
+Expression call(const Callable& callable, std::span<const Expression> operands) {
+  if (const Op* const op = std::get_if<Op>(&callable.meaning))
+    return epilogue::apply(*op, operands);
+  return Substitution(operands).in(std::get<Definition>(callable.meaning).body.value());
+}
+
+Expression call(std::string_view function, std::span<const Expression> operands) {
+  const auto callable = find_callable(function);
+  if (!callable)
+    refuse("epilogue", "a function of the grammar", '"' + std::string(function.substr(0, 80)) + '"',
+           suggest(function, function_names()));
+  if (std::cmp_not_equal(operands.size(), callable->arity))
+    refuse("epilogue",
+           std::to_string(callable->arity) +
+               (callable->arity == 1 ? " operand of " : " operands of ") + std::string(function),
+           std::to_string(operands.size()), "");
+  return call(*callable, operands);
 }
 
 void define_op(std::string_view name, std::string_view expression) {
   if (!is_operand_name(name) || is_name_of_the_language(name))
-    refuse("a name that begins with a letter and is not taken",
+    refuse("define_op", "a name that begins with a letter and is not taken",
            '"' + std::string(name.substr(0, 80)) + '"', "");
   Entry entry{std::string(expression), read_definition(name, expression)};
   if (!filled_definitions().add(name, std::move(entry)))
-    refuse("one meaning of a name in a process", '"' + std::string(name) + "\" defined otherwise",
+    refuse("define_op", "one meaning of a name in a process",
+           '"' + std::string(name) + "\" defined otherwise",
            "programs that were read keep their meaning; choose another name");
 }
 

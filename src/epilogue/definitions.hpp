@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <gemmery/epilogue.hpp>
@@ -18,11 +19,18 @@ struct Definition {
   Expression body;  // of operands named x, y, z
 };
 
-// Nothing for a name that is not defined. Any thread.
-std::optional<Definition> find_definition(std::string_view name);
-std::vector<std::string> defined_names();
+// What a name of a function stands for: a row of ops.def, or a definition.
+struct Callable {
+  int arity = 1;
+  std::variant<Op, Definition> meaning;
+};
 
-// The body with expressions in the place of x, y and z; as many as the arity.
-Expression instantiate(const Definition& definition, std::span<const Expression> operands);
+// Nothing for a name that is no function. Any thread.
+std::optional<Callable> find_callable(std::string_view name);
+// All of them, and the words of the grammar that stand before parentheses.
+std::vector<std::string> function_names();
+
+// The operation on as many operands as its arity.
+Expression call(const Callable& callable, std::span<const Expression> operands);
 
 }  // namespace gemmery::epilogue

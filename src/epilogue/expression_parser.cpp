@@ -87,14 +87,6 @@ std::string count_operands(int arity) {
   return fmt::format("{} operand{}", arity, arity == 1 ? "" : "s");
 }
 
-std::vector<std::string> function_names() {
-  std::vector<std::string> names = defined_names();
-#define GEMMERY_OP(name, ...) names.emplace_back(#name);
-#include <gemmery/ops.def>
-  names.insert(names.end(), {"sum", "amax", "cast"});
-  return names;
-}
-
 // Edits of one letter that turn one word into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -412,13 +404,9 @@ Expression ExpressionParser::call_of(const Token& function, std::span<const Expr
   if (find_reduction(function.text) && operands.size() == 1)
     refuse_token(function, "an operation on elements",
                  "a reduction is the whole right side of a statement: amax = max(abs(D))");
-  if (const auto op = find_op(function.text)) {
-    check_count(row_of(*op).arity);
-    return place([&] { return epilogue::apply(*op, operands); });
-  }
-  if (const auto definition = find_definition(function.text)) {
-    check_count(definition->arity);
-    return place([&] { return instantiate(*definition, operands); });
+  if (const auto callable = find_callable(function.text)) {
+    check_count(callable->arity);
+    return place([&] { return epilogue::call(*callable, operands); });
   }
   if (find_reduction(function.text)) check_count(1);
   if (std::ranges::find(layout_functions, function.text) != std::end(layout_functions))

@@ -256,6 +256,14 @@ TEST(DefineOp, refuses_what_it_cannot_name) {
   EXPECT_THROW((void)Program(std::string_view("D = odd(accum)")), Error);
 }
 
+TEST(Call, finds_functions_by_the_names_of_the_text_form) {
+  const std::array<Expression, 2> operands{accum(), operand("b")};
+  EXPECT_EQ(text_of(call("maximum", operands)), "D = max(accum, b)");
+  EXPECT_EQ(text_of(call("swish", std::span(operands).first(1))), "D = silu(accum)");
+  EXPECT_THAT(message_of([&] { (void)call("gelo", operands); }), HasSubstr("did you mean gelu?"));
+  EXPECT_THAT(message_of([&] { (void)call("gelu", operands); }), HasSubstr("1 operand of gelu"));
+}
+
 TEST(DefineOp, refuses_another_number_of_operands_by_its_name) {
   define_op("halved", "x / 2");
   EXPECT_THAT(message_of([] { (void)Program(std::string_view("D = halved(accum, 2)")); }),
