@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures every kernel that discovery returns for some problems: what a model is fitted to.
 //
-//   calibrate [--device cuda:0] [--class sm90] [--within FACTOR] [--keep FACTOR] [--finalists 24]
+//   calibrate [--device cuda:0] [--class sm90] [--within FACTOR] [--keep FACTOR] [--finalists 32]
 //             [--threads N] [--seconds N] [--csv FILE] (--list FILE | 'gemm 4096x4096x4096 a=bf16
 //             b=bf16:c') …
 //
 // A list has one problem a line after the name of its set; "#" begins a comment. Two passes per
 // problem: all kernels in a few short batches, then the finalists, the fastest of these and the
-// first of discovery, in more and longer ones. Kernels take turns, so that drifts of the clock meet
-// all. Kernels are compiled beforehand, side by side. --within leaves out kernels whose prediction
-// is more than that many times the best (0 = none), --keep rows of kernels that took more than that
-// many times the fastest one's time (0 = none). After --seconds (0 = never) no further problem
-// is begun; those left out are counted, as are kernels that do not compile, the first few named.
+// first of discovery, in more and longer ones. Kernels take turns in a random order, so that drifts
+// of the clock meet all; yet the clock hangs on the company, so compare within a pass only. Kernels
+// are compiled beforehand, side by side. --within leaves out kernels whose prediction is more than
+// that many times the best (0 = none), --keep rows of kernels that took more than that many times
+// the fastest one's time (0 = none). After --seconds (0 = never) no further problem is begun; those
+// left out are counted, as are kernels that do not compile, the first few named.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -55,7 +57,7 @@ struct Options {
   std::string kernel_class = "sm90";
   double within = 0;
   double keep = 0;
-  std::size_t finalists = 24;
+  std::size_t finalists = 32;
   std::size_t threads = std::max(std::thread::hardware_concurrency(), 1U);
   double seconds = 0;
   std::string csv = "/dev/stdout";
@@ -216,10 +218,14 @@ std::vector<Kernel> list_distinct(const Options& options) {
 struct Timed {
   RankedKernel kernel;
   Measurement measurement;
+  int pass = 1;
 };
 
-std::vector<Timed> time_all(const ProblemLine& line, const std::vector<RankedKernel>& ranked,
+// In a random order: fast kernels side by side would slow each other down by the power they draw.
+std::vector<Timed> time_all(const ProblemLine& line, std::vector<RankedKernel> ranked,
                             const MeasureOptions& how) {
+  static std::mt19937 source;  // the same order in each run
+  std::ranges::shuffle(ranked, source);
   const std::vector<Kernel> kernels(ranked.begin(), ranked.end());
   const std::vector<Measurement> measurements = measure_interleaved(line, kernels, how);
   std::vector<Timed> timed;
@@ -246,27 +252,24 @@ std::vector<RankedKernel> choose_finalists(const Options& options, std::vector<T
   return finalists;
 }
 
-// All kernels; those of the second pass with what it found. Kernels of a long problem run alone,
-// once to warm up and once or thrice to count.
+// The rows of both passes, each with its fastest first.
 std::vector<Timed> measure_problem(const Options& options, const ProblemLine& line,
                                    const std::vector<RankedKernel>& kernels) {
-  constexpr double long_us = 250;
-  const bool is_long = kernels.front().predicted_us > long_us;
-  MeasureOptions how{
-      .device = options.device, .samples = is_long ? 1 : 3, .sample_ms = 0.2, .warmup_ms = 0};
+  const auto is_faster = [](const Timed& row) { return row.measurement.median_us; };
+  MeasureOptions how{.device = options.device, .samples = 3, .sample_ms = 0.2, .warmup_ms = 0};
   std::vector<Timed> timed = time_all(line, kernels, how);
+  std::ranges::stable_sort(timed, {}, is_faster);
   how.samples = 7;
   how.sample_ms = 1.5;
-  for (const Timed& final : time_all(line, choose_finalists(options, timed), how)) {
-    const auto same = std::ranges::find_if(timed, [&](const Timed& row) {
-      return static_cast<const Kernel&>(row.kernel) == final.kernel;
-    });
-    *same = final;
-  }
-  std::ranges::stable_sort(timed, {}, [](const Timed& row) { return row.measurement.median_us; });
+  std::vector<Timed> finals = time_all(line, choose_finalists(options, timed), how);
+  std::ranges::stable_sort(finals, {}, is_faster);
   if (options.keep > 0) {
     const double limit_us = options.keep * timed.front().measurement.median_us;
     std::erase_if(timed, [&](const Timed& row) { return row.measurement.median_us > limit_us; });
+  }
+  for (Timed& row : finals) {
+    row.pass = 2;
+    timed.push_back(row);
   }
   return timed;
 }
@@ -275,10 +278,9 @@ void write_rows(std::ostream& csv, const NamedProblem& problem, const std::vecto
                 unsigned clock_mhz) {
   for (const Timed& row : timed) {
     const Measurement& m = row.measurement;
-    csv << fmt::format("{},{},{},{:.3f},{:.3f},{:.3f},{},{},{:.2f},{}\n", problem.set,
-                       to_string(problem.line), row.kernel.name(), m.median_us, m.quartile_low_us,
-                       m.quartile_high_us, m.samples, m.runs_per_sample, row.kernel.predicted_us,
-                       clock_mhz);
+    csv << fmt::format("{},{},{},{},{:.3f},{:.3f},{:.3f},{},{}\n", problem.set,
+                       to_string(problem.line), row.kernel.name(), row.pass, m.median_us,
+                       m.quartile_low_us, m.quartile_high_us, m.samples, clock_mhz);
   }
   csv.flush();
 }
@@ -294,8 +296,8 @@ int run(const Options& options) {
   std::ofstream csv(options.csv);
   if (!csv) throw std::runtime_error("cannot write " + options.csv);
   csv << fmt::format("# {}, {} multiprocessors\n", device.name, device.multiprocessors)
-      << "set,problem,kernel,median_us,quartile_low_us,quartile_high_us,samples,runs,predicted_us,"
-         "sm_clock_mhz\n";
+      << "set,problem,kernel,pass,median_us,quartile_low_us,quartile_high_us,samples,sm_clock_"
+         "mhz\n";
   std::size_t left_out = 0;
   const Progress progress("measuring");
   for (std::size_t at = 0; at < options.problems.size(); ++at) {
