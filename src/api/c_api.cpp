@@ -234,26 +234,21 @@ extern "C" {
 const char* gemmery_last_error(void) { return last_error().c_str(); }
 
 const char* gemmery_result_name(gemmery_result result) {
+#define GEMMERY_NAME_OF(value) \
+  case value:                  \
+    return #value
   switch (result) {
-    case GEMMERY_OK:
-      return "GEMMERY_OK";
-    case GEMMERY_INVALID_ARGUMENT:
-      return "GEMMERY_INVALID_ARGUMENT";
-    case GEMMERY_UNSUPPORTED:
-      return "GEMMERY_UNSUPPORTED";
-    case GEMMERY_UNAVAILABLE:
-      return "GEMMERY_UNAVAILABLE";
-    case GEMMERY_COMPILE:
-      return "GEMMERY_COMPILE";
-    case GEMMERY_LAUNCH:
-      return "GEMMERY_LAUNCH";
-    case GEMMERY_OUT_OF_MEMORY:
-      return "GEMMERY_OUT_OF_MEMORY";
-    case GEMMERY_IO:
-      return "GEMMERY_IO";
-    case GEMMERY_INTERNAL:
-      return "GEMMERY_INTERNAL";
+    GEMMERY_NAME_OF(GEMMERY_OK);
+    GEMMERY_NAME_OF(GEMMERY_INVALID_ARGUMENT);
+    GEMMERY_NAME_OF(GEMMERY_UNSUPPORTED);
+    GEMMERY_NAME_OF(GEMMERY_UNAVAILABLE);
+    GEMMERY_NAME_OF(GEMMERY_COMPILE);
+    GEMMERY_NAME_OF(GEMMERY_LAUNCH);
+    GEMMERY_NAME_OF(GEMMERY_OUT_OF_MEMORY);
+    GEMMERY_NAME_OF(GEMMERY_IO);
+    GEMMERY_NAME_OF(GEMMERY_INTERNAL);
   }
+#undef GEMMERY_NAME_OF
   return "unknown";
 }
 
