@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gemmery/epilogue.hpp>
@@ -27,7 +28,16 @@ struct Drawn {
 
 class RandomExpressions {
  public:
-  explicit RandomExpressions(std::uint64_t seed) : random_(seed) {}
+  explicit RandomExpressions(std::uint64_t seed) : RandomExpressions(seed, all_operations()) {}
+  RandomExpressions(std::uint64_t seed, std::vector<Op> operations)
+      : random_(seed), operations_(std::move(operations)) {}
+
+  static std::vector<Op> all_operations() {
+    return {
+#define GEMMERY_OP(name, ...) Op::name,
+#include <gemmery/ops.def>
+    };
+  }
 
   std::size_t below(std::size_t end) {
     return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
@@ -63,7 +73,7 @@ class RandomExpressions {
   const Expression& truth(const Drawn& drawn) { return drawn.truths[below(drawn.truths.size())]; }
 
   void add_operation(Drawn& drawn) {
-    const auto op = static_cast<Op>(below(op_count));
+    const Op op = operations_[below(operations_.size())];
     const OpRow& row = row_of(op);
     std::vector<Expression> operands;
     for (int at = 0; at < row.arity; ++at) {
@@ -80,14 +90,8 @@ class RandomExpressions {
     (is_truth ? drawn.truths : drawn.numbers).push_back(std::move(made));
   }
 
-  static constexpr std::size_t op_count = [] {
-    std::size_t count = 0;
-#define GEMMERY_OP(...) ++count;
-#include <gemmery/ops.def>
-    return count;
-  }();
-
   std::mt19937_64 random_;
+  std::vector<Op> operations_;
 };
 
 // Values of accum and of the operands, in the order of `operand_names`.

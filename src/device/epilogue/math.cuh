@@ -26,8 +26,13 @@ __device__ __forceinline__ double abs(double x) { return fabs(x); }
 
 __device__ __forceinline__ float min(float x, float y) { return ptx::min_nan(x, y); }
 __device__ __forceinline__ float max(float x, float y) { return ptx::max_nan(x, y); }
-__device__ __forceinline__ double min(double x, double y) { return x < y || x != x ? x : y; }
-__device__ __forceinline__ double max(double x, double y) { return x > y || x != x ? x : y; }
+// -0 lies below 0, as it does for float.
+__device__ __forceinline__ double min(double x, double y) {
+  return x < y || x != x || (x == y && __double_as_longlong(x) < 0) ? x : y;
+}
+__device__ __forceinline__ double max(double x, double y) {
+  return x > y || x != x || (x == y && __double_as_longlong(y) < 0) ? x : y;
+}
 
 __device__ __forceinline__ float fma(float x, float y, float z) { return __fmaf_rn(x, y, z); }
 __device__ __forceinline__ double fma(double x, double y, double z) { return __fma_rn(x, y, z); }
