@@ -66,7 +66,7 @@ class Sm90Gemm {
   }
 
   /// One thread brings the operands of all of the cluster's tiles, as far ahead as stages are free.
-  /// Then the next launch may get ready: its blocks find room as soon as ours leave, while the last
+  /// Then the next launch may get ready, otherwise when blocks leave: it finds room while the last
   /// stages are multiplied and stored. Memory is safe, since it waits for our end in `prepare`.
   __device__ __forceinline__ void produce() const {
     if (threadIdx.x != 0) return;
@@ -82,7 +82,7 @@ class Sm90Gemm {
         cursor.advance();
       }
     }
-    ptx::griddepcontrol_launch_dependents();
+    if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
   }
 
   /// A warpgroup multiplies and stores its share of the cluster's tiles: of all of them, or of

@@ -207,6 +207,12 @@ constexpr std::string_view entry_name = "gemmery_sm90";
 
 // --- launch -------------------------------------------------------------------------------------
 
+// Where blocks fill at most half of the multiprocessors or nearly all (sm90_params.hpp says why).
+bool lets_next_begin(unsigned blocks, const DeviceInfo& device) {
+  const auto multiprocessors = static_cast<unsigned>(std::max(device.multiprocessors, 1));
+  return 2 * blocks <= multiprocessors || 10 * blocks >= 9 * multiprocessors;
+}
+
 abi::TensorMap encode_map(const driver::DriverApi& api, const driver::TiledTensorMap& view) {
   return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
 }
@@ -382,7 +388,7 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
           is_turned(kernel.operands()) ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "",
           design_text(design), abi::thread_count(design), abi::shared_bytes(design), entry_name),
       .entry = std::string(entry_name),
-      .max_dynamic_shared_bytes = abi::shared_bytes(design),
+      .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
       .options = {}};
 }
 
@@ -441,7 +447,6 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const bool ends_in_whole_units =
       extents.columns * byte_width(problem.out.dtype) % widest_access == 0;
   params.whole_columns = ends_in_whole_units ? 0xffffffffU : extents.columns;
-  plan.set_parameters(params);
 
   // Clusters stride over tiles, so one for each that is resident covers them all.
   const int allowed = request.max_multiprocessors > 0
@@ -453,8 +458,10 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   plan.shape.grid = {clusters * size, 1, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
   plan.shape.cluster = {size, 1, 1};
-  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
   plan.shape.is_programmatic = true;
+  params.lets_next_begin = lets_next_begin(clusters * size, request.device) ? 1 : 0;
+  plan.set_parameters(params);
 }
 
 }  // namespace gemmery::templates

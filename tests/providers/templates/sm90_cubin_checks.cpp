@@ -160,7 +160,8 @@ std::vector<std::string> find_resource_faults(const Kernel& kernel, const jit::C
   faults.expect_equal("bytes spilled", usage.spill_store_bytes + usage.spill_load_bytes, 0);
   faults.expect_equal("bytes of stack", usage.stack_bytes, 0);
   faults.expect_equal("bytes of static shared memory", usage.static_shared_bytes, 0);
-  faults.expect_equal("bytes of dynamic shared memory", dynamic_bytes, abi::shared_bytes(design));
+  faults.expect_equal("bytes of dynamic shared memory", dynamic_bytes,
+                      abi::launch_shared_bytes(design));
   faults.expect(dynamic_bytes <= abi::sm90_shared_limit, "bytes of dynamic shared memory",
                 fmt::format("at most {}", abi::sm90_shared_limit), std::to_string(dynamic_bytes));
   faults.expect(launched <= multiprocessor_registers, "registers of a block",
