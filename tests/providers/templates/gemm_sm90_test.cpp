@@ -213,7 +213,7 @@ TEST(Sm90Family, source_names_its_design_and_is_equal_for_equal_kernels) {
   const auto source = family().emit(kernel, {90, 'a'});
   EXPECT_EQ(source.text, family().emit(kernel, {90, 'a'}).text);
   EXPECT_NE(source.text.find("Sm90Design"), std::string::npos);
-  EXPECT_EQ(source.max_dynamic_shared_bytes, abi::shared_bytes(sm90_design(kernel)));
+  EXPECT_EQ(source.max_dynamic_shared_bytes, abi::launch_shared_bytes(sm90_design(kernel)));
 }
 
 }  // namespace
