@@ -7,6 +7,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "kernel/epilogue.hpp"
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
 #include "kernel/rules.hpp"
@@ -53,6 +54,49 @@ TEST(Kernel, metadata_tells_what_it_is) {
   EXPECT_EQ(metadata.design_value("number"), "2");
   EXPECT_EQ(metadata.design_value("colour"), "");
   EXPECT_EQ(metadata.epilogue, "D = alpha * accum + beta * C");
+}
+
+// A family that does not speak of epilogues carries the default program only, whatever its `match`
+// answers.
+TEST(Kernel, of_a_family_without_epilogues_refuses_programs_by_program_and_node) {
+  const ToyFamily family("toy");
+  const GemmProblem problem = problem_of("gemm 8x8x8 a=f32 epilogue=\"D = gelu(accum)\"");
+  const Status status = family.kernel(1).supports(problem, h200());
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("\"D = gelu(accum)\""), std::string::npos) << status.error();
+  EXPECT_NE(status.error().find("its node"), std::string::npos) << status.error();
+  const Family* const families[] = {&family};
+  EXPECT_TRUE(kernel::rank_kernels({problem, h200()}, families, nullptr).empty());
+  const std::vector<Reason> reasons = kernel::collect_reasons({problem, h200()}, families);
+  ASSERT_EQ(reasons.size(), 1U);
+  EXPECT_EQ(reasons[0].fitting, 0);
+  EXPECT_EQ(reasons[0].failed, status.error());
+}
+
+TEST(Epilogue, names_end_in_its_digest_and_give_it_back) {
+  const EpilogueId gelu = problem_of("gemm 8x8x8 a=f32 epilogue=\"D = gelu(accum)\"").epilogue;
+  EXPECT_EQ(kernel::epilogue_suffix(default_epilogue), "");
+  const std::string name = "family_design" + kernel::epilogue_suffix(gelu);
+  EXPECT_EQ(name, "family_design_e-" + digest(gelu));
+  std::string_view rest = name;
+  EXPECT_EQ(kernel::take_epilogue_suffix(rest), gelu);
+  EXPECT_EQ(rest, "family_design");
+  std::string_view plain = "family_design";
+  EXPECT_EQ(kernel::take_epilogue_suffix(plain), default_epilogue);
+  std::string_view unknown = "family_design_e-0123456789ab";
+  EXPECT_FALSE(kernel::take_epilogue_suffix(unknown));
+}
+
+TEST(Epilogue, what_differs_is_said_in_words) {
+  const auto id = [](const char* fields) { return problem_of(fields).epilogue; };
+  const EpilogueId row = id("gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=f32[n]");
+  const EpilogueId column = id("gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=f32[m]");
+  EXPECT_EQ(kernel::check_epilogue(row, column).error(),
+            "epilogue operand x: expected f32[n], contiguous along n, aligned to 16 bytes, got "
+            "f32[m], contiguous along m, aligned to 16 bytes");
+  EXPECT_EQ(kernel::check_epilogue(default_epilogue, row).error(),
+            "epilogue: expected \"D = alpha * accum + beta * C\", got \"D = accum + x\"");
+  EXPECT_FALSE(kernel::serves_epilogue(row, default_epilogue));
 }
 
 // One broken rule a row, each refused in words that name the operand, what was expected and what

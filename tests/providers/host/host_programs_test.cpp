@@ -422,6 +422,41 @@ TEST(ProgramOracle, notices_a_wrong_element_of_any_result) {
   }
 }
 
+// Programs that are nearly the same: what one computes, held against the other.
+TEST(ProgramOracle, notices_another_program) {
+  struct Row {
+    const char* run;
+    const char* judged;
+  };
+  const Row rows[] = {{"D = gelu(accum)", "D = gelu_tanh(accum)"},
+                      {"D = accum * sigmoid(1.7 * accum)", "D = accum * sigmoid(1.702 * accum)"},
+                      {"D = accum", "D = cast(accum, bf16)"},
+                      {"D = relu(accum)", "D = leaky_relu(accum, 0.001)"},
+                      {"D = floor(accum)", "D = round(accum)"},
+                      {"D = cast(accum, f16, toward_zero)", "D = cast(accum, f16)"},
+                      {"D = tanh(accum)", "D = erf(accum)"},
+                      {"D = accum; r = max(D)", "D = accum; r = amax(D)"},
+                      {"D = accum; r = sum(D)", "D = accum; r = sum(relu(D))"}};
+  std::mt19937_64 random(tests::random_seed());
+  SmallProblem problem(random, 1, 20, 30, 6);
+  for (auto* const matrix : {&problem.a, &problem.b})
+    for (float& x : *matrix) x = std::normal_distribution<float>()(random);
+  std::vector<float> reduced(20);
+  const auto bind = [&](std::string_view text) {
+    std::vector<EpilogueOperand> operands;
+    if (text.find("r =") != std::string_view::npos)
+      operands.push_back({"r", view(reduced, {20, 1})});
+    return problem.bind({text, operands});
+  };
+  const DeclaredMath declared{
+      .a = DType::float32, .b = DType::float32, .accumulator = DType::float32};
+  for (const Row& row : rows) {
+    run_plain(bind(row.run));
+    EXPECT_EQ(compare_program_with_oracle(bind(row.run), declared).mismatches, 0) << row.run;
+    EXPECT_GT(compare_program_with_oracle(bind(row.judged), declared).mismatches, 0) << row.judged;
+  }
+}
+
 TEST(ProgramOracle, samples_rows_of_problems_that_are_too_large) {
   std::mt19937_64 random(tests::random_seed());
   SmallProblem problem(random, 2, 20, 30, 6);
