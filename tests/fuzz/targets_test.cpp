@@ -136,8 +136,11 @@ TEST_F(FuzzTargets, damaged_ptx_is_read_or_refused) {
 }
 
 TEST_F(FuzzTargets, damaged_epilogues_are_read_or_refused) {
-  const std::vector<std::string> texts = rows_of("tests/data/epilogue/texts.txt");
-  ASSERT_FALSE(texts.empty());
+  std::vector<std::string> texts = rows_of("tests/data/epilogue/texts.txt");
+  // What a fuzzer kept because it reached something new.
+  const std::vector<std::string> corpus = rows_of("tests/data/epilogue/corpus.txt");
+  ASSERT_FALSE(texts.empty() || corpus.empty());
+  texts.insert(texts.end(), corpus.begin(), corpus.end());
   for (const std::string& text : texts) fuzz_parse_epilogue(bytes_of(text));
   for (int round = 0; round < rounds / 10; ++round)
     fuzz_parse_epilogue(bytes_of(damaged(choices.one_of(texts), choices, choices.one_of(texts))));
