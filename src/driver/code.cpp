@@ -2,6 +2,8 @@
 // Loads code and prepares entries.
 #include "driver/code.hpp"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -9,6 +11,8 @@
 #include <tuple>
 
 #include <xxhash.h>
+
+#include "core/invariant.hpp"
 
 namespace gemmery::driver {
 namespace {
@@ -25,8 +29,10 @@ void watch_for_the_end() {
   static_cast<void>(registered);
 }
 
+std::atomic<bool> is_child{false};
+
 bool may_unload() noexcept {
-  return !is_ending.load(std::memory_order_relaxed) && !is_forked_after_use();
+  return !is_ending.load(std::memory_order_relaxed) && !is_child.load(std::memory_order_relaxed);
 }
 
 // --- what is loaded -----------------------------------------------------------------------------
@@ -45,12 +51,24 @@ Shelf& shelf() {
   return *instance;
 }
 
+// No fork happens while another thread is at the shelf, so that the child finds it in order.
+void watch_for_fork() {
+  static const int registered =
+      pthread_atfork([] { shelf().mutex.lock(); }, [] { shelf().mutex.unlock(); },
+                     [] {
+                       shelf().mutex.unlock();
+                       is_child.store(true, std::memory_order_relaxed);
+                     });
+  require(registered == 0, "pthread_atfork failed");
+}
+
 }  // namespace
 
 std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
                                                    std::span<const std::byte> code,
                                                    const std::string& entry) {
   watch_for_the_end();
+  watch_for_fork();
   const XXH128_hash_t hash = XXH3_128bits(code.data(), code.size());
   CodeKey key{&driver, hash.low64, hash.high64, code.size(), entry};
   Shelf& all = shelf();

@@ -407,8 +407,14 @@ Result load_library(Library* library, const void*, int*, void**, unsigned, int*,
   *library = keep_handle(LibraryHandle{});
   return Result::success;
 }
-Result unload_library(Library) { return Result::success; }
+Result unload_library(Library) {
+  if (const Result refused = refuse_where_captured(); refused != Result::success) return refused;
+  const Lock lock(state().mutex);
+  ++state().counts.libraries_unloaded;
+  return Result::success;
+}
 Result get_kernel(Kernel* kernel, Library, const char* name) {
+  FAIL_WHERE_ASKED(cuLibraryGetKernel);
   *kernel = keep_handle(KernelHandle{.entry = name});
   return Result::success;
 }

@@ -33,6 +33,7 @@ struct FakeCounts {
   int launches = 0;
   int allocations = 0;
   int libraries_loaded = 0;
+  int libraries_unloaded = 0;
   int functions_prepared = 0;
   int capture_queries = 0;
   int context_pushes = 0;
