@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random epilogues for every kernel that discovery offers: what carries a program computes it
+// within its interval, what does not says so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gemmery/gemmery.hpp>
+
+#include "tests/support/random_programs.hpp"
+
+namespace gemmery::conformance {
+
+struct EpilogueOptions {
+  Device device;
+  int programs = 0;
+  std::size_t kernels_per_program = 1;  // the best and others at random
+  std::uint64_t seed = 1;
+  int most_extent = 80;  // of M, N and K
+  tests::ProgramLimits limits = {};
+};
+
+struct EpilogueReport {
+  std::int64_t programs = 0;  // that ran
+  std::int64_t refused = 0;   // by every family of the device, each in words about the epilogue
+  std::int64_t runs = 0;
+  std::int64_t elements = 0;
+  std::int64_t open = 0;              // of the elements, those about which the oracle says nothing
+  std::vector<std::string> failures;  // each with the words that replay it
+};
+
+EpilogueReport run_random_epilogues(const EpilogueOptions& options);
+std::string to_string(const EpilogueReport& report);
+
+}  // namespace gemmery::conformance
