@@ -89,6 +89,9 @@ TEST_F(RandomPrograms, compute_what_was_written_for_special_values_too) {
 // The same value with the operands of commutative operations in another order, comparisons turned
 // around and differences of negated values.
 Expression written_differently(const Expressed& value, tests::RandomExpressions& random) {
+  if (value.kind == NodeKind::cast)
+    return cast(written_differently(*value.operands[0], random), value.cast.dtype,
+                value.cast.rounding, value.cast.overflow);
   if (value.kind != NodeKind::operation)
     return Expression(std::make_shared<const Expressed>(value));
   std::vector<Expression> operands;

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include <gemmery/dtype.hpp>
 #include <gemmery/epilogue.hpp>
 
+#include "epilogue/evaluate.hpp"
 #include "epilogue/expressed.hpp"
 #include "epilogue/formulas.hpp"
 #include "epilogue/graph.hpp"
@@ -43,13 +45,24 @@ class RandomExpressions {
     return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
   }
 
+  // What is cast to; without any, expressions have no casts.
+  std::vector<DType> cast_types = [] {
+    std::vector<DType> all;
+    for (const DTypeFacts& row : dtype_table) all.push_back(row.dtype);
+    return all;
+  }();
+
   // Leaves, then as many operations on what was drawn before; the last number uses some of it.
   Drawn draw(std::size_t operations) {
     Drawn drawn{{accum()}, {}};
     for (const char* const name : operand_names) drawn.numbers.push_back(operand(name));
     for (int count = 0; count < 4; ++count) drawn.numbers.push_back(constant());
     drawn.truths.push_back(drawn.numbers[0] < drawn.numbers[below(drawn.numbers.size())]);
-    for (; operations > 0; --operations) add_operation(drawn);
+    for (; operations > 0; --operations)
+      if (!cast_types.empty() && below(8) == 0)
+        add_cast(drawn);
+      else
+        add_operation(drawn);
     return drawn;
   }
 
@@ -71,6 +84,12 @@ class RandomExpressions {
   }
 
   const Expression& truth(const Drawn& drawn) { return drawn.truths[below(drawn.truths.size())]; }
+
+  void add_cast(Drawn& drawn) {
+    const DType dtype = cast_types[below(cast_types.size())];
+    drawn.numbers.push_back(cast(number(drawn), dtype, static_cast<Rounding>(below(2)),
+                                 static_cast<Overflow>(below(2))));
+  }
 
   void add_operation(Drawn& drawn) {
     const Op op = operations_[below(operations_.size())];
@@ -107,6 +126,7 @@ inline double evaluate_as_written(const Expressed& value, const Values& values) 
   std::array<double, 3> operands{};
   for (std::size_t at = 0; at < 3 && value.operands[at] != nullptr; ++at)
     operands[at] = evaluate_as_written(*value.operands[at], values);
+  if (value.kind == NodeKind::cast) return cast_value(operands[0], value.cast);
   return formula_of<double>(value.op)(operands[0], operands[1], operands[2]);
 }
 
