@@ -280,12 +280,13 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const GemmProblem& problem = query.problem;
   walk_fitting_rules(problem, [&](const OperandRules& rules) {
     const Sm90Extents extents = extents_of(rules, problem);
+    const Sm90Prediction prediction(problem, rules, query.device);
     for_each_tile(rules, [&](Sm90Tile tile) {
       const Sm90TileCounts counts = count_tiles(extents, tile);
       if (!fits_count(counts, problem.l)) return;
       tile.raster = choose_raster(counts, tile, query.device);
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile)),
-                           predict_sm90_us(problem, rules, tile, query.device));
+                           prediction.microseconds(tile));
     });
   });
 }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// From tiles to clocks of one multiprocessor, from clocks to time: what is busy decides how fast
+// the clock may be, and what memory must deliver meanwhile.
+#include "model/warp_specialized_gemm.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+
+namespace gemmery::model {
+namespace {
+
+constexpr double wgmma_rows = 64;
+// A wgmma of 64 rows multiplies 16-bit operands of 32 bytes of k at 1/2 clock per column (probe,
+// H200).
+constexpr double wgmma_k_bytes = 32;
+constexpr double clocks_per_column = 0.5;
+// Shared memory's bytes per clock (probe, H200).
+constexpr double shared_bytes_per_clock = 128;
+
+// What a slab waits for C: 4096^3 in cooperative tiles of 128x256 takes 217 us with C and 196
+// without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
+constexpr double c_slab_clocks = 2300;
+
+double divide_down(double x, double y) { return static_cast<double>(static_cast<int>(x / y)); }
+
+// Quotients below 2^63; std::ceil is a call where the compiler may not use SSE 4.1.
+double divide_up(double x, double y) {
+  const double quotient = x / y;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
+  return whole < quotient ? whole + 1 : whole;
+}
+
+// Both at once, each in the other's way: the longer one, and up to a fifth more where they are
+// alike (as the norm of the fourth power would have it).
+double overlap(double x, double y) {
+  const double longer = std::max(x, y);
+  const double ratio = std::min(x, y) / longer;
+  return longer * (1 + 0.19 * (ratio * ratio) * (ratio * ratio));
+}
+
+// Share of the 128-byte lines' worth of a matrix that lies across two lines, because its rows (or
+// columns) begin at all multiples of gcd(their distance, 128).
+double split_share(const MatrixType& matrix) {
+  constexpr std::int64_t line_bytes = 128;
+  const std::int64_t pitch = std::max(std::abs(matrix.row_stride), std::abs(matrix.column_stride)) *
+                             bit_width(matrix.dtype) / 8;
+  return 1 - static_cast<double>(std::gcd(pitch, line_bytes)) / line_bytes;
+}
+
+// How often a panel is read of `times` that it is used: once while it stays in the cache, which
+// grows unlikely between half and one and a half of its size.
+double reads(double times, double bytes, double cache_bytes) {
+  const double lost = std::clamp(bytes / cache_bytes - 0.5, 0.0, 1.0);
+  return 1 + (std::max(times, 1.0) - 1) * lost;
+}
+
+}  // namespace
+
+// Tiles of clusters, and how many run at a time.
+struct WarpSpecializedModel::Grid {
+  double rows;     // of clusters
+  double columns;  // of clusters
+  double tiles;    // of clusters
+  double resident;
+  double tiles_each;  // of the busiest multiprocessor
+  double active;      // multiprocessors
+  double k_blocks;
+  double row_sharers;  // clusters at work at a time that read the same rows of A
+  double column_sharers;
+  // Rows and columns that a block reads: less than its tile where the problem ends before.
+  double read_rows;
+  double read_columns;
+};
+
+struct WarpSpecializedModel::TileClocks {
+  double tensor;    // of the tensor cores, ideally
+  double multiply;  // until the last product
+  double store;     // from there until out is on its way
+  double transfer;  // the part of storing that no two warpgroups do at a time
+  double latency;   // of the first stage
+};
+
+double WarpSpecializedParts::total_us() const noexcept {
+  return launch_us + fill_us + overlap(compute_us, memory_us);
+}
+
+WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_turned,
+                                           const DeviceInfo& device,
+                                           const WarpSpecializedConstants& constants) noexcept
+    : constants_(constants),
+      rows_(static_cast<double>(is_turned ? problem.n : problem.m)),
+      columns_(static_cast<double>(is_turned ? problem.m : problem.n)),
+      k_(static_cast<double>(problem.k)),
+      batches_(static_cast<double>(problem.l)),
+      element_bytes_(bit_width(problem.a.dtype) / 8.0),
+      out_element_bytes_(bit_width(problem.out.dtype) / 8.0),
+      has_c_(problem.c.has_value()),
+      multiprocessors_(std::max(device.multiprocessors, 1)),
+      bandwidth_(device.bandwidth_bytes_per_second * constants.memory_share / 1e6),
+      l2_bytes_(static_cast<double>(device.l2_bytes) * constants.l2_share) {
+  const auto copies = [&](const MatrixType& matrix) {
+    return matrix.batch_stride == 0 ? 1.0 : batches_;
+  };
+  const double a = static_cast<double>(problem.m) * k_ * element_bytes_ * copies(problem.a);
+  const double b = static_cast<double>(problem.n) * k_ * element_bytes_ * copies(problem.b);
+  a_bytes_ = is_turned ? b : a;
+  b_bytes_ = is_turned ? a : b;
+  const double c_element_bytes = problem.c ? bit_width(problem.c->dtype) / 8.0 : 0.0;
+  out_bytes_ = rows_ * columns_ * batches_ * (out_element_bytes_ + c_element_bytes);
+  const double a_splits = 1 + constants.ragged_load_share * split_share(problem.a);
+  const double b_splits = 1 + constants.ragged_load_share * split_share(problem.b);
+  a_splits_ = is_turned ? b_splits : a_splits;
+  b_splits_ = is_turned ? a_splits : b_splits;
+  clock_ghz_ = settled_clock_ghz(problem, device);
+  out_splits_ = 1 + constants.ragged_store_share * split_share(problem.out);
+}
+
+// The board is limited by power, which goes with the share of time that tensor cores are busy. Of
+// the problem, not of the design: the clock moves in milliseconds, hence with what else runs.
+double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
+                                               const DeviceInfo& device) const noexcept {
+  const double fma_per_clock =
+      multiprocessors_ * wgmma_rows * wgmma_k_bytes / element_bytes_ / clocks_per_column;
+  const double multiply = problem.flops() / 2 / std::max(fma_per_clock, 1.0);
+  const double memory = problem.bytes() / bandwidth_ * device.clock_ghz * 1e3;
+  constexpr double other_clocks = 6000;  // launch, fill and last stores of any kernel
+  const double activity = multiply / (std::max(multiply, memory) + other_clocks);
+  return std::min(device.clock_ghz,
+                  constants_.full_load_ghz + constants_.idle_gain_ghz * (1 - activity));
+}
+
+WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
+    const WarpSpecializedDesign& design) const noexcept {
+  Grid grid{};
+  grid.rows = divide_up(rows_, design.tile_m * design.cluster_m);
+  grid.columns = divide_up(columns_, design.tile_n * design.cluster_n);
+  grid.tiles = std::max(grid.rows * grid.columns * batches_, 1.0);
+  const double size = design.cluster_m * design.cluster_n;
+  grid.resident = std::min(
+      grid.tiles, std::max(size > 1 ? divide_down(multiprocessors_, size) : multiprocessors_, 1.0));
+  grid.tiles_each = divide_up(grid.tiles, grid.resident);
+  grid.active = grid.resident * size;
+  const double along = design.is_band_of_rows ? grid.rows : grid.columns;
+  const double across = design.is_band_of_rows ? grid.columns : grid.rows;
+  const double band = std::max(std::min<double>(design.band_tiles, along), 1.0);
+  const double width = std::min(grid.resident / band, std::max(across, 1.0));
+  grid.row_sharers = design.is_band_of_rows ? width : band;
+  grid.column_sharers = design.is_band_of_rows ? band : width;
+  grid.k_blocks = std::max(divide_up(k_, design.tile_k), 1.0);
+  grid.read_rows = rows_ / std::max(grid.rows * design.cluster_m, 1.0);
+  grid.read_columns = columns_ / std::max(grid.columns * design.cluster_n, 1.0);
+  return grid;
+}
+
+// From asking for a stage to having it.
+double WarpSpecializedModel::wait_clocks(const WarpSpecializedDesign& design,
+                                         const Grid& grid) const noexcept {
+  const bool is_clustered = design.cluster_m * design.cluster_n > 1;
+  return constants_.load_clocks + (is_clustered ? constants_.cluster_load_clocks : 0.0) +
+         constants_.sharer_clocks * std::max(grid.row_sharers, grid.column_sharers);
+}
+
+WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(
+    const WarpSpecializedDesign& design, const Grid& grid) const noexcept {
+  const double k_bytes = design.tile_k * element_bytes_;
+  const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
+  const double wgmmas = areas * k_bytes / wgmma_k_bytes;
+  const double tensor = wgmmas * design.wgmma_columns * clocks_per_column;
+
+  // One stage: the tensor cores, or shared memory, from which each wgmma reads both operands, or
+  // the second-level cache, or waiting for what was asked for as many stages ago.
+  const double shared = (areas * (wgmma_rows + design.wgmma_columns) * k_bytes +
+                         constants_.shared_write_share * design.stage_bytes) /
+                        shared_bytes_per_clock;
+  const double own = design.consumers > 1 ? constants_.stage_clocks : constants_.lone_stage_clocks;
+  const double multiply = std::max(tensor + wgmmas * constants_.issue_clocks, shared) + own;
+  const double read_bytes = k_bytes * (grid.read_rows * a_splits_ / design.cluster_n +
+                                       grid.read_columns * b_splits_ / design.cluster_m);
+  const double l2_rate = std::min(constants_.l2_bytes_per_clock,
+                                  constants_.l2_bytes_per_ns_of_all / (clock_ghz_ * grid.active));
+  // Stages that are in flight when a block begins are waited for once, in the fill.
+  const double latency = wait_clocks(design, grid);
+  const double wait =
+      latency * std::max(1.0 / design.stages - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
+  const double load = std::max(read_bytes / l2_rate, wait);
+
+  const double tile_bytes = static_cast<double>(design.tile_m) * design.tile_n * out_element_bytes_;
+  const double slabs = tile_bytes / (static_cast<double>(design.slab_bytes) * design.consumers);
+  const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
+  const double store_rate = std::min(constants_.store_bytes_per_clock,
+                                     constants_.store_bytes_per_clock_of_all / grid.active);
+  const double transfer = tile_bytes * out_splits_ / store_rate;
+  return {.tensor = grid.k_blocks * tensor,
+          .multiply = grid.k_blocks * overlap(multiply, load) + constants_.tile_clocks,
+          .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer),
+          .transfer = transfer,
+          .latency = latency};
+}
+
+// Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the
+// other operand is read by every band.
+double WarpSpecializedModel::memory_bytes(const WarpSpecializedDesign& design,
+                                          const Grid& grid) const noexcept {
+  const bool is_of_rows = design.is_band_of_rows;
+  const double along = std::max(is_of_rows ? grid.rows : grid.columns, 1.0);
+  const double across = std::max(is_of_rows ? grid.columns : grid.rows, 1.0);
+  const double band = is_of_rows ? grid.column_sharers : grid.row_sharers;
+  const double width = is_of_rows ? grid.row_sharers : grid.column_sharers;
+  const double kept_bytes = (design.is_band_of_rows ? a_bytes_ : b_bytes_);
+  const double other_bytes = (design.is_band_of_rows ? b_bytes_ : a_bytes_);
+  const double panel = kept_bytes / along * band;
+  const double wave_other = other_bytes / across * width;
+  return kept_bytes * reads(across / width, panel + wave_other, l2_bytes_) +
+         other_bytes * reads(along / band, other_bytes + panel, l2_bytes_) +
+         out_bytes_ * out_splits_ * constants_.write_weight;
+}
+
+WarpSpecializedParts WarpSpecializedModel::predict(
+    const WarpSpecializedDesign& design) const noexcept {
+  const Grid grid = lay_out(design);
+  const TileClocks tile = time_tile(design, grid);
+  // Ping-pong: the next tile is multiplied while one is stored, unless that takes longer.
+  const bool overlaps = design.is_ping_pong && grid.tiles_each > 1;
+  const double period =
+      overlaps ? std::max({tile.multiply, tile.transfer, (tile.multiply + tile.store) / 2}) +
+                     constants_.turn_clocks + constants_.store_interference * tile.store
+               : tile.multiply + tile.store;
+  const double clocks = grid.tiles_each * period + (overlaps ? tile.store : 0.0);
+  const bool is_clustered = design.cluster_m * design.cluster_n > 1;
+  const double fill =
+      constants_.fill_clocks + tile.latency + (is_clustered ? constants_.cluster_clocks : 0.0);
+
+  WarpSpecializedParts parts;
+  const double clocks_per_us = clock_ghz_ * 1e3;
+  parts.launch_us = constants_.launch_us;
+  parts.fill_us = fill / clocks_per_us;
+  parts.compute_us = clocks / clocks_per_us;
+  parts.memory_us =
+      memory_bytes(design, grid) /
+      std::min(bandwidth_, grid.active * constants_.memory_bytes_per_clock * clocks_per_us);
+  return parts;
+}
+
+}  // namespace gemmery::model

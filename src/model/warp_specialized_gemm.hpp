@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts the time of a GEMM by warp-specialised, persistent blocks: some warps bring operands
+// through a ring of stages in shared memory, others multiply and store. Arithmetic only.
+#pragma once
+
+#include <gemmery/device.hpp>
+#include <gemmery/problem.hpp>
+
+namespace gemmery::model {
+
+// What a prediction needs to know of a kernel. m counts rows of what the device computes, which is
+// out^T where `is_turned`.
+struct WarpSpecializedDesign {
+  int tile_m = 0;
+  int tile_n = 0;
+  int tile_k = 0;  // of one stage
+  int cluster_m = 1;
+  int cluster_n = 1;
+  int stages = 0;
+  int stage_bytes = 0;        // of shared memory
+  int consumers = 1;          // warpgroups that multiply one tile
+  int wgmma_columns = 0;      // of the tile's, that one wgmma multiplies
+  bool is_ping_pong = false;  // two groups of them take tiles in turn
+  int band_tiles = 1;         // height of the bands in which tiles of a cluster are walked
+  bool is_band_of_rows = true;
+  int slab_bytes = 0;  // of out, stored at once by a warpgroup
+};
+
+// What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
+// here) from bench/results/sm90-designs-h200.csv, one H200, 2026-11-21.
+struct WarpSpecializedConstants {
+  // From the end of the kernel before to the start of the first block, and back.
+  double launch_us = 0.435;
+  // Clocks from a block's start to its first products, beyond waiting for memory.
+  double fill_clocks = 142;
+  // Clocks that a cluster adds to the start and end of a kernel.
+  double cluster_clocks = 703;
+  // Clocks between two wgmmas of a warpgroup.
+  double issue_clocks = 5.5;
+  // Clocks of a stage that multiplying cannot hide, where several warpgroups share a tile, and
+  // where one is alone with it.
+  double stage_clocks = 24.4;
+  double lone_stage_clocks = 2.18;
+  // Clocks of a tile beside its stages: first stage, last sums.
+  double tile_clocks = 51.2;
+  // Share of bytes brought into shared memory that hinder reading it.
+  double shared_write_share = 0.659;
+  // Bytes per clock from the second-level cache to one multiprocessor, and per nanosecond to all:
+  // its clock does not fall with that of the multiprocessors.
+  double l2_bytes_per_clock = 74.8;
+  double l2_bytes_per_ns_of_all = 11500;
+  // Clocks from asking for a stage to having it; more where the other block of a cluster must have
+  // released it, too; and more for each cluster that reads the same lines of the second-level cache
+  // at the same time: 16x4096x4096 takes 25 us in 128 tiles of 64x32, 15 us in 43 of 64x96.
+  double load_clocks = 1770;
+  double cluster_load_clocks = 20;
+  double sharer_clocks = 51.5;
+  // What reading a row takes longer for each line of the cache that it crosses needlessly, since
+  // rows do not begin at one; the same for storing.
+  double ragged_load_share = 0.236;
+  double ragged_store_share = 0.301;
+  // Clocks of storing a tile, of each slab of a warpgroup; bytes per clock that one multiprocessor
+  // stores, and all of them.
+  double store_clocks = 58.3;
+  double slab_clocks = 489;
+  double store_bytes_per_clock = 12.3;
+  double store_bytes_per_clock_of_all = 2830;
+  // Clocks between a ping-pong group's last wgmma of a tile and the other's first; share of a store
+  // by which it slows the multiplying group down.
+  double turn_clocks = 1500;
+  double store_interference = 0.0311;
+  // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
+  // stands for; bytes per clock that one multiprocessor
+  // takes from memory.
+  double memory_share = 1;
+  double write_weight = 1;
+  double memory_bytes_per_clock = 43.7;
+  // Share of the second-level cache that keeps panels for the next wave.
+  double l2_share = 0.775;
+  // Clock while all tensor cores are busy all the time, and what it rises by the share of time that
+  // they are not, up to the device's own.
+  double full_load_ghz = 1.46;
+  double idle_gain_ghz = 1.02;
+};
+
+// The parts of a prediction, in microseconds.
+struct WarpSpecializedParts {
+  double launch_us = 0.435;
+  double fill_us = 0;     // first loads, which nothing overlaps
+  double compute_us = 0;  // the busiest multiprocessor's tiles: multiplying, loading, storing
+  double memory_us = 0;   // device memory, with what is read again
+
+  double total_us() const noexcept;
+};
+
+// A problem on a device; predicts designs on it one by one.
+class WarpSpecializedModel {
+ public:
+  WarpSpecializedModel(const GemmProblem& problem, bool is_turned, const DeviceInfo& device,
+                       const WarpSpecializedConstants& constants = {}) noexcept;
+
+  WarpSpecializedParts predict(const WarpSpecializedDesign& design) const noexcept;
+
+  // That power allows on this problem.
+  double clock_ghz() const noexcept { return clock_ghz_; }
+
+ private:
+  struct Grid;
+  struct TileClocks;
+  double settled_clock_ghz(const GemmProblem& problem, const DeviceInfo& device) const noexcept;
+  Grid lay_out(const WarpSpecializedDesign& design) const noexcept;
+  double wait_clocks(const WarpSpecializedDesign& design, const Grid& grid) const noexcept;
+  TileClocks time_tile(const WarpSpecializedDesign& design, const Grid& grid) const noexcept;
+  double memory_bytes(const WarpSpecializedDesign& design, const Grid& grid) const noexcept;
+
+  WarpSpecializedConstants constants_;
+  double rows_;
+  double columns_;
+  double k_;
+  double batches_;
+  double element_bytes_;  // of A and B
+  double a_bytes_;
+  double b_bytes_;
+  double out_bytes_;  // C included
+  // How much longer accesses take because of where rows begin.
+  double a_splits_;
+  double b_splits_;
+  double out_splits_;
+  double out_element_bytes_;
+  bool has_c_;
+  double multiprocessors_;
+  double clock_ghz_;
+  double bandwidth_;  // bytes per microsecond
+  double l2_bytes_;
+};
+
+}  // namespace gemmery::model

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first kernel that discovery returns, held against what all kernels took when they were
+// measured.
+#include "tests/model/calibration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <gemmery/discovery.hpp>
+
+namespace gemmery::tests {
+namespace {
+
+constexpr const char* measured_path = "bench/results/sm90-designs-h200.csv";
+
+const std::vector<MeasuredProblem>& measured_problems() {
+  static const std::vector<MeasuredProblem> problems = read_calibration(measured_path);
+  return problems;
+}
+
+const DeviceInfo& h200() {
+  static const DeviceInfo device = *find_device_info("h200");
+  return device;
+}
+
+// By how much the first kernel was slower than the fastest one. Designs differ in more than their
+// raster: the one that is chosen now need not be the one that was measured.
+double regret_of(const MeasuredProblem& measured) {
+  const Kernel first = get_kernels(measured.problem, h200()).front();
+  const auto parts = templates::parse_sm90_name(first.name());
+  if (!parts) {
+    ADD_FAILURE() << to_string(measured.problem) << ": first is " << first.name();
+    return 0;
+  }
+  const auto found = std::ranges::find_if(measured.designs, [&](const MeasuredDesign& design) {
+    templates::Sm90Tile tile = parts->tile;
+    tile.raster = design.tile.raster;
+    return tile == design.tile;
+  });
+  if (found == measured.designs.end()) {
+    ADD_FAILURE() << to_string(measured.problem) << ": not among those measured: " << first.name();
+    return 0;
+  }
+  return found->regret;
+}
+
+std::vector<double> regrets_of(const std::string& set) {
+  std::vector<double> regrets;
+  for (const MeasuredProblem& problem : measured_problems())
+    if (problem.set == set) regrets.push_back(regret_of(problem));
+  return regrets;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+TEST(Calibration, the_first_kernel_is_within_5_percent_of_the_best_on_every_listed_problem) {
+  std::size_t count = 0;
+  for (const MeasuredProblem& problem : measured_problems()) {
+    if (problem.set != "listed") continue;
+    EXPECT_LE(regret_of(problem), 0.05) << to_string(problem.problem);
+    ++count;
+  }
+  EXPECT_GE(count, 30U);
+}
+
+// Of random problems that the constants were not fitted to.
+TEST(Calibration, the_first_kernel_is_near_the_best_on_problems_never_seen) {
+  const std::vector<double> regrets = regrets_of("heldout");
+  ASSERT_GE(regrets.size(), 25U);
+  EXPECT_LE(mean(regrets), 0.03);
+  EXPECT_LE(std::ranges::max(regrets), 0.15);
+}
+
+TEST(Calibration, predicted_times_are_near_the_measured_ones) {
+  for (const MeasuredProblem& problem : measured_problems()) {
+    if (problem.set != "listed") continue;
+    const Verdict verdict = judge(problem, h200(), {});
+    EXPECT_LE(verdict.log_error, 0.2) << to_string(problem.problem);
+  }
+}
+
+}  // namespace
+}  // namespace gemmery::tests

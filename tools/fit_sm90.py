@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fits the constants of src/model/warp_specialized_gemm.hpp to what bench/calibrate measured.
+
+    tools/fit_sm90.py CSV --program PATH [--device h200] [--generations 300] [--seed 1] [--write]
+
+PATH is tests/model/fit_objective as built: predictions are the library's own, with other constants. Minimised over all sets
+but "heldout" is the regret of the choice (its measured time over the best one's) plus a share of the error in time, plus a
+little for constants that leave the middle of their range. The search is differential evolution, then steps along single
+constants. Prints the constants, the regret of every problem, and the mean and worst regret of each set; --write puts the
+constants into the header. Needs nothing but Python.
+"""
+
+import argparse
+import math
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+HEADER = pathlib.Path(__file__).resolve().parent.parent / "src/model/warp_specialized_gemm.hpp"
+STRUCT = re.compile(r"(?<=\nstruct WarpSpecializedConstants \{\n).*?(?=\n\};)", re.DOTALL)
+CONSTANT = re.compile(r"^  double (\w+) = ([-+.e\d]+);$", re.MULTILINE)
+JUDGED_BY = "heldout"
+
+# Where a constant may lie: beyond, it would no longer mean what its name says.
+RANGES = {
+    "launch_us": (0.3, 4),
+    "fill_clocks": (50, 4000),
+    "cluster_clocks": (20, 2000),
+    "issue_clocks": (0.2, 20),
+    "stage_clocks": (2, 150),
+    "lone_stage_clocks": (2, 200),
+    "tile_clocks": (50, 3000),
+    "shared_write_share": (0.05, 1.5),
+    "l2_bytes_per_clock": (25, 80),
+    "l2_bytes_per_ns_of_all": (5000, 15000),
+    "sharer_clocks": (1, 100),
+    "load_clocks": (300, 5000),
+    "cluster_load_clocks": (20, 3000),
+    "ragged_load_share": (0.02, 3),
+    "ragged_store_share": (0.02, 2),
+    "store_clocks": (50, 3000),
+    "slab_clocks": (5, 1000),
+    "store_bytes_per_clock": (8, 64),
+    "store_bytes_per_clock_of_all": (1000, 8000),
+    "turn_clocks": (10, 1500),
+    "store_interference": (0.02, 1),
+    "memory_share": (0.5, 1),
+    "write_weight": (1, 2),
+    "memory_bytes_per_clock": (10, 80),
+    "l2_share": (0.2, 1.2),
+    "full_load_ghz": (1.38, 1.46),
+    "idle_gain_ghz": (0.9, 1.1),
+}
+
+
+def rounded(value):
+    return float(f"{value:.3g}")
+
+
+class Model:
+    """The built program, asked line by line."""
+
+    def __init__(self, program, csv, device):
+        self.process = subprocess.Popen([program, csv, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, verb, values):
+        self.process.stdin.write(f"{verb} : {' '.join(f'{value:.9g}' for value in values)}\n")
+        self.process.stdin.flush()
+
+    def objective(self, values):
+        self.ask(f"objective {JUDGED_BY}", values)
+        return float(self.process.stdout.readline())
+
+    def report(self, values):
+        self.ask("report", values)
+        rows = []
+        while line := self.process.stdout.readline().strip():
+            rows.append(line.split(","))
+        return rows
+
+
+class Search:
+    """Constants as points of the unit cube, along logarithms of their ranges."""
+
+    def __init__(self, model, names, seed):
+        self.model = model
+        self.ranges = [RANGES[name] for name in names]
+        self.random = random.Random(seed)
+        self.evaluations = 0
+
+    def values(self, point):
+        return [low * (high / low) ** x for (low, high), x in zip(self.ranges, point)]
+
+    def point(self, values):
+        return [min(max(math.log(v / low) / math.log(high / low), 0), 1) for (low, high), v in zip(self.ranges, values)]
+
+    def cost(self, point):
+        self.evaluations += 1
+        pull = sum((2 * x - 1) ** 4 for x in point) / len(point)
+        return self.model.objective(self.values(point)) + 0.02 * pull
+
+    def evolve(self, start, generations):
+        size = 3 * len(start)
+        crowd = [start] + [
+            [min(max(x + self.random.gauss(0, 0.15), 0), 1) for x in start] for _ in range(size // 2)
+        ]
+        crowd += [[self.random.random() for _ in start] for _ in range(size - len(crowd))]
+        costs = [self.cost(point) for point in crowd]
+        for generation in range(generations):
+            best = crowd[min(range(size), key=costs.__getitem__)]
+            for at in range(size):
+                trial = self.mutant(crowd, at, best)
+                cost = self.cost(trial)
+                if cost <= costs[at]:
+                    crowd[at], costs[at] = trial, cost
+            if sys.stderr.isatty():
+                print(f"\r\033[Kgeneration {generation + 1}/{generations}: {min(costs):.4f}", end="", file=sys.stderr)
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+        return crowd[min(range(size), key=costs.__getitem__)]
+
+    def mutant(self, crowd, at, best):
+        first, second = self.random.sample(crowd, 2)
+        weight = self.random.uniform(0.3, 0.9)
+        crossing = self.random.choice((0.2, 0.9))
+        forced = self.random.randrange(len(best))
+        trial = []
+        for i, x in enumerate(crowd[at]):
+            if i == forced or self.random.random() < crossing:
+                x += weight * (best[i] - x) + weight * (first[i] - second[i])
+            trial.append(min(max(x, 0), 1))
+        return trial
+
+    def polish(self, point):
+        cost = self.cost(point)
+        step = 0.05
+        while step > 0.002:
+            improved = False
+            for i in range(len(point)):
+                for sign in (-1, 1):
+                    trial = list(point)
+                    trial[i] = min(max(trial[i] + sign * step, 0), 1)
+                    if (trial_cost := self.cost(trial)) < cost:
+                        point, cost, improved = trial, trial_cost, True
+            if not improved:
+                step /= 2
+        return point
+
+
+def print_report(rows):
+    for name in dict.fromkeys(row[0] for row in rows):
+        mine = [row for row in rows if row[0] == name]
+        for _, problem, choice, best, regret, error, predicted, best_us in sorted(mine, key=lambda row: -float(row[4])):
+            print(f"{name:8} {float(regret):7.1%} off {float(error):6.1%}  {float(predicted):9.1f} us for {choice:32}"
+                  f" best {float(best_us):9.1f} {best:32} {problem}")
+    for name in dict.fromkeys(row[0] for row in rows):
+        regrets = [float(row[4]) for row in rows if row[0] == name]
+        print(f"{name}: {len(regrets)} problems, regret mean {sum(regrets) / len(regrets):.2%}, worst {max(regrets):.2%},"
+              f" above 5 %: {sum(regret > 0.05 for regret in regrets)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("csv")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--device", default="h200")
+    parser.add_argument("--generations", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+
+    header = HEADER.read_text()
+    written = CONSTANT.findall(STRUCT.search(header)[0])
+    names = [name for name, _ in written]
+    values = [float(value) for _, value in written]
+    model = Model(options.program, options.csv, options.device)
+    if options.generations > 0:
+        search = Search(model, names, options.seed)
+        found = search.polish(search.evolve(search.point(values), options.generations))
+        values = [rounded(value) for value in search.values(found)]
+        print(f"{search.evaluations} evaluations, seed {options.seed}")
+    for name, value in zip(names, values):
+        print(f"{name} = {value:.6g}")
+    print_report(model.report(values))
+    if options.write:
+        new = dict(zip(names, values))
+        replace = lambda struct: CONSTANT.sub(lambda found: f"  double {found[1]} = {new[found[1]]:.6g};", struct[0])
+        HEADER.write_text(STRUCT.sub(replace, header))
+
+
+if __name__ == "__main__":
+    main()
