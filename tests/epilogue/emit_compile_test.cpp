@@ -181,7 +181,8 @@ TEST(EmittedOperations, of_every_row_compile) {
     EXPECT_FALSE(jit::compile({.source = source_of(programs, type),
                                .entry = "all",
                                .target = {90, 'a'},
-                               .form = CodeForm::ptx})
+                               .form = CodeForm::ptx,
+                               .extra_options = {}})
                      .ptx.empty());
 }
 
