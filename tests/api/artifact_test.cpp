@@ -15,6 +15,7 @@
 #include <fstream>
 #include <thread>
 
+#include "jit/nvcc.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/private_folder.hpp"
 #include "platform/whole_file.hpp"
@@ -220,6 +221,18 @@ TEST_F(ArtifactFiles, loading_and_letting_go_a_thousand_times_keeps_memory_flat)
   const double before = resident_mib();
   for (int round = 0; round < cycles; ++round) cycle(round % 100 == 0);
   EXPECT_LT(resident_mib() - before, 8) << "MiB more after " << cycles << " cycles";
+}
+
+TEST_F(ArtifactFiles, code_by_nvcc_runs_like_that_by_nvrtc) {
+  const jit::CompilerStatus nvcc = jit::nvcc_status();
+  if (!nvcc.found) GTEST_SKIP() << nvcc.searched;
+  // Of a design that no other test compiles.
+  const Kernel kernel = best_kernel("gemm 2048x2048x2048 a=f32");
+  ::setenv("GEMMERY_COMPILER", "nvcc", 1);
+  const StoredArtifact stored{kernel.compile(Target{90, 0}), {}};
+  save_artifacts(path(), std::span(&stored, 1), {.with_ptx = true});
+  ::unsetenv("GEMMERY_COMPILER");
+  expect_runs(load_artifacts(path())[0].artifact, device_);
 }
 
 // --- many compilations --------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include <gemmery/discovery.hpp>
 #include <gemmery/dlpack.hpp>
@@ -14,6 +15,7 @@
 #include "core/dlpack_abi.hpp"
 #include "core/invariant.hpp"
 #include "emulator/program/parser.hpp"
+#include "runtime/artifact_file.hpp"
 
 namespace gemmery::fuzz {
 namespace {
@@ -125,6 +127,19 @@ void fuzz_find_kernel(Bytes bytes) {
   const auto kernel = find_kernel(as_text(bytes));
   if (kernel)
     require(kernel->name() == as_text(bytes), "a kernel is found under a name that is not its own");
+}
+
+void fuzz_read_artifacts(Bytes bytes) {
+  constexpr std::size_t header_bytes = 64;
+  const auto raw = std::as_bytes(bytes);
+  std::vector<std::byte> file(raw.begin(), raw.end());
+  if (file.size() >= header_bytes) runtime::seal(file);  // else the checksum would stop it
+  try {
+    require(runtime::encode(runtime::decode(file, "file")) == file,
+            "an artifact file that is written otherwise than it was read");
+  } catch (const Error& error) {
+    require_words(error);
+  }
 }
 
 void fuzz_parse_ptx(Bytes bytes) {

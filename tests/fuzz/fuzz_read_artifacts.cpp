@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer's way into fuzz_read_artifacts.
+#include "tests/fuzz/targets.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  gemmery::fuzz::fuzz_read_artifacts({data, size});
+  return 0;
+}
