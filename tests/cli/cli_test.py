@@ -345,8 +345,7 @@ class Compile(unittest.TestCase):
         done = run("compile", "--inspect", self.file, "--json")
         self.assertEqual(done.returncode, SERVED, done.stderr)
         held = json_lines(done.stdout)
-        names = lambda records: sorted((record["kernel_name"], record["target"]) for record in records)
-        self.assertEqual(names(held), names(compiled))
+        self.assertEqual(*[sorted((record["kernel_name"], record["target"]) for record in records) for records in (held, compiled)])
         for record in held:
             self.assertTrue(record["problems"] and record["cubin_bytes"] > 0 and record["registers"] > 0, record)
             self.assertEqual(record["ptx_bytes"], 0)
