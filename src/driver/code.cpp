@@ -110,10 +110,13 @@ LoadedCode::LoadedCode(const Driver& driver, std::span<const std::byte> code,
   check(api,
         api.cuLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
         "cuLibraryLoadData");
-  const cuda::Result found = api.cuLibraryGetKernel(&kernel_, library_, entry.c_str());
-  if (found == cuda::Result::success) return;
-  api.cuLibraryUnload(library_);
-  throw_driver_error(api, found, "cuLibraryGetKernel of " + entry);
+  try {
+    check(api, api.cuLibraryGetKernel(&kernel_, library_, entry.c_str()),
+          "cuLibraryGetKernel of " + entry);
+  } catch (...) {
+    api.cuLibraryUnload(library_);
+    throw;
+  }
 }
 
 void LoadedCode::unload() const noexcept {
