@@ -83,12 +83,6 @@ const char* file_name(EntryFile file, CodeForm form) noexcept {
   return "";
 }
 
-std::uint64_t EntryManifest::total_bytes() const {
-  std::uint64_t total = 0;
-  for (const File& file : files) total += file.bytes;
-  return total;
-}
-
 std::uint64_t EntryFiles::total_bytes() const {
   std::uint64_t total = manifest.size();
   for (const std::string& content : contents) total += content.size();

@@ -34,7 +34,6 @@ struct EntryManifest {
   CodeUsage usage;
 
   const File& of(EntryFile file) const { return files[static_cast<std::size_t>(file)]; }
-  std::uint64_t total_bytes() const;
 
   friend bool operator==(const EntryManifest&, const EntryManifest&) = default;
 };

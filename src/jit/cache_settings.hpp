@@ -20,6 +20,7 @@ struct CacheSettings {
   bool is_read_only = false;  // the own one is only searched, too
   // Longest wait for another process that makes the same code.
   std::chrono::milliseconds patience = std::chrono::seconds(60);
+  std::chrono::milliseconds until_told = std::chrono::seconds(5);  // before it is logged
 };
 
 inline constexpr std::int64_t usual_cache_bytes = std::int64_t{2} << 30;

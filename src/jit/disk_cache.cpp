@@ -157,7 +157,7 @@ std::optional<CompiledCode> DiskCache::look_up(const CacheKey& key, EntryState& 
   const OpenedCache own = open_own();
   if (own.root) {
     if (auto code = look_up_in(*own.root, key, true, state)) return code;
-  } else if (settings_.most_bytes > 0) {
+  } else {
     warn_once(own.refusal);
   }
   for (const std::string& path : settings_.shared) {
@@ -178,6 +178,7 @@ std::unique_ptr<CodeCache::Claim> DiskCache::claim(const CacheKey& key) {
   bool is_held_by_another = false;
   const FileLock::Patience patience{
       .most = settings_.patience,
+      .until_told = settings_.until_told,
       .tell = [&](auto waited, const auto& holder) { tell_wait(key, waited, holder); },
       .is_given_up =
           [&] {

@@ -268,6 +268,32 @@ TEST_F(Disk, a_holder_that_is_too_slow_is_not_waited_for) {
   EXPECT_EQ(cache.counters().timeouts, 1U);
 }
 
+TEST_F(Disk, a_long_wait_for_a_claim_is_logged_with_its_holder_and_kernel) {
+  CacheSettings settings = settings_at(folder_ / "cache");
+  settings.patience = std::chrono::milliseconds(150);
+  settings.until_told = std::chrono::milliseconds(20);
+  std::string words;
+  set_log_sink([&](LogLevel, std::string_view message) { words = message; }, LogLevel::info);
+  DiskCache cache(settings);
+  const CodeCache::Found first = cache.find(sample_key(1));
+  cache.find(sample_key(1));
+  set_log_sink({});
+  EXPECT_NE(words.find("process " + std::to_string(getpid())), std::string::npos) << words;
+  EXPECT_NE(words.find("kernel"), std::string::npos) << words;
+}
+
+TEST_F(Disk, a_damaged_entry_of_a_read_only_cache_is_left_as_it_is) {
+  make_cache().keep(sample_key(1), sample_code(1));
+  const auto log = entry_path(folder_ / "cache", sample_key(1)) / "log";
+  std::ofstream(log) << "x";
+  CacheSettings settings = settings_at(folder_ / "cache");
+  settings.is_read_only = true;
+  DiskCache cache(settings);
+  EXPECT_FALSE(cache.find(sample_key(1)).code);
+  EXPECT_EQ(cache.counters().damaged, 1U);
+  EXPECT_TRUE(std::filesystem::exists(log));
+}
+
 TEST_F(Disk, a_holder_that_is_killed_is_waited_for_no_longer) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -323,6 +349,15 @@ TEST(Entry, every_changed_byte_of_a_manifest_is_noticed) {
     EXPECT_FALSE(parse_manifest(text.substr(0, position)));
   }
   EXPECT_FALSE(parse_manifest(text + "\n"));
+}
+
+TEST(Entry, each_state_has_words_of_its_own) {
+  std::set<std::string> words;
+  for (const EntryState state :
+       {EntryState::sound, EntryState::absent, EntryState::damaged, EntryState::foreign,
+        EntryState::other_version, EntryState::unreadable})
+    words.insert(describe(state));
+  EXPECT_EQ(words.size(), 6U);
 }
 
 TEST(Entry, a_manifest_of_another_format_is_told_from_a_damaged_one) {
