@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/number.hpp"
 #include "epilogue/expressed.hpp"
 
 namespace gemmery::epilogue {
@@ -94,6 +95,9 @@ Expression operand(std::string_view name) {
 
 Expression cast(const Expression& x, DType dtype, Rounding rounding, Overflow overflow) {
   const Shared& value = value_of(x);
+  if (!number::is_host_number(dtype))
+    refuse("a cast to a type that is a number by itself", std::string(gemmery::name(dtype)),
+           "scales and packed 4-bit types belong to scaled_gemm");
   check_depth(value->depth + 1);
   return expression_of({.kind = NodeKind::cast,
                         .operands = {value},

@@ -4,6 +4,7 @@
 #include "epilogue/evaluate.hpp"
 
 #include <gtest/gtest.h>
+#include <gemmery/error.hpp>
 
 #include <algorithm>
 #include <array>
@@ -132,6 +133,11 @@ TEST(Cast, rounds_and_saturates_as_it_says) {
     EXPECT_TRUE(is_same(got, row.result))
         << row.value << " as " << name(row.rule.dtype) << " gave " << got;
   }
+}
+
+TEST(Cast, to_what_is_no_number_by_itself_is_refused) {
+  for (const char* const type : {"e8m0", "e2m1"})
+    EXPECT_THROW(Program(std::string("D = cast(accum, ") + type + ")"), Error) << type;
 }
 
 // --- intervals ---

@@ -14,6 +14,7 @@
 #include <gemmery/dtype.hpp>
 #include <gemmery/epilogue.hpp>
 
+#include "core/number.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/expressed.hpp"
 #include "epilogue/formulas.hpp"
@@ -48,7 +49,8 @@ class RandomExpressions {
   // What is cast to; without any, expressions have no casts.
   std::vector<DType> cast_types = [] {
     std::vector<DType> all;
-    for (const DTypeFacts& row : dtype_table) all.push_back(row.dtype);
+    for (const DTypeFacts& row : dtype_table)
+      if (number::is_host_number(row.dtype)) all.push_back(row.dtype);
     return all;
   }();
 
