@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <numeric>
 
 namespace gemmery::model {
 namespace {
@@ -32,21 +31,20 @@ double divide_up(double x, double y) {
   return whole < quotient ? whole + 1 : whole;
 }
 
-// Both at once, each in the other's way: the longer one, and up to a fifth more where they are
-// alike (as the norm of the fourth power would have it).
-double overlap(double x, double y) {
+// Both at once, each in the other's way: the longer one, and a share more where they are alike.
+double overlap(double x, double y, double crowding_share) {
   const double longer = std::max(x, y);
   const double ratio = std::min(x, y) / longer;
-  return longer * (1 + 0.19 * (ratio * ratio) * (ratio * ratio));
+  return longer * (1 + crowding_share * (ratio * ratio) * (ratio * ratio));
 }
 
-// Share of the 128-byte lines' worth of a matrix that lies across two lines, because its rows (or
-// columns) begin at all multiples of gcd(their distance, 128).
-double split_share(const MatrixType& matrix) {
-  constexpr std::int64_t line_bytes = 128;
+// Whether rows (or columns) begin amid the 32-byte sectors in which the cache is read and written:
+// each second one, if any does, since they begin at multiples of 16.
+bool splits_sectors(const MatrixType& matrix) {
+  constexpr std::int64_t sector_bytes = 32;
   const std::int64_t pitch = std::max(std::abs(matrix.row_stride), std::abs(matrix.column_stride)) *
                              bit_width(matrix.dtype) / 8;
-  return 1 - static_cast<double>(std::gcd(pitch, line_bytes)) / line_bytes;
+  return pitch % sector_bytes != 0;
 }
 
 // How often a panel is read of `times` that it is used: once while it stays in the cache, which
@@ -83,7 +81,7 @@ struct WarpSpecializedModel::TileClocks {
 };
 
 double WarpSpecializedParts::total_us() const noexcept {
-  return launch_us + fill_us + overlap(compute_us, memory_us);
+  return launch_us + fill_us + overlap(compute_us, memory_us, crowding_share);
 }
 
 WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_turned,
@@ -109,12 +107,12 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   b_bytes_ = is_turned ? a : b;
   const double c_element_bytes = problem.c ? bit_width(problem.c->dtype) / 8.0 : 0.0;
   out_bytes_ = rows_ * columns_ * batches_ * (out_element_bytes_ + c_element_bytes);
-  const double a_splits = 1 + constants.ragged_load_share * split_share(problem.a);
-  const double b_splits = 1 + constants.ragged_load_share * split_share(problem.b);
+  const double a_splits = splits_sectors(problem.a) ? 1 + constants.ragged_load_share : 1;
+  const double b_splits = splits_sectors(problem.b) ? 1 + constants.ragged_load_share : 1;
   a_splits_ = is_turned ? b_splits : a_splits;
   b_splits_ = is_turned ? a_splits : b_splits;
   clock_ghz_ = settled_clock_ghz(problem, device);
-  out_splits_ = 1 + constants.ragged_store_share * split_share(problem.out);
+  out_splits_ = splits_sectors(problem.out) ? 1 + constants.ragged_store_share : 1;
 }
 
 // The board is limited by power, which goes with the share of time that tensor cores are busy. Of
@@ -193,7 +191,8 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(
                                      constants_.store_bytes_per_clock_of_all / grid.active);
   const double transfer = tile_bytes * out_splits_ / store_rate;
   return {.tensor = grid.k_blocks * tensor,
-          .multiply = grid.k_blocks * overlap(multiply, load) + constants_.tile_clocks,
+          .multiply = grid.k_blocks * overlap(multiply, load, constants_.crowding_share) +
+                      constants_.tile_clocks,
           .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer),
           .transfer = transfer,
           .latency = latency};
@@ -233,6 +232,7 @@ WarpSpecializedParts WarpSpecializedModel::predict(
       constants_.fill_clocks + tile.latency + (is_clustered ? constants_.cluster_clocks : 0.0);
 
   WarpSpecializedParts parts;
+  parts.crowding_share = constants_.crowding_share;
   const double clocks_per_us = clock_ghz_ * 1e3;
   parts.launch_us = constants_.launch_us;
   parts.fill_us = fill / clocks_per_us;
