@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What host and device agree on about an epilogue that was emitted: its operands as template
-// arguments know them, and the run-time parameters, byte for byte.
+// arguments know them, how reductions meet, and the run-time parameters, byte for byte.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -41,16 +41,94 @@ struct EpiloguePlace {
   Int64 column_stride;
 };
 
+// --- reductions ----------------------------------------------------------------------------------
+//
+// Out consists of regions, each computed by one group of warps. Of every final value of a reduction
+// each region that it covers writes its part to the workspace, at a place that follows from the
+// region's, never from time. Regions that share final values form a band; the warp that is the last
+// of a band to arrive at its counter adds up the parts in their order.
+
+/// The regions of a launch.
+struct RegionGrid {
+  unsigned rows;  // of regions in one matrix
+  unsigned columns;
+  unsigned batches;
+  unsigned column_parts;  // parts that a region writes for each of its columns
+  unsigned whole_parts;   // parts that it writes where it has one final value
+  unsigned arrivals;      // warps of a region that arrive
+};
+
+/// One reduction of a launch.
+struct ReductionSchedule {
+  UInt64 counters;  // bytes from the workspace's begin
+  UInt64 partials;
+  UInt64 finals;      // final values of all batches: from part to part
+  unsigned parts;     // of each final value
+  unsigned arrivals;  // of a band
+};
+
+GEMMERY_HOST_DEVICE
+constexpr unsigned parts_of_region(const EpilogueTensor& tensor, const RegionGrid& grid) {
+  if (tensor.varies_m) return 1;
+  return tensor.varies_n ? grid.column_parts : grid.whole_parts;
+}
+
+/// Regions of a band.
+GEMMERY_HOST_DEVICE
+constexpr unsigned regions_of_band(const EpilogueTensor& tensor, const RegionGrid& grid) {
+  return (tensor.varies_m ? 1 : grid.rows) * (tensor.varies_n ? 1 : grid.columns) *
+         (tensor.varies_l ? 1 : grid.batches);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr unsigned band_count(const EpilogueTensor& tensor, const RegionGrid& grid) {
+  return (tensor.varies_m ? grid.rows : 1) * (tensor.varies_n ? grid.columns : 1) *
+         (tensor.varies_l ? grid.batches : 1);
+}
+
+/// Where a region stands among those of its band, and its band among all.
+GEMMERY_HOST_DEVICE
+constexpr unsigned place_in_band(const EpilogueTensor& tensor, const RegionGrid& grid,
+                                 unsigned batch, unsigned row, unsigned column) {
+  const unsigned in_row = tensor.varies_n ? 0 : column;
+  const unsigned columns = tensor.varies_n ? 1 : grid.columns;
+  const unsigned in_matrix = (tensor.varies_m ? 0 : row) * columns + in_row;
+  const unsigned per_matrix = (tensor.varies_m ? 1 : grid.rows) * columns;
+  return (tensor.varies_l ? 0 : batch) * per_matrix + in_matrix;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr unsigned band_of(const EpilogueTensor& tensor, const RegionGrid& grid, unsigned batch,
+                           unsigned row, unsigned column) {
+  const unsigned columns = tensor.varies_n ? grid.columns : 1;
+  const unsigned in_matrix = (tensor.varies_m ? row : 0) * columns + (tensor.varies_n ? column : 0);
+  const unsigned per_matrix = (tensor.varies_m ? grid.rows : 1) * columns;
+  return (tensor.varies_l ? batch : 0) * per_matrix + in_matrix;
+}
+
+// --- parameters ----------------------------------------------------------------------------------
+
 /// The run-time parameters of an emitted epilogue with so many operands; numbers are in the type
 /// that it computes in.
 template <int inputs, int outputs, int numbers, class Compute>
 struct EpilogueParams {
+  void* workspace;  // of reductions
+  RegionGrid regions;
   EpiloguePlace input[inputs > 0 ? inputs : 1];
   EpiloguePlace output[outputs > 0 ? outputs : 1];
+  ReductionSchedule reduction[outputs > 0 ? outputs : 1];
   Compute number[numbers > 0 ? numbers : 1];
-  /// Scratch of reductions across tiles: partial results and arrival counters (schedule in
-  /// device/epilogue).
-  void* workspace;
 };
+
+/// What a kernel takes that carries an emitted epilogue.
+template <class Gemm, class Epilogue>
+struct ProgramParams {
+  Gemm gemm;
+  Epilogue epilogue;
+};
+
+static_assert(sizeof(EpiloguePlace) == 32);
+static_assert(sizeof(ReductionSchedule) == 32);
+static_assert(sizeof(EpilogueParams<1, 1, 2, float>) == 8 + 24 + 3 * 32 + 8);
 
 }  // namespace gemmery::abi

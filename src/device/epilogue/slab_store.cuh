@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default epilogue of a warpgroup's sums, out = alpha * sum + beta * c: rounded into slabs of
-// 64 rows in shared memory, each of which leaves by one TMA store while the next is filled.
+// How a warpgroup's sums become out: a finish makes D's values of them (the default one here,
+// alpha * sum + beta * c; that of an emitted epilogue in slab_program.cuh), which are rounded into
+// slabs of 64 rows in shared memory, each of which leaves by one TMA store while the next is
+// filled.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -72,6 +74,46 @@ class AddendReader {
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
 
+/// The default program, in the terms in which SlabStore asks for D's values.
+template <abi::Sm90Design design>
+class SlabLinearCombination {
+ public:
+  __device__ __forceinline__ SlabLinearCombination(const abi::Sm90Params& params, unsigned thread)
+      : params_(params), thread_(thread) {}
+
+  /// 64 rows of a tile.
+  class Block {
+   public:
+    __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
+                                     unsigned thread)
+        : alpha_(params.alpha), addend_(params, place, thread) {}
+    __device__ __forceinline__ void begin_slab(int) {}
+    __device__ __forceinline__ void finish(float (&values)[2][2], int eight) const {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        values[half][0] *= alpha_;
+        values[half][1] *= alpha_;
+        if constexpr (design.has_c) addend_.add(values[half], eight, half);
+      }
+    }
+    __device__ __forceinline__ void end() {}
+
+   private:
+    const float& alpha_;
+    const AddendReader<design> addend_;
+  };
+
+  __device__ static constexpr bool begin_tile(const OutputPlace&) { return true; }
+  __device__ __forceinline__ Block begin_block(const OutputPlace& place) const {
+    return Block(params_, place, thread_);
+  }
+  __device__ static void end_tile() {}
+
+ private:
+  const abi::Sm90Params& params_;
+  unsigned thread_;
+};
+
 template <abi::Sm90Design design>
 class SlabStore {
  public:
@@ -83,19 +125,20 @@ class SlabStore {
         barrier_(1 + consumer),
         thread_(thread) {}
 
-  /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them.
-  template <class Sums>
-  __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place) {
-    const AddendReader<design> addend(params_, place, thread_);
+  /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them, `block`
+  /// as a finish makes it.
+  template <class Sums, class Block>
+  __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block block) {
     OutputPlace corner = place;
     unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
 #pragma unroll
     for (int slab = 0; slab < abi::columns_per_consumer(design) / columns; ++slab) {
       if (corner.column >= params_.n) break;
+      block.begin_slab(slab);
       const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
       if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
       ptx::bar_sync<abi::warpgroup_threads>(barrier_);
-      fill(target, sums, slab, addend);
+      fill(target, sums, slab, block);
       ptx::fence_proxy_async();
       ptx::bar_sync<abi::warpgroup_threads>(barrier_);  // waits until the slab is filled by all
       if (corner.column + columns > params_.whole_columns) {
@@ -112,6 +155,7 @@ class SlabStore {
       }
       corner.column += columns;
     }
+    block.end();
     if (ragged != 0) {
       store_by_elements(ragged, corner);
       if (thread_ == 0) ptx::bulk_commit_group();  // an empty one: groups count slabs
@@ -158,62 +202,61 @@ class SlabStore {
     }
   }
 
-  template <class Sums>
+  template <class Sums, class Block>
   __device__ __forceinline__ void fill(unsigned target, const Sums& sums, int slab,
-                                       const AddendReader<design>& addend) const {
+                                       Block& block) const {
     if constexpr (abi::bytes_of(design.out) == 2) {
-      fill_by_matrices(target, sums, slab, addend);
+      fill_by_matrices(target, sums, slab, block);
     } else {
-      fill_by_pairs(target, sums, slab, addend);
+      fill_by_pairs(target, sums, slab, block);
     }
   }
 
-  template <class Sums>
+  template <class Sums, class Block>
   __device__ __forceinline__ void fill_by_matrices(unsigned target, const Sums& sums, int slab,
-                                                   const AddendReader<design>& addend) const {
+                                                   Block& block) const {
     const unsigned lane = thread_ % 32;
     const unsigned row = thread_ / 32 * 16 + lane % 16;
 #pragma unroll
     for (int sixteen = 0; sixteen < columns / 16; ++sixteen) {
       unsigned packed[4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
 #pragma unroll
-      for (int matrix = 0; matrix < 4; ++matrix) {
-        const int eight = slab * (columns / 8) + 2 * sixteen + matrix / 2;
-        float values[2];
-        finish_pair(values, sums, eight, matrix % 2, addend);
-        packed[matrix] = pack(values);
+      for (int next = 0; next < 2; ++next) {
+        float values[2][2];
+        finish_eight(values, sums, slab * (columns / 8) + 2 * sixteen + next, block);
+        packed[2 * next] = pack(values[0]);
+        packed[2 * next + 1] = pack(values[1]);
       }
       ptx::stmatrix_x4(target + chunk_offset(row, 2 * static_cast<unsigned>(sixteen) + lane / 16),
                        packed);
     }
   }
 
-  template <class Sums>
+  template <class Sums, class Block>
   __device__ __forceinline__ void fill_by_pairs(unsigned target, const Sums& sums, int slab,
-                                                const AddendReader<design>& addend) const {
+                                                Block& block) const {
     const unsigned lane = thread_ % 32;
 #pragma unroll
     for (int eight = 0; eight < columns / 8; ++eight) {
+      float values[2][2];
+      finish_eight(values, sums, slab * (columns / 8) + eight, block);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        float values[2];
-        finish_pair(values, sums, slab * (columns / 8) + eight, half, addend);
         const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
         const unsigned chunk = 2 * static_cast<unsigned>(eight) + lane % 4 / 2;
         ptx::st_shared_v2(target + chunk_offset(row, chunk) + lane % 2 * 8,
-                          __float_as_uint(values[0]), __float_as_uint(values[1]));
+                          __float_as_uint(values[half][0]), __float_as_uint(values[half][1]));
       }
     }
   }
 
-  /// Two adjacent results; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
-  template <class Sums>
-  __device__ __forceinline__ void finish_pair(float (&values)[2], const Sums& sums, int eight,
-                                              int half, const AddendReader<design>& addend) const {
-    read_pair(values, sums, 2 * eight + half);
-    values[0] *= params_.alpha;
-    values[1] *= params_.alpha;
-    if constexpr (design.has_c) addend.add(values, eight, half);
+  /// A thread's results in 8 columns: two adjacent ones of a row and of that 8 rows below.
+  template <class Sums, class Block>
+  __device__ __forceinline__ static void finish_eight(float (&values)[2][2], const Sums& sums,
+                                                      int eight, Block& block) {
+    read_pair(values[0], sums, 2 * eight);
+    read_pair(values[1], sums, 2 * eight + 1);
+    block.finish(values, eight);
   }
 
   template <class Sums>

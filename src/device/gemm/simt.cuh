@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on CUDA cores for any types, strides and sizes: out = alpha * a b + beta * c.
+// GEMM on CUDA cores for any types, strides and sizes: out = alpha * a b + beta * c, or what an
+// emitted epilogue makes of a b.
 //
 //   A, B in global memory
 //     | copy/stage_operand: `stages` blocks of k under way, decoded to words, zeros beyond edges
@@ -7,7 +8,8 @@
 //     | mma/simt: 16-byte reads, the next k's operands while the present k multiplies
 //   thread_m x thread_n accumulators in each thread
 //     | reduce_slices: where groups of threads split k, their sums meet in a fixed order
-//     | epilogue/linear_combination: alpha, beta * c, rounding, vector stores
+//     | epilogue/linear_combination: alpha, beta * c, rounding, vector stores;
+//     | or epilogue/thread_tile: a program, its further results and reductions
 //   out in global memory
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <device/abi/simt_params.hpp>
 #include <device/copy/stage_operand.cuh>
 #include <device/epilogue/linear_combination.cuh>
+#include <device/epilogue/thread_tile.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/schedule/grouped_raster.cuh>
@@ -72,14 +75,27 @@ class SimtGemm {
         first_b_(&shared_.slots[0].b[place_.slice * k_words_per_slice][place_.column]) {}
 
   __device__ void compute_tile(const TilePosition& tile) {
-    for_each_sum([](int, Number& sum) { sum = Number{0}; });
-    accumulate(tile);
-    if constexpr (design.k_slices > 1) reduce_slices();
+    multiply_tile(tile);
     if (place_.slice == 0) {
       store_linear_combination<design>(
           params_, sums_, tile.batch, tile.row * static_cast<unsigned>(design.tile_m) + place_.row,
           tile.column * static_cast<unsigned>(design.tile_n) + place_.column);
     }
+  }
+
+  template <class Epilogue, class EpilogueParams>
+  __device__ void compute_tile(const TilePosition& tile, const EpilogueParams& epilogue) {
+    multiply_tile(tile);
+    ThreadTileProgram<design, Epilogue> program(
+        params_, epilogue,
+        {.batch = tile.batch,
+         .tile_row = tile.row * static_cast<unsigned>(design.tile_m),
+         .tile_column = tile.column * static_cast<unsigned>(design.tile_n),
+         .row = static_cast<unsigned>(place_.row),
+         .column = static_cast<unsigned>(place_.column)});
+    const bool has_sums = place_.slice == 0;
+    if (has_sums) program.store(sums_);
+    program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
   }
 
  private:
@@ -92,6 +108,12 @@ class SimtGemm {
   // (128x128x16 unrolled over 16 and 8 k, f32 4096^3, H200, 2026-11-21). More would double the
   // compile time.
   static constexpr int k_pairs_unrolled = 4;
+
+  __device__ __forceinline__ void multiply_tile(const TilePosition& tile) {
+    for_each_sum([](int, Number& sum) { sum = Number{0}; });
+    accumulate(tile);
+    if constexpr (design.k_slices > 1) reduce_slices();
+  }
 
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 
@@ -239,10 +261,9 @@ class SimtGemm {
   Number sums_[design.thread_m][design.thread_n];
 };
 
-/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
-/// per block, any grid of up to 2^31 - 1 blocks for the tiles of a matrix by 65535 for the batch.
-template <abi::SimtDesign design>
-__device__ inline void simt_gemm(const abi::SimtParams& params) {
+/// Calls visit(gemm, tile) for the tiles of this block.
+template <abi::SimtDesign design, class Visit>
+__device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");
   static_assert(sizeof(SimtShared<design>) == abi::stage_bytes(design) * design.stages);
@@ -253,9 +274,26 @@ __device__ inline void simt_gemm(const abi::SimtParams& params) {
 #pragma unroll 1
     for (unsigned tile = blockIdx.x; tile < params.tile_rows * params.tile_columns;
          tile += gridDim.x) {
-      gemm.compute_tile(grouped_tile(batch, tile, params.tile_rows, params.tile_columns));
+      visit(gemm, grouped_tile(batch, tile, params.tile_rows, params.tile_columns));
     }
   }
+}
+
+/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
+/// per block, any grid of up to 2^31 - 1 blocks for the tiles of a matrix by 65535 for the batch.
+template <abi::SimtDesign design>
+__device__ inline void simt_gemm(const abi::SimtParams& params) {
+  for_each_simt_tile<design>(
+      params, [](SimtGemm<design>& gemm, const TilePosition& tile) { gemm.compute_tile(tile); });
+}
+
+/// The same with an emitted epilogue.
+template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
+__device__ inline void simt_gemm(
+    const abi::ProgramParams<abi::SimtParams, EpilogueParams>& params) {
+  for_each_simt_tile<design>(params.gemm, [&](SimtGemm<design>& gemm, const TilePosition& tile) {
+    gemm.template compute_tile<Epilogue>(tile, params.epilogue);
+  });
 }
 
 }  // namespace gemmery::device

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on Hopper's tensor cores for 16-bit floats: out = alpha * a b + beta * c.
+// GEMM on Hopper's tensor cores for 16-bit floats: out = alpha * a b + beta * c,
+// or what an emitted epilogue makes of a b.
 //
 //   A, B in global memory
 //     | copy/tma_operand: one thread of warpgroup 0, tiles of 64 k, zeros beyond edges; blocks of a
@@ -9,6 +10,7 @@
 //     | with every other tile
 //   sums in registers
 //     | epilogue/slab_store: alpha, beta * c, rounding; the ring fills for the next tile meanwhile
+//     | (with epilogue/slab_program: a program, its further results and reductions)
 //   slabs in shared memory
 //     | TMA stores, clipped at edges
 //   out in global memory
@@ -17,6 +19,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/copy/tma_operand.cuh>
+#include <device/epilogue/slab_program.cuh>
 #include <device/epilogue/slab_store.cuh>
 #include <device/mma/wgmma.cuh>
 #include <device/pipeline/stage_ring.cuh>
@@ -86,8 +89,9 @@ class Sm90Gemm {
   }
 
   /// A warpgroup multiplies and stores its share of the cluster's tiles: of all of them, or of
-  /// every other one.
-  __device__ __forceinline__ void consume(unsigned consumer) const {
+  /// every other one. `finish` makes out's values of sums.
+  template <class Finish>
+  __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
     const Share share = share_of(consumer);
     SlabStore<design> output(params_, ptx::cvta_shared(&shared_.slab), consumer,
                              threadIdx.x % abi::warpgroup_threads);
@@ -108,10 +112,13 @@ class Sm90Gemm {
       OutputPlace place = place_of(tiles.position());
       place.row += share.row;
       place.column += share.column;
+      if (finish.begin_tile(place)) {
 #pragma unroll
-      for (int block = 0; block < WarpgroupSums<design>::blocks; ++block) {
-        output.store(sums.block[block], place);
-        place.row += abi::sm90_block_rows;
+        for (int block = 0; block < WarpgroupSums<design>::blocks; ++block) {
+          output.store(sums.block[block], place, finish.begin_block(place));
+          place.row += abi::sm90_block_rows;
+        }
+        finish.end_tile();
       }
       if constexpr (is_ping_pong) skip_tile();
     }
@@ -231,10 +238,10 @@ class Sm90Gemm {
   const unsigned rank_;
 };
 
-/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
-/// per block, a grid of any number of clusters along x.
-template <abi::Sm90Design design>
-__device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
+/// Both roles; `make_finish(thread of the warpgroup)` gives what makes out's values of sums.
+template <abi::Sm90Design design, class MakeFinish>
+__device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
+                                              MakeFinish&& make_finish) {
   static_assert(abi::find_fault(design) == abi::Sm90Fault::none,
                 "find_fault names the field of the design to change");
   static_assert(sizeof(Sm90Shared<design>) == abi::shared_bytes(design));
@@ -249,9 +256,26 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
     gemm.produce();
   } else {
     if constexpr (registers.consumer > 0) ptx::setmaxnreg_inc<registers.consumer>();
-    gemm.consume(warpgroup - 1);
+    gemm.consume(warpgroup - 1, make_finish(threadIdx.x % abi::warpgroup_threads));
   }
   gemm.leave();
+}
+
+/// The kernel: abi::thread_count(design) threads and abi::shared_bytes(design) dynamic shared bytes
+/// per block, a grid of any number of clusters along x.
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
+  run_sm90_gemm<design>(
+      params, [&](unsigned thread) { return SlabLinearCombination<design>(params, thread); });
+}
+
+/// The same with an emitted epilogue.
+template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
+__device__ __forceinline__ void sm90_gemm(
+    const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params) {
+  run_sm90_gemm<design>(params.gemm, [&](unsigned thread) {
+    return SlabProgram<design, Epilogue>(params.gemm, params.epilogue, thread);
+  });
 }
 
 }  // namespace gemmery::device

@@ -42,6 +42,38 @@ __device__ inline float cvt_rn_f32_f64(double value) {
   return result;
 }
 
+/// Toward zero: what is beyond the type's range becomes its largest number.
+__device__ inline float cvt_rz_f32_f64(double value) {
+  float result;
+  asm("cvt.rz.f32.f64 %0, %1;" : "=f"(result) : "d"(value));
+  return result;
+}
+
+__device__ inline unsigned short cvt_rz_f16_f32(float value) {
+  unsigned short bits;
+  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+/// The same rules as those of double below.
+__device__ inline int cvt_rni_s32_f32(float value) {
+  int result;
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+
+__device__ inline unsigned cvt_rni_u32_f32(float value) {
+  unsigned result;
+  asm("cvt.rni.u32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+
+__device__ inline unsigned cvt_rni_u32_f64(double value) {
+  unsigned result;
+  asm("cvt.rni.u32.f64 %0, %1;" : "=r"(result) : "d"(value));
+  return result;
+}
+
 /// Rounds to nearest even; clamps to int's range, NaN gives 0 (PTX ISA, cvt: float to integer).
 __device__ inline int cvt_rni_s32_f64(double value) {
   int result;

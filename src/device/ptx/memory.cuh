@@ -68,7 +68,12 @@ __device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* addre
                                                 const Registers<bytes>& otherwise) {
   Registers<bytes> value = otherwise;
   const unsigned valid = is_valid ? 1U : 0U;
-  if constexpr (bytes == 2) {
+  if constexpr (bytes == 1) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.u8 %0, [%1];\n}"
+                 : "+r"(value.words[0])
+                 : "l"(address), "r"(valid)
+                 : "memory");
+  } else if constexpr (bytes == 2) {
     auto half = static_cast<unsigned short>(otherwise.words[0]);
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.b16 %0, [%1];\n}"
                  : "+h"(half)
@@ -80,12 +85,18 @@ __device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* addre
                  : "+r"(value.words[0])
                  : "l"(address), "r"(valid)
                  : "memory");
-  } else {
-    static_assert(bytes == 8);
+  } else if constexpr (bytes == 8) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.b32 {%0, %1}, [%2];\n}"
                  : "+r"(value.words[0]), "+r"(value.words[1])
                  : "l"(address), "r"(valid)
                  : "memory");
+  } else {
+    static_assert(bytes == 16);
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
+        : "+r"(value.words[0]), "+r"(value.words[1]), "+r"(value.words[2]), "+r"(value.words[3])
+        : "l"(address), "r"(valid)
+        : "memory");
   }
   return value;
 }

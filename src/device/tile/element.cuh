@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/dtype.hpp>
+#include <device/abi/epilogue.hpp>
 #include <device/ptx/convert.cuh>
 #include <device/ptx/memory.cuh>
 
@@ -45,6 +46,23 @@ __device__ inline unsigned extract(const ptx::Registers<bytes>& registers, int p
   }
 }
 
+/// Puts what was loaded by itself where it stands among `bytes` of a wider load; what stood there
+/// was 0.
+template <int part_bytes, int bytes>
+__device__ inline void insert(ptx::Registers<bytes>& registers, int position,
+                              const ptx::Registers<part_bytes>& part) {
+  if constexpr (part_bytes >= 4) {
+    constexpr int words = part_bytes / 4;
+#pragma unroll
+    for (int word = 0; word < words; ++word)
+      registers.words[position * words + word] |= part.words[word];
+  } else {
+    constexpr int per_word = 4 / part_bytes;
+    registers.words[position / per_word] |= part.words[0]
+                                            << (8 * part_bytes * (position % per_word));
+  }
+}
+
 /// e4m3 is f16's layout with 4 exponent bits: placed in a float's fields it is 2^-120 of its value,
 /// exactly, subnormals included.
 __device__ inline float decode_e4m3(unsigned bits) {
@@ -77,7 +95,7 @@ __device__ inline Compute decode(const ptx::Registers<bytes>& registers, int pos
       return static_cast<Compute>(static_cast<int>(bits));
     else if constexpr (dtype == DType::int8)
       return static_cast<Compute>(static_cast<signed char>(bits));
-    else if constexpr (dtype == DType::uint8)
+    else if constexpr (dtype == DType::uint8 || dtype == DType::uint32)
       return static_cast<Compute>(bits);
     else
       return static_cast<Compute>(decode_float<dtype>(bits));
@@ -87,21 +105,79 @@ __device__ inline Compute decode(const ptx::Registers<bytes>& registers, int pos
 __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(double value) { return ptx::cvt_rn_f32_f64(value); }
 
+/// A float from which one more rounding gives the rounding of the value: its last bit is set where
+/// anything was cut off.
+__device__ inline float to_narrowing_float(float value) { return value; }
+__device__ inline float to_narrowing_float(double value) {
+  const float cut = ptx::cvt_rz_f32_f64(value);
+  return static_cast<double>(cut) == value ? cut : __uint_as_float(__float_as_uint(cut) | 1U);
+}
+
 __device__ inline int clamp(int value, int lowest, int highest) {
   return min(max(value, lowest), highest);
+}
+
+__device__ inline int to_int(float value) { return ptx::cvt_rni_s32_f32(value); }
+__device__ inline int to_int(double value) { return ptx::cvt_rni_s32_f64(value); }
+__device__ inline unsigned to_unsigned(float value) { return ptx::cvt_rni_u32_f32(value); }
+__device__ inline unsigned to_unsigned(double value) { return ptx::cvt_rni_u32_f64(value); }
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_byte_float(DType dtype) {
+  return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
+}
+
+/// What the codes of a floating type of 8 bits mean, without sign.
+template <DType dtype>
+struct ByteFloat {
+  static constexpr bool is_e4m3 = dtype == DType::float8_e4m3fn;
+  static constexpr int mantissa_bits = is_e4m3 ? 3 : 2;
+  static constexpr int bias = is_e4m3 ? 7 : 15;
+  static constexpr unsigned largest = is_e4m3 ? 0x7eU : 0x7bU;
+  static constexpr unsigned overflow = largest + 1;  // e4m3 has no infinity but its NaN
+  static constexpr unsigned nan = 0x7fU;
+};
+
+/// By integers, which every target has: the float's fields rounded where the result is normal,
+/// steps of the smallest number below.
+template <DType dtype, abi::Rounding rounding, abi::Overflow overflow>
+__device__ inline unsigned encode_byte_float(float value) {
+  using Format = ByteFloat<dtype>;
+  constexpr bool is_cut = rounding == abi::Rounding::toward_zero;
+  constexpr int shift = 23 - Format::mantissa_bits;
+  constexpr unsigned infinity = 0x7f800000U;
+  constexpr unsigned smallest_normal = (128U - Format::bias) << 23;
+  constexpr float steps_per_one =
+      static_cast<float>(1 << (Format::bias - 1 + Format::mantissa_bits));
+  const unsigned bits = __float_as_uint(value);
+  const unsigned size = bits & 0x7fffffffU;
+  const unsigned half = is_cut ? 0U : (1U << (shift - 1)) - 1U + (size >> shift & 1U);
+  const unsigned normal =
+      ((size + half) >> shift) - ((127U - Format::bias) << Format::mantissa_bits);
+  const float steps = __uint_as_float(size) * steps_per_one;
+  const unsigned subnormal = is_cut ? static_cast<unsigned>(steps) : to_unsigned(steps);
+  constexpr unsigned most =
+      overflow == abi::Overflow::saturate || is_cut ? Format::largest : Format::overflow;
+  unsigned code = min(size < smallest_normal ? subnormal : normal, most);
+  if (is_cut && overflow == abi::Overflow::natural && size == infinity) code = Format::overflow;
+  if (size > infinity) code = Format::nan;
+  return code | (bits >> 24 & 0x80U);
 }
 
 /// The bits of a number rounded to nearest even; integers saturate.
 template <DType dtype, class Compute>
 __device__ inline unsigned encode(Compute value) {
   if constexpr (dtype == DType::float32) return __float_as_uint(to_float(value));
-  if constexpr (dtype == DType::float16) return ptx::cvt_rn_f16_f32(to_float(value));
-  if constexpr (dtype == DType::bfloat16) return ptx::cvt_rn_bf16_f32(to_float(value));
-  if constexpr (dtype == DType::int32) return static_cast<unsigned>(ptx::cvt_rni_s32_f64(value));
+  if constexpr (dtype == DType::float16) return ptx::cvt_rn_f16_f32(to_narrowing_float(value));
+  if constexpr (dtype == DType::bfloat16) return ptx::cvt_rn_bf16_f32(to_narrowing_float(value));
+  if constexpr (is_byte_float(dtype))
+    return encode_byte_float<dtype, abi::Rounding::nearest_even, abi::Overflow::natural>(
+        to_narrowing_float(value));
+  if constexpr (dtype == DType::int32) return static_cast<unsigned>(to_int(value));
+  if constexpr (dtype == DType::uint32) return to_unsigned(value);
   if constexpr (dtype == DType::int8)
-    return static_cast<unsigned>(clamp(ptx::cvt_rni_s32_f64(value), -128, 127)) & 0xffU;
-  if constexpr (dtype == DType::uint8)
-    return static_cast<unsigned>(clamp(ptx::cvt_rni_s32_f64(value), 0, 255));
+    return static_cast<unsigned>(clamp(to_int(value), -128, 127)) & 0xffU;
+  if constexpr (dtype == DType::uint8) return static_cast<unsigned>(clamp(to_int(value), 0, 255));
 }
 
 /// Places a number at `position` of what will be stored. Positions are filled in ascending order

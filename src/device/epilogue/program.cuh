@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs an emitted epilogue on the elements of out that a thread holds: reads what the program
+// reads, applies it, stores its further results. D, and values that are reduced, go back to the
+// caller.
+//
+// A thread's elements come in patches of `rows` by `columns`: columns adjacent, rows `row_step`
+// apart. Tensors that do not vary with n are read once for all patches of the same rows.
+//
+// Arrays of an Epilogue are constants, not memory: what visits them is a function with their index
+// as template argument that calls itself for the next (NVRTC takes generic lambdas for host code).
+#pragma once
+
+#include <device/abi/epilogue.hpp>
+#include <device/ptx/memory.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+GEMMERY_HOST_DEVICE
+constexpr int at_least_one(int count) { return count > 0 ? count : 1; }
+
+template <class Epilogue, class Compute>
+using EpilogueParamsOf =
+    abi::EpilogueParams<Epilogue::inputs, Epilogue::outputs, Epilogue::numbers, Compute>;
+
+/// A run of adjacent elements as it was loaded: `columns` of them from one row.
+template <DType dtype, int columns>
+using LoadedRun = ptx::Registers<columns * abi::bytes_of(dtype)>;
+
+/// Reads `columns` elements of a row, of which `left` exist, by accesses of `vector_bytes`; the
+/// others are 0 and not read. `step_bytes`: from element to element where they are not adjacent.
+template <DType dtype, int vector_bytes, int columns>
+__device__ __forceinline__ LoadedRun<dtype, columns> load_run(const char* first, int left,
+                                                              abi::Int64 step_bytes) {
+  constexpr int bytes = abi::bytes_of(dtype);
+  constexpr int run = columns * bytes;
+  constexpr int access = vector_bytes == 0 ? bytes : vector_bytes < run ? vector_bytes : run;
+  constexpr int elements = access / bytes;
+  LoadedRun<dtype, columns> loaded{};
+#pragma unroll
+  for (int start = 0; start < columns; start += elements) {
+    const char* const source =
+        vector_bytes == 0 ? first + start * step_bytes : first + start * bytes;
+    auto piece = ptx::ld_global_if<access>(left >= start + elements, source, {});
+    if constexpr (elements > 1) {
+      // The end of a row within the access.
+#pragma unroll
+      for (int element = 0; element < elements - 1; ++element) {
+        const bool is_single = left > start + element && left < start + elements;
+        const auto single = ptx::ld_global_if<bytes>(is_single, source + element * bytes, {});
+        insert<bytes>(piece, element, single);
+      }
+    }
+    insert<access>(loaded, start / elements, piece);
+  }
+  return loaded;
+}
+
+/// Writes those of `columns` elements of a row that exist.
+template <DType dtype, int vector_bytes, int columns, class Compute>
+__device__ __forceinline__ void store_run(char* first, const Compute (&values)[columns], int left,
+                                          abi::Int64 step_bytes) {
+  constexpr int bytes = abi::bytes_of(dtype);
+  constexpr int run = columns * bytes;
+  constexpr int access = vector_bytes == 0 ? bytes : vector_bytes < run ? vector_bytes : run;
+  constexpr int elements = access / bytes;
+#pragma unroll
+  for (int start = 0; start < columns; start += elements) {
+    char* const target = vector_bytes == 0 ? first + start * step_bytes : first + start * bytes;
+    ptx::Registers<access> piece{};
+#pragma unroll
+    for (int element = 0; element < elements; ++element)
+      place<dtype>(piece, element, values[start + element]);
+    if (left >= start + elements) {
+      ptx::st_global<access>(target, piece);
+    } else if constexpr (elements > 1) {
+#pragma unroll
+      for (int element = 0; element < elements - 1; ++element) {
+        ptx::Registers<bytes> single{};
+        place<dtype>(single, 0, values[start + element]);
+        if (left > start + element) ptx::st_global<bytes>(target + element * bytes, single);
+      }
+    }
+  }
+}
+
+/// What the program reads of one patch, as it was loaded. Words of what is not read patch by patch
+/// are never set and cost nothing.
+template <class Epilogue, int rows, int columns>
+struct LoadedPatch {
+  unsigned words[at_least_one(Epilogue::inputs)][rows][2 * columns];
+};
+
+template <class Epilogue, class Compute, int rows, int row_step>
+class ProgramRows {
+ public:
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
+
+  /// `row` and `column`: of the thread's first element in out, which has m rows and n columns.
+  __device__ __forceinline__ ProgramRows(const Params& params, unsigned batch, unsigned row,
+                                         unsigned column, unsigned m, unsigned n)
+      : params_(params),
+        rows_left_(row < m ? static_cast<int>(min(m - row, 0x7fffffffU)) : 0),
+        columns_left_(column < n ? static_cast<int>(min(n - column, 0x7fffffffU)) : 0) {
+    begin_inputs(batch, row, column);
+    begin_outputs(batch, row, column);
+  }
+
+  /// Reads what the program needs of the patch that is `offset` columns behind the first.
+  template <int columns, int input = 0>
+  __device__ __forceinline__ void load(LoadedPatch<Epilogue, rows, columns>& loaded,
+                                       int offset) const {
+    if constexpr (input < Epilogue::inputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+      if constexpr (tensor.varies_n) {
+#pragma unroll
+        for (int row = 0; row < (tensor.varies_m ? rows : 1); ++row)
+          load_row<input>(loaded, row, offset);
+      }
+      load<columns, input + 1>(loaded, offset);
+    }
+  }
+
+  /// Applies the program to the sums of a patch: D is `results[0]`, what is reduced stands behind
+  /// it in the order of the outputs; other outputs are stored.
+  template <int columns>
+  __device__ __forceinline__ void apply(
+      const LoadedPatch<Epilogue, rows, columns>& loaded, const Compute (&sums)[rows][columns],
+      int offset, Compute (&results)[Epilogue::outputs + 1][rows][columns]) const {
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+#pragma unroll
+      for (int column = 0; column < columns; ++column) {
+        Compute in[at_least_one(Epilogue::inputs)]{};
+        gather(in, loaded, row, column);
+        Compute out[Epilogue::outputs + 1];
+        Epilogue::template apply<Compute>(sums[row][column], in, params_.number, out);
+#pragma unroll
+        for (int result = 0; result <= Epilogue::outputs; ++result)
+          results[result][row][column] = out[result];
+      }
+    }
+    store_outputs(results, offset);
+  }
+
+  __device__ int columns_left(int offset) const { return columns_left_ - offset; }
+  __device__ bool has_row(int row) const { return row * row_step < rows_left_; }
+
+ private:
+  template <int input = 0>
+  __device__ __forceinline__ void begin_inputs(unsigned batch, unsigned row, unsigned column) {
+    if constexpr (input < Epilogue::inputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+      input_[input] = corner<tensor>(params_.input[input], batch, row, column);
+      if constexpr (!tensor.varies_n) hold<input>();
+      begin_inputs<input + 1>(batch, row, column);
+    }
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void begin_outputs(unsigned batch, unsigned row, unsigned column) {
+    if constexpr (output < Epilogue::outputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+      if constexpr (tensor.reduction == abi::Reduction::none)
+        output_[output] = corner<tensor>(params_.output[output], batch, row, column);
+      begin_outputs<output + 1>(batch, row, column);
+    }
+  }
+
+  /// What the program reads at one element.
+  template <int columns, int input = 0>
+  __device__ __forceinline__ void gather(Compute (&in)[at_least_one(Epilogue::inputs)],
+                                         const LoadedPatch<Epilogue, rows, columns>& loaded,
+                                         int row, int column) const {
+    if constexpr (input < Epilogue::inputs) {
+      in[input] = value_of<input>(loaded, row, column);
+      gather<columns, input + 1>(in, loaded, row, column);
+    }
+  }
+
+  template <int columns, int output = 0>
+  __device__ __forceinline__ void store_outputs(
+      const Compute (&results)[Epilogue::outputs + 1][rows][columns], int offset) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (Epilogue::output[output].reduction == abi::Reduction::none)
+        store<output>(results[output + 1], offset);
+      store_outputs<columns, output + 1>(results, offset);
+    }
+  }
+
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ static char* corner(const abi::EpiloguePlace& place, unsigned batch,
+                                                 unsigned row, unsigned column) {
+    abi::Int64 elements = 0;
+    if constexpr (tensor.varies_l) elements += static_cast<abi::Int64>(batch) * place.batch_stride;
+    if constexpr (tensor.varies_m) elements += static_cast<abi::Int64>(row) * place.row_stride;
+    if constexpr (tensor.varies_n)
+      elements += static_cast<abi::Int64>(column) * place.column_stride;
+    return static_cast<char*>(place.data) + elements * abi::bytes_of(tensor.dtype);
+  }
+
+  __device__ static abi::Int64 row_bytes(const abi::EpiloguePlace& place, DType dtype, int row) {
+    return row * row_step * place.row_stride * abi::bytes_of(dtype);
+  }
+
+  /// Reads a tensor that does not vary with n. Threads without an element of out read nothing: a
+  /// tensor may be exactly out, which others have written by then.
+  template <int input>
+  __device__ __forceinline__ void hold() {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    constexpr int bytes = abi::bytes_of(tensor.dtype);
+#pragma unroll
+    for (int row = 0; row < (tensor.varies_m ? rows : 1); ++row) {
+      const char* const source =
+          input_[input] +
+          (tensor.varies_m ? row_bytes(params_.input[input], tensor.dtype, row) : 0);
+      const auto loaded = ptx::ld_global_if<bytes>(has_row(row) && columns_left_ > 0, source, {});
+      held_[input][row] = decode<tensor.dtype, Compute>(loaded, 0);
+    }
+  }
+
+  template <int input, int columns>
+  __device__ __forceinline__ void load_row(LoadedPatch<Epilogue, rows, columns>& loaded, int row,
+                                           int offset) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    constexpr int bytes = abi::bytes_of(tensor.dtype);
+    const abi::EpiloguePlace& place = params_.input[input];
+    const abi::Int64 step = place.column_stride * bytes;
+    const char* const first = input_[input] +
+                              (tensor.varies_m ? row_bytes(place, tensor.dtype, row) : 0) +
+                              (tensor.vector_bytes > 0 ? offset * bytes : offset * step);
+    const auto run = load_run<tensor.dtype, tensor.vector_bytes, columns>(
+        first, has_row(row) ? columns_left(offset) : 0, step);
+#pragma unroll
+    for (int word = 0; word < static_cast<int>(sizeof run / 4); ++word)
+      loaded.words[input][row][word] = run.words[word];
+  }
+
+  template <int input, int columns>
+  __device__ __forceinline__ Compute value_of(const LoadedPatch<Epilogue, rows, columns>& loaded,
+                                              int row, int column) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    if constexpr (!tensor.varies_n) {
+      return held_[input][tensor.varies_m ? row : 0];
+    } else {
+      LoadedRun<tensor.dtype, columns> run;
+#pragma unroll
+      for (int word = 0; word < static_cast<int>(sizeof run / 4); ++word)
+        run.words[word] = loaded.words[input][tensor.varies_m ? row : 0][word];
+      return decode<tensor.dtype, Compute>(run, column);
+    }
+  }
+
+  template <int output, int columns>
+  __device__ __forceinline__ void store(const Compute (&values)[rows][columns], int offset) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    constexpr int bytes = abi::bytes_of(tensor.dtype);
+    const abi::EpiloguePlace& place = params_.output[output];
+    const abi::Int64 step = place.column_stride * bytes;
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+      char* const first = output_[output] + row_bytes(place, tensor.dtype, row) +
+                          (tensor.vector_bytes > 0 ? offset * bytes : offset * step);
+      store_run<tensor.dtype, tensor.vector_bytes, columns>(
+          first, values[row], has_row(row) ? columns_left(offset) : 0, step);
+    }
+  }
+
+  const Params& params_;
+  const char* input_[at_least_one(Epilogue::inputs)];
+  char* output_[at_least_one(Epilogue::outputs)];
+  Compute held_[at_least_one(Epilogue::inputs)][rows];
+  int rows_left_;     // from the thread's first row
+  int columns_left_;  // from its first column
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// An emitted epilogue on a tile of out that a block of the simt family holds, thread_m by thread_n
+// sums to a thread. Reductions meet in the shared memory that the stages leave.
+#pragma once
+
+#include <device/abi/simt_design.hpp>
+#include <device/abi/simt_params.hpp>
+#include <device/epilogue/linear_combination.cuh>
+#include <device/epilogue/operations.cuh>
+#include <device/epilogue/program.cuh>
+#include <device/epilogue/reduction.cuh>
+#include <device/tile/spread.cuh>
+
+namespace gemmery::device {
+
+/// A thread's place in its tile.
+struct ThreadTilePlace {
+  unsigned batch;
+  unsigned tile_row;  // of the tile's first element in out
+  unsigned tile_column;
+  unsigned row;  // of the thread's first element in the tile
+  unsigned column;
+};
+
+template <abi::SimtDesign design, class Epilogue>
+class ThreadTileProgram {
+ public:
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
+
+  __device__ __forceinline__ ThreadTileProgram(const abi::SimtParams& params,
+                                               const Params& epilogue, const ThreadTilePlace& place)
+      : params_(params), epilogue_(epilogue), place_(place) {}
+
+  /// Stores all results of the thread's elements that are not reduced.
+  template <class Number>
+  __device__ __forceinline__ void store(const Number (&sums)[design.thread_m][design.thread_n]) {
+    clear();
+    const unsigned first_row = place_.tile_row + place_.row;
+    const unsigned first_column = place_.tile_column + place_.column;
+    const MatrixCorner<design.out, design.out_contiguity> out(params_.out, place_.batch, first_row,
+                                                              first_column);
+#pragma unroll
+    for (int thread_row = 0; thread_row < design.thread_m; thread_row += patch_rows) {
+      const int tile_row = row_spread(design).offset(thread_row);
+      const ProgramRows<Epilogue, Compute, patch_rows, 1> program(
+          epilogue_, place_.batch, first_row + static_cast<unsigned>(tile_row), first_column,
+          params_.m, params_.n);
+#pragma unroll
+      for (int thread_column = 0; thread_column < design.thread_n; thread_column += patch_columns) {
+        const int tile_column = column_spread(design).offset(thread_column);
+        LoadedPatch<Epilogue, patch_rows, patch_columns> loaded;
+        program.load(loaded, tile_column);
+        Compute values[patch_rows][patch_columns];
+#pragma unroll
+        for (int row = 0; row < patch_rows; ++row) {
+#pragma unroll
+          for (int column = 0; column < patch_columns; ++column)
+            values[row][column] =
+                static_cast<Compute>(sums[thread_row + row][thread_column + column]);
+        }
+        Compute results[Epilogue::outputs + 1][patch_rows][patch_columns];
+        program.apply(loaded, values, tile_column, results);
+        store_patch(out, program, results[0], tile_row, tile_column);
+        collect(program, results, thread_row, thread_column, tile_column);
+      }
+    }
+  }
+
+  /// All threads of the block call it, those with an element and the others; `shared` is free.
+  template <int output = 0>
+  __device__ __forceinline__ void reduce(char* shared, bool has_sums, int thread) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>) {
+        Compute* const staged = reinterpret_cast<Compute*>(shared);
+        if (has_sums) stage<output>(staged);
+        __syncthreads();  // waits for what all threads have collected
+        if (thread < 32) finish<output>(staged, static_cast<unsigned>(thread));
+        __syncthreads();  // waits until it was read
+      }
+      reduce<output + 1>(shared, has_sums, thread);
+    }
+  }
+
+ private:
+  static constexpr int patch_rows = row_spread(design).chunk;
+  static constexpr int patch_columns = column_spread(design).chunk;
+  static constexpr int threads_m = design.tile_m / design.thread_m;
+  static constexpr int threads_n = design.tile_n / design.thread_n;
+  using Region = RegionReductions<Epilogue, Compute, design.tile_m, design.tile_n>;
+  using Run = OutputRun<design>;
+
+  /// What a thread collects of one output: a value for each of its rows, of its columns, or one.
+  GEMMERY_HOST_DEVICE
+  static constexpr int kept(const abi::EpilogueTensor& tensor) {
+    return (tensor.varies_m ? design.thread_m : 1) * (tensor.varies_n ? design.thread_n : 1);
+  }
+  GEMMERY_HOST_DEVICE
+  static constexpr int most_kept() {
+    int most = 1;
+    for (int output = 0; output < Epilogue::outputs; ++output)
+      if (Epilogue::output[output].reduction != abi::Reduction::none &&
+          kept(Epilogue::output[output]) > most)
+        most = kept(Epilogue::output[output]);
+    return most;
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void clear() {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>) {
+#pragma unroll
+        for (int at = 0; at < kept(Epilogue::output[output]); ++at)
+          collected_[output][at] = ReducerOf<Epilogue, output, Compute>::nothing();
+      }
+      clear<output + 1>();
+    }
+  }
+
+  template <class Program>
+  __device__ __forceinline__ void store_patch(
+      const MatrixCorner<design.out, design.out_contiguity>& out, const Program& program,
+      const Compute (&values)[patch_rows][patch_columns], int tile_row, int tile_column) const {
+#pragma unroll
+    for (int row = 0; row < patch_rows; row += Run::rows) {
+#pragma unroll
+      for (int column = 0; column < patch_columns; column += Run::columns) {
+        if (!program.has_row(row) || program.columns_left(tile_column + column) <= 0) continue;
+        ptx::Registers<Run::length * abi::bytes_of(design.out)> stored{};
+#pragma unroll
+        for (int at = 0; at < Run::length; ++at)
+          place<design.out>(
+              stored, at,
+              values[row + (Run::is_along_row ? 0 : at)][column + (Run::is_along_row ? at : 0)]);
+        ptx::st_global(out.at(tile_row + row, tile_column + column), stored);
+      }
+    }
+  }
+
+  template <int output = 0, class Program>
+  __device__ __forceinline__ void collect(
+      const Program& program,
+      const Compute (&results)[Epilogue::outputs + 1][patch_rows][patch_columns], int thread_row,
+      int thread_column, int tile_column) {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>) {
+#pragma unroll
+        for (int row = 0; row < patch_rows; ++row) {
+#pragma unroll
+          for (int column = 0; column < patch_columns; ++column) {
+            if (program.has_row(row) && program.columns_left(tile_column + column) > 0)
+              add<output>(results[output + 1][row][column], thread_row + row,
+                          thread_column + column);
+          }
+        }
+      }
+      collect<output + 1>(program, results, thread_row, thread_column, tile_column);
+    }
+  }
+
+  template <int output>
+  __device__ __forceinline__ void add(Compute value, int thread_row, int thread_column) {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    using Reducer = ReducerOf<Epilogue, output, Compute>;
+    const int at = (tensor.varies_m ? thread_row : 0) * (tensor.varies_n ? design.thread_n : 1) +
+                   (tensor.varies_n ? thread_column : 0);
+    collected_[output][at] = Reducer::both(collected_[output][at], Reducer::of(value));
+  }
+
+  /// Threads that share final values lie side by side: [thread][final value of the tile].
+  template <int output>
+  __device__ __forceinline__ void stage(Compute* staged) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    const int thread_m = static_cast<int>(place_.row) / patch_rows;
+    const int thread_n = static_cast<int>(place_.column) / patch_columns;
+    if constexpr (tensor.varies_m && tensor.varies_n) {
+      write_parts<output>();
+    } else if constexpr (tensor.varies_m) {
+#pragma unroll
+      for (int row = 0; row < design.thread_m; ++row)
+        staged[thread_n * design.tile_m + place_.row + row_spread(design).offset(row)] =
+            collected_[output][row];
+    } else if constexpr (tensor.varies_n) {
+#pragma unroll
+      for (int column = 0; column < design.thread_n; ++column)
+        staged[thread_m * design.tile_n + place_.column + column_spread(design).offset(column)] =
+            collected_[output][column];
+    } else {
+      staged[thread_m * threads_n + thread_n] = collected_[output][0];
+    }
+  }
+
+  /// Where batches alone are reduced, every element is a part by itself.
+  template <int output>
+  __device__ __forceinline__ void write_parts() const {
+    const Region region = this->region();
+#pragma unroll
+    for (int thread_row = 0; thread_row < design.thread_m; ++thread_row) {
+#pragma unroll
+      for (int thread_column = 0; thread_column < design.thread_n; ++thread_column) {
+        const unsigned row = place_.tile_row + place_.row + row_spread(design).offset(thread_row);
+        const unsigned column =
+            place_.tile_column + place_.column + column_spread(design).offset(thread_column);
+        if (row < params_.m && column < params_.n)
+          *region.template part_of<output>(row, column, 0) =
+              collected_[output][thread_row * design.thread_n + thread_column];
+      }
+    }
+  }
+
+  /// The first warp brings the tile's parts together and on their way.
+  template <int output>
+  __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    using Reducer = ReducerOf<Epilogue, output, Compute>;
+    const Region region = this->region();
+    if constexpr (!tensor.varies_m && !tensor.varies_n) {
+      Compute value = Reducer::nothing();
+      for (unsigned at = lane; at < threads_m * threads_n; at += 32)
+        value = Reducer::both(value, staged[at]);
+      value = Reducer::across_lanes(value, 1, 32);
+      if (lane == 0) *region.template part_of<output>(0, 0, 0) = value;
+    } else if constexpr (!(tensor.varies_m && tensor.varies_n)) {
+      constexpr unsigned finals = tensor.varies_m ? design.tile_m : design.tile_n;
+      constexpr unsigned parts = tensor.varies_m ? threads_n : threads_m;
+      const unsigned first = tensor.varies_m ? place_.tile_row : place_.tile_column;
+      const unsigned end = tensor.varies_m ? params_.m : params_.n;
+#pragma unroll 1
+      for (unsigned at = lane; at < finals; at += 32) {
+        Compute value = Reducer::nothing();
+        for (unsigned part = 0; part < parts; ++part)
+          value = Reducer::both(value, staged[part * finals + at]);
+        if (first + at < end) *region.template part_of<output>(first + at, first + at, 0) = value;
+      }
+    }
+    region.template arrive<output>(lane);
+  }
+
+  __device__ __forceinline__ Region region() const {
+    return Region(epilogue_, place_.batch, place_.tile_row, place_.tile_column, params_.m,
+                  params_.n);
+  }
+
+  GEMMERY_HOST_DEVICE
+  static constexpr int staged_values() {
+    const int rows = threads_n * design.tile_m;
+    const int columns = threads_m * design.tile_n;
+    return rows > columns ? rows : columns;
+  }
+  static_assert(!has_reductions<Epilogue>() ||
+                    staged_values() * static_cast<int>(sizeof(Compute)) <=
+                        abi::shared_bytes(design),
+                "more shared memory than the stages have: fewer threads");
+
+  const abi::SimtParams& params_;
+  const Params& epilogue_;
+  const ThreadTilePlace place_;
+  Compute collected_[at_least_one(Epilogue::outputs)][most_kept()];
+};
+
+}  // namespace gemmery::device
