@@ -15,7 +15,8 @@ namespace gemmery::runtime {
 
 // A plan is made on the stack for every run, so its parameter bytes are not cleared beforehand.
 struct LaunchPlan {
-  static constexpr std::size_t parameter_capacity = 1024;
+  // What a kernel takes at most (CUDA C++ programming guide, __global__ function parameters).
+  static constexpr std::size_t parameter_capacity = 4096;
   static constexpr std::size_t no_slot = static_cast<std::size_t>(-1);
 
   LaunchPlan() noexcept {}  // not defaulted: `LaunchPlan{}` would clear the parameter bytes

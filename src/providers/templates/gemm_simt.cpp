@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include "device/abi/simt_params.hpp"
+#include "epilogue/emit_cuda.hpp"
 #include "kernel/rules.hpp"
 #include "model/tiled_gemm.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_simt_design.hpp"
 #include "providers/templates/name_words.hpp"
 
@@ -284,6 +286,32 @@ std::string design_text(const abi::SimtDesign& d) {
 
 constexpr std::string_view entry_name = "gemmery_simt";
 
+// What stands in the source for the default program and for one that is emitted.
+struct ProgramText {
+  std::string head;        // the struct, where there is one
+  std::string parameters;  // their type
+  std::string call;
+  std::string bounds;
+};
+
+ProgramText default_program_text() {
+  return {.head = "",
+          .parameters = "SimtParams",
+          .call = "simt_gemm<design>",
+          .bounds = "least_blocks_per_multiprocessor(design)"};
+}
+
+// A program wants registers of its own: what two blocks leave each other would be spilled.
+ProgramText program_text(const Kernel& kernel) {
+  const bool is_double = epilogue_compute_type(kernel.operands().accumulator) == DType::float64;
+  return {.head = epilogue::emit_struct(kernel.epilogue(), false) + "\n",
+          .parameters = fmt::format("ProgramParams<SimtParams, EpilogueParams<Epilogue::inputs, "
+                                    "Epilogue::outputs, Epilogue::numbers, {}>>",
+                                    is_double ? "double" : "float"),
+          .call = "simt_gemm<design, Epilogue>",
+          .bounds = "1"};
+}
+
 // --- launch -------------------------------------------------------------------------------------
 
 abi::SimtMatrix to_abi(const Tensor& view) {
@@ -318,7 +346,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
     const auto add = [&](const OperandRules& rules, const SimtTile&) {
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
-      kernels.emplace_back(Kernel(*this, rules, design),
+      kernels.emplace_back(Kernel(*this, rules, design, problem.epilogue),
                            predict_us(problem, tile, rules, arithmetic, query.device) * padding);
     };
     walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
@@ -417,7 +445,7 @@ std::string SimtFamily::kernel_name(const Kernel& kernel) const { return simt_na
 std::optional<Kernel> SimtFamily::parse_name(std::string_view kernel_name) const {
   const auto parts = parse_simt_name(kernel_name);
   if (!parts) return std::nullopt;
-  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile));
+  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
   if (simt_name(kernel) != kernel_name)
     return std::nullopt;  // another spelling of it is not its name
   return kernel;
@@ -444,23 +472,29 @@ std::vector<Target> SimtFamily::targets(const Kernel& kernel) const {
 
 // --- source and launch --------------------------------------------------------------------------
 
+Status SimtFamily::carries(const GemmProblem&) const { return Status::success(); }
+
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
+  const bool is_default = kernel.epilogue() == default_epilogue;
+  const ProgramText program = is_default ? default_program_text() : program_text(kernel);
   return {.text = fmt::format(
               "// {}\n"
-              "// D = alpha * accum + beta * C\n"
+              "{}"
               "#include <device/gemm/simt.cuh>\n\n"
               "using namespace gemmery::abi;\n"
               "constexpr SimtDesign design{};\n"
               "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
               "device disagree\");\n\n"
+              "{}"
               "extern \"C\" __global__ void\n"
-              "__launch_bounds__(thread_count(design), least_blocks_per_multiprocessor(design))\n"
-              "{}(const __grid_constant__ SimtParams params) {{\n"
-              "    gemmery::device::simt_gemm<design>(params);\n"
+              "__launch_bounds__(thread_count(design), {})\n"
+              "{}(const __grid_constant__ {} params) {{\n"
+              "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), design_text(design), abi::thread_count(design),
-              abi::shared_bytes(design), entry_name),
+              class_line(kernel.operands()), is_default ? "// D = alpha * accum + beta * C\n" : "",
+              design_text(design), abi::thread_count(design), abi::shared_bytes(design),
+              program.head, program.bounds, entry_name, program.parameters, program.call),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::shared_bytes(design),
           .options = {}};
@@ -489,6 +523,15 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
       .tile_rows = tile_rows,
       .tile_columns = tile_columns,
       .batches = batches});
+  if (request.kernel.epilogue() != default_epilogue) {
+    const abi::RegionGrid regions{.rows = tile_rows,
+                                  .columns = tile_columns,
+                                  .batches = batches,
+                                  .column_parts = 1,
+                                  .whole_parts = 1,
+                                  .arrivals = 1};
+    append_epilogue_parameters(arguments, request.kernel.epilogue(), false, regions, plan);
+  }
   // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.
   const unsigned limit = request.max_multiprocessors > 0
                              ? static_cast<unsigned>(request.max_multiprocessors)

@@ -187,7 +187,8 @@ std::string simt_name(const Kernel& kernel) {
   const SimtTile tile = simt_tile(kernel);
   return gemm_name(fmt::format("simt{}", simt_version), kernel.operands(),
                    fmt::format("{}x{}x{}_{}x{}_k{}_s{}", tile.m, tile.n, tile.k, tile.thread_m,
-                               tile.thread_n, tile.k_slices, tile.stages));
+                               tile.thread_n, tile.k_slices, tile.stages),
+                   kernel.epilogue());
 }
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
@@ -197,7 +198,7 @@ std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const auto tile = read_tile(words[0], words[1], words[2], words[3]);
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
   if (!abi::is_legal(make_design(name_parts->rules, *tile))) return std::nullopt;
-  return SimtParts{.rules = name_parts->rules, .tile = *tile};
+  return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }
 
 }  // namespace gemmery::templates

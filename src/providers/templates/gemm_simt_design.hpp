@@ -65,6 +65,7 @@ std::string simt_name(const Kernel& kernel);
 struct SimtParts {
   OperandRules rules;
   SimtTile tile;
+  EpilogueId epilogue = default_epilogue;
 };
 std::optional<SimtParts> parse_simt_name(std::string_view name);
 

@@ -11,7 +11,9 @@
 
 #include "device/abi/sm90_params.hpp"
 #include "driver/tensor_map.hpp"
+#include "epilogue/emit_cuda.hpp"
 #include "kernel/rules.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
 #include "providers/templates/gemm_sm90_prediction.hpp"
 #include "providers/templates/gemm_sm90_raster.hpp"
@@ -184,6 +186,14 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
          (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
 }
 
+// A program needs registers beside the sums: those of a thread beyond 160, or where three consumers
+// share a block's, leave too few.
+bool has_room_for(EpilogueId epilogue, const OperandRules& rules, const Sm90Tile& tile) {
+  if (epilogue == default_epilogue) return true;
+  const abi::Sm90Design design = sm90_design(rules, tile);
+  return abi::accumulator_registers(design) <= 160 && abi::consumer_count(design) < 3;
+}
+
 // --- source -------------------------------------------------------------------------------------
 
 std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k" : "extent"; }
@@ -204,6 +214,31 @@ std::string design_text(const abi::Sm90Design& d) {
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
+
+// What stands in the source for the default program and for one that is emitted.
+struct ProgramText {
+  std::string comment;
+  std::string head;        // the struct, where there is one
+  std::string parameters;  // their type
+  std::string call;
+};
+
+ProgramText program_text(const Kernel& kernel) {
+  const bool turns = is_turned(kernel.operands());
+  if (kernel.epilogue() == default_epilogue) {
+    return {.comment = std::string("// D = alpha * accum + beta * C") +
+                       (turns ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n",
+            .head = "",
+            .parameters = "Sm90Params",
+            .call = "sm90_gemm<design>"};
+  }
+  return {.comment = turns ? "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n" : "",
+          .head = epilogue::emit_struct(kernel.epilogue(), turns) + "\n",
+          .parameters =
+              "ProgramParams<Sm90Params, EpilogueParams<Epilogue::inputs, Epilogue::outputs, "
+              "Epilogue::numbers, float>>",
+          .call = "sm90_gemm<design, Epilogue>"};
+}
 
 // --- launch -------------------------------------------------------------------------------------
 
@@ -283,9 +318,9 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
     const Sm90Prediction prediction(problem, rules, query.device);
     for_each_tile(rules, [&](Sm90Tile tile) {
       const Sm90TileCounts counts = count_tiles(extents, tile);
-      if (!fits_count(counts, problem.l)) return;
+      if (!fits_count(counts, problem.l) || !has_room_for(problem.epilogue, rules, tile)) return;
       tile.raster = choose_raster(counts, tile, query.device);
-      kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile)),
+      kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile), problem.epilogue),
                            prediction.microseconds(tile));
     });
   });
@@ -342,7 +377,7 @@ std::string Sm90Family::kernel_name(const Kernel& kernel) const { return sm90_na
 std::optional<Kernel> Sm90Family::parse_name(std::string_view kernel_name) const {
   const auto parts = parse_sm90_name(kernel_name);
   if (!parts) return std::nullopt;
-  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile));
+  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
   if (sm90_name(kernel) != kernel_name)
     return std::nullopt;  // another spelling of it is not its name
   return kernel;
@@ -370,27 +405,30 @@ std::vector<Target> Sm90Family::targets(const Kernel& kernel) const {
 
 // --- source and launch --------------------------------------------------------------------------
 
+Status Sm90Family::carries(const GemmProblem&) const { return Status::success(); }
+
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
-  return {
-      .text = fmt::format(
-          "// {}\n"
-          "// D = alpha * accum + beta * C{}\n"
-          "#include <device/gemm/sm90.cuh>\n\n"
-          "using namespace gemmery::abi;\n"
-          "constexpr Sm90Design design{};\n"
-          "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
-          "device disagree\");\n\n"
-          "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
-          "{}(const __grid_constant__ Sm90Params params) {{\n"
-          "    gemmery::device::sm90_gemm<design>(params);\n"
-          "}}\n",
-          class_line(kernel.operands()),
-          is_turned(kernel.operands()) ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "",
-          design_text(design), abi::thread_count(design), abi::shared_bytes(design), entry_name),
-      .entry = std::string(entry_name),
-      .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
-      .options = {}};
+  const ProgramText program = program_text(kernel);
+  return {.text = fmt::format(
+              "// {}\n"
+              "{}"
+              "#include <device/gemm/sm90.cuh>\n\n"
+              "using namespace gemmery::abi;\n"
+              "constexpr Sm90Design design{};\n"
+              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+              "device disagree\");\n\n"
+              "{}"
+              "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
+              "{}(const __grid_constant__ {} params) {{\n"
+              "    gemmery::device::{}(params);\n"
+              "}}\n",
+              class_line(kernel.operands()), program.comment, design_text(design),
+              abi::thread_count(design), abi::shared_bytes(design), program.head, entry_name,
+              program.parameters, program.call),
+          .entry = std::string(entry_name),
+          .max_dynamic_shared_bytes = abi::shared_bytes(design),
+          .options = {}};
 }
 
 void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
@@ -463,6 +501,20 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   plan.shape.is_programmatic = true;
   params.lets_next_begin = lets_next_begin(clusters * size, request.device) ? 1 : 0;
   plan.set_parameters(params);
+  if (request.kernel.epilogue() != default_epilogue) {
+    constexpr unsigned warps = abi::warpgroup_threads / 32;
+    const auto blocks = static_cast<unsigned>(abi::blocks_per_consumer(design));
+    const abi::RegionGrid regions{
+        .rows = divide_up(extents.rows, blocks * abi::sm90_block_rows),
+        .columns =
+            divide_up(extents.columns, static_cast<unsigned>(abi::columns_per_consumer(design))),
+        .batches = batches,
+        .column_parts = blocks * warps,
+        .whole_parts = warps,
+        .arrivals = warps};
+    append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules), regions,
+                               plan);
+  }
 }
 
 }  // namespace gemmery::templates

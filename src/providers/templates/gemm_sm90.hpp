@@ -15,6 +15,7 @@ class Sm90Family final : public runtime::DeviceFamily {
   std::string_view name() const noexcept override { return "sm90"; }
   int version() const noexcept override;
 
+  Status carries(const GemmProblem& problem) const override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -176,7 +176,8 @@ std::string sm90_name(const Kernel& kernel) {
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
       fmt::format("{}x{}x64_{}x{}_{}_{}_s{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
-                  schedule_text(tile.schedule), raster_text(tile.raster), tile.stages));
+                  schedule_text(tile.schedule), raster_text(tile.raster), tile.stages),
+      kernel.epilogue());
 }
 
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
@@ -187,7 +188,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (!tile) return std::nullopt;
   if (!is_served(name_parts->rules) || !abi::is_legal(sm90_design(name_parts->rules, *tile)))
     return std::nullopt;
-  return Sm90Parts{.rules = name_parts->rules, .tile = *tile};
+  return Sm90Parts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }
 
 }  // namespace gemmery::templates

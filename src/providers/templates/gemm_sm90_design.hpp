@@ -78,6 +78,7 @@ std::string sm90_name(const Kernel& kernel);
 struct Sm90Parts {
   OperandRules rules;
   Sm90Tile tile;
+  EpilogueId epilogue = default_epilogue;
 };
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes abi::EpilogueParams member by member: how many operands it has is known when a kernel is
+// compiled, and here only at run time.
+#include "providers/templates/epilogue_parameters.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <variant>
+
+#include "core/invariant.hpp"
+#include "epilogue/graph.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr std::size_t workspace_unit = 256;  // counters and each reduction's parts begin there
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// Appends values at their alignment.
+class ParameterWriter {
+ public:
+  explicit ParameterWriter(runtime::LaunchPlan& plan) : plan_(plan) {}
+
+  template <class Value>
+  std::size_t write(const Value& value) {
+    const std::size_t at = round_up(plan_.parameter_size, alignof(Value));
+    require(at + sizeof value <= runtime::LaunchPlan::parameter_capacity,
+            "an epilogue's parameters do not fit a launch");
+    std::memcpy(plan_.parameter_bytes + at, &value, sizeof value);
+    plan_.parameter_size = at + sizeof value;
+    return at;
+  }
+
+  // A struct ends at its own alignment.
+  void finish() { plan_.parameter_size = round_up(plan_.parameter_size, alignof(std::uint64_t)); }
+
+ private:
+  runtime::LaunchPlan& plan_;
+};
+
+abi::EpiloguePlace place_of(const EpilogueOperand& operand, const MatrixType& type,
+                            bool is_turned) {
+  return {.data = const_cast<void*>(std::get<Tensor>(operand.value).data()),
+          .batch_stride = type.batch_stride,
+          .row_stride = is_turned ? type.column_stride : type.row_stride,
+          .column_stride = is_turned ? type.row_stride : type.column_stride};
+}
+
+abi::EpilogueTensor tensor_of(const EpilogueOperandRule& rule, epilogue::Reduction reduction,
+                              bool is_turned) {
+  return {.dtype = static_cast<abi::DType>(rule.dtype),
+          .varies_l = rule.varies_l,
+          .varies_m = is_turned ? rule.varies_n : rule.varies_m,
+          .varies_n = is_turned ? rule.varies_m : rule.varies_n,
+          .vector_bytes = 0,
+          .reduction = static_cast<abi::Reduction>(reduction)};
+}
+
+epilogue::Reduction reduction_of(const epilogue::Graph& graph, const EpilogueOperandRule& rule) {
+  const auto found = std::ranges::find(graph.outputs, rule.name, &epilogue::Output::name);
+  return found == graph.outputs.end() ? epilogue::Reduction::none : found->reduction;
+}
+
+// Lays out the counters of all reductions, then their parts.
+class WorkspacePlan {
+ public:
+  WorkspacePlan(const GemmProblem& problem, bool is_turned, const abi::RegionGrid& regions)
+      : rows_(static_cast<std::uint64_t>(is_turned ? problem.n : problem.m)),
+        columns_(static_cast<std::uint64_t>(is_turned ? problem.m : problem.n)),
+        regions_(regions),
+        value_bytes_(byte_width(epilogue_compute_type(problem.accumulator))) {}
+
+  void count(const abi::EpilogueTensor& tensor) {
+    counter_bytes_ += std::size_t{abi::band_count(tensor, regions_)} * sizeof(std::uint32_t);
+  }
+  void begin_parts() { part_bytes_ = round_up(counter_bytes_, workspace_unit); }
+
+  abi::ReductionSchedule add(const abi::EpilogueTensor& tensor) {
+    abi::ReductionSchedule schedule{};
+    schedule.counters = counters_placed_;
+    counters_placed_ += std::size_t{abi::band_count(tensor, regions_)} * sizeof(std::uint32_t);
+    schedule.partials = part_bytes_;
+    schedule.finals = (tensor.varies_l ? regions_.batches : 1) * (tensor.varies_m ? rows_ : 1) *
+                      (tensor.varies_n ? columns_ : 1);
+    const unsigned regions_in_band = abi::regions_of_band(tensor, regions_);
+    schedule.parts = regions_in_band * abi::parts_of_region(tensor, regions_);
+    schedule.arrivals = regions_in_band * regions_.arrivals;
+    part_bytes_ += round_up(schedule.finals * schedule.parts * value_bytes_, workspace_unit);
+    return schedule;
+  }
+
+  std::size_t counter_bytes() const { return counter_bytes_; }
+  std::size_t bytes() const { return counter_bytes_ == 0 ? 0 : part_bytes_; }
+
+ private:
+  std::uint64_t rows_;
+  std::uint64_t columns_;
+  abi::RegionGrid regions_;
+  std::size_t value_bytes_;
+  std::size_t counter_bytes_ = 0;
+  std::size_t counters_placed_ = 0;
+  std::size_t part_bytes_ = 0;
+};
+
+enum class Slot { input, output, number };
+
+Slot slot_of(const EpilogueOperandRule& rule) {
+  return rule.is_output ? Slot::output : rule.is_number ? Slot::number : Slot::input;
+}
+
+// Visits the operands of one kind by their index; returns how many there are.
+template <class Visit>
+std::size_t for_each(const std::vector<EpilogueOperandRule>& rules, Slot slot, Visit&& visit) {
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < rules.size(); ++index) {
+    if (slot_of(rules[index]) != slot) continue;
+    visit(index);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilogue, bool is_turned,
+                                const abi::RegionGrid& regions, runtime::LaunchPlan& plan) {
+  const EpilogueRules& rules = rules_of(epilogue);
+  const epilogue::Graph& graph = rules.program.graph();
+  const GemmProblem& problem = arguments.problem();
+  const auto& operands = arguments.epilogue_operands();
+  WorkspacePlan workspace(problem, is_turned, regions);
+  const auto tensor = [&](std::size_t index) {
+    const EpilogueOperandRule& rule = rules.operands[index];
+    return tensor_of(rule, reduction_of(graph, rule), is_turned);
+  };
+  const auto is_reduced = [&](std::size_t index) {
+    return tensor(index).reduction != abi::Reduction::none;
+  };
+  for_each(rules.operands, Slot::output, [&](std::size_t index) {
+    if (is_reduced(index)) workspace.count(tensor(index));
+  });
+  workspace.begin_parts();
+
+  ParameterWriter writer(plan);
+  plan.workspace_slot = writer.write(static_cast<void*>(nullptr));
+  writer.write(regions);
+  // Arrays of nothing have one element.
+  const auto write_places = [&](Slot slot) {
+    const std::size_t count = for_each(rules.operands, slot, [&](std::size_t index) {
+      writer.write(place_of(operands[index], problem.epilogue_operands[index], is_turned));
+    });
+    if (count == 0) writer.write(abi::EpiloguePlace{});
+  };
+  write_places(Slot::input);
+  write_places(Slot::output);
+  const std::size_t outputs = for_each(rules.operands, Slot::output, [&](std::size_t index) {
+    writer.write(is_reduced(index) ? workspace.add(tensor(index)) : abi::ReductionSchedule{});
+  });
+  if (outputs == 0) writer.write(abi::ReductionSchedule{});
+  const bool is_double = epilogue_compute_type(problem.accumulator) == DType::float64;
+  const auto write_number = [&](double value) {
+    if (is_double)
+      writer.write(value);
+    else
+      writer.write(static_cast<float>(value));
+  };
+  const std::size_t numbers = for_each(rules.operands, Slot::number, [&](std::size_t index) {
+    write_number(std::get<double>(operands[index].value));
+  });
+  if (numbers == 0) write_number(0);
+  writer.finish();
+  plan.workspace_bytes = workspace.bytes();
+  plan.zeroed_workspace_bytes = workspace.counter_bytes();
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time half of an emitted epilogue: where its operands lie, its numbers, the schedule and
+// the scratch memory of its reductions.
+#pragma once
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/epilogue.hpp>
+
+#include "device/abi/epilogue.hpp"
+#include "runtime/launch_plan.hpp"
+
+namespace gemmery::templates {
+
+// Appends abi::EpilogueParams behind what the plan holds, as abi::ProgramParams has it, and asks
+// for the workspace. `is_turned`: the kernel computes the transpose of out, and `regions` are those
+// of what it computes.
+void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilogue, bool is_turned,
+                                const abi::RegionGrid& regions, runtime::LaunchPlan& plan);
+
+}  // namespace gemmery::templates
