@@ -22,8 +22,6 @@ constexpr double shared_bytes_per_clock = 128;
 // without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
 constexpr double c_slab_clocks = 2300;
 
-double divide_down(double x, double y) { return static_cast<double>(static_cast<int>(x / y)); }
-
 // Quotients below 2^63; std::ceil is a call where the compiler may not use SSE 4.1.
 double divide_up(double x, double y) {
   const double quotient = x / y;
@@ -35,7 +33,8 @@ double divide_up(double x, double y) {
 double overlap(double x, double y, double crowding_share) {
   const double longer = std::max(x, y);
   const double ratio = std::min(x, y) / longer;
-  return longer * (1 + crowding_share * (ratio * ratio) * (ratio * ratio));
+  const double ratio4 = (ratio * ratio) * (ratio * ratio);
+  return longer * (1 + crowding_share * ratio4 * ratio4);
 }
 
 // Whether rows (or columns) begin amid the 32-byte sectors in which the cache is read and written:
@@ -49,8 +48,8 @@ bool splits_sectors(const MatrixType& matrix) {
 
 // How often a panel is read of `times` that it is used: once while it stays in the cache, which
 // grows unlikely between half and one and a half of its size.
-double reads(double times, double bytes, double cache_bytes) {
-  const double lost = std::clamp(bytes / cache_bytes - 0.5, 0.0, 1.0);
+double reads(double times, double cache_share) {
+  const double lost = std::clamp(cache_share - 0.5, 0.0, 1.0);
   return 1 + (std::max(times, 1.0) - 1) * lost;
 }
 
@@ -73,7 +72,6 @@ struct WarpSpecializedModel::Grid {
 };
 
 struct WarpSpecializedModel::TileClocks {
-  double tensor;    // of the tensor cores, ideally
   double multiply;  // until the last product
   double store;     // from there until out is on its way
   double transfer;  // the part of storing that no two warpgroups do at a time
@@ -95,9 +93,7 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
       element_bytes_(bit_width(problem.a.dtype) / 8.0),
       out_element_bytes_(bit_width(problem.out.dtype) / 8.0),
       has_c_(problem.c.has_value()),
-      multiprocessors_(std::max(device.multiprocessors, 1)),
-      bandwidth_(device.bandwidth_bytes_per_second * constants.memory_share / 1e6),
-      l2_bytes_(static_cast<double>(device.l2_bytes) * constants.l2_share) {
+      multiprocessors_(std::max(device.multiprocessors, 1)) {
   const auto copies = [&](const MatrixType& matrix) {
     return matrix.batch_stride == 0 ? 1.0 : batches_;
   };
@@ -111,8 +107,18 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   const double b_splits = splits_sectors(problem.b) ? 1 + constants.ragged_load_share : 1;
   a_splits_ = is_turned ? b_splits : a_splits;
   b_splits_ = is_turned ? a_splits : b_splits;
-  clock_ghz_ = settled_clock_ghz(problem, device);
   out_splits_ = splits_sectors(problem.out) ? 1 + constants.ragged_store_share : 1;
+
+  const double bytes_per_us = device.bandwidth_bytes_per_second * constants.memory_share / 1e6;
+  rates_.memory_us_per_byte = 1 / bytes_per_us;
+  clock_ghz_ = settled_clock_ghz(problem, device);
+  rates_.us_per_clock = 1 / (clock_ghz_ * 1e3);
+  rates_.memory_us_per_byte_of_one = rates_.us_per_clock / constants.memory_bytes_per_clock;
+  rates_.l2_clocks_per_byte = 1 / constants.l2_bytes_per_clock;
+  rates_.l2_clocks_per_byte_of_all = clock_ghz_ / constants.l2_bytes_per_ns_of_all;
+  rates_.store_clocks_per_byte = 1 / constants.store_bytes_per_clock;
+  rates_.store_clocks_per_byte_of_all = 1 / constants.store_bytes_per_clock_of_all;
+  rates_.per_l2_byte = 1 / (static_cast<double>(device.l2_bytes) * constants.l2_share);
 }
 
 // The board is limited by power, which goes with the share of time that tensor cores are busy. Of
@@ -122,7 +128,7 @@ double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
   const double fma_per_clock =
       multiprocessors_ * wgmma_rows * wgmma_k_bytes / element_bytes_ / clocks_per_column;
   const double multiply = problem.flops() / 2 / std::max(fma_per_clock, 1.0);
-  const double memory = problem.bytes() / bandwidth_ * device.clock_ghz * 1e3;
+  const double memory = problem.bytes() * rates_.memory_us_per_byte * device.clock_ghz * 1e3;
   constexpr double other_clocks = 6000;  // launch, fill and last stores of any kernel
   const double activity = multiply / (std::max(multiply, memory) + other_clocks);
   return std::min(device.clock_ghz,
@@ -135,9 +141,8 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
   grid.rows = divide_up(rows_, design.tile_m * design.cluster_m);
   grid.columns = divide_up(columns_, design.tile_n * design.cluster_n);
   grid.tiles = std::max(grid.rows * grid.columns * batches_, 1.0);
-  const double size = design.cluster_m * design.cluster_n;
-  grid.resident = std::min(
-      grid.tiles, std::max(size > 1 ? divide_down(multiprocessors_, size) : multiprocessors_, 1.0));
+  const int size = design.cluster_m * design.cluster_n;
+  grid.resident = std::min(grid.tiles, static_cast<double>(std::max(multiprocessors_ / size, 1)));
   grid.tiles_each = divide_up(grid.tiles, grid.resident);
   grid.active = grid.resident * size;
   const double along = design.is_band_of_rows ? grid.rows : grid.columns;
@@ -176,22 +181,21 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(
   const double multiply = std::max(tensor + wgmmas * constants_.issue_clocks, shared) + own;
   const double read_bytes = k_bytes * (grid.read_rows * a_splits_ / design.cluster_n +
                                        grid.read_columns * b_splits_ / design.cluster_m);
-  const double l2_rate = std::min(constants_.l2_bytes_per_clock,
-                                  constants_.l2_bytes_per_ns_of_all / (clock_ghz_ * grid.active));
+  const double l2_clocks_per_byte =
+      std::max(rates_.l2_clocks_per_byte, rates_.l2_clocks_per_byte_of_all * grid.active);
   // Stages that are in flight when a block begins are waited for once, in the fill.
   const double latency = wait_clocks(design, grid);
   const double wait =
       latency * std::max(1.0 / design.stages - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
-  const double load = std::max(read_bytes / l2_rate, wait);
+  const double load = std::max(read_bytes * l2_clocks_per_byte, wait);
 
   const double tile_bytes = static_cast<double>(design.tile_m) * design.tile_n * out_element_bytes_;
   const double slabs = tile_bytes / (static_cast<double>(design.slab_bytes) * design.consumers);
   const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
-  const double store_rate = std::min(constants_.store_bytes_per_clock,
-                                     constants_.store_bytes_per_clock_of_all / grid.active);
-  const double transfer = tile_bytes * out_splits_ / store_rate;
-  return {.tensor = grid.k_blocks * tensor,
-          .multiply = grid.k_blocks * overlap(multiply, load, constants_.crowding_share) +
+  const double transfer =
+      tile_bytes * out_splits_ *
+      std::max(rates_.store_clocks_per_byte, rates_.store_clocks_per_byte_of_all * grid.active);
+  return {.multiply = grid.k_blocks * overlap(multiply, load, constants_.crowding_share) +
                       constants_.tile_clocks,
           .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer),
           .transfer = transfer,
@@ -211,8 +215,8 @@ double WarpSpecializedModel::memory_bytes(const WarpSpecializedDesign& design,
   const double other_bytes = (design.is_band_of_rows ? b_bytes_ : a_bytes_);
   const double panel = kept_bytes / along * band;
   const double wave_other = other_bytes / across * width;
-  return kept_bytes * reads(across / width, panel + wave_other, l2_bytes_) +
-         other_bytes * reads(along / band, other_bytes + panel, l2_bytes_) +
+  return kept_bytes * reads(across / width, (panel + wave_other) * rates_.per_l2_byte) +
+         other_bytes * reads(along / band, (other_bytes + panel) * rates_.per_l2_byte) +
          out_bytes_ * out_splits_ * constants_.write_weight;
 }
 
@@ -233,13 +237,12 @@ WarpSpecializedParts WarpSpecializedModel::predict(
 
   WarpSpecializedParts parts;
   parts.crowding_share = constants_.crowding_share;
-  const double clocks_per_us = clock_ghz_ * 1e3;
   parts.launch_us = constants_.launch_us;
-  parts.fill_us = fill / clocks_per_us;
-  parts.compute_us = clocks / clocks_per_us;
+  parts.fill_us = fill * rates_.us_per_clock;
+  parts.compute_us = clocks * rates_.us_per_clock;
   parts.memory_us =
-      memory_bytes(design, grid) /
-      std::min(bandwidth_, grid.active * constants_.memory_bytes_per_clock * clocks_per_us);
+      memory_bytes(design, grid) *
+      std::max(rates_.memory_us_per_byte, rates_.memory_us_per_byte_of_one / grid.active);
   return parts;
 }
 

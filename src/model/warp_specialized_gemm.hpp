@@ -30,67 +30,67 @@ struct WarpSpecializedDesign {
 // here) from bench/results/sm90-designs-h200.csv, one H200, 2026-11-21.
 struct WarpSpecializedConstants {
   // From the end of the kernel before to the start of the first block, and back.
-  double launch_us = 0.872;
+  double launch_us = 0.942;
   // Clocks from a block's start to its first products, beyond waiting for memory.
-  double fill_clocks = 188;
+  double fill_clocks = 184;
   // Clocks that a cluster adds to the start and end of a kernel.
-  double cluster_clocks = 706;
+  double cluster_clocks = 997;
   // Clocks between two wgmmas of a warpgroup.
-  double issue_clocks = 4.13;
+  double issue_clocks = 3.28;
   // Clocks of a stage that multiplying cannot hide, where several warpgroups share a tile, and
   // where one is alone with it.
-  double stage_clocks = 11.2;
-  double lone_stage_clocks = 2.59;
+  double stage_clocks = 15.8;
+  double lone_stage_clocks = 2.99;
   // Clocks of a tile beside its stages: first stage, last sums.
-  double tile_clocks = 51.3;
+  double tile_clocks = 54;
   // Share of bytes brought into shared memory that hinder reading it.
-  double shared_write_share = 0.688;
+  double shared_write_share = 0.764;
   // Bytes per clock from the second-level cache to one multiprocessor, and per nanosecond to all:
   // its clock does not fall with that of the multiprocessors.
-  double l2_bytes_per_clock = 83.2;
-  double l2_bytes_per_ns_of_all = 13300;
+  double l2_bytes_per_clock = 86.4;
+  double l2_bytes_per_ns_of_all = 13200;
   // Clocks from asking for a stage to having it; more where the other block of a cluster must have
   // released it, too; and more for each cluster that reads the same lines of the second-level cache
   // at the same time: 16x4096x4096 takes 25 us in 128 tiles of 64x32, 15 us in 43 of 64x96.
-  double load_clocks = 1350;
-  double cluster_load_clocks = 22.4;
-  double sharer_clocks = 39.9;
+  double load_clocks = 1220;
+  double cluster_load_clocks = 47.7;
+  double sharer_clocks = 40.3;
   // What reading takes longer where rows begin amid the cache's sectors of 32 bytes; and storing.
-  double ragged_load_share = 0.558;
-  double ragged_store_share = 0.423;
+  double ragged_load_share = 0.508;
+  double ragged_store_share = 0.361;
   // Clocks of storing a tile, of each slab of a warpgroup; bytes per clock that one multiprocessor
   // stores, and all of them.
-  double store_clocks = 62.9;
-  double slab_clocks = 473;
-  double store_bytes_per_clock = 14;
+  double store_clocks = 71.2;
+  double slab_clocks = 455;
+  double store_bytes_per_clock = 13;
   double store_bytes_per_clock_of_all = 2830;
   // Clocks between a ping-pong group's last wgmma of a tile and the other's first; share of a store
   // by which it slows the multiplying group down.
-  double turn_clocks = 800;
-  double store_interference = 0.0487;
+  double turn_clocks = 320;
+  double store_interference = 0.221;
   // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
   // stands for; bytes per clock that one multiprocessor
   // takes from memory.
   double memory_share = 1;
   double write_weight = 1;
-  double memory_bytes_per_clock = 44.3;
+  double memory_bytes_per_clock = 52.4;
   // Share of the second-level cache that keeps panels for the next wave.
-  double l2_share = 0.778;
+  double l2_share = 0.777;
   // What two things that go on at a time add to the longer one where they are alike.
-  double crowding_share = 0.278;
+  double crowding_share = 0.4;
   // Clock while all tensor cores are busy all the time, and what it rises by the share of time that
   // they are not, up to the device's own.
   double full_load_ghz = 1.46;
-  double idle_gain_ghz = 0.958;
+  double idle_gain_ghz = 0.915;
 };
 
 // The parts of a prediction, in microseconds.
 struct WarpSpecializedParts {
-  double launch_us = 0.872;
-  double fill_us = 0;         // first loads, which nothing overlaps
-  double compute_us = 0;      // the busiest multiprocessor's tiles: multiplying, loading, storing
-  double memory_us = 0;       // device memory, with what is read again
-  double crowding_share = 0.278;  // of the shorter of these two, where they are alike
+  double launch_us = 0.942;
+  double fill_us = 0;           // first loads, which nothing overlaps
+  double compute_us = 0;        // the busiest multiprocessor's tiles: multiplying, loading, storing
+  double memory_us = 0;         // device memory, with what is read again
+  double crowding_share = 0.4;  // of the shorter of these two, where they are alike
 
   double total_us() const noexcept;
 };
@@ -130,10 +130,20 @@ class WarpSpecializedModel {
   double out_splits_;
   double out_element_bytes_;
   bool has_c_;
-  double multiprocessors_;
+  int multiprocessors_;
   double clock_ghz_;
-  double bandwidth_;  // bytes per microsecond
-  double l2_bytes_;
+  // Divisions that are the same for all designs.
+  struct Rates {
+    double us_per_clock;
+    double memory_us_per_byte;
+    double memory_us_per_byte_of_one;  // multiprocessor
+    double l2_clocks_per_byte;
+    double l2_clocks_per_byte_of_all;
+    double store_clocks_per_byte;
+    double store_clocks_per_byte_of_all;
+    double per_l2_byte;
+  };
+  Rates rates_{};
 };
 
 }  // namespace gemmery::model
