@@ -314,11 +314,17 @@ ProgramText program_text(const Kernel& kernel) {
 
 // --- launch -------------------------------------------------------------------------------------
 
+// Strides of extents 1 say nothing, and the copies' addresses beyond k must be aligned, too, though
+// nothing is read there.
+std::int64_t stride_or_zero(const Tensor& view, int dimension) {
+  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
+}
+
 abi::SimtMatrix to_abi(const Tensor& view) {
   return {.data = view.data(),
-          .batch_stride = view.stride(0),
-          .row_stride = view.stride(1),
-          .column_stride = view.stride(2)};
+          .batch_stride = stride_or_zero(view, 0),
+          .row_stride = stride_or_zero(view, 1),
+          .column_stride = stride_or_zero(view, 2)};
 }
 
 }  // namespace

@@ -427,7 +427,7 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
               abi::thread_count(design), abi::shared_bytes(design), program.head, entry_name,
               program.parameters, program.call),
           .entry = std::string(entry_name),
-          .max_dynamic_shared_bytes = abi::shared_bytes(design),
+          .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
           .options = {}};
 }
 
