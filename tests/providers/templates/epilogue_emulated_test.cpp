@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs in kernels of both families on an emulated H200: designs that discovery seldom offers
+// first, reductions across tiles, casts of every bit pattern.
+#include <gtest/gtest.h>
+#include <gemmery/gemmery.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "api/trial.hpp"
+#include "jit/nvrtc.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+class EpilogueEmulated : public testing::Test {
+ protected:
+  void SetUp() override {
+    const jit::CompilerStatus status = jit::compiler_status();
+    if (!status.found) GTEST_SKIP() << status.searched;
+  }
+
+  std::string extent(int smallest, int largest, int step = 1) {
+    std::uniform_int_distribution<int> steps((smallest + step - 1) / step, largest / step);
+    return std::to_string(steps(random_) * step);
+  }
+
+  // `design`: a kernel's name without its epilogue.
+  void check(const std::string& design, const std::string& text) {
+    const ProblemLine line = parse_problem(text);
+    const std::string name = design + "_e-" + digest(line.problem.epilogue);
+    const auto kernel = find_kernel(name);
+    ASSERT_TRUE(kernel) << name;
+    const std::uint64_t seed = random_();
+    const VerifyReport report = api::run_trial(
+        {.line = line, .options = {.seed = seed, .device = h200_}, .repeats = 2}, *kernel);
+    EXPECT_TRUE(report.passed) << text << " " << name << " seed " << seed << ": "
+                               << report.first_failure;
+  }
+
+  std::mt19937_64 random_{tests::random_seed()};
+  const Device h200_ = parse_device("emulated:h200").value();
+};
+
+// Every way in which sums lie in a block: one consumer, two by rows, two by columns, in turn, in
+// clusters; more tiles than one along each index; D's slabs of each width.
+TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
+  struct Row {
+    const char* design;
+    const char* words;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_coop_m8_s4",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"sm90v2_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x48x64_2x1_coop_m8_s4",
+            "a=bf16 b=bf16:c out=f32"},
+           {"sm90v2_gemm_f16r16_f16r16_f16r16_acc-f16_64x96x64_1x1_pingpong_n2_s4",
+            "a=f16 b=f16 out=f16 acc=f16"},
+           {"sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_320x32x64_1x1_coop_m8_s3",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"sm90v2_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
+            "a=bf16 b=bf16:c out=bf16:c"},
+           {"simt1_gemm_f32r4_f32r4_f32x4_acc-f32_32x32x64_4x4_k4_s3", "a=f32/align=4 out=f32"},
+           {"simt1_gemm_f32r16_f32r16_f32r16_acc-f32_64x64x16_8x4_k2_s3", "a=f32 out=f32"}}) {
+    const std::string extents = extent(330, 500, 8) + "x" + extent(130, 300, 8) + "x" +
+                                extent(8, 24, 8) + "x" + extent(2, 3);
+    check(row.design,
+          "gemm " + extents + " " + row.words +
+              " epilogue=\"D = silu(accum + t); rows = sum(D); columns = max(accum); "
+              "batches = amax(D); all = min(D); over_batches = sum(accum); low = min(accum)\" "
+              "t=f16[l,m,n] rows=f32[l,m] columns=f32[n] batches=f32[l,1] all=bf16[1] "
+              "over_batches=f32[m,n] low=f16[l,n]");
+  }
+}
+
+// What a kernel reads beside the sums, in every form, at ragged edges; results beside D of other
+// types.
+TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
+  for (const char* const design :
+       {"sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
+        "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
+        "simt1_gemm_bf16r16_bf16c16_bf16x2_acc-f32_32x32x64_4x4_k4_s3"}) {
+    const std::string extents =
+        extent(100, 300) + "x" + extent(136, 264, 8) + "x" + extent(8, 40, 8) + "x2";
+    check(design, "gemm " + extents +
+                      " a=bf16 b=bf16:c out=bf16 epilogue=\"wide = accum * s + row + column; "
+                      "D = wide * full + turned + each; narrow = D; other = -wide\" s=0.75 "
+                      "row=f32[n] column=bf16[m] full=f16 turned=bf16:c each=f32[l,1] "
+                      "wide=f64 narrow=e4m3 other=bf16:c");
+  }
+}
+
+// --- casts ---------------------------------------------------------------------------------------
+
+// Every float16 and, between them, their neighbours in float32.
+std::vector<float> all_halves_and_neighbours() {
+  std::vector<float> values;
+  for (std::uint32_t code = 0; code < 0x10000; ++code) {
+    const auto half = static_cast<std::uint16_t>(code);
+    _Float16 number;
+    std::memcpy(&number, &half, sizeof number);
+    const auto value = static_cast<float>(number);
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    values.push_back(value);
+    values.push_back(std::bit_cast<float>(bits + 1));
+  }
+  return values;
+}
+
+// D on the device of the operands, on which `kernel` of the best that runs there.
+std::vector<float> run_on(Device device, const std::string& program,
+                          const std::vector<float>& values) {
+  const std::int64_t rows = 256;
+  const auto columns = static_cast<std::int64_t>(values.size()) / rows;
+  const OwnedStream own = device.is_cpu() ? OwnedStream(Device::cpu()) : OwnedStream(device);
+  const Stream stream = device.is_cpu() ? Stream::cpu() : own.get();
+  const std::size_t bytes = values.size() * sizeof(float);
+  const Buffer a(static_cast<std::size_t>(rows) * 4, stream);
+  const Buffer b(static_cast<std::size_t>(columns) * 4, stream);
+  const Buffer t(bytes, stream);
+  const Buffer out(bytes, stream);
+  fill(a.data(), 0, a.bytes(), stream);
+  fill(b.data(), 0, b.bytes(), stream);
+  copy(t.data(), device, values.data(), Device::cpu(), bytes, stream);
+  const auto view = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
+    return Tensor(buffer.data(), DType::float32, {m, n}, device);
+  };
+  GemmOptions options;
+  options.epilogue = EpilogueArguments(program, {{"t", view(t, rows, columns)}});
+  const GemmArguments arguments(view(a, rows, 1), view(b, 1, columns), view(out, rows, columns),
+                                options);
+  get_kernels(arguments).front().run(arguments, {.stream = stream});
+  std::vector<float> result(values.size());
+  copy(result.data(), Device::cpu(), out.data(), device, bytes, stream);
+  synchronize(stream);
+  return result;
+}
+
+TEST_F(EpilogueEmulated, casts_give_the_bits_of_the_host) {
+  const std::vector<float> values = all_halves_and_neighbours();
+  for (const std::string type : {"e4m3", "e5m2", "f16", "bf16", "s8", "u8", "s32", "u32"}) {
+    for (const std::string rule : {"", ", saturate", ", toward_zero", ", toward_zero, saturate"}) {
+      const std::string program = "D = cast(t, " + type + rule + ") + accum";
+      const std::vector<float> want = run_on(Device::cpu(), program, values);
+      const std::vector<float> got = run_on(h200_, program, values);
+      int wrong = 0;
+      for (std::size_t at = 0; at < values.size(); ++at) {
+        const bool agrees = std::isnan(want[at]) ? std::isnan(got[at]) : want[at] == got[at];
+        if (!agrees && ++wrong < 5)
+          ADD_FAILURE() << program << " of " << values[at] << ": " << got[at] << " for "
+                        << want[at];
+      }
+      EXPECT_EQ(wrong, 0) << program;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gemmery
