@@ -52,7 +52,7 @@ RANGES = {
     "memory_bytes_per_clock": (10, 80),
     "l2_share": (0.2, 1.2),
     "crowding_share": (0.01, 0.4),
-    "full_load_ghz": (1.38, 1.46),
+    "full_load_ghz": (1.38, 1.5),
     "idle_gain_ghz": (0.9, 1.1),
 }
 
@@ -185,6 +185,7 @@ def main():
         print(f"{search.evaluations} evaluations, seed {options.seed}")
     for name, value in zip(names, values):
         print(f"{name} = {value:.6g}")
+    print(f"objective {model.objective(values):.4f}")
     print_report(model.report(values))
     if options.write:
         new = dict(zip(names, values))

@@ -179,15 +179,16 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(
                         shared_bytes_per_clock;
   const double own = design.consumers > 1 ? constants_.stage_clocks : constants_.lone_stage_clocks;
   const double multiply = std::max(tensor + wgmmas * constants_.issue_clocks, shared) + own;
-  const double read_bytes = k_bytes * (grid.read_rows * a_splits_ / design.cluster_n +
-                                       grid.read_columns * b_splits_ / design.cluster_m);
-  const double l2_clocks_per_byte =
-      std::max(rates_.l2_clocks_per_byte, rates_.l2_clocks_per_byte_of_all * grid.active);
+  const double a_read = k_bytes * grid.read_rows / design.cluster_n;
+  const double b_read = k_bytes * grid.read_columns / design.cluster_m;
+  const double read = std::max(
+      (a_read + b_read) * rates_.l2_clocks_per_byte,
+      (a_read * a_splits_ + b_read * b_splits_) * rates_.l2_clocks_per_byte_of_all * grid.active);
   // Stages that are in flight when a block begins are waited for once, in the fill.
   const double latency = wait_clocks(design, grid);
   const double wait =
       latency * std::max(1.0 / design.stages - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
-  const double load = std::max(read_bytes * l2_clocks_per_byte, wait);
+  const double load = std::max(read, wait);
 
   const double tile_bytes = static_cast<double>(design.tile_m) * design.tile_n * out_element_bytes_;
   const double slabs = tile_bytes / (static_cast<double>(design.slab_bytes) * design.consumers);

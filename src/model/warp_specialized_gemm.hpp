@@ -30,63 +30,64 @@ struct WarpSpecializedDesign {
 // here) from bench/results/sm90-designs-h200.csv, one H200, 2026-11-21.
 struct WarpSpecializedConstants {
   // From the end of the kernel before to the start of the first block, and back.
-  double launch_us = 0.942;
+  double launch_us = 0.797;
   // Clocks from a block's start to its first products, beyond waiting for memory.
-  double fill_clocks = 184;
+  double fill_clocks = 190;
   // Clocks that a cluster adds to the start and end of a kernel.
-  double cluster_clocks = 997;
+  double cluster_clocks = 603;
   // Clocks between two wgmmas of a warpgroup.
-  double issue_clocks = 3.28;
+  double issue_clocks = 1.1;
   // Clocks of a stage that multiplying cannot hide, where several warpgroups share a tile, and
   // where one is alone with it.
-  double stage_clocks = 15.8;
-  double lone_stage_clocks = 2.99;
+  double stage_clocks = 41;
+  double lone_stage_clocks = 2.12;
   // Clocks of a tile beside its stages: first stage, last sums.
-  double tile_clocks = 54;
+  double tile_clocks = 50.6;
   // Share of bytes brought into shared memory that hinder reading it.
-  double shared_write_share = 0.764;
+  double shared_write_share = 0.509;
   // Bytes per clock from the second-level cache to one multiprocessor, and per nanosecond to all:
   // its clock does not fall with that of the multiprocessors.
-  double l2_bytes_per_clock = 86.4;
-  double l2_bytes_per_ns_of_all = 13200;
+  double l2_bytes_per_clock = 86.6;
+  double l2_bytes_per_ns_of_all = 14400;
   // Clocks from asking for a stage to having it; more where the other block of a cluster must have
   // released it, too; and more for each cluster that reads the same lines of the second-level cache
   // at the same time: 16x4096x4096 takes 25 us in 128 tiles of 64x32, 15 us in 43 of 64x96.
-  double load_clocks = 1220;
-  double cluster_load_clocks = 47.7;
-  double sharer_clocks = 40.3;
-  // What reading takes longer where rows begin amid the cache's sectors of 32 bytes; and storing.
-  double ragged_load_share = 0.508;
-  double ragged_store_share = 0.361;
+  double load_clocks = 1760;
+  double cluster_load_clocks = 20;
+  double sharer_clocks = 49.1;
+  // What reading takes longer, for all together, where rows begin amid the cache's sectors of 32
+  // bytes: 264x1240x904 gets 5.4 TB/s whatever the tile. And storing.
+  double ragged_load_share = 0.528;
+  double ragged_store_share = 0.373;
   // Clocks of storing a tile, of each slab of a warpgroup; bytes per clock that one multiprocessor
   // stores, and all of them.
-  double store_clocks = 71.2;
-  double slab_clocks = 455;
-  double store_bytes_per_clock = 13;
-  double store_bytes_per_clock_of_all = 2830;
+  double store_clocks = 59.5;
+  double slab_clocks = 553;
+  double store_bytes_per_clock = 12.8;
+  double store_bytes_per_clock_of_all = 1580;
   // Clocks between a ping-pong group's last wgmma of a tile and the other's first; share of a store
   // by which it slows the multiplying group down.
-  double turn_clocks = 320;
-  double store_interference = 0.221;
+  double turn_clocks = 333;
+  double store_interference = 0.193;
   // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
   // stands for; bytes per clock that one multiprocessor
   // takes from memory.
   double memory_share = 1;
   double write_weight = 1;
-  double memory_bytes_per_clock = 52.4;
+  double memory_bytes_per_clock = 45;
   // Share of the second-level cache that keeps panels for the next wave.
-  double l2_share = 0.777;
+  double l2_share = 0.779;
   // What two things that go on at a time add to the longer one where they are alike.
   double crowding_share = 0.4;
   // Clock while all tensor cores are busy all the time, and what it rises by the share of time that
   // they are not, up to the device's own.
   double full_load_ghz = 1.46;
-  double idle_gain_ghz = 0.915;
+  double idle_gain_ghz = 0.94;
 };
 
 // The parts of a prediction, in microseconds.
 struct WarpSpecializedParts {
-  double launch_us = 0.942;
+  double launch_us = 0.797;
   double fill_us = 0;           // first loads, which nothing overlaps
   double compute_us = 0;        // the busiest multiprocessor's tiles: multiplying, loading, storing
   double memory_us = 0;         // device memory, with what is read again
