@@ -8,10 +8,6 @@
 
 namespace gemmery::abi {
 
-constexpr int most_epilogue_inputs = 16;
-constexpr int most_epilogue_outputs = 8;  // beside D
-constexpr int most_epilogue_numbers = 16;
-
 enum class Reduction : unsigned char { none, sum, max, min, amax };
 
 /// How a cast of a program narrows: the host's gemmery::epilogue::Rounding and Overflow.

@@ -27,18 +27,34 @@ class SlabProgram {
                                          unsigned thread)
       : params_(params), epilogue_(epilogue), thread_(thread) {}
 
+  /// What the first patches read comes while the last sums are waited for.
+  static constexpr bool reads_early = true;
+  static constexpr bool prefetches = true;
+
+  /// Tensors with an element for every sum come near while the tile, whose share for this consumer
+  /// is at `place`, is multiplied.
+  template <int input = 0>
+  __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
+    if constexpr (input < Epilogue::inputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+      if constexpr (tensor.varies_m && tensor.varies_n && tensor.vector_bytes > 0) {
+        if (place.row < params_.m && place.column < params_.n) prefetch_input<input>(place);
+      }
+      prefetch<input + 1>(place);
+    }
+  }
+
   /// The consumer's share of a tile, its first row and column at `place`. False where it holds
   /// nothing of out: then nothing else is to be called.
   __device__ __forceinline__ bool begin_tile(const OutputPlace& place) {
     tile_ = place;
-    block_ = 0;
     clear();
     return place.row < params_.m && place.column < params_.n;
   }
 
-  /// The next 64 rows of it.
-  __device__ __forceinline__ Block begin_block(const OutputPlace& place) {
-    return Block(*this, place);
+  /// Its 64 rows at `place`, the index-th block of them.
+  __device__ __forceinline__ Block begin_block(const OutputPlace& place, int index) {
+    return Block(*this, place, index);
   }
 
   /// Hands the tile's parts of reductions over.
@@ -95,6 +111,20 @@ class SlabProgram {
     }
   }
 
+  template <int input>
+  __device__ __forceinline__ void prefetch_input(const OutputPlace& place) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    constexpr int bytes = abi::bytes_of(tensor.dtype);
+    const abi::EpiloguePlace& matrix = epilogue_.input[input];
+    const char* const first = static_cast<const char*>(matrix.data) +
+                              (static_cast<abi::Int64>(place.batch) * matrix.batch_stride +
+                               place.row * matrix.row_stride + place.column) *
+                                  bytes;
+    prefetch_share<region_rows, region_columns * bytes>(
+        first, matrix.row_stride * bytes, params_.m - place.row,
+        static_cast<abi::Int64>(params_.n - place.column) * bytes, thread_);
+  }
+
   __device__ unsigned lane() const { return thread_ % 32; }
   __device__ unsigned warp() const { return thread_ / 32; }
   __device__ Region region() const {
@@ -105,24 +135,20 @@ class SlabProgram {
   const Params& epilogue_;
   unsigned thread_;
   OutputPlace tile_{};
-  unsigned block_ = 0;
   float whole_[at_least_one(Epilogue::outputs)];  // of reductions to one value
 };
 
 template <abi::Sm90Design design, class Epilogue>
 class SlabProgram<design, Epilogue>::Block {
  public:
-  __device__ __forceinline__ Block(SlabProgram& program, const OutputPlace& place)
+  __device__ __forceinline__ Block(SlabProgram& program, const OutputPlace& place, int index)
       : program_(program),
+        index_(index),
         row_(place.row + program.warp() * 16 + program.lane() / 4),
         column_(place.column + program.lane() % 4 * 2),
         rows_(program.epilogue_, place.batch, row_, column_, program.params_.m, program.params_.n) {
     clear();
-  }
-
-  /// Before the first patch of a slab.
-  __device__ __forceinline__ void begin_slab(int slab) {
-    if (slab == 0) read_ahead(0);
+    read_ahead(0);
   }
 
   /// Of sums of two rows by two columns makes those of D; `eight` counts columns by 8. In ascending
@@ -139,10 +165,7 @@ class SlabProgram<design, Epilogue>::Block {
     if (eight % ahead == 0) read_ahead(eight + ahead);
   }
 
-  __device__ __forceinline__ void end() {
-    write_rows();
-    ++program_.block_;
-  }
+  __device__ __forceinline__ void end() const { write_rows(); }
 
  private:
   static constexpr int ahead = patches_ahead();
@@ -249,7 +272,8 @@ class SlabProgram<design, Epilogue>::Block {
     second = Reducer::across_lanes(second, 4, 32);
     if (program_.lane() >= 4) return;
     float* const part = program_.region().template part_of<output>(
-        0, column_ + 8 * static_cast<unsigned>(eight), program_.block_ * 4 + program_.warp());
+        0, column_ + 8 * static_cast<unsigned>(eight),
+        static_cast<unsigned>(index_) * 4 + program_.warp());
     const int left = static_cast<int>(program_.params_.n) -
                      static_cast<int>(column_ + 8 * static_cast<unsigned>(eight));
     if (left > 0) part[0] = first;
@@ -257,6 +281,7 @@ class SlabProgram<design, Epilogue>::Block {
   }
 
   SlabProgram& program_;
+  int index_;
   unsigned row_;  // of the thread's first element in out
   unsigned column_;
   Rows rows_;

@@ -23,6 +23,24 @@ struct OutputPlace {
   unsigned batch;
 };
 
+/// Brings a share of a matrix to the second-level cache while its tile is multiplied, so that what
+/// is read at the end is near. `first`: the share's first element; a row has `row_bytes` of it, of
+/// which `bytes_left` exist, and `rows_left` rows exist. All threads of a warpgroup call it.
+template <int rows, int row_bytes>
+__device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 step_bytes,
+                                               unsigned rows_left, abi::Int64 bytes_left,
+                                               unsigned thread) {
+  constexpr unsigned line_bytes = 128;
+  constexpr unsigned lines = (row_bytes + line_bytes - 1) / line_bytes;
+#pragma unroll
+  for (unsigned index = thread; index < rows * lines; index += abi::warpgroup_threads) {
+    const unsigned row = index / lines;
+    const unsigned byte = index % lines * line_bytes;
+    if (row < rows_left && byte < bytes_left)
+      ptx::prefetch_global_l2(first + row * step_bytes + byte);
+  }
+}
+
 /// beta * c, read where a thread's sums lie in a block of 64 rows: two adjacent columns at a time,
 /// nothing beyond the matrix.
 template <abi::Sm90Design design>
@@ -87,7 +105,6 @@ class SlabLinearCombination {
     __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
                                      unsigned thread)
         : alpha_(params.alpha), addend_(params, place, thread) {}
-    __device__ __forceinline__ void begin_slab(int) {}
     __device__ __forceinline__ void finish(float (&values)[2][2], int eight) const {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -103,8 +120,28 @@ class SlabLinearCombination {
     const AddendReader<design> addend_;
   };
 
+  /// Sums are waited for first: what is read beside them would cost registers.
+  static constexpr bool reads_early = false;
+  static constexpr bool prefetches = design.has_c;
+
+  /// C comes near while the tile, whose share for this consumer is at `place`, is multiplied.
+  __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
+    if constexpr (prefetches) {
+      constexpr int element_bytes = abi::bytes_of(design.c);
+      if (params_.beta == 0.0F || place.row >= params_.m || place.column >= params_.n) return;
+      const char* const first = static_cast<const char*>(params_.c.data) +
+                                (static_cast<abi::Int64>(place.batch) * params_.c.batch_stride +
+                                 place.row * params_.c.row_stride + place.column) *
+                                    element_bytes;
+      prefetch_share<abi::blocks_per_consumer(design) * abi::sm90_block_rows,
+                     abi::columns_per_consumer(design) * element_bytes>(
+          first, params_.c.row_stride * element_bytes, params_.m - place.row,
+          static_cast<abi::Int64>(params_.n - place.column) * element_bytes, thread_);
+    }
+  }
+
   __device__ static constexpr bool begin_tile(const OutputPlace&) { return true; }
-  __device__ __forceinline__ Block begin_block(const OutputPlace& place) const {
+  __device__ __forceinline__ Block begin_block(const OutputPlace& place, int) const {
     return Block(params_, place, thread_);
   }
   __device__ static void end_tile() {}
@@ -128,13 +165,12 @@ class SlabStore {
   /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them, `block`
   /// as a finish makes it.
   template <class Sums, class Block>
-  __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block block) {
+  __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
     unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
 #pragma unroll
     for (int slab = 0; slab < abi::columns_per_consumer(design) / columns; ++slab) {
       if (corner.column >= params_.n) break;
-      block.begin_slab(slab);
       const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
       if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
       ptx::bar_sync<abi::warpgroup_threads>(barrier_);

@@ -106,18 +106,16 @@ class Sm90Gemm {
 #pragma unroll 1
     for (; !tiles.is_done(); tiles.advance()) {
       if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
+      if constexpr (Finish::prefetches) finish.prefetch(place_of(tiles.position(), share));
       const unsigned last_stage = multiply_tile(sums, cursor, share);
       if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
-      finish_sums(sums, last_stage);
-      OutputPlace place = place_of(tiles.position());
-      place.row += share.row;
-      place.column += share.column;
-      if (finish.begin_tile(place)) {
-#pragma unroll
-        for (int block = 0; block < WarpgroupSums<design>::blocks; ++block) {
-          output.store(sums.block[block], place, finish.begin_block(place));
-          place.row += abi::sm90_block_rows;
-        }
+      if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
+      const OutputPlace place = place_of(tiles.position(), share);
+      const bool has_output = finish.begin_tile(place);
+      auto first = finish.begin_block(place, 0);
+      if constexpr (Finish::reads_early) finish_sums(sums, last_stage);
+      if (has_output) {
+        store_blocks<0>(output, sums, place, finish, first);
         finish.end_tile();
       }
       if constexpr (is_ping_pong) skip_tile();
@@ -180,6 +178,13 @@ class Sm90Gemm {
     return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
   }
 
+  __device__ OutputPlace place_of(const TilePosition& tile, const Share& share) const {
+    OutputPlace place = place_of(tile);
+    place.row += share.row;
+    place.column += share.column;
+    return place;
+  }
+
   __device__ __forceinline__ void load_stage(unsigned stage, const OutputPlace& place, int k,
                                              unsigned barrier) const {
     load_operand<a_operand>(ptx::cvta_shared(&shared_.a[stage]), params_.a,
@@ -211,6 +216,30 @@ class Sm90Gemm {
       cursor.advance();
     }
     return previous;
+  }
+
+  /// A consumer's blocks of 64 rows from the index-th on, which is begun; the next one is begun
+  /// before it is stored where its reads may come early.
+  template <int index, class Finish, class Block>
+  __device__ __forceinline__ static void store_blocks(SlabStore<design>& output,
+                                                      const WarpgroupSums<design>& sums,
+                                                      const OutputPlace& place, Finish& finish,
+                                                      Block& block) {
+    if constexpr (index + 1 < WarpgroupSums<design>::blocks) {
+      OutputPlace next_place = place;
+      next_place.row += abi::sm90_block_rows;
+      if constexpr (Finish::reads_early) {
+        auto next = finish.begin_block(next_place, index + 1);
+        output.store(sums.block[index], place, block);
+        store_blocks<index + 1>(output, sums, next_place, finish, next);
+      } else {
+        output.store(sums.block[index], place, block);
+        auto next = finish.begin_block(next_place, index + 1);
+        store_blocks<index + 1>(output, sums, next_place, finish, next);
+      }
+    } else {
+      output.store(sums.block[index], place, block);
+    }
   }
 
   __device__ __forceinline__ void finish_sums(WarpgroupSums<design>& sums,

@@ -61,6 +61,11 @@ __device__ inline Registers<bytes> ld_global(const void* address) {
   return value;
 }
 
+/// Brings the line of an address to the second-level cache.
+__device__ inline void prefetch_global_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 /// `otherwise` where `is_valid` is false, and then nothing is read. Without a branch: many of them
 /// in a row compile several times faster.
 template <int bytes>
