@@ -109,7 +109,6 @@ void declare_compile(CLI::App& verb, Parser& parser) {
 void declare_cache(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
   verb.add_option("action", options.action)
-      ->required()
       ->check(CLI::IsMember({"stat", "list", "verify", "prune", "clear"}));
   verb.add_option("--bytes", options.bytes)
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));

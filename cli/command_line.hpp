@@ -26,9 +26,9 @@ struct Options {
   std::string output;   // of compile
   std::string inspect;  // a file that compile wrote
   bool with_ptx = false;
-  int jobs = 0;  // 0 = the library's choice
-  std::string action;       // of cache
-  std::int64_t bytes = -1;  // that cache prune leaves at most; -1 = not named
+  int jobs = 0;                 // 0 = the library's choice
+  std::string action = "stat";  // of cache
+  std::int64_t bytes = -1;      // that cache prune leaves at most; -1 = not named
   Format format = Format::text;
   std::uint64_t seed = 0;  // 0 = fresh
   int limit = 0;           // 0 = all
