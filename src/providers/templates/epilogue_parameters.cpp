@@ -8,6 +8,8 @@
 #include <cstring>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "core/invariant.hpp"
 #include "epilogue/graph.hpp"
 
@@ -125,6 +127,22 @@ std::size_t for_each(const std::vector<EpilogueOperandRule>& rules, Slot slot, V
 }
 
 }  // namespace
+
+Status check_carried(const GemmProblem& problem) {
+  if (problem.epilogue == default_epilogue) return Status::success();
+  if (problem.m != 0 && problem.n != 0 && problem.l != 0) return Status::success();
+  const EpilogueRules& rules = rules_of(problem.epilogue);
+  for (const EpilogueOperandRule& rule : rules.operands) {
+    if (!rule.is_output || reduction_of(rules.program.graph(), rule) == epilogue::Reduction::none)
+      continue;
+    return Status::fail(
+        fmt::format("epilogue operand {}: expected something to reduce, got {} x {}x{} elements "
+                    "(kernels of the "
+                    "host write reductions of nothing)",
+                    rule.name, problem.l, problem.m, problem.n));
+  }
+  return Status::success();
+}
 
 void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilogue, bool is_turned,
                                 const abi::RegionGrid& regions, runtime::LaunchPlan& plan) {

@@ -5,11 +5,17 @@
 
 #include <gemmery/arguments.hpp>
 #include <gemmery/epilogue.hpp>
+#include <gemmery/problem.hpp>
+#include <gemmery/status.hpp>
 
 #include "device/abi/epilogue.hpp"
 #include "runtime/launch_plan.hpp"
 
 namespace gemmery::templates {
+
+// What of the problem's epilogue no kernel here does: a reduction of nothing, for which nothing is
+// launched that could write it.
+Status check_carried(const GemmProblem& problem);
 
 // Appends abi::EpilogueParams behind what the plan holds, as abi::ProgramParams has it, and asks
 // for the workspace. `is_turned`: the kernel computes the transpose of out, and `regions` are those

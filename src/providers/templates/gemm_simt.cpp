@@ -361,6 +361,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
 
 Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   const GemmProblem& problem = query.problem;
+  if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
   const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
@@ -478,7 +479,7 @@ std::vector<Target> SimtFamily::targets(const Kernel& kernel) const {
 
 // --- source and launch --------------------------------------------------------------------------
 
-Status SimtFamily::carries(const GemmProblem&) const { return Status::success(); }
+Status SimtFamily::carries(const GemmProblem& problem) const { return check_carried(problem); }
 
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);

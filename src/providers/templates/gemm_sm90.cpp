@@ -328,6 +328,7 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
 
 Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   const GemmProblem& problem = query.problem;
+  if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
@@ -405,7 +406,7 @@ std::vector<Target> Sm90Family::targets(const Kernel& kernel) const {
 
 // --- source and launch --------------------------------------------------------------------------
 
-Status Sm90Family::carries(const GemmProblem&) const { return Status::success(); }
+Status Sm90Family::carries(const GemmProblem& problem) const { return check_carried(problem); }
 
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);

@@ -2,6 +2,7 @@
 // Programs in kernels of both families on an emulated H200: designs that discovery seldom offers
 // first, reductions across tiles, casts of every bit pattern.
 #include <gtest/gtest.h>
+#include <gemmery/family.hpp>
 #include <gemmery/gemmery.hpp>
 
 #include <bit>
@@ -94,6 +95,22 @@ TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
                       "row=f32[n] column=bf16[m] full=f16 turned=bf16:c each=f32[l,1] "
                       "wide=f64 narrow=e4m3 other=bf16:c");
   }
+}
+
+// Nothing is launched for an empty out, so nothing could write what a reduction of nothing is.
+TEST(EpilogueOnDevices, reductions_of_nothing_are_refused_by_name) {
+  const DeviceInfo& h200 = device_info(parse_device("emulated:h200").value());
+  const auto problem = [](const char* extents) {
+    return parse_problem(std::string("gemm ") + extents +
+                         " a=f16 epilogue=\"D = accum; top = max(D)\" top=f32[n]")
+        .problem;
+  };
+  const auto kernels = get_kernels(problem("8x8x8"), h200);
+  ASSERT_FALSE(kernels.empty());
+  const Status status = kernels.front().family().carries(problem("0x8x8"));
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("top"), std::string::npos) << status.error();
+  EXPECT_TRUE(get_kernels(problem("0x8x8"), h200).empty());
 }
 
 // --- casts ---------------------------------------------------------------------------------------
