@@ -316,13 +316,13 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   walk_fitting_rules(problem, [&](const OperandRules& rules) {
     const Sm90Extents extents = extents_of(rules, problem);
     const Sm90Prediction prediction(problem, rules, query.device);
-    for_each_tile(rules, [&](Sm90Tile tile) {
+    for (Sm90Tile tile : sm90_tiles(rules)) {
       const Sm90TileCounts counts = count_tiles(extents, tile);
-      if (!fits_count(counts, problem.l) || !has_room_for(problem.epilogue, rules, tile)) return;
+      if (!fits_count(counts, problem.l) || !has_room_for(problem.epilogue, rules, tile)) continue;
       tile.raster = choose_raster(counts, tile, query.device);
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile), problem.epilogue),
                            prediction.microseconds(tile));
-    });
+    }
   });
 }
 
@@ -356,8 +356,8 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
 
 void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto add = [&](const OperandRules& rules) {
-    for_each_tile(
-        rules, [&](const Sm90Tile& tile) { visit(Kernel(*this, rules, DesignBytes::of(tile))); });
+    for (const Sm90Tile& tile : sm90_tiles(rules))
+      visit(Kernel(*this, rules, DesignBytes::of(tile)));
   };
   const auto add_types = [&](DType input, DType accumulator) {
     for (const DType out : sm90_outputs()) {

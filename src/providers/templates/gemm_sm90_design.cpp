@@ -19,37 +19,83 @@ constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
-// Whether some operands make the tile legal: sums of float16 take the fewest registers, a K-major B
-// leaves the most choice of columns.
-bool is_possible(Sm90Tile tile) noexcept {
-  tile.stages = 2;
-  const OperandRule rule{.dtype = DType::float16, .layout = LayoutRule::row, .alignment = 16};
-  OperandRule k_major_b = rule;
-  k_major_b.layout = LayoutRule::column;
-  const OperandRules rules{
-      .a = rule, .b = k_major_b, .c = {}, .out = rule, .accumulator = DType::float16};
-  return abi::is_legal(sm90_design(rules, tile));
-}
-
-std::vector<Sm90Tile> list_tiles() {
+// Of the shapes below, the ones that are legal for operands of these rules, with all stages that
+// fit.
+std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
   constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
   std::vector<Sm90Tile> tiles;
+  const auto add_legal = [&](Sm90Tile tile) {
+    tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
+    if (abi::is_legal(sm90_design(rules, tile))) tiles.push_back(tile);
+  };
   for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
       for (const auto& cluster : clusters) {
         for (const abi::Schedule schedule : schedules) {
-          const Sm90Tile tile{.m = m,
-                              .n = n,
-                              .cluster_m = cluster[0],
-                              .cluster_n = cluster[1],
-                              .stages = 0,
-                              .schedule = schedule};
-          if (is_possible(tile)) tiles.push_back(tile);
+          add_legal({.m = m,
+                     .n = n,
+                     .cluster_m = cluster[0],
+                     .cluster_n = cluster[1],
+                     .stages = 0,
+                     .schedule = schedule});
         }
       }
     }
   }
   return tiles;
+}
+
+// What decides which tiles are legal and how many stages fit: adjacent indices of what the device
+// multiplies, and the widths of sums and out.
+struct TileClass {
+  bool has_k_major_a;
+  bool has_k_major_b;
+  bool has_half_sums;
+  bool has_wide_out;
+
+  std::size_t index() const noexcept {
+    return (has_k_major_a ? 1U : 0U) | (has_k_major_b ? 2U : 0U) | (has_half_sums ? 4U : 0U) |
+           (has_wide_out ? 8U : 0U);
+  }
+};
+constexpr std::size_t tile_class_count = 16;
+
+TileClass class_of(const abi::Sm90Design& design) noexcept {
+  return {.has_k_major_a = design.a_major == abi::Major::k,
+          .has_k_major_b = design.b_major == abi::Major::k,
+          .has_half_sums = design.accumulator == abi::DType::float16,
+          .has_wide_out = design.out == abi::DType::float32};
+}
+
+// Rules of a class; every other of it gives the same tiles.
+OperandRules rules_of(const TileClass& tile_class) {
+  const auto rule = [](DType dtype, bool is_row) {
+    return OperandRule{.dtype = dtype,
+                       .layout = is_row ? LayoutRule::row : LayoutRule::column,
+                       .alignment = widest_access};
+  };
+  return {.a = rule(DType::float16, tile_class.has_k_major_a),
+          .b = rule(DType::float16, !tile_class.has_k_major_b),
+          .c = {},
+          .out = rule(tile_class.has_wide_out ? DType::float32 : DType::float16, true),
+          .accumulator = tile_class.has_half_sums ? DType::float16 : DType::float32};
+}
+
+using TileTables = std::array<std::vector<Sm90Tile>, tile_class_count>;
+
+TileTables list_tile_tables() {
+  TileTables tables;
+  for (const bool a : {false, true}) {
+    for (const bool b : {false, true}) {
+      for (const bool half : {false, true}) {
+        for (const bool wide : {false, true}) {
+          const TileClass tile_class{a, b, half, wide};
+          tables[tile_class.index()] = list_tiles(rules_of(tile_class));
+        }
+      }
+    }
+  }
+  return tables;
 }
 
 bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
@@ -103,14 +149,9 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
 
 }  // namespace
 
-std::span<const Sm90Tile> sm90_tiles() noexcept {
-  static const std::vector<Sm90Tile> tiles = list_tiles();
-  return tiles;
-}
-
-Sm90Tile with_most_stages(const OperandRules& rules, Sm90Tile tile) noexcept {
-  tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
-  return tile;
+std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
+  static const TileTables tables = list_tile_tables();
+  return tables[class_of(sm90_design(rules, Sm90Tile{})).index()];
 }
 
 std::span<const DType> sm90_inputs() noexcept { return inputs; }

@@ -34,10 +34,9 @@ struct Sm90Tile {
 };
 static_assert(sizeof(Sm90Tile) == 10);
 
-// Calls visit(tile) for those that are offered for operands of these rules, large ones first, with
-// all stages that fit and the default raster.
-template <class Visit>
-void for_each_tile(const OperandRules& rules, Visit&& visit);
+// Those that are offered for operands of these rules, large ones first, with all stages that fit
+// and the default raster.
+std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept;
 
 std::span<const DType> sm90_inputs() noexcept;
 std::span<const DType> sm90_outputs() noexcept;
@@ -86,19 +85,5 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 std::string tile_text(const Sm90Tile& tile);
 std::string_view schedule_text(abi::Schedule schedule) noexcept;
 std::string raster_text(abi::Raster raster);
-
-// --- the table behind for_each_tile -------------------------------------------------------------
-
-// All tiles that are legal for some operands; `stages` is not set.
-std::span<const Sm90Tile> sm90_tiles() noexcept;
-Sm90Tile with_most_stages(const OperandRules& rules, Sm90Tile tile) noexcept;
-
-template <class Visit>
-void for_each_tile(const OperandRules& rules, Visit&& visit) {
-  for (const Sm90Tile& listed : sm90_tiles()) {
-    const Sm90Tile tile = with_most_stages(rules, listed);
-    if (abi::is_legal(sm90_design(rules, tile))) visit(tile);
-  }
-}
 
 }  // namespace gemmery::templates

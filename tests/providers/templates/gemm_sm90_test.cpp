@@ -48,11 +48,7 @@ std::vector<Kernel> sample(unsigned one_of) {
   return kernels;
 }
 
-std::size_t count_tiles_for(const OperandRules& rules) {
-  std::size_t count = 0;
-  for_each_tile(rules, [&](const Sm90Tile&) { ++count; });
-  return count;
-}
+std::size_t count_tiles_for(const OperandRules& rules) { return sm90_tiles(rules).size(); }
 
 TEST(Sm90Family, every_kernel_is_legal_and_names_differ) {
   std::set<std::string> names;
