@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -23,11 +24,13 @@ using templates::Sm90Tile;
 
 // --- designs ------------------------------------------------------------------------------------
 
-// What makes a mutant of a sound kernel's design: the bytes behind it, which its family ignores.
+// What makes a mutant of a sound kernel's design: the bytes behind it, which its family ignores. No
+// padding: equal kernels are equal bytes.
 struct Mark {
-  std::uint16_t row;  // of the table of faults
+  std::uint32_t row;  // of the table of faults
   std::uint32_t delays;
 };
+static_assert(std::has_unique_object_representations_v<Mark>);
 
 constexpr std::size_t mark_offset = DesignBytes::capacity - sizeof(Mark);
 static_assert(sizeof(SimtTile) <= mark_offset && sizeof(Sm90Tile) <= mark_offset);
@@ -183,7 +186,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
 
   Kernel make(std::size_t row) const {
     const SoundKernel sound = device_faults()[row].kernel;
-    const Mark mark{.row = static_cast<std::uint16_t>(row), .delays = 0};
+    const Mark mark{.row = static_cast<std::uint32_t>(row), .delays = 0};
     return sound == SoundKernel::simt
                ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
                : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark));

@@ -94,6 +94,7 @@ long double largest_finite(DType out) {
 }
 
 bool is_acceptable(DType out, long double got, long double x, long double e) {
+  if (std::isinf(e)) return true;
   const Interval interval = stored(out, x, e);
   const long double largest = largest_finite(out);
   const bool may_overflow = std::fmax(std::fabs(interval.low), std::fabs(interval.high)) > largest;
@@ -134,6 +135,9 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, long 
   const auto steps = static_cast<long double>(k_extent + 2);
   element.error = steps * (unit + 0x1p-63L) * std::fabs(alpha) * magnitude +
                   (2 * (unit + 0x1p-63L) + conversion) * std::fabs(addend);
+  // Sums that may overflow on their way may become anything: those of float16 at 65504.
+  if (magnitude * (1 + steps * unit) > largest_finite(rules.accumulator))
+    element.error = std::numeric_limits<long double>::infinity();
   return element;
 }
 

@@ -20,7 +20,7 @@ constexpr const char* products[] = {"f32",
                                     "f16 out=f32",
                                     "bf16 out=f32:c",
                                     "f16:c b=f16:c out=f16:c",
-                                    "f16 out=f16/ld=96",
+                                    "f16 out=f16/ld=",  // which follows: rows apart
                                     "f32 out=bf16",
                                     "f64",
                                     "bf16 out=f16"};
@@ -34,8 +34,9 @@ std::string random_product(std::mt19937_64& random, int most_extent) {
   const int n = extent();
   const int k = extent();
   const std::string batches = random() % 4 == 0 ? "x" + std::to_string(2 + random() % 3) : "";
-  return fmt::format("gemm {}x{}x{}{} a={}", m, n, k, batches,
-                     products[random() % std::size(products)]);
+  const std::string_view product = products[random() % std::size(products)];
+  const std::string pitch = product.ends_with("=") ? std::to_string((n + 15) / 8 * 8) : "";
+  return fmt::format("gemm {}x{}x{}{} a={}{}", m, n, k, batches, product, pitch);
 }
 
 // The best, and others behind it.

@@ -122,7 +122,8 @@ class SlabLinearCombination {
 
   /// Sums are waited for first: what is read beside them would cost registers.
   static constexpr bool reads_early = false;
-  static constexpr bool prefetches = design.has_c;
+  // Not beside so many sums: 192 spilled 4 to 15 registers, 208 spilled 12 (ptxas 13.0).
+  static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 176;
 
   /// C comes near while the tile, whose share for this consumer is at `place`, is multiplied.
   __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
