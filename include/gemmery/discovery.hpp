@@ -44,7 +44,8 @@ GEMMERY_API void for_each_kernel(const std::function<void(const Kernel&)>& visit
                                  const Filter& filter = {});
 
 // The kernel of a name that `Kernel::name` gave, in this process or another of this version;
-// nothing where no family knows it.
+// nothing where no family knows it. A name that ends in an epilogue's digest is known to processes
+// that have read its program, in a problem's line or in arguments.
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
 // For every family and design class, the first constraint that failed, or how many kernels fit.

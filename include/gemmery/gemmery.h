@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* --- results ----------------------------------------------------------------------------------- */
+/* --- results --- */
 
 typedef enum gemmery_result {
   GEMMERY_OK = 0,
@@ -53,17 +53,18 @@ GEMMERY_API const char* gemmery_library_version(void);
 
 /* A struct of zeros with its size: gemmery_gemm gemm = GEMMERY_INIT(gemmery_gemm); */
 #ifdef __cplusplus
-#define GEMMERY_INIT(type) \
-  [] {                     \
-    type value{};          \
+#define GEMMERY_INIT(type)            \
+  [] {                                \
+    type value{};                     \
     value.struct_size = sizeof value; \
-    return value;          \
+    return value;                     \
   }()
 #else
-#define GEMMERY_INIT(type) {.struct_size = sizeof(type)}
+#define GEMMERY_INIT(type) \
+  { .struct_size = sizeof(type) }
 #endif
 
-/* --- devices and streams ----------------------------------------------------------------------- */
+/* --- devices and streams --- */
 
 /* DLPack's numbers of device types, and one of our own. */
 enum {
@@ -82,7 +83,7 @@ GEMMERY_API gemmery_result gemmery_parse_device(const char* text, gemmery_device
 /* GPUs that CUDA finds; 0 without a driver. */
 GEMMERY_API gemmery_result gemmery_count_devices(int32_t* count);
 
-/* --- bundles: files of compiled kernels -------------------------------------------------------- */
+/* --- bundles: files of compiled kernels --- */
 
 typedef struct gemmery_bundle gemmery_bundle;
 typedef struct gemmery_kernel gemmery_kernel;
@@ -96,8 +97,8 @@ GEMMERY_API size_t gemmery_count_kernels(const gemmery_bundle* bundle);
 GEMMERY_API gemmery_result gemmery_get_kernel(const gemmery_bundle* bundle, size_t index,
                                               const gemmery_kernel** kernel);
 /* The kernel of the bundle that is predicted to be the fastest on a problem,
- * "gemm 4096x4096x8192 a=bf16 b=bf16:c", on a device. GEMMERY_UNSUPPORTED where none serves it, with
- * the reason of each. */
+ * "gemm 4096x4096x8192 a=bf16 b=bf16:c", on a device. GEMMERY_UNSUPPORTED where none serves it,
+ * with the reason of each. */
 GEMMERY_API gemmery_result gemmery_find_kernel(const gemmery_bundle* bundle, const char* problem,
                                                gemmery_device device,
                                                const gemmery_kernel** kernel);
@@ -116,20 +117,20 @@ typedef struct gemmery_kernel_info {
   const char* log;      /* the compiler's */
   int32_t registers;    /* of the first target; -1: not known */
   int32_t static_shared_bytes;
-  int32_t spill_bytes;    /* stored and loaded */
-  int32_t deterministic;  /* 1: equal inputs give equal bits */
+  int32_t spill_bytes;   /* stored and loaded */
+  int32_t deterministic; /* 1: equal inputs give equal bits */
 } gemmery_kernel_info;
 
 GEMMERY_API gemmery_result gemmery_describe_kernel(const gemmery_kernel* kernel,
                                                    gemmery_kernel_info* info);
 
-/* --- operands ---------------------------------------------------------------------------------- */
+/* --- operands --- */
 
 /* A strided view of memory, with DLPack's meaning: types by code and bits, strides in elements. */
 typedef struct gemmery_tensor {
   void* data; /* of the element of index 0 in every dimension */
   gemmery_device device;
-  int32_t ndim; /* 2 or 3 for operands of a GEMM */
+  int32_t ndim;       /* 2 or 3 for operands of a GEMM */
   uint8_t dtype_code; /* DLPack: 0 int, 1 uint, 2 float, 4 bfloat, 8-17 float8 forms */
   uint8_t dtype_bits;
   uint16_t dtype_lanes; /* 1 */
@@ -163,7 +164,7 @@ GEMMERY_API gemmery_result gemmery_supports(const gemmery_kernel* kernel, const 
 GEMMERY_API gemmery_result gemmery_get_workspace_size(const gemmery_kernel* kernel,
                                                       const gemmery_gemm* gemm, size_t* bytes);
 
-/* --- running ----------------------------------------------------------------------------------- */
+/* --- running --- */
 
 /* Loads the kernel on a device, after which gemmery_run may be captured into a graph there. */
 GEMMERY_API gemmery_result gemmery_load_kernel(const gemmery_kernel* kernel, gemmery_device device);
@@ -186,7 +187,7 @@ GEMMERY_API gemmery_result gemmery_set_scalars(gemmery_launch* launch, double al
 GEMMERY_API gemmery_result gemmery_put(gemmery_launch* launch, void* stream);
 GEMMERY_API void gemmery_free_launch(gemmery_launch* launch);
 
-/* --- memory and streams, for programs that bring none ------------------------------------------ */
+/* --- memory and streams, for programs that bring none --- */
 
 typedef struct gemmery_buffer gemmery_buffer;
 typedef struct gemmery_stream gemmery_stream;

@@ -38,7 +38,8 @@ struct VerifyReport {
   double worst_ratio = 0;  // largest |result - exact| / bound; at most 1 passes
   double worst_error = 0;  // largest |result - exact|
   std::int64_t guard_violations = 0;  // bytes outside out that changed
-  std::string method;         // "componentwise bound", "exact integers", "Freivalds (3 vectors)"
+  // "componentwise bound", "exact integers", "Freivalds (3 vectors)", "intervals"
+  std::string method;
   std::string first_failure;  // indices, got, exact, bound; empty when passed
 };
 

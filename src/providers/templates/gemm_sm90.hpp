@@ -7,8 +7,8 @@
 
 namespace gemmery::templates {
 
-// 16-bit floats accumulated in f32; rows or columns that TMA takes (16-byte aligned), any size;
-// sm_90a.
+// 16-bit floats, sums in float32 or, of float16, in float16; rows or columns that TMA takes
+// (16-byte aligned), any size; sm_90a.
 class Sm90Family final : public runtime::DeviceFamily {
  public:
   std::string_view provider() const noexcept override { return "templates"; }
