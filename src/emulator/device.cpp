@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/handles.hpp"
 #include "platform/environment.hpp"
 #include "platform/log.hpp"
 
@@ -52,9 +53,11 @@ DeviceList& all_devices() {
 void lock_all() {
   building_mutex().lock();
   for (const auto& device : all_devices()) device->executing.lock();
+  handles().mutex.lock();  // last, as where memory is allocated
 }
 
 void unlock_all() {
+  handles().mutex.unlock();
   for (const auto& device : all_devices()) device->executing.unlock();
   building_mutex().unlock();
 }
