@@ -74,7 +74,7 @@ std::vector<std::string> own_environment() {
 std::string make_work_folder(const PrivateFolder& folder, std::string_view source) {
   folder.write("scratch/empty", {});  // nvcc makes no folders
   folder.write("work/kernel.cu", source);
-  return folder.path() + "/work";
+  return folder.path() + "/source";
 }
 
 // The text between two marks; empty where they are not there.
@@ -152,8 +152,8 @@ ProcessResult run_nvcc(const Nvcc& nvcc, const CompileRequest& request,
 
 // As if the source and the headers had no folders.
 std::string without_own_folders(std::string text, const PrivateFolder& folder) {
-  for (const std::string& own : {folder.path() + "/headers", folder.path() + "/work",
-                                 folder.path() + "/work/../headers", std::string("../headers")})
+  for (const std::string& own : {folder.path() + "/headers", folder.path() + "/source",
+                                 folder.path() + "/source/../headers", std::string("../headers")})
     text = without_folder(std::move(text), own);
   return text;
 }

@@ -56,6 +56,11 @@ const Target* find_closest(std::span<const Target> targets, Target device) noexc
   return best;
 }
 
+std::vector<Target> DeviceFamily::targets(const Kernel& kernel) const {
+  const std::span<const Target> table = target_table(kernel);
+  return {table.begin(), table.end()};
+}
+
 const DeviceInfo* DeviceFamily::device_info(Device device) const {
   return device.is_cpu() ? nullptr : &driver::open_device(device).info();
 }

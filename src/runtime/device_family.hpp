@@ -53,12 +53,13 @@ class DeviceFamily : public Family {
   // output (M, N or L = 0). Throws Error (unsupported) for what no grid can cover.
   virtual void pack(const PackRequest& request, LaunchPlan& plan) const = 0;
 
-  // `targets(kernel)` from a table that lives as long as the process; empty: there is none,
-  // `targets` is asked, which allocates on the path of every run.
+  // What `targets(kernel)` gives, from a table that lives as long as the process. Empty: there is
+  // none, and a subclass overrides `targets`, which allocates on the path of every run.
   virtual std::span<const Target> target_table(const Kernel&) const noexcept { return {}; }
 
   // --- what is the same for all -----------------------------------------------------------------
 
+  std::vector<Target> targets(const Kernel& kernel) const override;
   const DeviceInfo* device_info(Device device) const override;
 
   // Of the targets that run on the device the one closest to it: the latest, and of those 'a'

@@ -20,9 +20,14 @@
 #include "platform/private_folder.hpp"
 #include "platform/whole_file.hpp"
 #include "runtime/artifact_file.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/resident_memory.hpp"
 
 namespace gemmery {
 namespace {
+
+using tests::error_of;
+using tests::resident_mib;
 
 constexpr const char* small_line = "gemm 24x16x8 a=f32";
 
@@ -36,25 +41,6 @@ bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
 Kernel best_kernel(std::string_view line, std::string_view device = "h200") {
   return get_kernels(parse_problem(line).problem, find_device_info(device).value()).at(0);
-}
-
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error({.kind = ErrorKind::compile});
-}
-
-double resident_mib() {
-  std::ifstream file("/proc/self/statm");
-  double all = 0;
-  double resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 class ArtifactFiles : public testing::Test {

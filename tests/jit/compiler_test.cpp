@@ -19,10 +19,15 @@
 #include "jit/cache_key.hpp"
 #include "jit/embedded.hpp"
 #include "jit/nvrtc.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/no_disk_cache.hpp"
+#include "tests/support/resident_memory.hpp"
 
 namespace gemmery::jit {
 namespace {
+
+using tests::error_of;
+using tests::resident_mib;
 
 bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
@@ -33,26 +38,6 @@ CompileRequest request_of(std::string source, Target target = {90, 'a'}) {
 std::string adding(int number) {
   return "extern \"C\" __global__ void entry(float* out) { out[threadIdx.x] += " +
          std::to_string(number) + ".0f; }\n";
-}
-
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error({.kind = ErrorKind::io});
-}
-
-// Resident memory of this process.
-double resident_mib() {
-  std::ifstream file("/proc/self/statm");
-  double pages_all = 0;
-  double pages = 0;
-  file >> pages_all >> pages;
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024 * 1024);
 }
 
 class Compiler : public testing::Test {

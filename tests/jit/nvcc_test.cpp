@@ -20,9 +20,12 @@
 #include "jit/cancellation.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/private_folder.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::jit {
 namespace {
+
+using tests::error_of;
 
 // A variable of the environment that is put back at the end.
 class ScopedVariable {
@@ -58,17 +61,6 @@ std::string plain_source() {
   return "// gemm of a test\nextern \"C\" __global__ void entry(float* out) { __shared__ float "
          "tile[64]; tile[threadIdx.x] = out[threadIdx.x]; __syncthreads(); out[threadIdx.x] = "
          "tile[63 - threadIdx.x]; }\n";
-}
-
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error({.kind = ErrorKind::io});
 }
 
 class NvccCompiler : public testing::Test {

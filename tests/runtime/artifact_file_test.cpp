@@ -15,10 +15,13 @@
 
 #include "platform/private_folder.hpp"
 #include "platform/whole_file.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::runtime {
 namespace {
+
+using tests::error_of;
 
 using Bytes = std::vector<std::byte>;
 using tests::random_seed;
@@ -296,17 +299,6 @@ TEST(ArtifactFile, another_format_version_is_unsupported_not_damage) {
 Bytes bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
-}
-
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error({.kind = ErrorKind::compile});
 }
 
 TEST(WholeFile, is_replaced_as_a_whole_and_nothing_is_left_beside_it) {

@@ -111,9 +111,6 @@ void DirectFamily::enumerate(const std::function<void(const Kernel&)>& visit) co
 std::string DirectFamily::kernel_name(const Kernel& one) const { return entry_of(design_of(one)); }
 std::optional<Kernel> DirectFamily::parse_name(std::string_view) const { return std::nullopt; }
 std::vector<DesignField> DirectFamily::design_fields(const Kernel&) const { return {}; }
-std::vector<Target> DirectFamily::targets(const Kernel&) const {
-  return {all_targets.begin(), all_targets.end()};
-}
 std::span<const Target> DirectFamily::target_table(const Kernel&) const noexcept {
   return all_targets;
 }

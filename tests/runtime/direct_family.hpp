@@ -52,7 +52,6 @@ class DirectFamily : public runtime::DeviceFamily {
   std::string kernel_name(const Kernel& kernel) const override;
   std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;
-  std::vector<Target> targets(const Kernel& kernel) const override;
   std::span<const Target> target_table(const Kernel&) const noexcept override;
   Status supports(const Kernel&, const Query&) const override { return Status::success(); }
 

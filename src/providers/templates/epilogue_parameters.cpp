@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/invariant.hpp"
+#include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
 
 namespace gemmery::templates {
@@ -127,6 +128,21 @@ std::size_t for_each(const std::vector<EpilogueOperandRule>& rules, Slot slot, V
 }
 
 }  // namespace
+
+EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_view parameters,
+                           std::string_view function) {
+  if (kernel.epilogue() == default_epilogue) {
+    return {.head = "",
+            .parameters = std::string(parameters),
+            .call = fmt::format("{}<design>", function)};
+  }
+  const bool is_double = epilogue_compute_type(kernel.operands().accumulator) == DType::float64;
+  return {.head = epilogue::emit_struct(kernel.epilogue(), is_turned) + "\n",
+          .parameters = fmt::format("ProgramParams<{}, EpilogueParams<Epilogue::inputs, "
+                                    "Epilogue::outputs, Epilogue::numbers, {}>>",
+                                    parameters, is_double ? "double" : "float"),
+          .call = fmt::format("{}<design, Epilogue>", function)};
+}
 
 Status check_carried(const GemmProblem& problem) {
   if (problem.epilogue == default_epilogue) return Status::success();

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "device/abi/simt_params.hpp"
-#include "epilogue/emit_cuda.hpp"
 #include "kernel/rules.hpp"
 #include "model/tiled_gemm.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
@@ -286,32 +285,6 @@ std::string design_text(const abi::SimtDesign& d) {
 
 constexpr std::string_view entry_name = "gemmery_simt";
 
-// What stands in the source for the default program and for one that is emitted.
-struct ProgramText {
-  std::string head;        // the struct, where there is one
-  std::string parameters;  // their type
-  std::string call;
-  std::string bounds;
-};
-
-ProgramText default_program_text() {
-  return {.head = "",
-          .parameters = "SimtParams",
-          .call = "simt_gemm<design>",
-          .bounds = "least_blocks_per_multiprocessor(design)"};
-}
-
-// A program wants registers of its own: what two blocks leave each other would be spilled.
-ProgramText program_text(const Kernel& kernel) {
-  const bool is_double = epilogue_compute_type(kernel.operands().accumulator) == DType::float64;
-  return {.head = epilogue::emit_struct(kernel.epilogue(), false) + "\n",
-          .parameters = fmt::format("ProgramParams<SimtParams, EpilogueParams<Epilogue::inputs, "
-                                    "Epilogue::outputs, Epilogue::numbers, {}>>",
-                                    is_double ? "double" : "float"),
-          .call = "simt_gemm<design, Epilogue>",
-          .bounds = "1"};
-}
-
 // --- launch -------------------------------------------------------------------------------------
 
 // Strides of extents 1 say nothing, and the copies' addresses beyond k must be aligned, too, though
@@ -472,11 +445,6 @@ std::span<const Target> SimtFamily::target_table(const Kernel&) const noexcept {
   return all_targets;
 }
 
-std::vector<Target> SimtFamily::targets(const Kernel& kernel) const {
-  const auto table = target_table(kernel);
-  return {table.begin(), table.end()};
-}
-
 // --- source and launch --------------------------------------------------------------------------
 
 Status SimtFamily::carries(const GemmProblem& problem) const { return check_carried(problem); }
@@ -484,7 +452,9 @@ Status SimtFamily::carries(const GemmProblem& problem) const { return check_carr
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const ProgramText program = is_default ? default_program_text() : program_text(kernel);
+  const EpilogueText epilogue = epilogue_text(kernel, false, "SimtParams", "simt_gemm");
+  // A program wants registers of its own: what two blocks leave each other would be spilled.
+  const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(
               "// {}\n"
               "{}"
@@ -501,7 +471,7 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
               "}}\n",
               class_line(kernel.operands()), is_default ? "// D = alpha * accum + beta * C\n" : "",
               design_text(design), abi::thread_count(design), abi::shared_bytes(design),
-              program.head, program.bounds, entry_name, program.parameters, program.call),
+              epilogue.head, blocks, entry_name, epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::shared_bytes(design),
           .options = {}};

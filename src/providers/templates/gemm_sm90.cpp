@@ -11,7 +11,6 @@
 
 #include "device/abi/sm90_params.hpp"
 #include "driver/tensor_map.hpp"
-#include "epilogue/emit_cuda.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
@@ -215,29 +214,13 @@ std::string design_text(const abi::Sm90Design& d) {
 
 constexpr std::string_view entry_name = "gemmery_sm90";
 
-// What stands in the source for the default program and for one that is emitted.
-struct ProgramText {
-  std::string comment;
-  std::string head;        // the struct, where there is one
-  std::string parameters;  // their type
-  std::string call;
-};
-
-ProgramText program_text(const Kernel& kernel) {
+std::string epilogue_comment(const Kernel& kernel) {
   const bool turns = is_turned(kernel.operands());
   if (kernel.epilogue() == default_epilogue) {
-    return {.comment = std::string("// D = alpha * accum + beta * C") +
-                       (turns ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n",
-            .head = "",
-            .parameters = "Sm90Params",
-            .call = "sm90_gemm<design>"};
+    return std::string("// D = alpha * accum + beta * C") +
+           (turns ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n";
   }
-  return {.comment = turns ? "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n" : "",
-          .head = epilogue::emit_struct(kernel.epilogue(), turns) + "\n",
-          .parameters =
-              "ProgramParams<Sm90Params, EpilogueParams<Epilogue::inputs, Epilogue::outputs, "
-              "Epilogue::numbers, float>>",
-          .call = "sm90_gemm<design, Epilogue>"};
+  return turns ? "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n" : "";
 }
 
 // --- launch -------------------------------------------------------------------------------------
@@ -399,18 +382,14 @@ std::span<const Target> Sm90Family::target_table(const Kernel&) const noexcept {
   return hopper_targets;
 }
 
-std::vector<Target> Sm90Family::targets(const Kernel& kernel) const {
-  const auto table = target_table(kernel);
-  return {table.begin(), table.end()};
-}
-
 // --- source and launch --------------------------------------------------------------------------
 
 Status Sm90Family::carries(const GemmProblem& problem) const { return check_carried(problem); }
 
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
-  const ProgramText program = program_text(kernel);
+  const EpilogueText epilogue =
+      epilogue_text(kernel, is_turned(kernel.operands()), "Sm90Params", "sm90_gemm");
   return {.text = fmt::format(
               "// {}\n"
               "{}"
@@ -424,9 +403,9 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), program.comment, design_text(design),
-              abi::thread_count(design), abi::shared_bytes(design), program.head, entry_name,
-              program.parameters, program.call),
+              class_line(kernel.operands()), epilogue_comment(kernel), design_text(design),
+              abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
+              epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
           .options = {}};

@@ -23,7 +23,6 @@ class Sm90Family final : public runtime::DeviceFamily {
   std::string kernel_name(const Kernel& kernel) const override;
   std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;
-  std::vector<Target> targets(const Kernel& kernel) const override;
   std::span<const Target> target_table(const Kernel& kernel) const noexcept override;
   Status supports(const Kernel& kernel, const Query& query) const override;
 
