@@ -71,9 +71,9 @@ std::vector<std::string> own_environment() {
 }
 
 // The folder that nvcc runs in holds the source and nothing that an #include could find.
-std::string make_work_folder(const PrivateFolder& folder, std::string_view source) {
+std::string make_source_folder(const PrivateFolder& folder, std::string_view source) {
   folder.write("scratch/empty", {});  // nvcc makes no folders
-  folder.write("work/kernel.cu", source);
+  folder.write("source/kernel.cu", source);
   return folder.path() + "/source";
 }
 
@@ -99,7 +99,7 @@ std::optional<Nvcc> ask_version(const std::string& path) {
   const PrivateFolder folder("gemmery-nvcc");
   const ProcessResult result = platform::run_process({.words = {path, "--version"},
                                                       .environment = own_environment(),
-                                                      .folder = make_work_folder(folder, {}),
+                                                      .folder = make_source_folder(folder, {}),
                                                       .time_limit = std::chrono::seconds(60)});
   if (!result.is_success()) return std::nullopt;
   Nvcc nvcc{.path = path,
@@ -145,7 +145,7 @@ ProcessResult run_nvcc(const Nvcc& nvcc, const CompileRequest& request,
   const auto is_cancelled = [token = current_cancellation()] { return token.stop_requested(); };
   return platform::run_process({.words = std::move(words),
                                 .environment = own_environment(),
-                                .folder = make_work_folder(folder, request.source),
+                                .folder = make_source_folder(folder, request.source),
                                 .time_limit = compile_time_limit(),
                                 .is_cancelled = is_cancelled});
 }
