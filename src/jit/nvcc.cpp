@@ -194,7 +194,7 @@ void refuse_unknown_target(const CompileRequest& request, const Nvcc& nvcc,
 
 std::string read_code(const CompileRequest& request, const PrivateFolder& folder,
                       const std::string& log) {
-  std::optional<std::string> code = folder.read("work/code");
+  std::optional<std::string> code = folder.read("source/code");
   if (!code || code->empty())
     throw_compile_error(request, "a file with code from nvcc", "none", log);
   return *std::move(code);
