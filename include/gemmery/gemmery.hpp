@@ -11,6 +11,7 @@
 #include <gemmery/dlpack.hpp>
 #include <gemmery/doctor.hpp>
 #include <gemmery/dtype.hpp>
+#include <gemmery/elementwise.hpp>
 #include <gemmery/emulator.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
@@ -26,5 +27,6 @@
 #include <gemmery/stream.hpp>
 #include <gemmery/target.hpp>
 #include <gemmery/tensor.hpp>
+#include <gemmery/user_kernel.hpp>
 #include <gemmery/verify.hpp>
 #include <gemmery/version.hpp>

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bring your own kernel: CUDA C++ source, machine code or a callable, with what it asks of its
+// operands and how it is launched. Registered, it is discovered, compiled, run and verified like
+// every other. docs/own-kernels.md is the manual.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/device.hpp>
+#include <gemmery/epilogue.hpp>
+#include <gemmery/export.hpp>
+#include <gemmery/family.hpp>
+#include <gemmery/kernel.hpp>
+#include <gemmery/status.hpp>
+#include <gemmery/stream.hpp>
+#include <gemmery/target.hpp>
+
+namespace gemmery {
+
+// --- the code -----------------------------------------------------------------------------------
+
+// CUDA C++, compiled when it is first needed, kept by the disk cache, savable in artifact files.
+struct UserSource {
+  // With extern "C" __global__ functions; it includes what its options name, or nothing. Warnings
+  // of the compiler are errors, as for our own.
+  std::string text;
+  // As NVRTC takes them: "-DTILE=64", "-I/usr/local/cuda/include". What reads files, as -I does, is
+  // compiled once in each process, since no key of the disk cache covers those files.
+  std::vector<std::string> options = {};
+};
+
+// Code for one target: a cubin, PTX, or both. GPUs run the cubin, or have their driver compile the
+// PTX where there is none; emulated devices run PTX.
+struct UserImage {
+  Target target;
+  std::vector<std::byte> cubin = {};
+  std::string ptx = {};
+};
+using UserImages = std::vector<UserImage>;
+
+// What a callable is run for.
+struct UserCall {
+  const GemmArguments& arguments;
+  Stream stream;        // of the arguments' device; Stream::cpu() on the CPU
+  Workspace workspace;  // of the size that the kernel asked for; null where it asked for none
+  int max_multiprocessors = 0;  // 0 = all
+};
+
+// Anything that can be called: a library's function, another language's kernel. It has no code that
+// could be saved.
+struct UserCallable {
+  // Puts the work on the stream and returns; on the CPU the work is done when it returns. Any
+  // number of threads may call it at a time. Not called for an out without elements. What it throws
+  // comes out of `Kernel::run` as an Error (launch) that names the kernel, the original nested in
+  // it (std::rethrow_if_nested).
+  std::function<void(const UserCall&)> run;
+  // Called by `compile(args)`, `Artifact::load` and before the first run on a device, once for each
+  // device unless it throws: whatever must not happen in a captured stream.
+  std::function<void(Device)> prepare = {};
+  // Whether it also takes operands on emulated devices, as one that launches kernels of this
+  // library does. Their addresses mean nothing to CUDA.
+  bool takes_emulated_devices = false;
+};
+
+// --- the launch ---------------------------------------------------------------------------------
+
+// How the entry of source or image is launched. Everything is checked when the kernel is
+// registered.
+struct LaunchRecipe {
+  std::string entry;  // its extern "C" __global__ function
+
+  // What the entry takes, in its order, one word each. WHAT[:TYPE], TYPE one of i32 u32 i64 u64 f32
+  // f64:
+  //   A B C out NAME      address of the first element; NAME is a tensor of the epilogue
+  //   m n k l             extents (i32); k is 0 where alpha is 0, since A and B are not read then
+  //   A.row_stride        strides in elements, also .column_stride and .batch_stride (i64)
+  //   A.leading           the row stride of row-major, the column stride of column-major (i64)
+  //   alpha beta NUMBER   numbers of the default program, or of the epilogue by name (f32)
+  //   =3.5                a constant (f32; an integer: i32)
+  //   workspace           its address
+  //   A.map=64x128/128    a tensor map (const __grid_constant__ CUtensorMap) of rows x columns of
+  //                       the operand, swizzled by 0, 32, 64 or 128 bytes; sm_90 and later
+  std::vector<std::string> parameters;
+
+  // Blocks along x, y and z: factors joined by '*', each a number, an extent, `multiprocessors`
+  // (those of the device, or the caller's limit), or one of them over a number, rounded up:
+  // {"n/64", "m/64", "l"}, {"multiprocessors*2"}.
+  std::array<std::string, 3> grid{"1", "1", "1"};
+  // In place of `grid`, for what that cannot say; asked for every launch.
+  std::function<std::array<std::uint32_t, 3>(const GemmProblem&, const DeviceInfo&)> grid_function =
+      {};
+
+  std::array<std::uint32_t, 3> block{1, 1, 1};    // threads
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};  // blocks
+  std::uint32_t shared_bytes = 0;                 // dynamic shared memory
+  // Sets the workspace to zero on the stream before every launch.
+  bool clears_workspace = false;
+};
+
+// --- the kernel ---------------------------------------------------------------------------------
+
+// Extents that a kernel serves are multiples of these.
+struct ExtentMultiples {
+  std::int64_t m = 1, n = 1, k = 1;
+};
+
+struct UserKernel {
+  // A word of lower-case letters, digits and underscores that begins with a letter. The kernel is
+  // named user_NAME_vVERSION_ and the types of its operands.
+  std::string name;
+  // To be raised with every change that others could notice: artifact files of another are refused.
+  int version = 1;
+
+  // Types, layouts and alignments. An alignment below the size of an element means that size.
+  OperandRules operands;
+  ExtentMultiples multiples = {};
+  // The one program that it computes with its operands (docs/epilogues.md); without it, the default
+  // one, D = alpha * accum + beta * C.
+  std::optional<EpilogueRules> epilogue = std::nullopt;
+
+  // For people and filters. A field {"instruction", "wgmma"} or {"instruction", "mma"} says that
+  // tensor cores form the sums, whose rounding `verify` then allows.
+  std::vector<DesignField> design = {};
+  // What it runs on. Empty: sm_80 and later for source, those of the images, the CPU for a
+  // callable.
+  std::vector<Target> targets = {};
+  bool deterministic = true;
+
+  std::variant<UserSource, UserImages, UserCallable> code;
+  LaunchRecipe launch = {};  // not of a callable
+
+  // Scratch memory of one launch in bytes: a number, or factors as in LaunchRecipe::grid: "4*m*n".
+  std::string workspace_bytes = "0";
+  // In place of `workspace_bytes`.
+  std::function<std::size_t(const GemmProblem&, const DeviceInfo&)> workspace_function = {};
+
+  // Asked after all that is declared was found to fit: what that cannot say. One that throws
+  // refuses, with what it threw as the reason.
+  std::function<Status(const Query&)> supports = {};
+  // The time that it is expected to take, in microseconds, by which discovery ranks it. Without it,
+  // or where it throws or gives what is no time, the kernel comes behind all that have a
+  // prediction, with a predicted_us of infinity; `explain` tells.
+  std::function<double(const Query&)> predicted_us = {};
+};
+
+// Adds a kernel to discovery, under the provider "user"; every later call sees it. The functions in
+// it may be called from any thread, at any time until the process ends.
+//
+// Declared is what is checked: a kernel that takes no stride of an operand gets it packed only, one
+// that takes no l and has none in its grid gets one matrix only, one that takes no alpha (beta)
+// gets it as 1 only. A layout of `any` wants both strides as parameters.
+//
+// Throws Error (invalid_argument) that names the kernel and the field: a name that is taken, a
+// parameter or grid that does not read, an operand that is not there, a block of more than 1024
+// threads, code that is missing; unsupported for what no device runs.
+GEMMERY_API Kernel register_kernel(UserKernel kernel);
+
+// Takes a kernel that was registered out of discovery, from now on; its name may then be given to
+// another. Kernels and artifacts in hand stay valid, and what runs is not disturbed. Throws Error
+// (invalid_argument) for a kernel that was not registered by `register_kernel` or was withdrawn
+// before.
+GEMMERY_API void withdraw_kernel(const Kernel& kernel);
+
+}  // namespace gemmery
