@@ -22,6 +22,9 @@ namespace gemmery {
 struct Query {
   const GemmProblem& problem;
   const DeviceInfo& device;  // its target says whether memory is the CPU's or a GPU's
+  // Where the question is about arguments: their numbers, which are no part of the problem, may
+  // lead to a no, never to another kernel.
+  const GemmArguments* arguments = nullptr;
 };
 
 // Why a family, or one class of its designs, does not serve a query; or how many kernels of it do.

@@ -30,6 +30,13 @@ unsigned list_attributes(const LaunchShape& shape,
 
 cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape,
                     Stream stream, void* parameters) noexcept {
+  void* pointers[] = {parameters};
+  return launch_with_parameters(api, function, shape, stream, pointers);
+}
+
+cuda::Result launch_with_parameters(const DriverApi& api, cuda::Function function,
+                                    const LaunchShape& shape, Stream stream,
+                                    void** parameters) noexcept {
   std::array<cuda::LaunchAttribute, 2> attributes;
   const unsigned attribute_count = list_attributes(shape, attributes);
   const cuda::LaunchConfig config{.grid_x = shape.grid[0],
@@ -42,8 +49,7 @@ cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchS
                                   .stream = stream_handle(stream),
                                   .attributes = attribute_count == 0 ? nullptr : attributes.data(),
                                   .attribute_count = attribute_count};
-  void* pointers[] = {parameters};
-  return api.cuLaunchKernelEx(&config, function, pointers, nullptr);
+  return api.cuLaunchKernelEx(&config, function, parameters, nullptr);
 }
 
 std::string to_string(const LaunchShape& shape) {

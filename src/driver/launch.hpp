@@ -26,6 +26,11 @@ struct LaunchShape {
 cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape,
                     Stream stream, void* parameters) noexcept;
 
+// The same for a kernel that takes several; `parameters` points at a pointer to each.
+cuda::Result launch_with_parameters(const DriverApi& api, cuda::Function function,
+                                    const LaunchShape& shape, Stream stream,
+                                    void** parameters) noexcept;
+
 // "grid 12x1x1, block 256x1x1, cluster 2x1x1, 1024 shared bytes"
 std::string to_string(const LaunchShape& shape);
 

@@ -101,7 +101,10 @@ Status Kernel::supports(const GemmArguments& arguments) const {
   const bool fits = kernel::keeps_rules(operands_, problem) &&
                     kernel::serves_epilogue(epilogue_, problem.epilogue) &&
                     runs_on(family_->target_for(*this, *device), device->target);
-  return fits ? family_->supports(*this, {problem, *device}) : supports(problem, *device);
+  if (!fits) {
+    if (Status status = supports(problem, *device); !status) return status;
+  }
+  return family_->supports(*this, {problem, *device, &arguments});
 }
 
 Artifact Kernel::compile(const GemmArguments& arguments) const {

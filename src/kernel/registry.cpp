@@ -18,6 +18,24 @@ using FamilyList = std::vector<const Family*>;
 
 std::atomic<const FamilyList*> current{nullptr};
 
+std::mutex& changing() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+FamilyList list_now() {
+  const FamilyList* const list = current.load(std::memory_order_acquire);
+  return list == nullptr ? FamilyList{} : *list;
+}
+
+// Older lists stay for those who read them, in reach so that no leak checker complains.
+void publish(FamilyList list) {
+  static auto* const published = new std::vector<const FamilyList*>;
+  auto next = std::make_unique<const FamilyList>(std::move(list));
+  published->push_back(next.get());
+  current.store(next.release(), std::memory_order_release);
+}
+
 void refuse_duplicate(const Family& family, const FamilyList& list) {
   const auto is_same = [&](const Family* other) {
     return other->provider() == family.provider() && other->name() == family.name();
@@ -33,16 +51,21 @@ void refuse_duplicate(const Family& family, const FamilyList& list) {
 }  // namespace
 
 void add_family(std::unique_ptr<Family> family) {
-  static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
-  const FamilyList* const old = current.load(std::memory_order_acquire);
-  auto next = std::make_unique<FamilyList>(old == nullptr ? FamilyList{} : *old);
-  refuse_duplicate(*family, *next);
-  next->push_back(family.release());
-  // Older lists stay for those who read them, in reach so that no leak checker complains.
-  static auto* const published = new std::vector<const FamilyList*>;
-  published->push_back(next.get());
-  current.store(next.release(), std::memory_order_release);
+  const std::scoped_lock lock(changing());
+  FamilyList list = list_now();
+  refuse_duplicate(*family, list);
+  list.push_back(family.release());
+  publish(std::move(list));
+}
+
+bool remove_family(const Family& family) {
+  static auto* const removed = new FamilyList;  // in reach, as above
+  const std::scoped_lock lock(changing());
+  FamilyList list = list_now();
+  if (std::erase(list, &family) == 0) return false;
+  removed->push_back(&family);
+  publish(std::move(list));
+  return true;
 }
 
 std::span<const Family* const> families() noexcept {

@@ -14,6 +14,9 @@ namespace gemmery::kernel {
 // and name is there.
 void add_family(std::unique_ptr<Family> family);
 
+// Takes it out of the list; whether it was there. It is not destroyed.
+bool remove_family(const Family& family);
+
 // A snapshot that stays valid for ever.
 std::span<const Family* const> families() noexcept;
 

@@ -44,12 +44,12 @@ void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& devic
 
 [[noreturn]] void throw_missing_form(const Kernel& kernel, Target target, CodeForm form) {
   const bool is_ptx = form == CodeForm::ptx;
-  throw Error(
-      {.kind = ErrorKind::unsupported,
-       .operand = kernel.name() + " for " + to_string(target),
-       .expected = is_ptx ? "PTX, which emulated devices run" : "a cubin, which GPUs run",
-       .got = is_ptx ? "a file with a cubin only" : "a file with PTX only",
-       .hint = is_ptx ? "save it with its PTX (gemmery compile --ptx)" : "compile it again"});
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = kernel.name() + " for " + to_string(target),
+               .expected = is_ptx ? "PTX, which emulated devices run" : "a cubin, which GPUs run",
+               .got = is_ptx ? "a cubin only" : "PTX only",
+               .hint = is_ptx ? "give or save it with its PTX (gemmery compile --ptx)"
+                              : "compile it again"});
 }
 
 void check_workspace(const Workspace& workspace, std::size_t bytes) {
@@ -203,10 +203,18 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
 const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driver) const {
   std::shared_ptr<const driver::LoadedCode>& loaded = drivers_[driver_index(driver.type())].code;
   if (!loaded) {
-    const CodeForm form = driver.code_form();
+    const CodeForm form = form_for(driver);
     loaded = driver::LoadedCode::load(driver, bytes_of(code(form), form), source_.entry);
   }
   return *loaded;
+}
+
+// A driver of GPUs compiles PTX by itself where there is nothing better.
+CodeForm DeviceArtifact::form_for(const driver::Driver& driver) const noexcept {
+  const CodeForm form = driver.code_form();
+  const bool has_ptx_only = !may_compile_ && find_code(form) == nullptr &&
+                            form == CodeForm::cubin && find_code(CodeForm::ptx) != nullptr;
+  return has_ptx_only ? CodeForm::ptx : form;
 }
 
 // --- running ------------------------------------------------------------------------------------

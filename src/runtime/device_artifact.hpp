@@ -54,8 +54,11 @@ class DeviceArtifact final : public ArtifactState,
 
   const EmittedSource& emitted() const noexcept { return source_; }
 
-  // The code in a form, compiled now if need be. Throws Error (unsupported) where it came from a
-  // file that has no such form.
+  // Whether what is missing can be compiled: not of code that came from a file or from the user.
+  bool may_compile() const noexcept { return may_compile_; }
+
+  // The code in a form, compiled now if need be. Throws Error (unsupported) where it came from
+  // elsewhere without that form.
   const jit::CompiledCode& code(CodeForm form) const;
 
   // The same where it is there; nullptr elsewhere.
@@ -74,6 +77,7 @@ class DeviceArtifact final : public ArtifactState,
   const LoadedKernel& ready_for(Stream stream) const;
   const LoadedKernel& load_now(Device device) const;
   const driver::LoadedCode& loaded_code(const driver::Driver& driver) const;
+  CodeForm form_for(const driver::Driver& driver) const noexcept;
   // What the artifact tells of: the cubin, or the PTX where nobody needed a cubin yet.
   const jit::CompiledCode& main_code() const noexcept;
 

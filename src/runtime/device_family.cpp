@@ -83,7 +83,8 @@ std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel,
 
 Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const {
   std::shared_ptr<const DeviceArtifact> artifact = find_or_compile(kernel, target, CodeForm::cubin);
-  (void)artifact->code(CodeForm::cubin);  // missing where an emulated device was first
+  // A cubin is missing where an emulated device was first.
+  if (artifact->may_compile()) (void)artifact->code(CodeForm::cubin);
   return Artifact(std::move(artifact));
 }
 
@@ -107,12 +108,18 @@ std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel
                                                                     CodeForm form) const {
   KernelStore& store = KernelStore::of_process();
   if (const KernelStore::Shared* const known = store.find(kernel, target)) return *known;
-  EmittedSource source = emit(kernel, target);
   // Two threads may both come here; the builder compiles once for both, and one of the artifacts is
   // dropped.
+  return store.insert(make_artifact(kernel, target, form));
+}
+
+std::shared_ptr<const DeviceArtifact> DeviceFamily::make_artifact(const Kernel& kernel,
+                                                                  Target target,
+                                                                  CodeForm form) const {
+  EmittedSource source = emit(kernel, target);
   std::shared_ptr<const jit::CompiledCode> code = compile_source(source, target, form);
-  return store.insert(std::make_shared<const DeviceArtifact>(kernel, target, std::move(source),
-                                                             form, std::move(code)));
+  return std::make_shared<const DeviceArtifact>(kernel, target, std::move(source), form,
+                                                std::move(code));
 }
 
 }  // namespace gemmery::runtime

@@ -70,6 +70,11 @@ class DeviceFamily : public Family {
   void run(const Kernel& kernel, const GemmArguments& arguments,
            const RunOptions& options) const final;
 
+ protected:
+  // The kernel with its code in `form`, which by default is compiled from what `emit` gives.
+  virtual std::shared_ptr<const DeviceArtifact> make_artifact(const Kernel& kernel, Target target,
+                                                              CodeForm form) const;
+
  private:
   // Compiled in `form` where there is no artifact yet.
   std::shared_ptr<const DeviceArtifact> find_or_compile(const Kernel& kernel, Target target,

@@ -21,7 +21,7 @@ struct LaunchPlan {
 
   LaunchPlan() noexcept {}  // not defaulted: `LaunchPlan{}` would clear the parameter bytes
 
-  // The struct that the kernel takes, by value.
+  // The struct that the kernel takes, by value; its only parameter.
   template <class Parameters>
   void set_parameters(const Parameters& parameters) noexcept {
     static_assert(std::is_trivially_copyable_v<Parameters>);
@@ -47,6 +47,11 @@ struct LaunchPlan {
 
   std::size_t parameter_size = 0;
   alignas(64) std::byte parameter_bytes[parameter_capacity];
+
+  // Where each parameter of an entry that takes several begins; 0: it takes one, all the bytes.
+  static constexpr std::size_t most_parameters = 64;
+  std::size_t parameter_count = 0;
+  std::uint16_t parameter_offsets[most_parameters];
 };
 
 }  // namespace gemmery::runtime

@@ -17,6 +17,16 @@ namespace {
                .got = "one of " + to_string(stream.device())});
 }
 
+driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Function function,
+                                 LaunchPlan& plan, Stream stream) noexcept {
+  if (plan.parameter_count == 0) [[likely]]
+    return driver::launch(api, function, plan.shape, stream, plan.parameter_bytes);
+  std::array<void*, LaunchPlan::most_parameters> parameters{};
+  for (std::size_t index = 0; index < plan.parameter_count; ++index)
+    parameters[index] = plan.parameter_bytes + plan.parameter_offsets[index];
+  return driver::launch_with_parameters(api, function, plan.shape, stream, parameters.data());
+}
+
 [[noreturn]] void throw_launch_error(const Kernel& kernel, const driver::DriverApi& api,
                                      driver::cuda::Result result,
                                      const driver::LaunchShape& shape) {
@@ -40,8 +50,7 @@ void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& pl
   loaded.code->note_launch();
   const driver::ScopedContext current(*loaded.device);
   const driver::DriverApi& api = loaded.device->api();
-  const driver::cuda::Result result =
-      driver::launch(api, loaded.function, plan.shape, stream, plan.parameter_bytes);
+  const driver::cuda::Result result = launch_plan(api, loaded.function, plan, stream);
   if (result != driver::cuda::Result::success) [[unlikely]]
     throw_launch_error(kernel, api, result, plan.shape);
 }
