@@ -130,10 +130,11 @@ class GEMMERY_API Program {
   // D must be assigned; a name is assigned once; what is assigned may be used in later statements
   // (D, too: its value before it is rounded to out's type) and, where no tensor is bound to it, is
   // not stored. A name with an underscore in front is never stored. The text may be a Python
-  // function or lambda instead, whose parameters are read and whose returned names are stored.
-  // sum(x), max(x), min(x) and amax(x) of one
-  // operand reduce, as the whole right side of a statement only. Throws Error (invalid_argument)
-  // with line, column, the word and a hint. The grammar stands in docs/epilogues.md.
+  // function or lambda instead, whose parameters are read and whose returned names are stored;
+  // accum, where it is returned, under the name accum_out. sum(x), max(x), min(x) and amax(x) of
+  // one operand reduce, as the whole right side of a statement only. Throws Error
+  // (invalid_argument) with line, column, the word and a hint. The grammar stands in
+  // docs/epilogues.md.
   explicit Program(std::string_view text);
 
   // From expressions. Throws Error (invalid_argument): no result named D, a name twice.
@@ -159,6 +160,10 @@ class GEMMERY_API Program {
 // and for a name that is taken by another meaning. Any thread.
 GEMMERY_API void define_op(std::string_view name, std::string_view expression);
 
+// What programs in text may call, now: rows of ops.def, other spellings, what define_op named, the
+// reductions and cast. Any thread.
+GEMMERY_API std::vector<std::string> function_names();
+
 // D = alpha * accum + beta * C
 GEMMERY_API const Program& linear_combination();
 
@@ -176,7 +181,8 @@ class GEMMERY_API EpilogueArguments {
  public:
   // Throws Error (invalid_argument) for a name that the program does not have, one that is bound
   // twice or not at all, a number for a result. Results other than D that nothing is bound to are
-  // not stored. More than 16 tensors to read, 8 to write or 16 numbers: unsupported.
+  // not stored; what is called accum is bound to accum_out. More than 16 tensors to read, 8 to
+  // write or 16 numbers: unsupported.
   EpilogueArguments(epilogue::Program program, std::vector<EpilogueOperand> operands = {});
   EpilogueArguments(std::string_view text, std::vector<EpilogueOperand> operands = {})
       : EpilogueArguments(epilogue::Program(text), std::move(operands)) {}

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "epilogue/expressed.hpp"
 #include "epilogue/graph.hpp"
 
 namespace gemmery {
@@ -102,13 +103,24 @@ void check_counts(const epilogue::Program& program, const std::vector<EpilogueOp
   check("numbers", most_numbers, numbers);
 }
 
+// A function that returns accum binds it by that name.
+std::vector<EpilogueOperand> with_result_of_accum(const epilogue::Program& program,
+                                                  std::vector<EpilogueOperand> operands) {
+  const std::string stored(epilogue::result_of_accum);
+  if (!contains(program.outputs(), stored)) return operands;
+  for (EpilogueOperand& operand : operands)
+    if (operand.name == "accum") operand.name = stored;
+  return operands;
+}
+
 }  // namespace
 
 EpilogueArguments::EpilogueArguments(epilogue::Program program,
                                      std::vector<EpilogueOperand> operands)
-    : program_(without_unstored(program, operands)), operands_() {
-  check_names(program, operands);
-  operands_ = sorted(program_, std::move(operands));
+    : program_(std::move(program)), operands_(with_result_of_accum(program_, std::move(operands))) {
+  check_names(program_, operands_);
+  program_ = without_unstored(program_, operands_);
+  operands_ = sorted(program_, std::move(operands_));
   check_counts(program_, operands_);
 }
 

@@ -27,8 +27,6 @@ struct Callable {
 
 // Nothing for a name that is no function. Any thread.
 std::optional<Callable> find_callable(std::string_view name);
-// All of them, and the words of the grammar that stand before parentheses.
-std::vector<std::string> function_names();
 
 // The operation on as many operands as its arity.
 Expression call(const Callable& callable, std::span<const Expression> operands);

@@ -25,6 +25,8 @@ struct Expressed {
 // Whether a tensor, a number or a result may be called so: a letter, then letters, digits and '_',
 // and no word of the grammar.
 bool is_operand_name(std::string_view name) noexcept;
+// Under which a function's returned accum is stored.
+inline constexpr std::string_view result_of_accum = "accum_out";
 // Words that the grammar keeps for itself.
 bool is_reserved(std::string_view name) noexcept;
 

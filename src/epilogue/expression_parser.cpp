@@ -199,12 +199,12 @@ void Names::assign(const Token& name, Result result) {
 }
 
 Result Names::result(const Token& name) {
+  if (name.text == "accum") return accumulator_result(name);
   const auto at = by_name_.find(name.text);
   if (at == by_name_.end()) {
     if (is_parameter(name.text))
-      refuse_token(
-          name, "names that the function assigns",
-          fmt::format("assign it first: {} = {}", name.text == "accum" ? "D" : "out", name.text));
+      refuse_token(name, "names that the function assigns",
+                   fmt::format("assign it first: out = {}", name.text));
     refuse_unknown(name);
   }
   if (name.text.starts_with('_'))
@@ -214,6 +214,15 @@ Result Names::result(const Token& name) {
   assigned.is_read = true;
   if (!returned_.emplace(name.text).second) refuse_token(name, "each result once");
   return assigned.result;
+}
+
+// The sums themselves, which functions of Python return by their own name.
+Result Names::accumulator_result(const Token& name) {
+  if (by_name_.contains(result_of_accum))
+    refuse_token(name, fmt::format("a function that does not assign {}", result_of_accum),
+                 "what is stored of accum is called so");
+  if (!returned_.emplace(name.text).second) refuse_token(name, "each result once");
+  return {std::string(result_of_accum), accum()};
 }
 
 void Names::check_parameters() const {

@@ -73,6 +73,7 @@ class Names {
 
  private:
   enum class Form { statements, function, definition };
+  Result accumulator_result(const Token& name);
   [[noreturn]] void refuse_unknown(const Token& name) const;
 
   Form form_ = Form::statements;

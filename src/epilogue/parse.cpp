@@ -263,8 +263,7 @@ class ProgramParser {
       words_.take();
     }
     if (has_parenthesis && words_.peek().text == ")") words_.take();
-    const bool is_value =
-        names.size() == 1 && is_reserved(names[0].text) && names[0].text != "accum";
+    const bool is_value = names.size() == 1 && is_reserved(names[0].text);
     if (!names.empty() && is_end(words_.peek()) && !is_value) return names;
     words_.go_back(begin);
     return {};
