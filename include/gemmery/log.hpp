@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the library's words go. Silent by default: nothing is printed and no file is made unless a
-// sink is set.
+// sink is set, or the environment asks for it (GEMMERY_LOG_LEVEL, GEMMERY_LOG_FILE), which gets
+// them beside the sink.
 #pragma once
 
 #include <functional>

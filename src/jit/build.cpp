@@ -10,14 +10,24 @@
 #include "jit/fork_guard.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/environment.hpp"
+#include "platform/log.hpp"
 
 namespace gemmery::jit {
+namespace {
+
+void tell_found(const CompileRequest& request) {
+  if (!platform::is_logged(LogLevel::debug)) return;
+  platform::log(LogLevel::debug,
+                "found " + request.entry + " for " + to_string(request.target) + " in the cache");
+}
+
+}  // namespace
 
 std::shared_ptr<const CompiledCode> Builder::build(const CompileRequest& request) {
   const CacheKey key = compiler_.key(request);
   for (;;) {
     try {
-      return built_.get(key.text(), [&] { return find_or_compile(key, request); });
+      return built_.get(key.text(), [&] { return find_or_compile_and_dump(key, request); });
     } catch (const Cancelled&) {
       // By another thread that waited for the same code no longer than it wanted to.
       if (current_cancellation().stop_requested()) throw;
@@ -28,7 +38,10 @@ std::shared_ptr<const CompiledCode> Builder::build(const CompileRequest& request
 CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileRequest& request) {
   if (!is_covered_by_key(request)) return compiler_.compile(request);
   CodeCache::Found found = cache_->find(expected);
-  if (found.code) return *std::move(found.code);
+  if (found.code) {
+    tell_found(request);
+    return *std::move(found.code);
+  }
   compiler_.open();
   const CacheKey key = compiler_.key(request);
   if (key != expected) {
@@ -39,6 +52,19 @@ CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileReq
   CompiledCode code = compiler_.compile(request);
   cache_->keep(key, code);
   return code;
+}
+
+CompiledCode Builder::find_or_compile_and_dump(const CacheKey& expected,
+                                               const CompileRequest& request) {
+  if (dump_ == nullptr) return find_or_compile(expected, request);
+  try {
+    CompiledCode code = find_or_compile(expected, request);
+    dump_->write(compiler_.key(request), code);  // of the compiler that it was
+    return code;
+  } catch (const Error& error) {
+    dump_->write_failure(expected, error);
+    throw;
+  }
 }
 
 namespace {
@@ -72,8 +98,10 @@ CompilerSteps chosen_compiler_steps() {
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request) {
   // Covers the builder's own locks too: a child that is forked while another thread holds one would
   // wait for ever.
+  platform::check_log_environment();
   const CompilationInFlight in_flight;
-  static Builder* const builder = new Builder(process_cache(), chosen_compiler_steps());
+  static Builder* const builder =
+      new Builder(process_cache(), chosen_compiler_steps(), environment_dump());
   return builder->build(request);
 }
 

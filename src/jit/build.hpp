@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "jit/build_dump.hpp"
 #include "jit/code_cache.hpp"
 #include "jit/compiler.hpp"
 #include "jit/once_map.hpp"
@@ -26,17 +27,21 @@ CompilerSteps chosen_compiler_steps();
 // side.
 class Builder {
  public:
-  Builder(std::shared_ptr<CodeCache> cache, CompilerSteps compiler)
-      : cache_(std::move(cache)), compiler_(std::move(compiler)) {}
+  // With `dump`: a copy of each build goes there, wherever it came from.
+  Builder(std::shared_ptr<CodeCache> cache, CompilerSteps compiler,
+          std::shared_ptr<BuildDump> dump = nullptr)
+      : cache_(std::move(cache)), compiler_(std::move(compiler)), dump_(std::move(dump)) {}
 
   // Throws what the compiler throws; a build that failed is tried again when it is asked for again.
   std::shared_ptr<const CompiledCode> build(const CompileRequest& request);
 
  private:
   CompiledCode find_or_compile(const CacheKey& expected, const CompileRequest& request);
+  CompiledCode find_or_compile_and_dump(const CacheKey& expected, const CompileRequest& request);
 
   std::shared_ptr<CodeCache> cache_;
   CompilerSteps compiler_;
+  std::shared_ptr<BuildDump> dump_;
   OnceMap<std::string, CompiledCode> built_;
 };
 

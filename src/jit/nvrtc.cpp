@@ -22,6 +22,7 @@
 #include "platform/environment.hpp"
 #include "platform/file_identity.hpp"
 #include "platform/library.hpp"
+#include "platform/log.hpp"
 
 namespace gemmery::jit {
 namespace {
@@ -165,6 +166,8 @@ std::unique_ptr<Nvrtc> search_nvrtc() {
   }
   std::unique_ptr<Nvrtc> found = search.take();
   if (!found) throw_not_found(search.tried());
+  platform::log(LogLevel::debug,
+                "NVRTC " + to_string(found->version) + " is opened: " + found->path);
   return found;
 }
 
