@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of what is built, for a person to look at: a folder per build with the files that an entry
+// of the cache has. Nothing reads them back.
+#pragma once
+
+#include <gemmery/error.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "jit/cache_entry.hpp"
+#include "platform/trusted_folder.hpp"
+
+namespace gemmery::jit {
+
+class BuildDump {
+ public:
+  // In this folder, which is made where it is not there and has to be one that only this user can
+  // write into. Throws Error (io) naming the variable where it is not.
+  explicit BuildDump(std::string path, std::int64_t most_bytes = usual_dump_bytes);
+
+  // Takes the place of an earlier dump of the same build. What cannot be written, or is beyond the
+  // bound of this process, is told once to the log.
+  void write(const CacheKey& key, const CompiledCode& code) noexcept;
+  // Key, source, and the error in the log's place.
+  void write_failure(const CacheKey& key, const Error& error) noexcept;
+
+  static constexpr std::int64_t usual_dump_bytes = std::int64_t{1} << 30;
+
+ private:
+  void write_files(const CacheKey& key, const std::string& suffix, const EntryFiles& files);
+  void warn_once(const std::string& words) noexcept;
+
+  const platform::FolderPlace place_;
+  const std::int64_t most_bytes_;
+  std::atomic<std::int64_t> bytes_{0};
+  std::atomic<bool> has_warned_{false};
+};
+
+// By GEMMERY_DUMP_DIR; none where it is not set. Throws Error (invalid_argument, io).
+std::shared_ptr<BuildDump> environment_dump();
+
+// "gemm_kernel-sm_90a-0123456789abcdef": entry, target and a digest of the whole key.
+std::string dump_name(const CacheKey& key);
+
+}  // namespace gemmery::jit
