@@ -39,17 +39,25 @@ def show(name, coefficients, error):
     print("   ", ", ".join(f"{float(c):.9g}F" for c in coefficients))
 
 
-def fit_gelu_deficit():
-    x = np.linspace(0, 7, 6001)
-    log2_tail = log_ndtr(-x) / np.log(2)
-    # An absolute error where gelu is large, a relative one of 2^-13 where it is tiny.
-    absolute = np.exp2(log2_tail) * x / np.maximum(1, x) / UNIT
-    weight = np.log(2) * np.maximum(absolute, 2.0**13.5 / 2)
-    coefficients = fit(x, log2_tail, weight, 8)
-    a = np.linspace(0, 14, 400001).astype(np.float32)
-    wanted = np.exp(log_ndtr(-a.astype(np.float64)))
-    error = a * np.abs(np.exp2(evaluate(coefficients, a).astype(np.float64)) - wanted)
-    show("log2_tail of gelu_deficit", coefficients, (error / np.maximum(1, a)).max() / UNIT)
+def log2_normal_tail(a):
+    return log_ndtr(-a) / np.log(2)
+
+
+def log2_tanh_tail(a):
+    return -np.logaddexp(0, a * (1.5957691216057308 + 0.07135481627260025 * a * a)) / np.log(2)
+
+
+def fit_deficit(name, log2_tail, last, degree):
+    """a 2^p(a), what a function lacks to max(a, 0), from 0 to last."""
+    x = np.linspace(0, last, 4001)
+    wanted = log2_tail(x)
+    # An absolute error where the function is large, a relative one of 2^-11 where it is tiny.
+    absolute = np.exp2(wanted) * x / np.maximum(1, x) / UNIT
+    coefficients = fit(x, wanted, np.log(2) * np.maximum(absolute, 2.0**11), degree)
+    a = np.linspace(0, 2 * last, 400001).astype(np.float32)
+    got = np.exp2(evaluate(coefficients, a).astype(np.float64))
+    error = a * np.abs(got - np.exp2(log2_tail(a.astype(np.float64))))
+    show(f"log2_tail of {name}", coefficients, (error / np.maximum(1, a)).max() / UNIT)
 
 
 def fit_near_zero(name, function, last, degree, takes_first_term):
@@ -91,9 +99,20 @@ def fit_log():
     show("p of log", coefficients, np.abs(got / np.log1p(a.astype(np.float64)) - 1).max() / UNIT)
 
 
+def fit_log1p():
+    x = (1 - np.cos(np.linspace(1e-3, np.pi, 3001))) / 2
+    coefficients = fit(x, np.log1p(x) / x, x / np.log1p(x) / UNIT, 8)
+    a = np.linspace(1e-6, 1, 200001).astype(np.float32)
+    got = (evaluate(coefficients, a).astype(np.float64) * a).astype(np.float32)
+    error = np.abs(got / np.log1p(a.astype(np.float64)) - 1).max() / UNIT
+    show("log1p_over_power of log1p_exp_minus", coefficients, error)
+
+
 if __name__ == "__main__":
-    fit_gelu_deficit()
+    fit_deficit("gelu_deficit", log2_normal_tail, last=5.5, degree=6)
+    fit_deficit("gelu_tanh_deficit", log2_tanh_tail, last=4.5, degree=8)
     fit_near_zero("erf", erf, 0.95, 5, takes_first_term=False)
     fit_erfc()
     fit_near_zero("tanh", np.tanh, 0.6, 4, takes_first_term=True)
     fit_log()
+    fit_log1p()

@@ -56,13 +56,17 @@ __device__ __forceinline__ double rsqrt(double x) { return 1.0 / ::sqrt(x); }
 __device__ __forceinline__ float exp2(float x) { return ptx::ex2_approx(x); }
 __device__ __forceinline__ double exp2(double x) { return ::exp2(x); }
 
-/// 2^n 2^f with n an integer: f keeps the bits that x * log2(e) rounds away.
+/// 2^n 2^f with n an even integer: f keeps the bits that x * log2(e) rounds away. Rounding by an
+/// addition is left to the FMA pipe: conversions share the slow unit of ex2.
 __device__ __forceinline__ float exp(float x) {
-  const float whole = ptx::cvt_rni_f32_f32(fminf(fmaxf(x, -150.0F), 150.0F) * log2_e);
+  constexpr float to_even = 0x1.8p24F;  // floats from 2^24 to 2^25 are even
+  const float marked = __fmaf_rn(fminf(fmaxf(x, -150.0F), 150.0F), log2_e, to_even);
+  const float whole = marked - to_even;
   const float part = __fmaf_rn(x, log2_e_rest, __fmaf_rn(x, log2_e, -whole));
-  // In two steps, so that results near 2^128 and below 2^-126 come out right.
-  const float half = ptx::cvt_rmi_f32_f32(whole * 0.5F);
-  return ptx::ex2_approx(part) * ptx::ex2_approx(half) * ptx::ex2_approx(whole - half);
+  // 2^(n / 2), n / 2 being the low bits of the sum. Twice, so that results near 2^128 and below
+  // 2^-126 come out right.
+  const float half = __int_as_float((__float_as_int(marked) << 23) + 0x3f800000);
+  return ptx::ex2_approx_ftz(part) * half * half;
 }
 __device__ __forceinline__ double exp(double x) { return ::exp(x); }
 
@@ -86,9 +90,22 @@ __device__ __forceinline__ double log(double x) { return ::log(x); }
 __device__ __forceinline__ float pow(float x, float y) { return ::powf(x, y); }
 __device__ __forceinline__ double pow(double x, double y) { return ::pow(x, y); }
 
+/// 1 / d for d >= 1, from 2^127 on 0. In place of MUFU.RCP, which takes as long as eight FMAs, and
+/// waits where ex2 came before.
+__device__ __forceinline__ float reciprocal(float d) {
+  // Bits of floats lie along their logarithms. 1 + (sqrt(24) - 4), the mantissa of what they are
+  // subtracted from, makes the line's relative error equally large on both sides: 0.0505.
+  constexpr int line = 0x7ef311c3;
+  d = ptx::min_nan(d, __int_as_float(line));
+  const float first = __int_as_float(line - __float_as_int(d));
+  const float error = __fmaf_rn(-d, first, 1.0F);
+  const float second = __fmaf_rn(first, __fmaf_rn(error, error, error), first);
+  return __fmaf_rn(second, __fmaf_rn(-d, second, 1.0F), second);
+}
+
 /// 1 / (1 + e^-x)
 __device__ __forceinline__ float logistic(float x) {
-  return ptx::rcp_approx_ftz(1.0F + ptx::ex2_approx_ftz(-log2_e * x));
+  return reciprocal(1.0F + ptx::ex2_approx_ftz(-log2_e * x));
 }
 __device__ __forceinline__ double logistic(double x) { return 1.0 / (1.0 + ::exp(-x)); }
 
@@ -116,25 +133,42 @@ __device__ __forceinline__ float erf(float x) {
 }
 __device__ __forceinline__ double erf(double x) { return ::erf(x); }
 
+/// a 2^p(a), where the power falls fast: `last` is where it has become nothing, below 2^-100.
+template <int count>
+__device__ __forceinline__ float vanishing(const float (&p)[count], float a, float last) {
+  const float size = fminf(a, last);
+  return size * ptx::ex2_approx_ftz(polynomial(p, size));
+}
+
 /// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Its
-/// logarithm is nearly a parabola; beyond 14 it is smaller than any bound.
+/// logarithm is nearly a parabola.
 __device__ __forceinline__ float gelu_deficit(float a) {
-  constexpr float log2_tail[] = {-0.999993622F,   -1.15119469F,    -0.458799303F,
-                                 -0.0533578396F,  0.00802253094F,  -0.000731885666F,
-                                 1.91431045e-05F, 2.66621305e-06F, -1.86535445e-07F};
-  const float size = fminf(a, 14.0F);
-  return size * ptx::ex2_approx_ftz(polynomial(log2_tail, size));
+  constexpr float log2_tail[] = {-0.999993443F,  -1.15119779F,     -0.458781838F, -0.0534016341F,
+                                 0.00807882659F, -0.000770942075F, 3.3658358e-05F};
+  return vanishing(log2_tail, a, 13.5F);
 }
 __device__ __forceinline__ double gelu_deficit(double a) {
   return a < 40.0 ? 0.5 * a * ::erfc(a * 0.70710678118654752440) : 0.0;
 }
 
+/// What gelu_tanh lacks to relu: a / (1 + e^(1.5957.. (a + 0.0447.. a^3))) for a >= 0.
+__device__ __forceinline__ float gelu_tanh_deficit(float a) {
+  constexpr float log2_tail[] = {-1.00000858F,    -1.15094101F,    -0.460250884F,
+                                 -0.0484177023F,  0.00274138455F,  0.00448586652F,
+                                 -0.00272350502F, 0.000501461269F, -3.18376697e-05F};
+  return vanishing(log2_tail, a, 10.0F);
+}
+__device__ __forceinline__ double gelu_tanh_deficit(double a) {
+  return a < 40.0 ? a / (1.0 + ::exp(a * (1.5957691216057308 + 0.07135481627260025 * a * a))) : 0.0;
+}
+
 /// log(1 + e^-a) for a >= 0
 __device__ __forceinline__ float log1p_exp_minus(float a) {
+  constexpr float log1p_over_power[] = {0.99999994F,   -0.499994934F,  0.333190978F,
+                                        -0.248429805F, 0.191060007F,   -0.136632353F,
+                                        0.0782258287F, -0.0295051653F, 0.00523267593F};
   const float power = exp(-a);
-  const float sum = 1.0F + power;
-  const float rest = sum - 1.0F;  // what of power is in the sum
-  return rest == 0.0F ? power : log(sum) * ptx::div_full(power, rest);
+  return power * polynomial(log1p_over_power, power);
 }
 __device__ __forceinline__ double log1p_exp_minus(double a) { return ::log1p(::exp(-a)); }
 
