@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of programs, callable on values while a function is traced and on tensors and numbers outside."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from gemmery import _core
+from gemmery.fusion import reference
+from gemmery.fusion.value import Reduced, Value, call, cast, expression_of
+
+_REDUCTIONS = ("sum", "max", "min", "amax")
+
+
+class Function:
+    """A function of the text form. On traced values it extends the program; on torch tensors, NumPy arrays and
+    numbers it computes what the program would, so that a traced function is its own reference."""
+
+    __slots__ = ("__name__",)
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<gemmery.fusion.{self.__name__}>"
+
+    def __call__(self, *operands: Any) -> Any:
+        name = self.__name__
+        if len(operands) == 1 and name in _REDUCTIONS:
+            return _reduction(name, operands[0])
+        if not any(isinstance(x, (Value, Reduced)) for x in operands):
+            return _without_values(name, operands)
+        if name in ("max", "min") and len(operands) > 2:
+            return self(self(*operands[:2]), *operands[2:])
+        if name == "leaky_relu" and len(operands) == 1:
+            operands = (*operands, 0.01)
+        return call(name, *operands)
+
+
+def _reduction(name: str, operand: Any) -> Any:
+    if isinstance(operand, Value):
+        return Reduced(name, operand)
+    if isinstance(operand, Reduced):
+        expression_of(operand)  # refuses
+    if name != "amax" and not hasattr(operand, "dtype"):
+        return getattr(builtins, name)(operand)  # of Python's own sequences
+    return reference.reduce(name, operand)
+
+
+def _without_values(name: str, operands: tuple[Any, ...]) -> Any:
+    """Python's own meaning of abs, max, … stays for Python's numbers and sequences."""
+    if hasattr(builtins, name) and not any(hasattr(x, "dtype") for x in operands):
+        return getattr(builtins, name)(*operands)
+    return reference.evaluate(name, operands)
+
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def find(name: str) -> Callable[..., Any] | None:
+    """The function of this name; None for names that the text form does not know."""
+    known = _functions.get(name)
+    if known is None and name in _core.function_names():
+        known = _functions.setdefault(name, cast_any if name == "cast" else Function(name))
+    return known
+
+
+def cast_any(x: Any, dtype: Any, *words: str) -> Any:
+    """x rounded to a type and computed on in the type that it had."""
+    return cast(x, dtype, *words) if isinstance(x, (Value, Reduced)) else reference.cast(x, dtype, *words)

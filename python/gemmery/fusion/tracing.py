@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a Python callable to a program: the callable runs once on values, and what it returns is what is stored."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import linecache
+import os
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from gemmery import _core
+from gemmery.errors import Error
+from gemmery.fusion import functions
+from gemmery.fusion.returned_names import returned_names
+from gemmery.fusion.value import Reduced, TraceError, Value, described, expression_of, refuse
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_FRAMEWORKS = ("torch", "numpy", "cupy", "jax")
+
+
+def trace(function: Callable[..., Any] | str | _core.Program, bound: Iterable[str] = ()) -> _core.Program:
+    """The program of a callable, of a text, or of a mapping of result names to values.
+
+    The callable has a parameter `accum` (the sums of the product) and one for every operand. It is called once. What
+    it returns is stored: one value is D; several are named as the variables of its `return` statement are, D among
+    them, or by the keys of a dict or the fields of a named tuple. Where its source is not to be had (exec, a lambda that
+    returns a tuple) several values are D and then the names of `bound` that are no parameters, in their order.
+
+    Parameters with defaults that `bound` does not name keep their defaults. Names that the function finds nowhere
+    (`relu`, `where`, `bf16`, also Python's max, min, sum, abs, round and pow on values) are the text form's: the call
+    is made on a copy of the function with further globals, its own stay as they are.
+
+    ValueError, with the line of the function that asked, for what programs cannot do.
+    """
+    if isinstance(function, _core.Program):
+        return function
+    if isinstance(function, str):
+        return _core.Program(function)
+    if isinstance(function, Mapping):
+        return _core.Program([_result(name, value) for name, value in function.items()])
+    return _Tracing(function, list(bound)).program()
+
+
+def reference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the names that it finds nowhere meaning the text form's functions, to be called on torch tensors
+    or NumPy arrays. A function that imports what it uses is its own reference as it stands."""
+    return functools.wraps(function)(_with_our_names(function))
+
+
+class _Tracing:
+    def __init__(self, function: Callable[..., Any], bound: list[str]) -> None:
+        self.function = _of_module(function)
+        self.bound = bound
+        self.values: dict[str, Value] = {}
+
+    def program(self) -> _core.Program:
+        args, kwargs = self._arguments()
+        callee = _with_our_names(self.function)
+        try:
+            returned = callee(*args, **kwargs)
+            results = [_result(name, value) for name, value in self._named(returned)]
+            program = _core.Program(results)
+        except NameError as error:
+            self._refuse_name(error)
+        except (TraceError, ValueError, TypeError, Error) as error:
+            self._add_place(error)
+        self._check_parameters(program)
+        return program
+
+    # --- what it is called with ---
+
+    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        parameters = self._signature().parameters
+        if "accum" not in parameters:
+            refuse(
+                "accum among the parameters",
+                f"({', '.join(parameters)})",
+                f"accum is the product: def f(accum, ...){self._place()}",
+            )
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for parameter in parameters.values():
+            value = self._argument(parameter)
+            if value is inspect.Parameter.empty:
+                continue
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                kwargs[parameter.name] = value
+            else:
+                args.append(value)
+        return args, kwargs
+
+    def _argument(self, parameter: inspect.Parameter) -> Any:
+        name = parameter.name
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            refuse("a parameter for every operand", f"*{name}", f"def f(accum, bias){self._place()}")
+        if name == "accum":
+            return Value(_core.accum())
+        if name not in self.bound and parameter.default is not inspect.Parameter.empty:
+            return parameter.default
+        value = Value(_core.operand(name))
+        self.values[name] = value
+        return value
+
+    def _signature(self) -> inspect.Signature:
+        try:
+            return _signature(self.function)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"epilogue: expected a function, a text or a Program, got {self.function!r}; "
+                "wrap it: lambda accum: ..."
+            ) from error
+
+    def _check_parameters(self, program: _core.Program) -> None:
+        unread = [name for name in self.values if name not in program.inputs]
+        if unread:
+            refuse(
+                "parameters that what is stored reads",
+                f"'{unread[0]}', which it does not",
+                f"leave it out, or return what reads it{self._place()}",
+            )
+
+    # --- what it returns ---
+
+    def _named(self, returned: Any) -> list[tuple[str, Any]]:
+        if isinstance(returned, Mapping):
+            return list(returned.items())
+        if isinstance(returned, tuple) and hasattr(returned, "_fields"):
+            return list(zip(returned._fields, returned, strict=True))
+        if not isinstance(returned, (tuple, list)):
+            return [(self._single_name(), returned)]
+        names = self._names_in_source(len(returned)) or self._names_in_order(len(returned))
+        return list(zip(names, returned, strict=True))
+
+    def _single_name(self) -> str:
+        """One value is D, unless it is called by a name that something is bound to."""
+        if all(name in self.values for name in self.bound):
+            return "D"
+        names = self._names_in_source(1)
+        if names and names[0] != "D" and names[0] in self.bound:
+            refuse("D among the returned names", names[0], f"D is what out receives: return D, {names[0]}")
+        return "D"
+
+    def _names_in_source(self, count: int) -> list[str] | None:
+        return returned_names(_plain_function(self.function), count)
+
+    def _names_in_order(self, count: int) -> list[str]:
+        results = [name for name in self.bound if name not in self.values and name != "accum"]
+        names = results if "D" in results else ["D", *results]
+        if len(names) != count:
+            refuse(
+                f"{len(names)} returned values, for {', '.join(names)}",
+                f"{count}",
+                "the names of what is returned are not in reach of this function's source: return a dict, "
+                '{"D": ..., "aux": ...}',
+            )
+        return names
+
+    # --- errors ---
+
+    def _refuse_name(self, error: NameError) -> NoReturn:
+        """An unknown name: the library's own suggestion, for what it is nearest to."""
+        name = error.name or str(error)
+        if isinstance(error, UnboundLocalError):
+            raise error
+        hint = _suggestion(name)
+        if not hint:
+            known = ", ".join(["accum", *self.values])
+            hint = f"values from outside are parameters, bound by name; it has {known}"
+        hint += _place_of(error)
+        raise described(TraceError, "a parameter, a variable or a function", f"'{name}'", hint) from error
+
+    def _add_place(self, error: Exception) -> NoReturn:
+        """Errors of the function's own pass as they are; ours tell the line of the function that asked."""
+        if not isinstance(error, Error) and not _is_ours(error):
+            raise error
+        text = str(error) + (_place_of(error) or self._place())
+        kind = type(error) if isinstance(error, Error) else TraceError
+        placed = kind(text)
+        placed.__dict__.update(error.__dict__)
+        raise placed from error
+
+    def _place(self) -> str:
+        code = getattr(_plain_function(self.function), "__code__", None)
+        return "" if code is None else _place(code.co_filename, code.co_firstlineno)
+
+
+def _signature(function: Any) -> inspect.Signature:
+    """Kept for plain functions: their code and defaults say it all."""
+    if type(function) is not types.FunctionType or hasattr(function, "__wrapped__") or function.__defaults__:
+        return inspect.signature(function)
+    if function.__kwdefaults__:
+        return inspect.signature(function)
+    return _signature_of_code(function.__code__)
+
+
+@functools.lru_cache(maxsize=512)
+def _signature_of_code(code: types.CodeType) -> inspect.Signature:
+    return inspect.signature(types.FunctionType(code, {}, None, None, tuple(types.CellType() for _ in code.co_freevars)))
+
+
+def _suggestion(name: str) -> str:
+    """"did you mean gelu?", of the library."""
+    try:
+        _core.call(name, [])
+    except Error as error:
+        return error.hint
+    return ""
+
+
+def _of_module(function: Any) -> Any:
+    """What a torch module computes."""
+    is_module = not isinstance(function, (types.FunctionType, type)) and hasattr(type(function), "forward")
+    return function.forward if is_module else function
+
+
+def _result(name: str, value: Any) -> tuple[str, _core.Expression, str]:
+    name = "accum_out" if name == "accum" else name
+    if isinstance(value, Reduced):
+        return name, expression_of(value.value), value.kind
+    if value is None:
+        refuse(f"a value for {name}", "None", "the function ends with: return D")
+    return name, expression_of(value, f"result {name}"), "none"
+
+
+# --- the function with further globals -----------------------------------------------------------
+
+
+def _with_our_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy whose globals have the text form's names where the function would find none, or a builtin that does not
+    know values (max, sum, …)."""
+    if isinstance(function, functools.partial):
+        return functools.partial(_with_our_names(function.func), *function.args, **function.keywords)
+    if isinstance(function, types.MethodType):
+        return types.MethodType(_with_our_names(function.__func__), function.__self__)
+    if not isinstance(function, types.FunctionType):
+        call = getattr(type(function), "__call__", None)
+        return types.MethodType(_with_our_names(call), function) if isinstance(call, types.FunctionType) else function
+    ours = _missing_names(function)
+    if not ours:
+        return function
+    copy = types.FunctionType(
+        function.__code__, {**function.__globals__, **ours}, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _missing_names(function: types.FunctionType) -> dict[str, Any]:
+    own = function.__globals__
+    missing = {}
+    for name in _names_in(function.__code__):
+        if name in own:
+            continue
+        if hasattr(builtins, name) and name not in _BUILTINS_OF_OURS:
+            continue
+        value = functions.find(name)
+        if value is None:
+            value = _words().get(name)
+        if value is not None:
+            missing[name] = value
+    return missing
+
+
+_BUILTINS_OF_OURS = frozenset(("abs", "max", "min", "pow", "round", "sum"))
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names_in(constant)
+    return names
+
+
+@functools.cache
+def _words() -> dict[str, Any]:
+    """The other words of the text form."""
+    words: dict[str, Any] = {"inf": float("inf"), "nan": float("nan")}
+    words.update({word: word for word in ("nearest_even", "toward_zero", "natural", "saturate")})
+    for dtype in _core.DType:
+        words[dtype.name] = dtype
+        words[dtype.alias] = dtype
+    return words
+
+
+def _plain_function(function: Any) -> Any:
+    """The Python function behind a partial, a method or an object that can be called."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif not isinstance(function, types.FunctionType) and isinstance(
+            getattr(type(function), "__call__", None), types.FunctionType
+        ):
+            function = type(function).__call__
+        else:
+            return function
+
+
+# --- places --------------------------------------------------------------------------------------
+
+
+def _place(filename: str, line: int) -> str:
+    source = linecache.getline(filename, line).strip()
+    return f"\n  at {filename}:{line}" + (f": {source}" if source else "")
+
+
+def _place_of(error: BaseException) -> str:
+    """The innermost line of the traceback that is the user's."""
+    place = ""
+    traceback = error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if not _is_library(frame):
+            place = _place(frame.f_code.co_filename, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return place
+
+
+def _is_library(frame: types.FrameType) -> bool:
+    module = frame.f_globals.get("__name__", "")
+    return (
+        os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE + os.sep)
+        or module.partition(".")[0] in _FRAMEWORKS
+    )
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether it was raised by this package or by the native module, called by it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and os.path.abspath(traceback.tb_frame.f_code.co_filename).startswith(_PACKAGE + os.sep)
