@@ -94,20 +94,28 @@ bool passes(const Kernel& kernel, const Filter& filter) {
 
 // --- kernels ------------------------------------------------------------------------------------
 
-std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device,
-                                      const Filter& filter) {
+namespace {
+
+std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter) {
   std::vector<const Family*> kept;
   const auto history = current_history();
   auto kernels =
-      kernel::rank_kernels({problem, device}, wanted_families(filter, kept), history.get());
+      kernel::rank_kernels(query, wanted_families(filter, kept), history.get());
   if (filter.target || filter.metadata) {
     std::erase_if(kernels, [&](const RankedKernel& kernel) { return !passes(kernel, filter); });
   }
   return kernels;
 }
 
+}  // namespace
+
+std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device,
+                                      const Filter& filter) {
+  return find_kernels({problem, device}, filter);
+}
+
 std::vector<RankedKernel> get_kernels(const GemmArguments& arguments, const Filter& filter) {
-  return get_kernels(arguments.problem(), device_info(arguments.device()), filter);
+  return find_kernels({arguments.problem(), device_info(arguments.device()), &arguments}, filter);
 }
 
 void for_each_kernel(const std::function<void(const Kernel&)>& visit, const Filter& filter) {
@@ -135,14 +143,22 @@ std::optional<Kernel> find_kernel(std::string_view kernel_name) {
 
 // --- explanations -------------------------------------------------------------------------------
 
+namespace {
+
+Explanation explain_query(const Query& query) {
+  return {.problem = to_string(query.problem),
+          .device = query.device.name + " (" + to_string(query.device.target) + ")",
+          .reasons = kernel::collect_reasons(query, all_families())};
+}
+
+}  // namespace
+
 Explanation explain(const GemmProblem& problem, const DeviceInfo& device) {
-  return {.problem = to_string(problem),
-          .device = device.name + " (" + to_string(device.target) + ")",
-          .reasons = kernel::collect_reasons({problem, device}, all_families())};
+  return explain_query({problem, device});
 }
 
 Explanation explain(const GemmArguments& arguments) {
-  return explain(arguments.problem(), device_info(arguments.device()));
+  return explain_query({arguments.problem(), device_info(arguments.device()), &arguments});
 }
 
 std::string to_string(const Explanation& explanation) {

@@ -3,6 +3,9 @@
 #include "kernel/rank.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
 
 namespace gemmery::kernel {
 namespace {
@@ -17,13 +20,54 @@ void apply_history(const Query& query, const History* history, std::vector<Ranke
   }
 }
 
+// What a family throws is its own affair: the others answer all the same, and `explain` tells it.
+void match_family(const Family& family, const Query& query, std::vector<RankedKernel>& kernels) {
+  const auto before = static_cast<std::ptrdiff_t>(kernels.size());
+  try {
+    if (family.availability() && family.carries(query.problem)) family.match(query, kernels);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    kernels.erase(kernels.begin() + before, kernels.end());
+  }
+}
+
+Reason refusal_of(const Family& family, std::string failed) {
+  return {.provider = std::string(family.provider()),
+          .family = std::string(family.name()),
+          .design_class = {},
+          .failed = std::move(failed),
+          .fitting = 0,
+          .nearest = {}};
+}
+
+void explain_family(const Family& family, const Query& query, std::vector<Reason>& reasons) {
+  const auto before = static_cast<std::ptrdiff_t>(reasons.size());
+  const auto refuse = [&](std::string failed) {
+    reasons.erase(reasons.begin() + before, reasons.end());
+    reasons.push_back(refusal_of(family, std::move(failed)));
+  };
+  try {
+    const Status available = family.availability();
+    const Status status = available ? family.carries(query.problem) : available;
+    if (!status) return refuse(status.error());
+    family.explain(query, reasons);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuse(std::string("this family threw: ") + error.what());
+  } catch (...) {
+    refuse("this family threw something that is no std::exception");
+  }
+}
+
 }  // namespace
 
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
                                        const History* history) {
   std::vector<RankedKernel> kernels;
   for (const Family* const family : families) {
-    if (family->availability() && family->carries(query.problem)) family->match(query, kernels);
+    match_family(*family, query, kernels);
   }
   apply_history(query, history, kernels);
   // Stable: equals stay in the order of the providers' list and of each family's own.
@@ -33,19 +77,7 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
 
 std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families) {
   std::vector<Reason> reasons;
-  for (const Family* const family : families) {
-    const Status available = family->availability();
-    if (const Status status = available ? family->carries(query.problem) : available; !status) {
-      reasons.push_back({.provider = std::string(family->provider()),
-                         .family = std::string(family->name()),
-                         .design_class = {},
-                         .failed = status.error(),
-                         .fitting = 0,
-                         .nearest = {}});
-      continue;
-    }
-    family->explain(query, reasons);
-  }
+  for (const Family* const family : families) explain_family(*family, query, reasons);
   return reasons;
 }
 

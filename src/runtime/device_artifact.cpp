@@ -2,7 +2,6 @@
 // Loading and running of one compiled kernel.
 #include "runtime/device_artifact.hpp"
 
-#include <gemmery/buffer.hpp>
 #include <gemmery/error.hpp>
 
 #include <utility>
@@ -13,6 +12,7 @@
 #include "jit/build.hpp"
 #include "runtime/launch_steps.hpp"
 #include "runtime/prepared_launch.hpp"
+#include "runtime/run_workspace.hpp"
 
 namespace gemmery::runtime {
 namespace {
@@ -29,19 +29,6 @@ bool is_index_possible(Device device) noexcept {
   return !device.is_cpu() && device.index >= 0 && device.index < driver::max_devices;
 }
 
-void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& device,
-                            std::size_t bytes, Stream stream) {
-  if (!driver::is_capturing(device, stream)) return;
-  throw Error(
-      {.kind = ErrorKind::unsupported,
-       .operand = kernel.name(),
-       .expected =
-           "a workspace of " + std::to_string(bytes) + " bytes, while the stream is being captured",
-       .got = "none",
-       .hint =
-           "pass a workspace, or reserve one by artifact.bind(args) before the capture begins"});
-}
-
 [[noreturn]] void throw_missing_form(const Kernel& kernel, Target target, CodeForm form) {
   const bool is_ptx = form == CodeForm::ptx;
   throw Error({.kind = ErrorKind::unsupported,
@@ -50,23 +37,6 @@ void refuse_pool_in_capture(const Kernel& kernel, const driver::GpuDevice& devic
                .got = is_ptx ? "a cubin only" : "PTX only",
                .hint = is_ptx ? "give or save it with its PTX (gemmery compile --ptx)"
                               : "compile it again"});
-}
-
-void check_workspace(const Workspace& workspace, std::size_t bytes) {
-  if (workspace.bytes < bytes) {
-    throw Error({.kind = ErrorKind::invalid_argument,
-                 .operand = "workspace",
-                 .expected = "at least " + std::to_string(bytes) + " bytes",
-                 .got = std::to_string(workspace.bytes),
-                 .hint = "get_workspace_size(args) tells"});
-  }
-  if (reinterpret_cast<std::uintptr_t>(workspace.data) % workspace_alignment != 0) {
-    throw Error(
-        {.kind = ErrorKind::invalid_argument,
-         .operand = "workspace",
-         .expected = "an address that is a multiple of " + std::to_string(workspace_alignment),
-         .got = std::to_string(reinterpret_cast<std::uintptr_t>(workspace.data))});
-  }
 }
 
 }  // namespace
@@ -239,16 +209,11 @@ void DeviceArtifact::run(const GemmArguments& arguments, const RunOptions& optio
   pack(arguments, *loaded.device, options.max_multiprocessors, plan);
   if (plan.workspace_bytes == 0) [[likely]] {
     put_launch(kernel_, loaded, plan, options.stream);
-  } else if (options.workspace.data != nullptr || options.workspace.bytes != 0) {
-    check_workspace(options.workspace, plan.workspace_bytes);
-    plan.place_workspace(options.workspace.data);
-    clear_and_launch(kernel_, loaded, plan, options.workspace.data, options.stream);
-  } else {
-    refuse_pool_in_capture(kernel_, *loaded.device, plan.workspace_bytes, options.stream);
-    const Buffer workspace(plan.workspace_bytes, options.stream);
-    plan.place_workspace(workspace.data());
-    clear_and_launch(kernel_, loaded, plan, workspace.data(), options.stream);
+    return;
   }
+  const RunWorkspace workspace(kernel_, options, plan.workspace_bytes);
+  plan.place_workspace(workspace.data());
+  clear_and_launch(kernel_, loaded, plan, workspace.data(), options.stream);
 }
 
 PreparedLaunch DeviceArtifact::bind(const GemmArguments& arguments,

@@ -4,15 +4,10 @@
 
 #include <gemmery/stream.hpp>
 
-#include <cstddef>
-
 #include "runtime/device_artifact.hpp"
 #include "runtime/launch_plan.hpp"
 
 namespace gemmery::runtime {
-
-// Of every workspace, in bytes.
-inline constexpr std::size_t workspace_alignment = 256;
 
 // Throws Error (invalid_argument) for a stream of another device than the operands'.
 void check_stream(Stream stream, Device operands);

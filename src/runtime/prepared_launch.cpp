@@ -2,11 +2,12 @@
 // Prepared launches: pack when something changes, launch otherwise.
 #include "runtime/prepared_launch.hpp"
 
+#include <gemmery/error.hpp>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
-#include "core/invariant.hpp"
-#include "driver/stream.hpp"
 #include "runtime/launch_steps.hpp"
 
 namespace gemmery::runtime {
@@ -20,18 +21,10 @@ DevicePreparedLaunch::DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact>
       is_empty_(is_empty_output(arguments.problem())) {
   if (is_empty_) return;
   artifact_->pack(arguments_, *loaded_.device, 0, plan_);
-  reserve_workspace(std::max(workspace_bytes, plan_.workspace_bytes));
-  plan_.place_workspace(workspace_.data());
-}
-
-// The memory goes back to the pool when the last launch that uses it is done.
-DevicePreparedLaunch::~DevicePreparedLaunch() {
-  if (!last_stream_ || driver::is_forked_after_use()) return;
-  try {
-    last_use_->make_wait(loaded_.device->housekeeping_stream());
-  } catch (...) {
-    // The process is ending or the device is lost: nothing uses the memory any more.
-  }
+  const std::size_t bytes = std::max(workspace_bytes, plan_.workspace_bytes);
+  if (bytes == 0) return;
+  workspace_.emplace(arguments.device(), bytes);
+  plan_.place_workspace(workspace_->lend().data);
 }
 
 void DevicePreparedLaunch::set_data(std::string_view operand, const void* data) {
@@ -60,20 +53,20 @@ void DevicePreparedLaunch::launch(Stream stream) {
     put_launch(artifact_->kernel(), loaded_, plan_, stream);
     return;
   }
-  const bool is_captured = driver::is_capturing(*loaded_.device, stream);
-  if (!is_captured) order_workspace_use(stream);
-  clear_and_launch(artifact_->kernel(), loaded_, plan_, workspace_.data(), stream);
-  if (!is_captured) note_workspace_use(stream);
+  workspace_->use(stream, [&] {
+    clear_and_launch(artifact_->kernel(), loaded_, plan_, workspace_->lend().data, stream);
+  });
 }
 
-void DevicePreparedLaunch::reserve_workspace(std::size_t bytes) {
-  if (bytes == 0) return;
-  const Stream stream = loaded_.device->housekeeping_stream();
-  workspace_ = Buffer(bytes, stream);
-  last_use_.emplace(arguments_.device(), driver::Event::Kind::ordering);
-  // Any stream may launch from now on, without waiting for the one that the memory was taken on.
-  const driver::ScopedRelaxedCapture relaxed(loaded_.device->api());
-  synchronize(stream);
+// One problem asks for one size, unless a function of the user's says otherwise.
+void DevicePreparedLaunch::check_workspace(const LaunchPlan& plan) const {
+  const std::size_t reserved = workspace_ ? workspace_->lend().bytes : 0;
+  if (plan.workspace_bytes <= reserved) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = artifact_->kernel().name(),
+               .expected = "the workspace of " + std::to_string(reserved) +
+                           " bytes that was reserved for this problem",
+               .got = std::to_string(plan.workspace_bytes)});
 }
 
 // All or nothing: what throws leaves the launch as it was.
@@ -81,21 +74,11 @@ void DevicePreparedLaunch::adopt(const GemmArguments& arguments) {
   if (!is_empty_) {
     LaunchPlan plan;
     artifact_->pack(arguments, *loaded_.device, 0, plan);
-    require(plan.workspace_bytes <= workspace_.bytes(),
-            "one problem asks for two sizes of workspace");
-    plan.place_workspace(workspace_.data());
+    check_workspace(plan);
+    if (workspace_) plan.place_workspace(workspace_->lend().data);
     plan_ = plan;
   }
   arguments_ = arguments;
-}
-
-void DevicePreparedLaunch::order_workspace_use(Stream stream) {
-  if (last_stream_ && *last_stream_ != stream) last_use_->make_wait(stream);
-}
-
-void DevicePreparedLaunch::note_workspace_use(Stream stream) {
-  last_use_->record(stream);
-  last_stream_ = stream;
 }
 
 }  // namespace gemmery::runtime

@@ -2,14 +2,13 @@
 // A launch that is packed once and put on streams many times.
 #pragma once
 
-#include <gemmery/buffer.hpp>
 #include <gemmery/kernel.hpp>
 
 #include <memory>
 #include <optional>
 
-#include "driver/stream.hpp"
 #include "runtime/device_artifact.hpp"
+#include "runtime/launch_workspace.hpp"
 
 namespace gemmery::runtime {
 
@@ -18,7 +17,6 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
   // Loads the kernel and reserves the workspace.
   DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact> artifact,
                        const GemmArguments& arguments, std::size_t workspace_bytes);
-  ~DevicePreparedLaunch() override;
 
   void set_data(std::string_view operand, const void* data) override;
   void set_scalars(double alpha, double beta) override;
@@ -26,10 +24,8 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
   void launch(Stream stream) override;
 
  private:
-  void reserve_workspace(std::size_t bytes);
   void adopt(const GemmArguments& arguments);
-  void order_workspace_use(Stream stream);
-  void note_workspace_use(Stream stream);
+  void check_workspace(const LaunchPlan& plan) const;
 
   std::shared_ptr<const DeviceArtifact> artifact_;
   const LoadedKernel& loaded_;
@@ -37,11 +33,7 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
   LaunchPlan plan_;
   bool is_empty_ = false;
 
-  // Only where the kernel needs scratch memory: launches on different streams share it, so each
-  // waits for the one before.
-  Buffer workspace_;
-  std::optional<driver::Event> last_use_;
-  std::optional<Stream> last_stream_;
+  std::optional<LaunchWorkspace> workspace_;  // only where the kernel needs any
 };
 
 }  // namespace gemmery::runtime

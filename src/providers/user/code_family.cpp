@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source becomes a text that names its kernel; images become artifacts as they are.
+#include "providers/user/code_family.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/invariant.hpp"
+#include "runtime/device_artifact.hpp"
+
+namespace gemmery::user {
+namespace {
+
+const UserImage& image_for(const UserImages& images, Target target) {
+  const auto is_exact = [&](const UserImage& image) { return image.target == target; };
+  const auto is_portable = [&](const UserImage& image) {
+    return image.target.suffix == 0 && image.target.architecture == target.architecture;
+  };
+  auto found = std::ranges::find_if(images, is_exact);
+  if (found == images.end()) found = std::ranges::find_if(images, is_portable);
+  require(found != images.end(), "an image was asked for a target that the kernel does not have");
+  return *found;
+}
+
+std::shared_ptr<const jit::CompiledCode> code_of(const UserImage& image, CodeForm form) {
+  const bool is_missing = form == CodeForm::ptx ? image.ptx.empty() : image.cubin.empty();
+  if (is_missing) return nullptr;
+  auto code = std::make_shared<jit::CompiledCode>();
+  if (form == CodeForm::ptx)
+    code->ptx = image.ptx;
+  else
+    code->cubin = image.cubin;
+  return code;
+}
+
+}  // namespace
+
+CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> declared)
+    : declared_(std::move(declared)) {}
+
+std::optional<Kernel> CodeFamily::parse_name(std::string_view kernel_name) const {
+  if (kernel_name != declared_->kernel_name()) return std::nullopt;
+  return declared_->kernel_of(*this);
+}
+
+// The first line is what a compiler's complaint is named by; behind it lines count as the user's.
+runtime::EmittedSource CodeFamily::emit(const Kernel&, Target) const {
+  const UserKernel& given = declared_->given();
+  runtime::EmittedSource emitted;
+  emitted.entry = given.launch.entry;
+  emitted.max_dynamic_shared_bytes = static_cast<int>(given.launch.shared_bytes);
+  if (const auto* const source = std::get_if<UserSource>(&given.code)) {
+    emitted.text = fmt::format("// {}\n#line 1 \"{}.cu\"\n{}\n", declared_->kernel_name(),
+                               given.name, source->text);
+    emitted.options = source->options;
+  }
+  return emitted;
+}
+
+void CodeFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  declared_->launch().pack(request, plan);
+  plan.workspace_bytes = declared_->workspace_bytes(request.arguments.problem(), request.device);
+  if (declared_->given().launch.clears_workspace)
+    plan.zeroed_workspace_bytes = plan.workspace_bytes;
+}
+
+std::shared_ptr<const runtime::DeviceArtifact> CodeFamily::make_artifact(const Kernel& kernel,
+                                                                         Target target,
+                                                                         CodeForm form) const {
+  const auto* const images = std::get_if<UserImages>(&declared_->given().code);
+  if (images == nullptr) return DeviceFamily::make_artifact(kernel, target, form);
+  const UserImage& image = image_for(*images, target);
+  runtime::DeviceArtifact::Codes codes;
+  for (const CodeForm one : {CodeForm::cubin, CodeForm::ptx})
+    codes[static_cast<std::size_t>(one)] = code_of(image, one);
+  return std::make_shared<const runtime::DeviceArtifact>(kernel, target, emit(kernel, target),
+                                                         std::move(codes));
+}
+
+}  // namespace gemmery::user

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user's kernel as it was declared and checked: what it is called, what it serves, how fast it
+// says it is. The same for code that we launch and for callables.
+#pragma once
+
+#include <gemmery/family.hpp>
+#include <gemmery/user_kernel.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/user/factors.hpp"
+#include "providers/user/launch_rule.hpp"
+
+namespace gemmery::user {
+
+class DeclaredKernel {
+ public:
+  // Throws Error as register_kernel says.
+  explicit DeclaredKernel(UserKernel kernel);
+  DeclaredKernel(const DeclaredKernel&) = delete;
+  DeclaredKernel& operator=(const DeclaredKernel&) = delete;
+
+  const UserKernel& given() const noexcept { return kernel_; }
+  const std::string& kernel_name() const noexcept { return kernel_name_; }
+  EpilogueId epilogue() const noexcept { return epilogue_; }
+  const std::vector<DesignField>& fields() const noexcept { return fields_; }
+  const std::vector<Target>& targets() const noexcept { return targets_; }
+  // Of code, not of a callable.
+  const LaunchRule& launch() const noexcept { return *launch_; }
+
+  Kernel kernel_of(const Family& family) const;
+
+  // --- what a Family answers ---
+  Status carries(const GemmProblem& problem) const;
+  void match(const Family& family, const Query& query, std::vector<RankedKernel>& kernels) const;
+  void explain(const Family& family, const Query& query, std::vector<Reason>& reasons) const;
+  Status supports(const Query& query) const;
+  // Throws Error (launch) where the user's function throws, unsupported for what no memory holds.
+  std::size_t workspace_bytes(const GemmProblem& problem, const DeviceInfo& device) const;
+
+ private:
+  struct Prediction {
+    double microseconds;
+    std::string fault;  // why there is none; empty where there is, or where none was to be had
+  };
+
+  void check_name() const;
+  void check_epilogue() const;
+  void check_code() const;
+  void choose_targets();
+  bool is_callable() const noexcept;
+  Status check_multiples(const GemmProblem& problem) const;
+  Status check_device(const Query& query) const;
+  Prediction predict(const Query& query) const;
+
+  UserKernel kernel_;
+  std::string kernel_name_;
+  EpilogueId epilogue_ = default_epilogue;
+  std::vector<DesignField> fields_;
+  std::vector<Target> targets_;
+  std::optional<LaunchRule> launch_;
+  Factors workspace_;
+};
+
+}  // namespace gemmery::user

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks recipes when they are registered, problems against them, and packs launches.
+#include "providers/user/launch_rule.hpp"
+
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "driver/tensor_map.hpp"
+#include "providers/user/user_fault.hpp"
+
+namespace gemmery::user {
+namespace {
+
+// CUDA C++ programming guide, "Compute Capabilities": the same on every device since sm_50.
+constexpr std::uint32_t most_threads = 1024;
+constexpr std::array<std::uint32_t, 3> most_block{1024, 1024, 64};
+constexpr std::array<std::int64_t, 3> most_blocks{0x7fffffff, 65535, 65535};
+constexpr std::uint32_t portable_cluster = 8;
+
+[[noreturn]] void refuse(std::string_view kernel_name, std::string_view field, std::string expected,
+                         std::string got, std::string hint = {}) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = fmt::format("{}: {}", kernel_name, field),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
+}
+
+std::uint64_t product(const std::array<std::uint32_t, 3>& extents) {
+  return std::uint64_t{extents[0]} * extents[1] * extents[2];
+}
+
+const Tensor& view_of(int operand, const GemmArguments& arguments) {
+  switch (operand) {
+    case operand_a:
+      return arguments.a();
+    case operand_b:
+      return arguments.b();
+    case operand_c:
+      return *arguments.c();
+    case operand_out:
+      return arguments.out();
+    default:
+      return std::get<Tensor>(
+          arguments.epilogue_operands()[static_cast<std::size_t>(operand - first_of_epilogue)]
+              .value);
+  }
+}
+
+std::int64_t stride_of(const MatrixType& matrix, Axis axis) {
+  return axis == Axis::batch ? matrix.batch_stride
+         : axis == Axis::row ? matrix.row_stride
+                             : matrix.column_stride;
+}
+
+const MatrixType& matrix_of(int operand, const GemmProblem& problem) {
+  switch (operand) {
+    case operand_a:
+      return problem.a;
+    case operand_b:
+      return problem.b;
+    case operand_c:
+      return *problem.c;
+    case operand_out:
+      return problem.out;
+    default:
+      return problem.epilogue_operands[static_cast<std::size_t>(operand - first_of_epilogue)];
+  }
+}
+
+std::int64_t extent_of(char extent, const GemmProblem& problem) {
+  return extent == 'm'   ? problem.m
+         : extent == 'n' ? problem.n
+         : extent == 'k' ? problem.k
+                         : problem.l;
+}
+
+bool holds(SlotType type, std::int64_t value) {
+  switch (type) {
+    case SlotType::i32:
+      return value == static_cast<std::int32_t>(value);
+    case SlotType::u32:
+      return value == static_cast<std::uint32_t>(value);
+    case SlotType::u64:
+      return value >= 0;
+    default:
+      return true;
+  }
+}
+
+template <class Value>
+void put(Value value, std::byte* at) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+void put_integer(SlotType type, std::int64_t value, std::byte* at) {
+  if (size_of(type) == 4)
+    put(static_cast<std::uint32_t>(value), at);
+  else
+    put(value, at);
+}
+
+void put_real(SlotType type, double value, std::byte* at) {
+  if (type == SlotType::f32)
+    put(static_cast<float>(value), at);
+  else
+    put(value, at);
+}
+
+// A constant of u64 may be above what i64 holds.
+void put_constant(const Slot& slot, std::byte* at) {
+  if (is_float(slot.type))
+    put_real(slot.type, slot.constant, at);
+  else if (slot.type == SlotType::u64)
+    put(static_cast<std::uint64_t>(slot.constant), at);
+  else
+    put_integer(slot.type, static_cast<std::int64_t>(slot.constant), at);
+}
+
+driver::cuda::TensorMapSwizzle swizzle_of(int bytes) {
+  using Swizzle = driver::cuda::TensorMapSwizzle;
+  switch (bytes) {
+    case 32:
+      return Swizzle::bytes32;
+    case 64:
+      return Swizzle::bytes64;
+    case 128:
+      return Swizzle::bytes128;
+    default:
+      return Swizzle::none;
+  }
+}
+
+}  // namespace
+
+// --- a recipe -----------------------------------------------------------------------------------
+
+LaunchRule::LaunchRule(const UserKernel& kernel, const std::string& kernel_name)
+    : kernel_(kernel),
+      kernel_name_(kernel_name),
+      scope_{kernel.operands, kernel.epilogue ? &*kernel.epilogue : nullptr} {
+  if (kernel.launch.entry.empty())
+    refuse(kernel_name_, "launch.entry", "the name of its __global__ function", "none");
+  read_parameters();
+  if (!kernel.launch.grid_function) {
+    for (const std::string& factors : kernel.launch.grid)
+      grid_.emplace_back(factors, kernel_name_ + ": launch.grid");
+  }
+  check_shape();
+  require_all_operands();
+  require_all_extents();
+  require_strides();
+}
+
+void LaunchRule::read_parameters() {
+  const std::vector<std::string>& words = kernel_.launch.parameters;
+  if (words.size() > runtime::LaunchPlan::most_parameters) {
+    refuse(kernel_name_, "launch.parameters",
+           fmt::format("at most {}", runtime::LaunchPlan::most_parameters),
+           std::to_string(words.size()));
+  }
+  for (const std::string& word : words) {
+    try {
+      slots_.push_back(parse_slot(word, scope_));
+    } catch (const Error& error) {
+      refuse(kernel_name_, error.operand(), error.expected(), error.got(), error.hint());
+    }
+    const Slot& slot = slots_.back();
+    if (slot.kind == SlotKind::tensor_map) check_map(slot, word);
+    const std::size_t unit = alignment_of(slot.type);
+    parameter_bytes_ = (parameter_bytes_ + unit - 1) / unit * unit;
+    offsets_.push_back(static_cast<std::uint16_t>(parameter_bytes_));
+    parameter_bytes_ += size_of(slot.type);
+    if (parameter_bytes_ > runtime::LaunchPlan::parameter_capacity) {
+      refuse(kernel_name_, "launch.parameters",
+             fmt::format("at most {} bytes of them", runtime::LaunchPlan::parameter_capacity),
+             "more");
+    }
+  }
+}
+
+// What the manual asks of cuTensorMapEncodeTiled and what can be told before there is a tensor.
+void LaunchRule::check_map(const Slot& slot, const std::string& word) const {
+  const std::string field = "parameter \"" + word + "\"";
+  if (slot.operand >= first_of_epilogue)
+    refuse(kernel_name_, field, "a map of A, B, C or out", "one of the epilogue's tensors");
+  const OperandRule& rule = rule_of(slot.operand, kernel_.operands);
+  if (rule.layout == LayoutRule::any || rule.alignment != 16) {
+    refuse(kernel_name_, field, "an operand of a row or column layout, aligned to 16 bytes",
+           fmt::format("layout {}, alignment {}", gemmery::name(rule.layout), rule.alignment));
+  }
+  const std::uint32_t inner = rule.layout == LayoutRule::row ? slot.box[2] : slot.box[1];
+  const std::size_t bytes = inner * byte_width(rule.dtype);
+  const bool fits_swizzle =
+      slot.swizzle_bytes == 0 || bytes <= static_cast<std::size_t>(slot.swizzle_bytes);
+  if (bytes % 16 != 0 || !fits_swizzle) {
+    refuse(kernel_name_, field,
+           "a box whose contiguous side is a multiple of 16 bytes and at most the swizzle",
+           fmt::format("{} bytes, swizzle {}", bytes, slot.swizzle_bytes));
+  }
+}
+
+void LaunchRule::check_shape() const {
+  const LaunchRecipe& launch = kernel_.launch;
+  const auto is_within = [&](std::size_t axis) {
+    return launch.block[axis] >= 1 && launch.block[axis] <= most_block[axis];
+  };
+  if (!is_within(0) || !is_within(1) || !is_within(2) || product(launch.block) > most_threads) {
+    refuse(kernel_name_, "launch.block", "1 to 1024 threads, at most 64 along z",
+           fmt::format("{}", fmt::join(launch.block, " x ")));
+  }
+  if (product(launch.cluster) < 1 || product(launch.cluster) > portable_cluster) {
+    refuse(kernel_name_, "launch.cluster", "1 to 8 blocks",
+           fmt::format("{}", fmt::join(launch.cluster, " x ")));
+  }
+  const bool has_workspace = kernel_.workspace_function || kernel_.workspace_bytes != "0";
+  if (has_workspace != passes(SlotKind::workspace)) {
+    refuse(kernel_name_, "workspace_bytes",
+           has_workspace ? "the parameter \"workspace\", which tells the entry where it is"
+                         : "a size for the parameter \"workspace\"",
+           "none");
+  }
+  if (launch.clears_workspace && !has_workspace)
+    refuse(kernel_name_, "launch.clears_workspace", "a workspace", "none");
+}
+
+void LaunchRule::require_all_operands() const {
+  for (const int operand : tensors()) {
+    if (passes_address(operand)) continue;
+    const std::string name = operand_name(operand, scope_);
+    refuse(kernel_name_, "launch.parameters", "the address or a map of " + name, "none",
+           "add \"" + name + "\"");
+  }
+  if (!kernel_.epilogue) return;
+  for (std::size_t index = 0; index < kernel_.epilogue->operands.size(); ++index) {
+    const EpilogueOperandRule& rule = kernel_.epilogue->operands[index];
+    const int operand = first_of_epilogue + static_cast<int>(index);
+    const bool is_passed = std::ranges::any_of(slots_, [&](const Slot& slot) {
+      return slot.kind == SlotKind::number && slot.operand == operand;
+    });
+    if (!rule.is_number || is_passed) continue;
+    refuse(kernel_name_, "launch.parameters", "the number " + rule.name + " of the epilogue",
+           "none", "add \"" + rule.name + "\"");
+  }
+}
+
+// A kernel made for some extents only says so by a function.
+void LaunchRule::require_all_extents() const {
+  for (const auto& [extent, quantity] :
+       {std::pair{'m', Quantity::m}, {'n', Quantity::n}, {'k', Quantity::k}}) {
+    if (kernel_.supports || !is_free_of(quantity)) continue;
+    refuse(kernel_name_, "launch.parameters", fmt::format("{}, or a function `supports`", extent),
+           "neither", "an entry that is not told an extent serves few of them");
+  }
+}
+
+void LaunchRule::require_strides() const {
+  for (const int operand : tensors()) {
+    if (operand >= first_of_epilogue || layout_of(operand) != LayoutRule::any) continue;
+    if (passes_stride(operand, Axis::row) && passes_stride(operand, Axis::column)) continue;
+    const std::string name = operand_name(operand, scope_);
+    refuse(kernel_name_, "launch.parameters",
+           fmt::format("{0}.row_stride and {0}.column_stride", name), "not both",
+           "or declare its layout row or column");
+  }
+}
+
+// --- what the recipe passes ---------------------------------------------------------------------
+
+bool LaunchRule::passes(SlotKind kind) const {
+  return std::ranges::any_of(slots_, [&](const Slot& slot) { return slot.kind == kind; });
+}
+
+bool LaunchRule::passes_address(int operand) const {
+  return std::ranges::any_of(slots_, [&](const Slot& slot) {
+    return slot.operand == operand &&
+           (slot.kind == SlotKind::pointer || slot.kind == SlotKind::tensor_map);
+  });
+}
+
+bool LaunchRule::passes_stride(int operand, Axis axis) const {
+  return std::ranges::any_of(slots_, [&](const Slot& slot) {
+    if (slot.operand != operand) return false;
+    if (slot.kind == SlotKind::stride) return slot.axis == axis;
+    return slot.kind == SlotKind::tensor_map && (axis != Axis::batch || slot.has_batches);
+  });
+}
+
+bool LaunchRule::passes_extent(char extent) const {
+  return std::ranges::any_of(slots_, [&](const Slot& slot) {
+    return slot.kind == SlotKind::extent && slot.extent == extent;
+  });
+}
+
+// Whether nothing in the launch follows an extent.
+bool LaunchRule::is_free_of(Quantity quantity) const {
+  const char extent = quantity == Quantity::m   ? 'm'
+                      : quantity == Quantity::n ? 'n'
+                      : quantity == Quantity::k ? 'k'
+                                                : 'l';
+  if (passes_extent(extent)) return false;
+  if (quantity == Quantity::k) return true;  // a grid does not end a loop
+  if (kernel_.launch.grid_function) return false;
+  return std::ranges::none_of(grid_,
+                              [&](const Factors& factors) { return factors.mentions(quantity); });
+}
+
+std::vector<int> LaunchRule::tensors() const {
+  std::vector<int> operands{operand_a, operand_b, operand_out};
+  if (kernel_.operands.has_c) operands.push_back(operand_c);
+  if (!kernel_.epilogue) return operands;
+  for (std::size_t index = 0; index < kernel_.epilogue->operands.size(); ++index) {
+    if (!kernel_.epilogue->operands[index].is_number)
+      operands.push_back(first_of_epilogue + static_cast<int>(index));
+  }
+  return operands;
+}
+
+LayoutRule LaunchRule::layout_of(int operand) const {
+  if (operand < first_of_epilogue) return rule_of(operand, kernel_.operands).layout;
+  const auto index = static_cast<std::size_t>(operand - first_of_epilogue);
+  switch (kernel_.epilogue->operands[index].adjacent) {
+    case Adjacent::along_n:
+      return LayoutRule::row;
+    case Adjacent::along_m:
+      return LayoutRule::column;
+    case Adjacent::none:
+      break;
+  }
+  return LayoutRule::any;
+}
+
+// --- a problem ----------------------------------------------------------------------------------
+
+Status LaunchRule::check(const Query& query) const {
+  const GemmProblem& problem = query.problem;
+  if (runtime::is_empty_output(problem)) return Status::success();
+  if (query.arguments != nullptr) {
+    if (Status status = check_numbers(*query.arguments); !status) return status;
+  }
+  if (problem.l != 1 && is_free_of(Quantity::l)) {
+    return Status::fail(fmt::format("L: expected 1 (the launch takes no l), got {}", problem.l));
+  }
+  for (const int operand : tensors()) {
+    if (Status status = check_packed(operand, problem); !status) return status;
+  }
+  if (Status status = check_widths(problem); !status) return status;
+  return check_launch(query);
+}
+
+Status LaunchRule::check_numbers(const GemmArguments& arguments) const {
+  if (kernel_.epilogue) return Status::success();
+  if (!passes(SlotKind::alpha) && arguments.alpha() != 1) {
+    return Status::fail(
+        fmt::format("alpha: expected 1 (the launch takes no alpha), got {}", arguments.alpha()));
+  }
+  if (kernel_.operands.has_c && !passes(SlotKind::beta) && arguments.beta() != 1) {
+    return Status::fail(
+        fmt::format("beta: expected 1 (the launch takes no beta), got {}", arguments.beta()));
+  }
+  if (arguments.alpha() == 0 && !passes_extent('k')) {
+    return Status::fail(
+        "alpha: expected not 0, with which A and B are not read (the launch takes no k that could "
+        "be 0), got 0");
+  }
+  return Status::success();
+}
+
+LaunchRule::Placed LaunchRule::placed(int operand, const GemmProblem& problem) const {
+  Placed placed{matrix_of(operand, problem), problem.m, problem.n};
+  if (operand == operand_a) placed.columns = problem.k;
+  if (operand == operand_b) placed.rows = problem.k;
+  if (operand < first_of_epilogue) return placed;
+  const EpilogueOperandRule& rule =
+      kernel_.epilogue->operands[static_cast<std::size_t>(operand - first_of_epilogue)];
+  if (!rule.varies_m) placed.rows = 1;
+  if (!rule.varies_n) placed.columns = 1;
+  return placed;
+}
+
+// Where the entry is not told a stride, it is that of packed memory.
+Status LaunchRule::check_packed(int operand, const GemmProblem& problem) const {
+  const Placed at = placed(operand, problem);
+  const bool is_column = layout_of(operand) == LayoutRule::column;
+  const auto check = [&](Axis axis, std::string_view what, std::int64_t extent,
+                         std::int64_t packed) {
+    const std::int64_t stride = stride_of(at.matrix, axis);
+    if (extent <= 1 || stride == packed || passes_stride(operand, axis)) return Status::success();
+    return Status::fail(
+        fmt::format("{0}: expected a {1} stride of {2} (the launch takes no {0}.{1}"
+                    "_stride), got {3}",
+                    operand_name(operand, scope_), what, packed, stride));
+  };
+  if (at.rows == 0 || at.columns == 0) return Status::success();
+  if (Status status = check(Axis::row, "row", at.rows, is_column ? 1 : at.columns); !status)
+    return status;
+  if (Status status = check(Axis::column, "column", at.columns, is_column ? at.rows : 1); !status)
+    return status;
+  const bool varies =
+      operand < first_of_epilogue ||
+      kernel_.epilogue->operands[static_cast<std::size_t>(operand - first_of_epilogue)].varies_l;
+  return check(Axis::batch, "batch", problem.l, varies ? at.rows * at.columns : 0);
+}
+
+Status LaunchRule::check_widths(const GemmProblem& problem) const {
+  for (const Slot& slot : slots_) {
+    if (slot.kind != SlotKind::stride) continue;
+    const std::int64_t stride = stride_of(matrix_of(slot.operand, problem), slot.axis);
+    if (holds(slot.type, stride)) continue;
+    return Status::fail(fmt::format("{}: expected a stride that its parameter's type holds, got {}",
+                                    operand_name(slot.operand, scope_), stride));
+  }
+  for (const Slot& slot : slots_) {
+    if (slot.kind != SlotKind::tensor_map) continue;
+    const MatrixType& matrix = matrix_of(slot.operand, problem);
+    const std::string name = operand_name(slot.operand, scope_);
+    if (problem.l != 1 && !slot.has_batches)
+      return Status::fail(
+          fmt::format("L: expected 1 ({}'s map has two dimensions), got {}", name, problem.l));
+    for (const Axis axis : {Axis::batch, Axis::row, Axis::column}) {
+      if (stride_of(matrix, axis) >= 0) continue;
+      return Status::fail(fmt::format("{}: expected strides that a tensor map can have, got {}",
+                                      name, stride_of(matrix, axis)));
+    }
+  }
+  return Status::success();
+}
+
+Status LaunchRule::check_launch(const Query& query) const {
+  const LaunchRecipe& launch = kernel_.launch;
+  if (launch.shared_bytes > query.device.shared_bytes_per_block) {
+    return Status::fail(
+        fmt::format("shared memory: expected at most {} bytes a block on {}, got {}",
+                    query.device.shared_bytes_per_block, query.device.name, launch.shared_bytes));
+  }
+  std::optional<Blocks> grid;
+  try {
+    grid = blocks(query.problem, query.device, query.device.multiprocessors);
+  } catch (...) {
+    return Status::fail("launch.grid_function threw: " + caught_text());
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::string_view name = std::string_view("xyz").substr(axis, 1);
+    if (!grid || (*grid)[axis] < 1 || (*grid)[axis] > most_blocks[axis]) {
+      return Status::fail(fmt::format("grid: expected 1 to {} blocks along {}, got {}",
+                                      most_blocks[axis], name,
+                                      grid ? std::to_string((*grid)[axis]) : "more"));
+    }
+    if ((*grid)[axis] % launch.cluster[axis] == 0) continue;
+    return Status::fail(
+        fmt::format("grid: expected a multiple of the cluster's {} along {}, got {}",
+                    launch.cluster[axis], name, (*grid)[axis]));
+  }
+  return Status::success();
+}
+
+// At least one block each way, since K may be 0.
+std::optional<LaunchRule::Blocks> LaunchRule::blocks(const GemmProblem& problem,
+                                                     const DeviceInfo& device,
+                                                     std::int64_t multiprocessors) const {
+  Blocks result{};
+  if (kernel_.launch.grid_function) {
+    std::ranges::copy(kernel_.launch.grid_function(problem, device), result.begin());
+    return result;
+  }
+  for (std::size_t axis = 0; axis < result.size(); ++axis) {
+    const auto count = grid_[axis].evaluate({problem, multiprocessors});
+    if (!count) return std::nullopt;
+    result[axis] = std::max<std::int64_t>(*count, 1);
+  }
+  return result;
+}
+
+// --- a launch -----------------------------------------------------------------------------------
+
+void LaunchRule::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const GemmArguments& arguments = request.arguments;
+  // Scalars may have changed since `supports` was asked.
+  if (const Status status = check_numbers(arguments); !status) {
+    throw Error({.kind = ErrorKind::unsupported, .operand = kernel_name_, .got = status.error()});
+  }
+  std::int64_t multiprocessors = request.device.multiprocessors;
+  if (request.max_multiprocessors > 0)
+    multiprocessors = std::min<std::int64_t>(multiprocessors, request.max_multiprocessors);
+  std::optional<Blocks> grid;
+  try {
+    grid = blocks(arguments.problem(), request.device, multiprocessors);
+  } catch (...) {
+    rethrow_caught(ErrorKind::launch, kernel_name_, "launch.grid_function");
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (!grid || (*grid)[axis] < 1 || (*grid)[axis] > most_blocks[axis]) {
+      throw Error({.kind = ErrorKind::unsupported,
+                   .operand = kernel_name_,
+                   .expected = "a grid that a device launches",
+                   .got = grid ? fmt::format("{}", fmt::join(*grid, " x ")) : "more blocks"});
+    }
+    plan.shape.grid[axis] = static_cast<std::uint32_t>((*grid)[axis]);
+  }
+  plan.shape.block = kernel_.launch.block;
+  plan.shape.cluster = kernel_.launch.cluster;
+  plan.shape.shared_bytes = kernel_.launch.shared_bytes;
+
+  plan.parameter_size = parameter_bytes_;
+  plan.parameter_count = slots_.size();
+  for (std::size_t index = 0; index < slots_.size(); ++index) {
+    plan.parameter_offsets[index] = offsets_[index];
+    if (slots_[index].kind == SlotKind::workspace) plan.workspace_slot = offsets_[index];
+    write(slots_[index], request, plan.parameter_bytes + offsets_[index]);
+  }
+}
+
+void LaunchRule::write(const Slot& slot, const runtime::PackRequest& request, std::byte* at) const {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  switch (slot.kind) {
+    case SlotKind::pointer:
+      put(view_of(slot.operand, arguments).data(), at);
+      break;
+    case SlotKind::extent: {
+      const bool reads_nothing = slot.extent == 'k' && arguments.alpha() == 0;
+      put_integer(slot.type, reads_nothing ? 0 : extent_of(slot.extent, problem), at);
+      break;
+    }
+    case SlotKind::stride:
+      put_integer(slot.type, stride_of(matrix_of(slot.operand, problem), slot.axis), at);
+      break;
+    case SlotKind::alpha:
+      put_real(slot.type, arguments.alpha(), at);
+      break;
+    case SlotKind::beta:
+      put_real(slot.type, arguments.beta(), at);
+      break;
+    case SlotKind::number: {
+      const auto index = static_cast<std::size_t>(slot.operand - first_of_epilogue);
+      put_real(slot.type, std::get<double>(arguments.epilogue_operands()[index].value), at);
+      break;
+    }
+    case SlotKind::constant:
+      put_constant(slot, at);
+      break;
+    case SlotKind::workspace:
+      put(static_cast<void*>(nullptr), at);
+      break;
+    case SlotKind::tensor_map:
+      write_map(slot, request, at);
+      break;
+  }
+}
+
+// Of an operand that is not read there is nothing to map.
+void LaunchRule::write_map(const Slot& slot, const runtime::PackRequest& request,
+                           std::byte* at) const {
+  const GemmProblem& problem = request.arguments.problem();
+  const Placed of = placed(slot.operand, problem);
+  if (of.rows == 0 || of.columns == 0) {
+    std::memset(at, 0, size_of(SlotType::tensor_map));
+    return;
+  }
+  const bool is_row = layout_of(slot.operand) == LayoutRule::row;
+  const auto bytes = static_cast<std::uint64_t>(byte_width(of.matrix.dtype));
+  const auto inner = static_cast<std::uint64_t>(is_row ? of.columns : of.rows);
+  const auto outer = static_cast<std::uint64_t>(is_row ? of.rows : of.columns);
+  // The stride of an extent of 1 is not used, and yet must be a multiple of 16 bytes that is not 0.
+  const auto byte_stride = [&](Axis axis, std::int64_t extent) {
+    constexpr std::uint64_t unit = 16;
+    if (extent > 1) return static_cast<std::uint64_t>(stride_of(of.matrix, axis)) * bytes;
+    return (inner * bytes + unit - 1) / unit * unit;
+  };
+  driver::TiledTensorMap map{.address = view_of(slot.operand, request.arguments).data(),
+                             .dtype = of.matrix.dtype,
+                             .rank = slot.has_batches ? 3U : 2U,
+                             .swizzle = swizzle_of(slot.swizzle_bytes)};
+  map.extents = {inner, outer, static_cast<std::uint64_t>(problem.l)};
+  map.byte_strides = {byte_stride(is_row ? Axis::row : Axis::column, is_row ? of.rows : of.columns),
+                      byte_stride(Axis::batch, problem.l)};
+  map.box = {slot.box[is_row ? 2 : 1], slot.box[is_row ? 1 : 2], slot.box[0]};
+  const driver::cuda::TensorMap encoded = driver::encode(request.driver, map);
+  std::memcpy(at, &encoded, sizeof encoded);
+}
+
+std::string LaunchRule::text() const {
+  const LaunchRecipe& launch = kernel_.launch;
+  return fmt::format("{} ({}) <{}> [{}] {{{}}} {} {} {}", launch.entry,
+                     fmt::join(launch.parameters, ", "), fmt::join(launch.grid, ", "),
+                     fmt::join(launch.block, ", "), fmt::join(launch.cluster, ", "),
+                     launch.shared_bytes, launch.clears_workspace, kernel_.workspace_bytes);
+}
+
+}  // namespace gemmery::user

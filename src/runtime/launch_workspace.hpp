@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scratch memory of a prepared launch: reserved once, used by one launch after another, on
+// whatever streams they are.
+#pragma once
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/kernel.hpp>
+
+#include <cstddef>
+#include <optional>
+
+#include "driver/driver.hpp"
+#include "driver/stream.hpp"
+
+namespace gemmery::runtime {
+
+class LaunchWorkspace {
+ public:
+  // Of so many bytes on a device; none are fine.
+  LaunchWorkspace(Device device, std::size_t bytes);
+  ~LaunchWorkspace();
+  LaunchWorkspace(const LaunchWorkspace&) = delete;
+  LaunchWorkspace& operator=(const LaunchWorkspace&) = delete;
+
+  Workspace lend() const noexcept { return {memory_.data(), memory_.bytes()}; }
+
+  // Calls `launch`, which puts work on the stream that uses the memory, behind what used it before
+  // on another stream.
+  template <class Launch>
+  void use(Stream stream, Launch&& launch) {
+    const bool is_ordered = begin(stream);
+    launch();
+    if (is_ordered) end(stream);
+  }
+
+ private:
+  // Whether launches on this stream are kept in order with others: not in a capture.
+  bool begin(Stream stream);
+  void end(Stream stream);
+
+  const driver::GpuDevice* gpu_ = nullptr;  // none: nothing is reserved, or on the CPU
+  Buffer memory_;
+  std::optional<driver::Event> last_use_;
+  std::optional<Stream> last_stream_;
+};
+
+}  // namespace gemmery::runtime

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scratch memory of one run: what the caller lends, or memory from our pool.
+#pragma once
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/kernel.hpp>
+
+#include <cstddef>
+#include <optional>
+
+namespace gemmery::runtime {
+
+// Of every workspace, in bytes.
+inline constexpr std::size_t workspace_alignment = 256;
+
+// Goes back to the pool in the order of the stream.
+class RunWorkspace {
+ public:
+  // Throws Error: invalid_argument for a workspace of the caller's that is too small or not
+  // aligned, unsupported where the pool would have to serve a stream that is being captured.
+  RunWorkspace(const Kernel& kernel, const RunOptions& options, std::size_t bytes);
+
+  void* data() const noexcept { return data_; }
+
+ private:
+  std::optional<Buffer> own_;
+  void* data_ = nullptr;
+};
+
+}  // namespace gemmery::runtime
