@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// GemmArguments from tensors of any framework, validated by the library, once.
+#include "arguments.hpp"
+
+#include <utility>
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/discovery.hpp>
+
+namespace gemmery::python {
+namespace {
+
+// --- construction --------------------------------------------------------------------------------
+
+ImportedTensor import_result(nb::handle object, std::string_view role) {
+  ImportedTensor tensor = import_tensor(object, role);
+  if (!tensor.is_read_only) return tensor;
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = std::string(role),
+       .expected = "a tensor that may be written",
+       .got = "a read-only " + nb::cast<std::string>(nb::str(object.type().attr("__name__"))),
+       .hint = "arrays of JAX never may; use a tensor of torch, cupy or numpy, or "
+               "gemmery.empty(…)"});
+}
+
+Math to_math(std::string_view word) {
+  if (const std::optional<Math> math = parse_math(word)) return *math;
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = "math",
+       .expected = "native tf32 tf32x3 bf16x3 f16x3 f16 bf16 fp8_fast fp8_promoted saturate",
+       .got = "\"" + std::string(word) + "\""});
+}
+
+void read_performance(PyGemmArguments& arguments) {
+  if (arguments.performance.is_none()) return;
+  const nb::object max_sms = arguments.performance.attr("max_sms");
+  arguments.max_multiprocessors = max_sms.is_none() ? 0 : nb::cast<int>(max_sms);
+  arguments.wants_deterministic = nb::cast<bool>(arguments.performance.attr("deterministic"));
+}
+
+// The tensor that the epilogue brings for D takes out's place; out says what it must be.
+void check_stands_for_out(const ImportedTensor& d, const ImportedTensor& out) {
+  const bool has_same_shape = std::equal(d.view.shape().begin(), d.view.shape().end(),
+                                         out.view.shape().begin(), out.view.shape().end());
+  if (has_same_shape && d.view.dtype() == out.view.dtype()) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "D",
+               .expected = "a tensor like out, " + to_string(out.view),
+               .got = to_string(d.view),
+               .hint = "D is written in place of out; leave it out to write out"});
+}
+
+EpilogueArguments to_native(const PyEpilogueArguments& given) {
+  std::vector<EpilogueOperand> operands;
+  for (const NamedOperand& operand : given.operands) {
+    if (operand.name == "D") continue;
+    if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) {
+      operands.push_back({operand.name, tensor->view});
+    } else {
+      operands.push_back({operand.name, std::get<double>(operand.value)});
+    }
+  }
+  return EpilogueArguments(given.program, std::move(operands));
+}
+
+void check_writable_results(const PyEpilogueArguments& given) {
+  for (const std::string& name : given.program.outputs()) {
+    const ImportedTensor* const tensor = given.find_tensor(name);
+    if (tensor == nullptr || !tensor->is_read_only) continue;
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = name,
+                 .expected = "a tensor that may be written",
+                 .got = "a read-only one"});
+  }
+}
+
+// Calls `visit(name, tensor)` for every operand that has memory.
+template <class Visit>
+void for_each_tensor(const PyGemmArguments& arguments, const Visit& visit) {
+  visit("A", arguments.A);
+  visit("B", arguments.B);
+  visit("out", arguments.result());
+  if (arguments.C) visit("C", *arguments.C);
+  const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments();
+  if (epilogue == nullptr) return;
+  for (const NamedOperand& operand : epilogue->operands) {
+    const auto* const tensor = std::get_if<ImportedTensor>(&operand.value);
+    if (tensor != nullptr && operand.name != "D") visit(operand.name.c_str(), *tensor);
+  }
+}
+
+void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
+               nb::handle accumulator, nb::handle epilogue, nb::handle performance, nb::handle C,
+               double alpha, double beta, std::string_view math) {
+  PyGemmArguments arguments;
+  arguments.epilogue = nb::borrow(epilogue);
+  arguments.performance = nb::borrow(performance);
+  if (!epilogue.is_none() && !nb::isinstance<PyEpilogueArguments>(epilogue))
+    throw nb::type_error("epilogue: expected EpilogueArguments");
+  arguments.A = import_tensor(A, "A");
+  arguments.B = import_tensor(B, "B");
+  arguments.out = import_result(out, "out");
+  if (!C.is_none()) arguments.C = import_tensor(C, "C");
+  read_performance(arguments);
+  validate(arguments, accumulator, alpha, beta, math == "native" ? Math::native : to_math(math));
+  new (self) PyGemmArguments(std::move(arguments));
+}
+
+// --- what they tell ------------------------------------------------------------------------------
+
+std::string device_text(const PyGemmArguments& arguments) {
+  return arguments.is_meta ? "meta" : to_string(arguments.native->device());
+}
+
+nb::dict views_of(const PyGemmArguments& arguments) {
+  nb::dict views;
+  const auto add = [&](const char* name, const Tensor& view, const ImportedTensor& origin) {
+    ImportedTensor tensor;
+    tensor.view = view;
+    tensor.base = origin.base;
+    tensor.is_fake = origin.is_fake;
+    tensor.is_meta = origin.is_meta;
+    tensor.exchange = origin.exchange;
+    tensor.stream_source = origin.stream_source;
+    views[name] = nb::cast(std::move(tensor));
+  };
+  const GemmArguments& native = *arguments.native;
+  add("A", native.a(), arguments.A);
+  add("B", native.b(), arguments.B);
+  add("out", native.out(), arguments.result());
+  if (native.c() && arguments.C) add("C", *native.c(), *arguments.C);
+  for (const EpilogueOperand& operand : native.epilogue_operands()) {
+    const auto* const view = std::get_if<Tensor>(&operand.value);
+    const ImportedTensor* const origin = arguments.epilogue_arguments()->find_tensor(operand.name);
+    if (view != nullptr && origin != nullptr) add(operand.name.c_str(), *view, *origin);
+  }
+  return views;
+}
+
+std::string problem_line(const PyGemmArguments& arguments) {
+  const GemmArguments& native = *arguments.native;
+  ProblemLine line{.problem = native.problem(), .alpha = native.alpha(), .beta = native.beta()};
+  for (const EpilogueOperand& operand : native.epilogue_operands()) {
+    const auto* const number = std::get_if<double>(&operand.value);
+    line.numbers.push_back(number == nullptr ? 0 : *number);
+  }
+  return to_string(line);
+}
+
+// --- patching ------------------------------------------------------------------------------------
+
+// What `operand` is bound to from now on is kept alive in place of what it was bound to.
+void keep(PyGemmArguments& arguments, const std::string& operand, ImportedTensor&& tensor) {
+  if (operand == "A")
+    arguments.A = std::move(tensor);
+  else if (operand == "B")
+    arguments.B = std::move(tensor);
+  else if (operand == "out")
+    arguments.out = std::move(tensor);
+  else if (operand == "C")
+    arguments.C = std::move(tensor);
+  // Tensors of an epilogue belong to its EpilogueArguments, which several arguments may share: the
+  // new one is kept beside them.
+  else
+    arguments.patched.push_back(std::move(tensor));
+}
+
+}  // namespace
+
+const PyEpilogueArguments* PyGemmArguments::epilogue_arguments() const {
+  return epilogue.is_none() ? nullptr : nb::inst_ptr<PyEpilogueArguments>(epilogue);
+}
+
+const ImportedTensor& PyGemmArguments::result() const {
+  const PyEpilogueArguments* const given = epilogue_arguments();
+  const ImportedTensor* const d = given == nullptr ? nullptr : given->find_tensor("D");
+  return d == nullptr ? out : *d;
+}
+
+void* stream_of(const PyGemmArguments& arguments, nb::handle given) {
+  const Device device = arguments.native->device();
+  if (device.is_cpu()) return nullptr;
+  if (!given.is_none()) return to_stream_handle(given, device);
+  CurrentStream current;
+  for_each_tensor(arguments, [&](const char* name, const ImportedTensor& tensor) {
+    current.consider(tensor, name);
+  });
+  return current.handle();
+}
+
+void require_memory(const PyGemmArguments& arguments, std::string_view call) {
+  if (!arguments.is_fake) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::string(call),
+               .expected = "tensors with memory",
+               .got = "torch's meta or fake tensors",
+               .hint = "these serve discovery and compilation only"});
+}
+
+void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, double beta,
+              Math math) {
+  GemmOptions options{
+      .c = std::nullopt, .alpha = alpha, .beta = beta, .math = math, .epilogue = std::nullopt};
+  if (arguments.C) options.c = arguments.C->view;
+  if (const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments()) {
+    check_writable_results(*epilogue);
+    if (&arguments.result() != &arguments.out)
+      check_stands_for_out(arguments.result(), arguments.out);
+    options.epilogue = to_native(*epilogue);
+  }
+  const Tensor& a = arguments.A.view;
+  const Tensor& b = arguments.B.view;
+  const Tensor& out = arguments.result().view;
+  if (accumulator.is_none()) {
+    arguments.native.emplace(a, b, out, options);
+  } else {
+    arguments.native.emplace(a, b, out, to_dtype(accumulator, "accumulator_type"), options);
+  }
+  for_each_tensor(arguments, [&](const char*, const ImportedTensor& tensor) {
+    arguments.is_fake = arguments.is_fake || tensor.is_fake;
+    arguments.is_meta = arguments.is_meta || tensor.is_meta;
+  });
+}
+
+void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given) {
+  if (PyLong_Check(given.ptr())) {
+    arguments.native->set_data(operand, PyLong_AsVoidPtr(given.ptr()));
+    return;
+  }
+  ImportedTensor tensor = import_tensor(given, operand);
+  arguments.native->set_data(operand, tensor.view.data());
+  keep(arguments, operand, std::move(tensor));
+}
+
+// --- the Python class ----------------------------------------------------------------------------
+
+namespace {
+
+int visit_arguments(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self);
+  for (const nb::object* const held :
+       {&arguments->epilogue, &arguments->performance, &arguments->origin, &arguments->A.base,
+        &arguments->B.base, &arguments->out.base}) {
+    Py_VISIT(held->ptr());
+  }
+  if (arguments->C) Py_VISIT(arguments->C->base.ptr());
+  for (const ImportedTensor& tensor : arguments->patched) Py_VISIT(tensor.base.ptr());
+  return 0;
+}
+
+int clear_arguments(PyObject* self) {
+  auto* const arguments = nb::inst_ptr<PyGemmArguments>(self);
+  for (nb::object* const held : {&arguments->epilogue, &arguments->performance, &arguments->origin,
+                                 &arguments->A.base, &arguments->B.base, &arguments->out.base}) {
+    held->reset();
+  }
+  if (arguments->C) arguments->C->base.reset();
+  for (ImportedTensor& tensor : arguments->patched) tensor.base.reset();
+  return 0;
+}
+
+PyType_Slot arguments_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_arguments)},
+                                 {Py_tp_clear, reinterpret_cast<void*>(clear_arguments)},
+                                 {0, nullptr}};
+
+nb::object to_device_of(nb::handle self, nb::handle device) {
+  return stage(self, device.is_none() ? Device::cuda(0) : to_device(device, "device"));
+}
+
+void sync(const PyGemmArguments& arguments, nb::handle stream) {
+  require_memory(arguments, "sync");
+  void* const handle = stream_of(arguments, stream);
+  const WithoutGil released;
+  finish_staged(arguments, handle);
+}
+
+nb::tuple problem_size(const PyGemmArguments& arguments) {
+  const GemmProblem& problem = arguments.native->problem();
+  return nb::make_tuple(problem.m, problem.n, problem.k, problem.l);
+}
+
+}  // namespace
+
+void bind_arguments(nb::module_& module) {
+  nb::class_<PyRuntimeArguments>(module, "RuntimeArguments",
+                                 "What all arguments of operations derive from.")
+      .def(
+          "__init__",
+          [](PyRuntimeArguments* self, nb::handle epilogue, nb::handle performance) {
+            new (self) PyRuntimeArguments{nb::borrow(epilogue), nb::borrow(performance)};
+          },
+          nb::kw_only(), nb::arg("epilogue").none() = nb::none(),
+          nb::arg("performance").none() = nb::none())
+      .def_prop_ro("epilogue", [](const PyRuntimeArguments& self) { return self.epilogue; })
+      .def_prop_ro("performance", [](const PyRuntimeArguments& self) { return self.performance; });
+
+  nb::class_<PyGemmArguments, PyRuntimeArguments>(module, "GemmArguments",
+                                                  nb::type_slots(arguments_slots))
+      .def("__init__", &construct, nb::arg("A").none(), nb::arg("B").none(), nb::arg("out").none(),
+           nb::arg("accumulator_type").none() = nb::none(), nb::kw_only(),
+           nb::arg("epilogue").none() = nb::none(), nb::arg("performance").none() = nb::none(),
+           nb::arg("C").none() = nb::none(), nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0,
+           nb::arg("math") = "native")
+      .def_prop_ro("A", [](const PyGemmArguments& self) { return self.A.base; })
+      .def_prop_ro("B", [](const PyGemmArguments& self) { return self.B.base; })
+      .def_prop_ro("out", [](const PyGemmArguments& self) { return self.out.base; })
+      .def_prop_ro("C",
+                   [](const PyGemmArguments& self) { return self.C ? self.C->base : nb::none(); })
+      .def_prop_ro(
+          "views", &views_of,
+          "The operands as the library sees them: rank 3, broadcast dimensions with stride "
+          "0; by name.")
+      .def_prop_ro("accumulator_type",
+                   [](const PyGemmArguments& self) { return self.native->problem().accumulator; })
+      .def_prop_ro("alpha", [](const PyGemmArguments& self) { return self.native->alpha(); })
+      .def_prop_ro("beta", [](const PyGemmArguments& self) { return self.native->beta(); })
+      .def_prop_ro("math",
+                   [](const PyGemmArguments& self) { return name(self.native->problem().math); })
+      .def_prop_ro("problem", &problem_line, "The problem in one line of text.")
+      .def_prop_ro("problem_size", &problem_size, "(M, N, K, L)")
+      .def_prop_ro("device", &device_text)
+      .def_ro("is_fake", &PyGemmArguments::is_fake)
+      .def("set_data", &set_operand_data, nb::arg("operand"), nb::arg("tensor"))
+      .def(
+          "set_scalars",
+          [](PyGemmArguments& self, double alpha, double beta) {
+            self.native->set_scalars(alpha, beta);
+          },
+          nb::arg("alpha"), nb::arg("beta"))
+      .def(
+          "set_scalar",
+          [](PyGemmArguments& self, std::string_view name, double value) {
+            self.native->set_scalar(name, value);
+          },
+          nb::arg("name"), nb::arg("value"))
+      .def("to_device", &to_device_of, nb::arg("device").none() = nb::none())
+      .def("sync", &sync, nb::arg("stream").none() = nb::none())
+      .def("__repr__", [](const PyGemmArguments& self) {
+        return "GemmArguments(" + problem_line(self) + ", device=" + device_text(self) + ")";
+      });
+}
+
+}  // namespace gemmery::python

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of an operation as Python holds them: the library's, with everything that keeps their
+// memory alive.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/stream.hpp>
+
+#include "bindings.hpp"
+#include "tensors.hpp"
+
+namespace gemmery::python {
+
+struct NamedOperand {
+  std::string name;
+  std::variant<double, ImportedTensor> value;
+};
+
+// A program with what it names, in the order in which it was given; D among it where it was.
+struct PyEpilogueArguments {
+  epilogue::Program program;
+  nb::dict given;
+  std::vector<NamedOperand> operands;
+
+  PyEpilogueArguments(epilogue::Program of_what, nb::dict names)
+      : program(std::move(of_what)), given(std::move(names)) {}
+  PyEpilogueArguments(PyEpilogueArguments&&) = default;
+
+  const ImportedTensor* find_tensor(std::string_view name) const;
+};
+
+// What all arguments of operations derive from.
+struct PyRuntimeArguments {
+  nb::object epilogue;     // a PyEpilogueArguments, or None
+  nb::object performance;  // PerformanceControls, or None
+};
+
+// An operand of arguments whose operands were copied to a device: where it came from.
+struct StagedOperand {
+  Tensor origin;
+  Tensor copy;
+  bool is_result = false;
+};
+
+struct PyGemmArguments : PyRuntimeArguments {
+  std::optional<GemmArguments> native;
+  ImportedTensor A, B, out;
+  std::optional<ImportedTensor> C;
+  nb::object origin;  // the arguments that these were staged from, which keep its memory alive
+  std::vector<StagedOperand> staged;
+  std::vector<ImportedTensor> patched;  // what set_data bound an epilogue's operands to
+  int max_multiprocessors = 0;
+  bool wants_deterministic = false;
+  bool is_fake = false;
+  bool is_meta = false;
+
+  const PyEpilogueArguments* epilogue_arguments() const;
+  // Where D goes: `out`, unless the epilogue brings a tensor for it.
+  const ImportedTensor& result() const;
+};
+
+// The stream to run on: `given`, or (None) what the operands' frameworks report.
+void* stream_of(const PyGemmArguments& arguments, nb::handle given);
+
+// Throws Error (invalid_argument) for arguments without memory; `call` says what wanted it.
+void require_memory(const PyGemmArguments& arguments, std::string_view call);
+
+// Validates the operands that `arguments` holds and makes its native form of them.
+void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, double beta,
+              Math math);
+
+// The same arguments with operands copied to a device, and back: `args.to_device()`, `args.sync()`.
+nb::object stage(nb::handle self, Device device);
+PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device);
+void finish_staged(const PyGemmArguments& arguments, void* handle);
+
+// A new memory for an operand; `given` is a tensor or an address.
+void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
+
+}  // namespace gemmery::python

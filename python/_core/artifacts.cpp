@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled kernels: what they are, their files, prepared launches, and many compilations at once.
+#include <gemmery/artifact.hpp>
+#include <gemmery/buffer.hpp>
+
+#include <utility>
+
+#include "kernels.hpp"
+
+namespace gemmery::python {
+namespace {
+
+// --- artifacts -----------------------------------------------------------------------------------
+
+PyArtifact wrap(const Artifact& artifact) {
+  return {artifact, nb::none(), nb::cast(PyKernel{artifact.kernel()})};
+}
+
+nb::object compiled_object(nb::handle self) {
+  const auto& artifact = nb::cast<const PyArtifact&>(self);
+  return artifact.native ? nb::borrow(self) : artifact.compiled_obj;
+}
+
+std::vector<std::string> targets_of(const PyArtifact& self) {
+  std::vector<std::string> targets;
+  for (const Target target : native_artifact(self, "targets").targets())
+    targets.push_back(to_string(target));
+  return targets;
+}
+
+nb::object resources_of(const PyArtifact& self) {
+  const std::optional<CodeResources> found = native_artifact(self, "resources").resources();
+  if (!found) return nb::none();
+  nb::dict resources;
+  resources["registers"] = found->registers;
+  resources["static_shared_bytes"] = found->static_shared_bytes;
+  resources["spill_store_bytes"] = found->spill_store_bytes;
+  resources["spill_load_bytes"] = found->spill_load_bytes;
+  resources["stack_bytes"] = found->stack_bytes;
+  return resources;
+}
+
+int visit_artifact(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto* const artifact = nb::inst_ptr<PyArtifact>(self);
+  Py_VISIT(artifact->compiled_obj.ptr());
+  Py_VISIT(artifact->kernel_obj.ptr());
+  return 0;
+}
+
+int clear_artifact(PyObject* self) {
+  auto* const artifact = nb::inst_ptr<PyArtifact>(self);
+  artifact->compiled_obj.reset();
+  artifact->kernel_obj.reset();
+  return 0;
+}
+
+PyType_Slot artifact_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_artifact)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear_artifact)},
+                                {0, nullptr}};
+
+// --- prepared launches ---------------------------------------------------------------------------
+
+PyPreparedLaunch bind(const PyArtifact& self, nb::handle args) {
+  const auto& arguments = nb::cast<const PyGemmArguments&>(args);
+  require_memory(arguments, "bind");
+  const Artifact& artifact = native_artifact(self, "bind");
+  const WithoutGil released;
+  PreparedLaunch launch = artifact.bind(*arguments.native);
+  const nb::gil_scoped_acquire gil;
+  return {std::move(launch), nb::borrow(args), arguments.native->device(), {}};
+}
+
+void launch(PyPreparedLaunch& self, nb::handle stream) {
+  if (!self.device.is_cpu()) {
+    // A launch on a GPU takes less time than to hand the GIL to somebody and get it back.
+    const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self.arguments);
+    self.launch.launch(Stream::of(stream_of(*arguments, stream), self.device));
+    return;
+  }
+  const WithoutGil released;
+  self.launch.launch(Stream::cpu());
+}
+
+void set_launch_data(PyPreparedLaunch& self, const std::string& operand, nb::handle given) {
+  if (PyLong_Check(given.ptr())) {
+    self.launch.set_data(operand, PyLong_AsVoidPtr(given.ptr()));
+    self.patched.erase(operand);
+    return;
+  }
+  ImportedTensor tensor = import_tensor(given, operand);
+  self.launch.set_data(operand, tensor.view.data());
+  self.patched.insert_or_assign(operand, std::move(tensor));
+}
+
+int visit_launch(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto* const launch = nb::inst_ptr<PyPreparedLaunch>(self);
+  Py_VISIT(launch->arguments.ptr());
+  for (const auto& [operand, tensor] : launch->patched) Py_VISIT(tensor.base.ptr());
+  return 0;
+}
+
+int clear_launch(PyObject* self) {
+  auto* const launch = nb::inst_ptr<PyPreparedLaunch>(self);
+  launch->arguments.reset();
+  for (auto& [operand, tensor] : launch->patched) tensor.base.reset();
+  return 0;
+}
+
+PyType_Slot launch_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_launch)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_launch)},
+                              {0, nullptr}};
+
+// --- files ---------------------------------------------------------------------------------------
+
+void save(const std::string& path, const std::vector<StoredArtifact>& artifacts, bool with_ptx) {
+  with_nvrtc([&] {
+    const WithoutGil released;
+    save_artifacts(path, artifacts, {.with_ptx = with_ptx});
+  });
+}
+
+std::string path_text(nb::handle path) {
+  return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+}
+
+void save_one(const PyArtifact& self, nb::handle path, const std::vector<std::string>& problems,
+              bool with_ptx) {
+  save(path_text(path), {{native_artifact(self, "save"), problems}}, with_ptx);
+}
+
+void save_all(nb::handle path, nb::sequence artifacts, bool with_ptx) {
+  std::vector<StoredArtifact> stored;
+  for (const nb::handle artifact : artifacts)
+    stored.push_back({native_artifact(nb::cast<const PyArtifact&>(artifact), "save"), {}});
+  save(path_text(path), stored, with_ptx);
+}
+
+nb::list load_all(nb::handle path) {
+  const std::string text = path_text(path);
+  std::vector<StoredArtifact> stored;
+  {
+    const WithoutGil released;
+    stored = load_artifacts(text);
+  }
+  nb::list artifacts;
+  for (const StoredArtifact& one : stored) artifacts.append(nb::cast(wrap(one.artifact)));
+  return artifacts;
+}
+
+// --- many compilations ---------------------------------------------------------------------------
+
+nb::list compile_many(nb::sequence kernels, nb::handle cc, int jobs, nb::handle progress) {
+  std::vector<CompileJob> work;
+  for (const nb::handle kernel : kernels) {
+    const Kernel& native = nb::cast<const PyKernel&>(kernel).kernel;
+    work.push_back({native, compile_target(native, cc)});
+  }
+  std::vector<CompileResult> results;
+  with_nvrtc([&] {
+    run_interruptibly([&](std::stop_token stop) {
+      CompileOptions options{.jobs = jobs, .stop = std::move(stop)};
+      if (!progress.is_none()) {
+        options.progress = [&](const CompileResult&, std::size_t done, std::size_t all) {
+          const nb::gil_scoped_acquire gil;
+          progress(done, all);
+        };
+      }
+      results = compile_all(work, options);
+    });
+  });
+  nb::list compiled;
+  for (const CompileResult& result : results) {
+    compiled.append(result.artifact ? nb::cast(wrap(*result.artifact))
+                                    : make_exception(*result.error));
+  }
+  return compiled;
+}
+
+}  // namespace
+
+const Artifact& native_artifact(const PyArtifact& artifact, std::string_view call) {
+  if (artifact.native) return *artifact.native;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::string(call),
+               .expected = "an artifact of a kernel of the library",
+               .got = "one of a kernel of the user's own"});
+}
+
+void bind_artifacts(nb::module_& module) {
+  nb::class_<PyArtifact>(module, "CompiledArtifact", nb::type_slots(artifact_slots),
+                         "A compiled kernel. Immutable.")
+      .def(
+          "__init__",
+          [](PyArtifact* self, nb::handle compiled_obj, nb::handle kernel_obj) {
+            new (self) PyArtifact{std::nullopt, nb::borrow(compiled_obj), nb::borrow(kernel_obj)};
+          },
+          nb::arg("compiled_obj").none(), nb::arg("kernel_obj").none())
+      .def_prop_ro("compiled_obj", &compiled_object)
+      .def_prop_ro("kernel_obj", [](const PyArtifact& self) { return self.kernel_obj; })
+      .def_prop_ro("is_native", [](const PyArtifact& self) { return self.native.has_value(); })
+      .def_prop_ro("targets", &targets_of)
+      .def_prop_ro("source",
+                   [](const PyArtifact& self) { return native_artifact(self, "source").source(); })
+      .def_prop_ro("log", [](const PyArtifact& self) { return native_artifact(self, "log").log(); })
+      .def_prop_ro(
+          "compile_ms",
+          [](const PyArtifact& self) { return native_artifact(self, "compile_ms").compile_ms(); })
+      .def_prop_ro("resources", &resources_of)
+      .def(
+          "load_on",
+          [](const PyArtifact& self, nb::handle device) {
+            const Device where = to_device(device, "device");
+            const Artifact& artifact = native_artifact(self, "load_on");
+            const WithoutGil released;
+            artifact.load(where);
+          },
+          nb::arg("device"))
+      .def("bind", &bind, nb::arg("args"))
+      .def("save", &save_one, nb::arg("path"), nb::kw_only(),
+           nb::arg("problems") = std::vector<std::string>{}, nb::arg("with_ptx") = false);
+
+  nb::class_<PyPreparedLaunch>(module, "PreparedLaunch", nb::type_slots(launch_slots),
+                               "A launch with everything packed. Belongs to one thread at a time.")
+      .def("__call__", &launch, nb::arg("stream").none() = nb::none())
+      .def("launch", &launch, nb::arg("stream").none() = nb::none())
+      .def("set_data", &set_launch_data, nb::arg("operand"), nb::arg("tensor"))
+      .def(
+          "set_scalars",
+          [](PyPreparedLaunch& self, double alpha, double beta) {
+            self.launch.set_scalars(alpha, beta);
+          },
+          nb::arg("alpha"), nb::arg("beta"))
+      .def(
+          "set_scalar",
+          [](PyPreparedLaunch& self, std::string_view name, double value) {
+            self.launch.set_scalar(name, value);
+          },
+          nb::arg("name"), nb::arg("value"))
+      .def_prop_ro("args", [](const PyPreparedLaunch& self) { return self.arguments; });
+
+  module.def("save_artifacts", &save_all, nb::arg("path"), nb::arg("artifacts"), nb::kw_only(),
+             nb::arg("with_ptx") = false);
+  module.def("load_artifacts", &load_all, nb::arg("path"));
+  module.def("compile_all", &compile_many, nb::arg("kernels"), nb::arg("cc"), nb::arg("jobs") = 0,
+             nb::arg("progress").none() = nb::none());
+}
+
+}  // namespace gemmery::python

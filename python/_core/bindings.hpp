@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the native module share: its parts, and small conversions between Python and
+// C++.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gemmery/device.hpp>
+#include <gemmery/dtype.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/target.hpp>
+
+namespace gemmery::python {
+
+namespace nb = nanobind;
+
+// --- the parts of the module, in the order in which they are bound -------------------------------
+
+void bind_errors(nb::module_& module);
+void bind_types(nb::module_& module);
+void bind_tensors(nb::module_& module);
+void bind_streams(nb::module_& module);
+void bind_epilogues(nb::module_& module);
+void bind_arguments(nb::module_& module);
+void bind_artifacts(nb::module_& module);
+void bind_kernels(nb::module_& module);
+void bind_discovery(nb::module_& module);
+void bind_checks(nb::module_& module);
+void bind_cache(nb::module_& module);
+
+// --- conversions ---------------------------------------------------------------------------------
+
+// The element type that a Python object stands for: DType, a name, a torch, NumPy or ml_dtypes
+// dtype. Throws Error (invalid_argument) for a word, TypeError for an object that names none.
+DType to_dtype(nb::handle object, std::string_view role);
+nb::object from_dtype(DType dtype);
+
+// "cuda:1", 1, torch.device("cuda", 1), …
+Device to_device(nb::handle object, std::string_view role);
+
+// 90, "90a", "sm_90a".
+Target to_target(nb::handle cc);
+
+// The facts of the architecture that `cc` names, from this machine's devices or the table of known
+// ones; also of a device by name ("h200"). Throws Error (unavailable) where nothing is known of it.
+const DeviceInfo& info_of_architecture(nb::handle cc);
+
+// The exception that Python gets for an error, of the classes of gemmery.errors.
+nb::object make_exception(const Error& error);
+
+nb::tuple to_tuple(std::span<const std::int64_t> numbers);
+
+// --- calls that take long ------------------------------------------------------------------------
+
+// Lets other Python threads run while it lives.
+using WithoutGil = nb::gil_scoped_release;
+
+// Runs `work` so that Ctrl-C ends it: in Python's main thread it goes to a thread of its own, and
+// `stop` is requested as soon as a signal's handler raises, which is thrown on when `work` has
+// ended. Called with the GIL, which is released meanwhile.
+void run_interruptibly(const std::function<void(std::stop_token)>& work);
+
+// Runs `work`; where it fails because no NVRTC was found and the wheel nvidia-cuda-nvrtc is
+// installed for this Python, names that one to the library and runs it once more.
+void with_nvrtc(const std::function<void()>& work);
+
+}  // namespace gemmery::python

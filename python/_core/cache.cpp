@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache of compiled code on disk.
+#include <gemmery/cache.hpp>
+
+#include <chrono>
+
+#include "bindings.hpp"
+
+namespace gemmery::python {
+namespace {
+
+nb::dict report() {
+  CacheReport cache;
+  {
+    const WithoutGil released;
+    cache = cache_report();
+  }
+  nb::dict facts;
+  facts["folder"] = cache.folder;
+  facts["is_usable"] = cache.is_usable;
+  facts["refusal"] = cache.refusal;
+  facts["is_read_only"] = cache.is_read_only;
+  facts["file_system"] = cache.file_system;
+  facts["entries"] = cache.entries;
+  facts["bytes"] = cache.bytes;
+  facts["most_bytes"] = cache.most_bytes;
+  facts["shared"] = cache.shared;
+  facts["hits"] = cache.own_counters.hits;
+  facts["absent"] = cache.own_counters.absent;
+  facts["kept"] = cache.own_counters.kept;
+  return facts;
+}
+
+nb::list entries() {
+  std::vector<CachedCode> cached;
+  {
+    const WithoutGil released;
+    cached = list_cache();
+  }
+  nb::list rows;
+  for (const CachedCode& code : cached) {
+    nb::dict row;
+    row["name"] = code.name;
+    row["target"] = code.target;
+    row["form"] = code.form;
+    row["entry"] = code.entry;
+    row["bytes"] = code.bytes;
+    row["used_at"] =
+        std::chrono::duration<double>(code.used_at.time_since_epoch()).count();  // as time.time()
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::tuple removal(const CacheRemoval& removed) {
+  return nb::make_tuple(removed.entries, removed.bytes);
+}
+
+}  // namespace
+
+void bind_cache(nb::module_& module) {
+  module.def("cache_report", &report, "Where the cache is, what is in it, and what it did.");
+  module.def("list_cache", &entries, "What is in it, the most recently used first.");
+  module.def(
+      "verify_cache",
+      [] {
+        const CacheCheck check = verify_cache();
+        return nb::make_tuple(check.sound, check.faulty);
+      },
+      "Reads every byte: how many entries are sound, and what is wrong with the others.");
+  module.def(
+      "prune_cache", [](std::int64_t most_bytes) { return removal(prune_cache(most_bytes)); },
+      nb::arg("most_bytes"),
+      "Removes the least recently used until at most this many bytes remain.");
+  module.def(
+      "clear_cache", [] { return removal(clear_cache()); }, "Removes everything.");
+}
+
+}  // namespace gemmery::python

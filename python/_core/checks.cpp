@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verification against the oracle, measurement, and what this machine offers.
+#include <gemmery/doctor.hpp>
+#include <gemmery/measure.hpp>
+#include <gemmery/verify.hpp>
+
+#include "kernels.hpp"
+
+namespace gemmery::python {
+namespace {
+
+Fill to_fill(std::string_view word) {
+  if (word == "normal") return Fill::normal;
+  if (word == "uniform") return Fill::uniform;
+  if (word == "integers") return Fill::integers;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "fill",
+               .expected = "\"normal\", \"uniform\" or \"integers\"",
+               .got = "\"" + std::string(word) + "\""});
+}
+
+VerifyReport verify_kernel(const PyKernel& kernel, std::string_view problem, std::string_view fill,
+                           std::uint64_t seed, nb::handle device) {
+  const ProblemLine line = parse_problem(problem);
+  const VerifyOptions options{
+      .fill = to_fill(fill), .seed = seed, .device = to_device(device, "device")};
+  VerifyReport report;
+  with_nvrtc([&] {
+    const WithoutGil released;
+    report = verify(line, kernel.kernel, options);
+  });
+  return report;
+}
+
+// The oracle needs what was read, which is gone where a result was written over it.
+void require_inputs(const GemmArguments& arguments) {
+  const auto is_result = [&](const Tensor& tensor) {
+    return tensor.data() == arguments.out().data() && tensor.element_count() != 0;
+  };
+  bool is_overwritten = arguments.c() && is_result(*arguments.c());
+  for (const EpilogueOperand& operand : arguments.epilogue_operands()) {
+    const auto* const tensor = std::get_if<Tensor>(&operand.value);
+    is_overwritten = is_overwritten || (tensor != nullptr && is_result(*tensor));
+  }
+  if (!is_overwritten) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "check_result",
+               .expected = "inputs as they were before the kernel ran",
+               .got = "an input that was overwritten in place",
+               .hint = "write to another tensor"});
+}
+
+VerifyReport check_arguments(const PyGemmArguments& arguments, const PyKernel& kernel,
+                             nb::handle stream) {
+  require_memory(arguments, "check_result");
+  require_inputs(*arguments.native);
+  if (!arguments.native->device().is_cpu()) {
+    finish_staged(arguments, stream_of(arguments, stream));
+    const PyGemmArguments on_host = staged_on(arguments, Device::cpu());
+    const WithoutGil released;
+    return check_result(*on_host.native, kernel.kernel.operands());
+  }
+  const WithoutGil released;
+  return check_result(*arguments.native, kernel.kernel.operands());
+}
+
+nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::handle device,
+                        int samples, double sample_ms) {
+  const ProblemLine line = parse_problem(problem);
+  const MeasureOptions options{
+      .device = to_device(device, "device"), .samples = samples, .sample_ms = sample_ms};
+  Measurement measured;
+  with_nvrtc([&] {
+    const WithoutGil released;
+    measured = measure(line, kernel.kernel, options);
+  });
+  nb::dict result;
+  result["median_us"] = measured.median_us;
+  result["minimum_us"] = measured.minimum_us;
+  result["maximum_us"] = measured.maximum_us;
+  result["quartile_low_us"] = measured.quartile_low_us;
+  result["quartile_high_us"] = measured.quartile_high_us;
+  result["flops_per_second"] = measured.flops_per_second;
+  result["roofline_us"] = measured.roofline_us;
+  result["roofline_share"] = measured.roofline_share;
+  return result;
+}
+
+}  // namespace
+
+void bind_checks(nb::module_& module) {
+  nb::class_<VerifyReport>(module, "VerifyReport",
+                           "What came out. `passed`: every element within its bound, nothing else "
+                           "written.")
+      .def_ro("passed", &VerifyReport::passed)
+      .def_ro("seed", &VerifyReport::seed)
+      .def_ro("elements", &VerifyReport::elements)
+      .def_ro("mismatches", &VerifyReport::mismatches)
+      .def_ro("open", &VerifyReport::open)
+      .def_ro("worst_ratio", &VerifyReport::worst_ratio)
+      .def_ro("worst_error", &VerifyReport::worst_error)
+      .def_ro("guard_violations", &VerifyReport::guard_violations)
+      .def_ro("method", &VerifyReport::method)
+      .def_ro("first_failure", &VerifyReport::first_failure)
+      .def("__bool__", [](const VerifyReport& report) { return report.passed; })
+      .def("__repr__", [](const VerifyReport& report) {
+        return "VerifyReport(passed=" + std::string(report.passed ? "True" : "False") +
+               ", worst_ratio=" + std::to_string(report.worst_ratio) +
+               (report.first_failure.empty() ? "" : ", " + report.first_failure) + ")";
+      });
+  module.def("verify", &verify_kernel, nb::arg("kernel"), nb::arg("problem"), nb::kw_only(),
+             nb::arg("fill") = "normal", nb::arg("seed") = 0, nb::arg("device") = "cpu",
+             "Runs a kernel on random operands of a problem and holds every element against its "
+             "proven bound.");
+  module.def("check_result", &check_arguments, nb::arg("args"), nb::arg("kernel"),
+             nb::arg("stream").none() = nb::none(),
+             "Holds the result that `out` has against the oracle, element by element.");
+  module.def("measure", &measure_kernel, nb::arg("kernel"), nb::arg("problem"), nb::kw_only(),
+             nb::arg("device") = "cpu", nb::arg("samples") = 11, nb::arg("sample_ms") = 5.0,
+             "Times of a kernel on random data, in rotating buffers larger than the cache.");
+  module.def(
+      "doctor",
+      [] {
+        const WithoutGil released;
+        return to_string(doctor());
+      },
+      "What this machine offers: libraries, devices, the cache.");
+}
+
+}  // namespace gemmery::python

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// The class Kernel: what a kernel is, whether it serves, compiling and running it.
+#include "kernels.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include <gemmery/artifact.hpp>
+#include <gemmery/discovery.hpp>
+#include <gemmery/family.hpp>
+
+namespace gemmery::python {
+namespace {
+
+// --- what it is ----------------------------------------------------------------------------------
+
+nb::dict describe_operand(const OperandRule& rule) {
+  nb::dict operand;
+  operand["dtype"] = rule.dtype;
+  operand["layout"] = name(rule.layout);
+  operand["alignment"] = int{rule.alignment};
+  return operand;
+}
+
+nb::dict operand_rules(const PyKernel& self) {
+  const OperandRules& rules = self.kernel.operands();
+  nb::dict described;
+  described["A"] = describe_operand(rules.a);
+  described["B"] = describe_operand(rules.b);
+  described["out"] = describe_operand(rules.out);
+  if (rules.has_c) described["C"] = describe_operand(rules.c);
+  described["accumulator_type"] = rules.accumulator;
+  described["math"] = name(rules.math);
+  return described;
+}
+
+nb::dict design_of(const PyKernel& self) {
+  nb::dict design;
+  for (const DesignField& field : self.kernel.family().design_fields(self.kernel))
+    design[field.name.c_str()] = field.value;
+  return design;
+}
+
+std::vector<std::string> targets_of(const PyKernel& self) {
+  std::vector<std::string> targets;
+  for (const Target target : self.kernel.family().targets(self.kernel))
+    targets.push_back(to_string(target));
+  return targets;
+}
+
+// gemmery.metadata builds it of the properties of the kernel.
+nb::object metadata_of(nb::handle self) {
+  auto& kernel = nb::cast<PyKernel&>(self);
+  if (!kernel.metadata.is_valid()) {
+    kernel.metadata =
+        nb::module_::import_("gemmery.metadata").attr("KernelMetadata").attr("_of_kernel")(self);
+  }
+  return kernel.metadata;
+}
+
+std::size_t hash_of(const PyKernel& self) {
+  const auto& bytes = self.kernel.design().bytes();
+  const std::string_view design(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return std::hash<std::string_view>{}(design) ^
+         (reinterpret_cast<std::uintptr_t>(&self.kernel.family()) >> 4) ^
+         (static_cast<std::size_t>(self.kernel.epilogue()) << 32);
+}
+
+// --- whether it serves ---------------------------------------------------------------------------
+
+Status check_performance(const Kernel& kernel, const PyGemmArguments& arguments) {
+  if (!arguments.wants_deterministic || kernel.family().is_deterministic(kernel))
+    return Status::success();
+  return Status::fail("equal inputs need not give equal bits; PerformanceControls asked for that");
+}
+
+Status check(const PyKernel& self, const PyGemmArguments& arguments, nb::handle cc) {
+  if (const Status status = check_performance(self.kernel, arguments); !status) return status;
+  if (cc.is_none() && !arguments.is_meta) return self.kernel.supports(*arguments.native);
+  return self.kernel.supports(arguments.native->problem(), info_for(arguments, cc));
+}
+
+nb::object supports(const PyKernel& self, nb::handle args, nb::handle cc) {
+  if (!nb::isinstance<PyGemmArguments>(args)) {
+    return to_status(Status::fail("expected GemmArguments, got " +
+                                  nb::cast<std::string>(nb::str(args.type().attr("__name__")))));
+  }
+  return to_status(check(self, nb::cast<const PyGemmArguments&>(args), cc));
+}
+
+[[noreturn]] void refuse_arguments(const Status& status) {
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "arguments",
+               .expected = "arguments that the kernel supports",
+               .got = status.error()});
+}
+
+// --- compiling -----------------------------------------------------------------------------------
+
+Artifact compile_for(const Kernel& kernel, Target target, std::stop_token stop) {
+  const CompileJob job{kernel, target};
+  std::vector<CompileResult> results =
+      compile_all(std::span(&job, 1), {.jobs = 1, .stop = std::move(stop)});
+  CompileResult& result = results.front();
+  if (result.error) throw *result.error;
+  return *result.artifact;
+}
+
+bool runs_here(const PyGemmArguments& arguments, nb::handle cc) {
+  return cc.is_none() && !arguments.is_fake;
+}
+
+// For the device of the arguments: there it is loaded, too.
+Artifact compile_and_load(const Kernel& kernel, const GemmArguments& arguments) {
+  std::optional<Artifact> artifact;
+  if (!arguments.device().is_cpu()) {
+    const Target target =
+        kernel.family().target_for(kernel, *kernel.family().device_info(arguments.device()));
+    run_interruptibly([&](const std::stop_token& stop) { compile_for(kernel, target, stop); });
+  }
+  const WithoutGil released;
+  return kernel.compile(arguments);
+}
+
+PyArtifact compile(nb::handle self_object, nb::handle args, nb::handle cc) {
+  const auto& self = nb::cast<const PyKernel&>(self_object);
+  const Kernel kernel = self.kernel;
+  PyArtifact compiled{std::nullopt, nb::none(), nb::borrow(self_object)};
+  if (args.is_none()) {
+    if (cc.is_none()) throw nb::type_error("compile: expected arguments, a cc, or both");
+  } else {
+    const auto& arguments = nb::cast<const PyGemmArguments&>(args);
+    if (const Status status = check(self, arguments, cc); !status) refuse_arguments(status);
+    if (runs_here(arguments, cc)) {
+      with_nvrtc([&] { compiled.native = compile_and_load(kernel, *arguments.native); });
+      return compiled;
+    }
+    if (cc.is_none()) {
+      const Target target = kernel.family().target_for(kernel, info_for(arguments, cc));
+      with_nvrtc([&] {
+        run_interruptibly([&](const std::stop_token& stop) {
+          compiled.native = compile_for(kernel, target, stop);
+        });
+      });
+      return compiled;
+    }
+  }
+  const Target target = compile_target(kernel, cc);
+  with_nvrtc([&] {
+    run_interruptibly(
+        [&](const std::stop_token& stop) { compiled.native = compile_for(kernel, target, stop); });
+  });
+  return compiled;
+}
+
+// --- running -------------------------------------------------------------------------------------
+
+Workspace to_workspace(nb::handle workspace, const PyGemmArguments& arguments,
+                       std::optional<ImportedTensor>& held) {
+  if (workspace.is_none()) return {};
+  held.emplace(import_tensor(workspace, "workspace"));
+  const Tensor& memory = held->view;
+  const bool is_usable = memory.device() == arguments.native->device() && !held->is_read_only &&
+                         is_packed_in_any_order(memory);
+  if (!is_usable) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "workspace",
+                 .expected = "packed memory on " + to_string(arguments.native->device()) +
+                             " that may be written",
+                 .got = to_string(memory)});
+  }
+  return {memory.data(),
+          static_cast<std::size_t>(memory.element_count()) * byte_width(memory.dtype())};
+}
+
+void run(const PyKernel& self, const PyGemmArguments& arguments, const PyArtifact* artifact,
+         nb::handle stream, nb::handle workspace, bool assume_supported_args, int max_sms) {
+  require_memory(arguments, "run");
+  if (!assume_supported_args) {
+    if (const Status status = check_performance(self.kernel, arguments); !status)
+      refuse_arguments(status);
+  }
+  const Device device = arguments.native->device();
+  std::optional<ImportedTensor> held;
+  const RunOptions options{
+      .artifact = artifact == nullptr ? nullptr : &native_artifact(*artifact, "run"),
+      .stream = device.is_cpu() ? Stream::cpu() : Stream::of(stream_of(arguments, stream), device),
+      .workspace = to_workspace(workspace, arguments, held),
+      .assume_supported = assume_supported_args,
+      .max_multiprocessors = max_sms != 0 ? max_sms : arguments.max_multiprocessors};
+  const Kernel& kernel = self.kernel;
+  if (artifact != nullptr) {
+    const WithoutGil released;
+    kernel.run(*arguments.native, options);
+    return;
+  }
+  with_nvrtc([&] {
+    const WithoutGil released;
+    kernel.run(*arguments.native, options);
+  });
+}
+
+// A kernel and its metadata refer to each other.
+int visit_kernel(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<PyKernel>(self)->metadata.ptr());
+  return 0;
+}
+
+int clear_kernel(PyObject* self) {
+  nb::inst_ptr<PyKernel>(self)->metadata.reset();
+  return 0;
+}
+
+PyType_Slot kernel_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_kernel)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_kernel)},
+                              {0, nullptr}};
+
+}  // namespace
+
+nb::object to_status(const Status& status) {
+  // Never destroyed: the interpreter may be gone by then.
+  static auto* const type = new nb::object(nb::module_::import_("gemmery.status").attr("Status"));
+  static auto* const success = new nb::object((*type).attr("success")());
+  if (status) return *success;
+  return (*type).attr("fail")(status.error());
+}
+
+const DeviceInfo& info_for(const PyGemmArguments& arguments, nb::handle cc) {
+  return cc.is_none() ? device_info(arguments.native->device()) : info_of_architecture(cc);
+}
+
+Target compile_target(const Kernel& kernel, nb::handle cc) {
+  const Target target = to_target(cc);
+  // "sm_90a" and "90f" are exact; 90, "sm_90" and "h200" mean a device.
+  if (target.is_cpu() || target.suffix != 0) return target;
+  return kernel.family().target_for(kernel, info_of_architecture(cc));
+}
+
+void bind_kernels(nb::module_& module) {
+  nb::class_<PyKernel>(module, "Kernel", nb::type_slots(kernel_slots), "A kernel of the library.")
+      .def_prop_ro(
+          "name", [](const PyKernel& self) { return self.kernel.name(); },
+          "Stable and unique; find_kernel reads it back.")
+      .def_prop_ro("provider", [](const PyKernel& self) { return self.kernel.family().provider(); })
+      .def_prop_ro("family", [](const PyKernel& self) { return self.kernel.family().name(); })
+      .def_prop_ro("metadata", &metadata_of)
+      .def_ro("predicted_us", &PyKernel::predicted_us,
+              "Microseconds that it is expected to take on the problem that was asked about.")
+      .def_ro("is_measured", &PyKernel::is_measured,
+              "Whether that was measured on this device, not predicted.")
+      .def_prop_ro("design", &design_of)
+      .def_prop_ro("targets", &targets_of)
+      .def_prop_ro("operand_rules", &operand_rules)
+      .def_prop_ro(
+          "is_deterministic",
+          [](const PyKernel& self) { return self.kernel.family().is_deterministic(self.kernel); })
+      .def_prop_ro("is_default_epilogue",
+                   [](const PyKernel& self) { return self.kernel.epilogue() == default_epilogue; })
+      .def_prop_ro("epilogue_text",
+                   [](const PyKernel& self) { return text(self.kernel.epilogue()); })
+      .def("supports", &supports, nb::arg("args").none(), nb::arg("cc").none() = nb::none())
+      .def("compile", &compile, nb::arg("args").none() = nb::none(),
+           nb::arg("cc").none() = nb::none())
+      .def("run", &run, nb::arg("args"), nb::arg("compiled_artifact").none() = nb::none(),
+           nb::arg("stream").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
+           nb::arg("assume_supported_args") = false, nb::kw_only(), nb::arg("max_sms") = 0)
+      .def(
+          "get_workspace_size",
+          [](const PyKernel& self, const PyGemmArguments& arguments) {
+            return self.kernel.get_workspace_size(*arguments.native);
+          },
+          nb::arg("args"), "Bytes of scratch memory that `run` needs for these arguments.")
+      .def(
+          "initialize_workspace", [](const PyKernel&, const PyGemmArguments&, nb::handle) {},
+          nb::arg("args"), nb::arg("workspace").none(),
+          "Nothing: no kernel of the library asks for it.")
+      .def(
+          "__eq__",
+          [](const PyKernel& self, nb::handle other) {
+            return nb::isinstance<PyKernel>(other) &&
+                   self.kernel == nb::cast<const PyKernel&>(other).kernel;
+          },
+          nb::arg("other").none())
+      .def("__hash__", &hash_of)
+      .def("__repr__", [](const PyKernel& self) { return "Kernel(" + self.kernel.name() + ")"; });
+}
+
+}  // namespace gemmery::python

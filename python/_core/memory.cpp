@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of our own, copies between devices, and the Python class Tensor.
+#include "tensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <gemmery/buffer.hpp>
+
+namespace gemmery::python {
+namespace {
+
+Stream default_stream(Device device) {
+  return device.is_cpu() ? Stream::cpu() : Stream::of(nullptr, device);
+}
+
+std::size_t width_of(const Tensor& tensor) {
+  const std::size_t width = byte_width(tensor.dtype());
+  if (width != 0) return width;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "dtype",
+               .expected = "a type of whole bytes",
+               .got = std::string(name(tensor.dtype()))});
+}
+
+// --- copies --------------------------------------------------------------------------------------
+
+// Whether the elements fill the memory from `data` on without gaps, in whatever order.
+bool is_dense(const Tensor& tensor) {
+  std::int64_t expected = 1;
+  int counted = 0;  // dimensions that are neighbours so far, and those without extent
+  for (int d = 0; d < tensor.rank(); ++d) counted += tensor.extent(d) == 1 ? 1 : 0;
+  while (counted < tensor.rank()) {
+    int next = 0;
+    while (next < tensor.rank() && (tensor.extent(next) == 1 || tensor.stride(next) != expected)) {
+      ++next;
+    }
+    if (next == tensor.rank()) return false;
+    expected *= tensor.extent(next);
+    ++counted;
+  }
+  return true;
+}
+
+bool has_same_strides(const Tensor& a, const Tensor& b) {
+  for (int d = 0; d < a.rank(); ++d) {
+    if (a.extent(d) > 1 && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
+void copy_on_host(const Tensor& destination, const Tensor& source, int dimension, std::byte* to,
+                  const std::byte* from, std::size_t width) {
+  if (dimension == source.rank()) {
+    std::memcpy(to, from, width);
+    return;
+  }
+  const auto bytes = static_cast<std::int64_t>(width);
+  for (std::int64_t at = 0; at < source.extent(dimension); ++at) {
+    copy_on_host(destination, source, dimension + 1,
+                 to + at * destination.stride(dimension) * bytes,
+                 from + at * source.stride(dimension) * bytes, width);
+  }
+}
+
+// The memory of a tensor on a device, copied to the host under the same strides.
+struct HostImage {
+  std::vector<std::byte> bytes;
+  Tensor view;
+};
+
+HostImage image_of(const Tensor& tensor, void* handle) {
+  const ByteRange range = byte_range(tensor);
+  HostImage image{std::vector<std::byte>(range.last - range.first), {}};
+  copy(image.bytes.data(), Device::cpu(), reinterpret_cast<const void*>(range.first),
+       tensor.device(), image.bytes.size(), Stream::of(handle, tensor.device()));
+  synchronize(Stream::of(handle, tensor.device()));
+  const auto offset = reinterpret_cast<std::uintptr_t>(tensor.data()) - range.first;
+  image.view = Tensor(image.bytes.data() + offset, tensor.dtype(), tensor.shape(), tensor.strides(),
+                      Device::cpu());
+  return image;
+}
+
+void copy_raw(const Tensor& destination, const Tensor& source, void* handle) {
+  const std::size_t bytes =
+      static_cast<std::size_t>(source.element_count()) * byte_width(source.dtype());
+  const Device gpu = destination.device().is_cpu() ? source.device() : destination.device();
+  if (gpu.is_cpu()) {
+    std::memcpy(destination.data(), source.data(), bytes);
+    return;
+  }
+  copy(destination.data(), destination.device(), source.data(), source.device(), bytes,
+       Stream::of(handle, gpu));
+  synchronize(Stream::of(handle, gpu));
+}
+
+void copy_strided(const Tensor& destination, const Tensor& source, void* handle) {
+  const std::size_t width = byte_width(source.dtype());
+  const auto copy_host = [&](const Tensor& to, const Tensor& from) {
+    copy_on_host(to, from, 0, static_cast<std::byte*>(to.data()),
+                 static_cast<const std::byte*>(from.data()), width);
+  };
+  if (!source.device().is_cpu()) {
+    const HostImage image = image_of(source, handle);
+    copy_elements(destination, image.view, handle);
+    return;
+  }
+  if (destination.device().is_cpu()) {
+    copy_host(destination, source);
+    return;
+  }
+  HostImage image = image_of(destination, handle);  // gaps between elements keep what they hold
+  copy_host(image.view, source);
+  const ByteRange range = byte_range(destination);
+  copy(reinterpret_cast<void*>(range.first), destination.device(), image.bytes.data(),
+       Device::cpu(), image.bytes.size(), Stream::of(handle, destination.device()));
+  synchronize(Stream::of(handle, destination.device()));
+}
+
+[[noreturn]] void refuse_copy(const Tensor& destination, const Tensor& source) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "source",
+               .expected = "a tensor like " + to_string(destination),
+               .got = to_string(source)});
+}
+
+}  // namespace
+
+ImportedTensor allocate(std::span<const std::int64_t> shape, DType dtype, Device device,
+                        std::span<const std::int64_t> strides) {
+  // Checks the shape before anything is multiplied.
+  const Tensor shaped(nullptr, dtype, shape, device);
+  const std::size_t bytes = static_cast<std::size_t>(shaped.element_count()) * width_of(shaped);
+  auto buffer = std::make_shared<Buffer>(std::max<std::size_t>(bytes, 1), default_stream(device));
+  ImportedTensor tensor;
+  tensor.view = strides.empty() ? shaped.with_data(buffer->data())
+                                : Tensor(buffer->data(), dtype, shape, strides, device);
+  tensor.base = nb::none();
+  tensor.owner = std::move(buffer);
+  return tensor;
+}
+
+void copy_elements(const Tensor& destination, const Tensor& source, void* handle) {
+  const bool has_same_shape = std::equal(destination.shape().begin(), destination.shape().end(),
+                                         source.shape().begin(), source.shape().end());
+  if (!has_same_shape || destination.dtype() != source.dtype()) refuse_copy(destination, source);
+  width_of(source);
+  if (source.element_count() == 0) return;
+  if (is_dense(source) && is_dense(destination) && has_same_strides(destination, source)) {
+    copy_raw(destination, source, handle);
+  } else {
+    copy_strided(destination, source, handle);
+  }
+}
+
+bool is_packed_in_any_order(const Tensor& tensor) { return is_dense(tensor); }
+
+// --- Tensor --------------------------------------------------------------------------------------
+
+namespace {
+
+ImportedTensor from_address(std::uint64_t data, const std::vector<std::int64_t>& shape,
+                            nb::handle dtype, std::optional<std::vector<std::int64_t>> strides,
+                            nb::handle device, nb::handle owner) {
+  ImportedTensor tensor;
+  const void* const address = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(data));
+  const DType type = to_dtype(dtype, "dtype");
+  const Device where = to_device(device, "device");
+  tensor.view =
+      strides ? Tensor(address, type, shape, *strides, where) : Tensor(address, type, shape, where);
+  tensor.base = nb::borrow(owner);
+  return tensor;
+}
+
+void copy_into(ImportedTensor& destination, nb::handle source, nb::handle stream) {
+  const ImportedTensor from = import_tensor(source, "source");
+  if (destination.is_fake || from.is_fake) refuse_copy(destination.view, from.view);
+  const Device gpu =
+      destination.view.device().is_cpu() ? from.view.device() : destination.view.device();
+  CurrentStream current;
+  current.consider(from, "source");
+  current.consider(destination, "destination");
+  void* const handle = stream.is_none() ? current.handle() : to_stream_handle(stream, gpu);
+  const WithoutGil released;
+  copy_elements(destination.view, from.view, handle);
+}
+
+// What an exported tensor holds until its consumer lets go: the Python object, whose memory it is.
+struct Exported {
+  dlpack::ManagedVersionedLayout managed;
+  std::array<std::int64_t, Tensor::max_rank> shape;
+  std::array<std::int64_t, Tensor::max_rank> strides;
+  PyObject* owner;
+};
+
+// On any thread, and after the interpreter has gone, when nothing may be touched any more.
+void delete_exported(dlpack::ManagedVersionedLayout* managed) {
+  auto* const exported = static_cast<Exported*>(managed->context);
+  if (Py_IsInitialized() != 0) {
+    const nb::gil_scoped_acquire gil;
+    Py_DECREF(exported->owner);
+  }
+  delete exported;
+}
+
+void delete_capsule(PyObject* capsule) {
+  if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;  // a consumer took it
+  auto* const managed = static_cast<dlpack::ManagedVersionedLayout*>(
+      PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+  managed->deleter(managed);
+}
+
+std::pair<std::int32_t, std::int32_t> dlpack_device(const ImportedTensor& tensor) {
+  const Device device = tensor.view.device();
+  if (device.type == DeviceType::cpu) return {dlpack::device_cpu, 0};
+  if (device.type == DeviceType::cuda) return {dlpack::device_cuda, device.index};
+  throw nb::buffer_error(("a tensor on " + to_string(device) +
+                          " is in no memory that other libraries know: copy it to the CPU first")
+                             .c_str());
+}
+
+void fill_layout(Exported& exported, const ImportedTensor& tensor) {
+  const Tensor& view = tensor.view;
+  const auto rank = static_cast<std::size_t>(view.rank());
+  std::copy_n(view.shape().begin(), rank, exported.shape.begin());
+  std::copy_n(view.strides().begin(), rank, exported.strides.begin());
+  const auto [device_type, device_index] = dlpack_device(tensor);
+  const DTypeFacts& type = facts(view.dtype());
+  exported.managed.tensor = {.data = view.data(),
+                             .device_type = device_type,
+                             .device_index = device_index,
+                             .rank = view.rank(),
+                             .type_code = static_cast<std::uint8_t>(type.dlpack_code),
+                             .type_bits = static_cast<std::uint8_t>(type.bits),
+                             .lanes = 1,
+                             .shape = exported.shape.data(),
+                             .strides = exported.strides.data(),
+                             .byte_offset = 0};
+}
+
+// The consumer's stream waits for the legacy default stream, in whose order our memory is used by
+// default: it is synchronised, as it has no handle that both sides could wait on.
+nb::object export_tensor(nb::handle self, nb::kwargs options) {
+  const auto& tensor = nb::cast<const ImportedTensor&>(self);
+  if (tensor.is_fake) throw nb::buffer_error("a tensor without memory");
+  dlpack_device(tensor);
+  if (!tensor.view.device().is_cpu() && !tensor.is_fake) {
+    const nb::object stream =
+        options.contains("stream") ? nb::object(options["stream"]) : nb::none();
+    const bool wants_no_order = PyLong_Check(stream.ptr()) && nb::cast<long>(stream) == -1;
+    if (!wants_no_order) {
+      const WithoutGil released;
+      synchronize(default_stream(tensor.view.device()));
+    }
+  }
+  auto* const exported = new Exported{};
+  fill_layout(*exported, tensor);
+  exported->owner = self.inc_ref().ptr();
+  exported->managed.version = {1, 1};
+  exported->managed.context = exported;
+  exported->managed.deleter = delete_exported;
+  exported->managed.flags = tensor.is_read_only ? dlpack::flag_read_only : 0;
+  PyObject* const capsule = PyCapsule_New(&exported->managed, "dltensor_versioned", delete_capsule);
+  if (capsule == nullptr) {
+    delete_exported(&exported->managed);
+    nb::raise_python_error();
+  }
+  return nb::steal(capsule);
+}
+
+int visit_tensor(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  Py_VISIT(nb::inst_ptr<ImportedTensor>(self)->base.ptr());
+  return 0;
+}
+
+int clear_tensor(PyObject* self) {
+  nb::inst_ptr<ImportedTensor>(self)->base.reset();
+  return 0;
+}
+
+PyType_Slot tensor_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_tensor)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_tensor)},
+                              {0, nullptr}};
+
+}  // namespace
+
+void bind_tensors(nb::module_& module) {
+  nb::class_<ImportedTensor>(module, "Tensor", nb::is_final(), nb::type_slots(tensor_slots),
+                             "A view of at most five dimensions, and what keeps its memory alive.")
+      .def(
+          "__init__",
+          [](ImportedTensor* self, std::uint64_t data, const std::vector<std::int64_t>& shape,
+             nb::handle dtype, std::optional<std::vector<std::int64_t>> strides, nb::handle device,
+             nb::handle owner) {
+            new (self)
+                ImportedTensor(from_address(data, shape, dtype, std::move(strides), device, owner));
+          },
+          nb::arg("data"), nb::arg("shape"), nb::arg("dtype"), nb::arg("strides") = nb::none(),
+          nb::arg("device") = "cuda:0", nb::arg("owner") = nb::none())
+      .def_prop_ro("data_ptr",
+                   [](const ImportedTensor& tensor) {
+                     return reinterpret_cast<std::uintptr_t>(tensor.view.data());
+                   })
+      .def_prop_ro("shape", [](const ImportedTensor& t) { return to_tuple(t.view.shape()); })
+      .def_prop_ro("strides", [](const ImportedTensor& t) { return to_tuple(t.view.strides()); })
+      .def_prop_ro("dtype", [](const ImportedTensor& t) { return t.view.dtype(); })
+      .def_prop_ro("device",
+                   [](const ImportedTensor& t) {
+                     return t.is_meta ? std::string("meta") : to_string(t.view.device());
+                   })
+      .def_ro("is_fake", &ImportedTensor::is_fake)
+      .def_ro("is_read_only", &ImportedTensor::is_read_only)
+      .def_prop_ro("base", [](const ImportedTensor& t) { return t.base; })
+      .def("copy_from", &copy_into, nb::arg("source"), nb::arg("stream") = nb::none(),
+           "Copies the elements of a tensor of the same shape and type, from any device; returns "
+           "when they are here.")
+      .def("__dlpack__", &export_tensor)
+      .def("__dlpack_device__", &dlpack_device)
+      .def("__repr__", [](const ImportedTensor& tensor) {
+        return "gemmery.Tensor(" + to_string(tensor.view) + ")";
+      });
+  module.def(
+      "as_tensor",
+      [](nb::handle of) -> nb::object {
+        if (nb::isinstance<ImportedTensor>(of)) return nb::borrow(of);
+        return nb::cast(import_tensor(of, "tensor"));
+      },
+      nb::arg("of"), "A view of a tensor of any framework; nothing is copied.");
+  module.def(
+      "empty",
+      [](const std::vector<std::int64_t>& shape, nb::handle dtype, nb::handle device) {
+        return allocate(shape, to_dtype(dtype, "dtype"), to_device(device, "device"));
+      },
+      nb::arg("shape"), nb::arg("dtype"), nb::arg("device") = "cpu",
+      "Memory of our own, packed, row major, not initialised.");
+}
+
+}  // namespace gemmery::python

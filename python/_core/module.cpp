@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native module `gemmery._core`: conversion between Python and the library, part by part.
+#include "bindings.hpp"
+
+NB_MODULE(_core, module) {
+  using namespace gemmery::python;
+  module.doc() = "The library as Python objects; `gemmery` is what users import.";
+  bind_errors(module);
+  bind_types(module);
+  bind_tensors(module);
+  bind_streams(module);
+  bind_epilogues(module);
+  bind_arguments(module);
+  bind_artifacts(module);
+  bind_kernels(module);
+  bind_discovery(module);
+  bind_checks(module);
+  bind_cache(module);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams of any framework as handles, and what a framework reports as current.
+#include "tensors.hpp"
+
+#include <string>
+
+#include <gemmery/buffer.hpp>
+
+#include "arguments.hpp"
+
+namespace gemmery::python {
+namespace {
+
+void* as_handle(nb::handle number) {
+  const nb::object integer = nb::steal(PyNumber_Long(number.ptr()));
+  if (!integer.is_valid()) nb::raise_python_error();
+  void* const handle = PyLong_AsVoidPtr(integer.ptr());
+  if (PyErr_Occurred() != nullptr) nb::raise_python_error();
+  return handle;
+}
+
+nb::object attribute(nb::handle object, const char* name) {
+  PyObject* const found = PyObject_GetAttrString(object.ptr(), name);
+  if (found == nullptr) PyErr_Clear();
+  return found == nullptr ? nb::object() : nb::steal(found);
+}
+
+// torch.cuda.Stream, with the device that it belongs to.
+void* read_torch_stream(nb::handle object, nb::handle handle, Device device) {
+  const nb::object index = attribute(object, "device_index");
+  if (index.is_valid() && device.type == DeviceType::cuda && nb::cast<int>(index) != device.index) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "stream",
+                 .expected = "a stream of " + to_string(device),
+                 .got = "one of cuda:" + std::to_string(nb::cast<int>(index))});
+  }
+  return as_handle(handle);
+}
+
+// The protocol of CUDA's Python packages: (version, handle), by a method or a property.
+void* read_protocol(nb::handle offered) {
+  const nb::object pair = PyCallable_Check(offered.ptr()) != 0 ? offered() : nb::borrow(offered);
+  if (nb::cast<int>(pair[0]) != 0) {
+    throw Error({.kind = ErrorKind::unsupported,
+                 .operand = "stream",
+                 .expected = "version 0 of __cuda_stream__",
+                 .got = "version " + std::to_string(nb::cast<int>(pair[0]))});
+  }
+  return as_handle(pair[1]);
+}
+
+void* torch_current_stream(Device device) {
+  return as_handle(nb::module_::import_("torch")
+                       .attr("cuda")
+                       .attr("current_stream")(device.index)
+                       .attr("cuda_stream"));
+}
+
+void* cupy_current_stream(Device device) {
+  return as_handle(nb::module_::import_("cupy")
+                       .attr("cuda")
+                       .attr("get_current_stream")(device.index)
+                       .attr("ptr"));
+}
+
+// A stream of our own, for those who have no framework.
+struct OwnStream {
+  Device device;
+  OwnedStream stream;
+};
+
+}  // namespace
+
+void* to_stream_handle(nb::handle object, Device device) {
+  if (PyLong_Check(object.ptr())) return as_handle(object);
+  if (const nb::object handle = attribute(object, "cuda_stream"); handle.is_valid())
+    return read_torch_stream(object, handle, device);
+  if (const nb::object offered = attribute(object, "__cuda_stream__"); offered.is_valid())
+    return read_protocol(offered);
+  if (const nb::object handle = attribute(object, "ptr"); handle.is_valid())
+    return as_handle(handle);  // cupy
+  if (const nb::object handle = attribute(object, "handle"); handle.is_valid()) {
+    const nb::object value = attribute(handle, "value");  // numba: a ctypes pointer, None for 0
+    if (value.is_valid()) return value.is_none() ? nullptr : as_handle(value);
+    return as_handle(handle);
+  }
+  if (attribute(object, "__int__").is_valid() && !PyFloat_Check(object.ptr()))
+    return as_handle(object);  // cuda.bindings
+  throw nb::type_error(("stream: expected an int, a stream of torch, cupy, numba or cuda.core, or "
+                        "an object with __cuda_stream__, got " +
+                        nb::cast<std::string>(nb::str(object.type().attr("__name__"))))
+                           .c_str());
+}
+
+void CurrentStream::consider(const ImportedTensor& tensor, std::string_view role) {
+  if (tensor.stream_source == StreamSource::none) return;
+  void* handle = nullptr;
+  const Device device = tensor.view.device();
+  if (tensor.stream_source == StreamSource::exchange_api) {
+    if (tensor.exchange->current_stream(dlpack::device_cuda, device.index, &handle) != 0)
+      nb::raise_python_error();
+  } else {
+    handle = tensor.stream_source == StreamSource::torch ? torch_current_stream(device)
+                                                         : cupy_current_stream(device);
+  }
+  // The legacy default stream goes by two numbers.
+  if (handle == reinterpret_cast<void*>(1)) handle = nullptr;
+  if (is_known_ && handle != handle_) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "stream",
+                 .expected = "an explicit stream, because the frameworks of " + std::string(role_) +
+                             " and " + std::string(role) + " have different current streams",
+                 .got = "none",
+                 .hint = "pass stream="});
+  }
+  handle_ = handle;
+  role_ = role;
+  is_known_ = true;
+}
+
+void bind_streams(nb::module_& module) {
+  nb::class_<OwnStream>(module, "Stream", "A stream of a device; destroyed with the object.")
+      .def(
+          "__init__",
+          [](OwnStream* self, nb::handle device) {
+            const Device where = to_device(device, "device");
+            new (self) OwnStream{where, OwnedStream(where)};
+          },
+          nb::arg("device") = "cuda:0")
+      .def_prop_ro("device", [](const OwnStream& self) { return to_string(self.device); })
+      .def("__cuda_stream__",
+           [](const OwnStream& self) {
+             return nb::make_tuple(0, reinterpret_cast<std::uintptr_t>(self.stream.get().handle()));
+           })
+      .def("synchronize", [](const OwnStream& self) {
+        const WithoutGil released;
+        synchronize(self.stream);
+      });
+  module.def(
+      "resolve_stream",
+      [](nb::handle stream, const PyGemmArguments* args) {
+        void* handle = nullptr;
+        if (args != nullptr) {
+          handle = stream_of(*args, stream);
+        } else if (!stream.is_none()) {
+          handle = to_stream_handle(stream, Device::cuda(0));
+        }
+        return reinterpret_cast<std::uintptr_t>(handle);
+      },
+      nb::arg("stream").none(), nb::arg("args").none() = nb::none(),
+      "The handle of a stream of any framework; None: what is current for args' operands.");
+  module.def(
+      "synchronize",
+      [](nb::handle stream, nb::handle device) {
+        const Device where = to_device(device, "device");
+        void* const handle = stream.is_none() ? nullptr : to_stream_handle(stream, where);
+        const WithoutGil released;
+        synchronize(where.is_cpu() ? Stream::cpu() : Stream::of(handle, where));
+      },
+      nb::arg("stream") = nb::none(), nb::arg("device") = "cuda:0",
+      "Waits for everything on a stream of a device.");
+}
+
+}  // namespace gemmery::python

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types, devices and targets.
+#include "bindings.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <gemmery/discovery.hpp>
+#include <gemmery/version.hpp>
+
+namespace gemmery::python {
+namespace {
+
+// --- element types -------------------------------------------------------------------------------
+
+// Objects that were asked about before, with their DType as Python has it; the module owns it.
+nb::handle known_dtypes;
+
+std::string class_of(nb::handle object) {
+  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+}
+
+// "float16" of torch.float16, numpy.dtype("float16"), numpy.float16, ml_dtypes.bfloat16, …
+std::optional<std::string> dclass_of(nb::handle object) {
+  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+  if (nb::isinstance<nb::type_object>(object))
+    return nb::cast<std::string>(nb::str(object.attr("__name__")));
+  if (nb::hasattr(object, "name") && nb::isinstance<nb::str>(object.attr("name")))
+    return nb::cast<std::string>(object.attr("name"));
+  std::string text = nb::cast<std::string>(nb::str(object));
+  if (text.starts_with("torch.")) return text.substr(6);
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse_dtype(std::string_view role, const std::string& got) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::string(role),
+               .expected = "an element type that gemmery knows",
+               .got = got,
+               .hint = "float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2 int8 uint8 "
+                       "int32 uint32"});
+}
+
+DType read_dtype(nb::handle object, std::string_view role) {
+  const std::optional<std::string> name = dclass_of(object);
+  if (!name) {
+    throw nb::type_error(
+        (std::string(role) + ": expected an element type, got " + class_of(object)).c_str());
+  }
+  // CUDA tile languages spell them as classes: Float16, BFloat16, Float8E4M3FN.
+  std::string lower = *name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (lower == "float8e4m3fn") lower = "float8_e4m3fn";
+  if (lower == "float8e5m2") lower = "float8_e5m2";
+  for (const std::string& word : {*name, lower}) {
+    if (const std::optional<DType> found = parse_dtype(word)) return *found;
+  }
+  refuse_dtype(role, "\"" + *name + "\"");
+}
+
+// --- targets -------------------------------------------------------------------------------------
+
+const DeviceInfo* find_here(Target target) {
+  for (const Device device : devices()) {
+    const DeviceInfo& info = device_info(device);
+    if (info.target.architecture == target.architecture) return &info;
+  }
+  return nullptr;
+}
+
+// The first of the table with this architecture; the table lists the largest of each first where it
+// matters.
+const DeviceInfo* find_known(Target target) {
+  static const auto* const known = new std::vector<DeviceInfo>([] {
+    std::vector<DeviceInfo> infos;
+    for (const std::string_view name : known_device_names())
+      infos.push_back(*find_device_info(name));
+    return infos;
+  }());
+  // H200 stands for sm_90: it is what predictions were fitted to.
+  const DeviceInfo* found = nullptr;
+  for (const DeviceInfo& info : *known) {
+    if (info.target.architecture != target.architecture) continue;
+    if (found == nullptr || info.name == "h200") found = &info;
+  }
+  return found;
+}
+
+const DeviceInfo* find_named(nb::handle cc) {
+  if (!nb::isinstance<nb::str>(cc)) return nullptr;
+  static auto* const named = new std::vector<std::pair<std::string, DeviceInfo>>([] {
+    std::vector<std::pair<std::string, DeviceInfo>> infos;
+    for (const std::string_view name : known_device_names())
+      infos.emplace_back(name, *find_device_info(name));
+    return infos;
+  }());
+  const auto text = nb::cast<std::string>(cc);
+  for (const auto& [name, info] : *named) {
+    if (name == text) return &info;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+DType to_dtype(nb::handle object, std::string_view role) {
+  nb::handle known = PyDict_GetItemWithError(known_dtypes.ptr(), object.ptr());
+  if (!known.is_valid()) {
+    PyErr_Clear();  // not hashable: no element type, as is said below
+    const nb::object read = nb::cast(read_dtype(object, role));
+    if (PyDict_SetItem(known_dtypes.ptr(), object.ptr(), read.ptr()) != 0) PyErr_Clear();
+    return nb::cast<DType>(read);
+  }
+  return nb::cast<DType>(known);
+}
+
+nb::object from_dtype(DType dtype) { return nb::cast(dtype); }
+
+Device to_device(nb::handle object, std::string_view role) {
+  if (PyLong_Check(object.ptr())) return Device::cuda(nb::cast<int>(object));
+  auto text = nb::cast<std::string>(nb::str(object));
+  if (text == "cuda") text = "cuda:0";
+  if (const std::optional<Device> device = parse_device(text)) return *device;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::string(role),
+               .expected = "a device: \"cpu\", \"cuda:0\", \"emulated:h200\"",
+               .got = "\"" + text + "\""});
+}
+
+Target to_target(nb::handle cc) {
+  if (const DeviceInfo* const named = find_named(cc)) return named->target;
+  if (PyBool_Check(cc.ptr()) || !(PyLong_Check(cc.ptr()) || nb::isinstance<nb::str>(cc))) {
+    throw nb::type_error(
+        ("cc: expected an int such as 90 or a target such as \"sm_90a\", got " + class_of(cc))
+            .c_str());
+  }
+  return parse_target(nb::cast<std::string>(nb::str(cc)));
+}
+
+const DeviceInfo& info_of_architecture(nb::handle cc) {
+  if (const DeviceInfo* const named = find_named(cc)) return *named;
+  const Target target = to_target(cc);
+  if (target.is_cpu()) return device_info(Device::cpu());
+  if (const DeviceInfo* const here = find_here(target)) return *here;
+  if (const DeviceInfo* const known = find_known(target)) return *known;
+  std::string names;
+  for (const std::string_view name : known_device_names()) names += " " + std::string(name);
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = "cc",
+               .expected = "an architecture whose devices are known",
+               .got = to_string(target),
+               .hint = "known without a device:" + names});
+}
+
+nb::tuple to_tuple(std::span<const std::int64_t> numbers) {
+  nb::list list;
+  for (const std::int64_t number : numbers) list.append(number);
+  return nb::tuple(list);
+}
+
+void bind_types(nb::module_& module) {
+  nb::dict dtypes_by_object;
+  known_dtypes = dtypes_by_object;
+  module.attr("_known_dtypes") = dtypes_by_object;
+
+  auto dtypes = nb::enum_<DType>(module, "DType", "The element types of tensors.");
+  for (const DTypeFacts& facts : dtype_table) dtypes.value(facts.name.data(), facts.dtype);
+  dtypes.def_prop_ro("bits", [](DType dtype) { return bit_width(dtype); })
+      .def_prop_ro("alias", [](DType dtype) { return alias(dtype); })
+      .def_prop_ro("is_floating", [](DType dtype) { return is_floating(dtype); })
+      .def("__str__", [](DType dtype) { return name(dtype); })
+      .def("__repr__", [](DType dtype) { return "gemmery." + std::string(name(dtype)); });
+
+  module.def(
+      "dtype", [](nb::handle of) { return to_dtype(of, "dtype"); }, nb::arg("of").none(),
+      "The element type that an object stands for: a name, a torch, NumPy or ml_dtypes dtype.");
+
+  nb::class_<DeviceInfo>(module, "DeviceInfo",
+                         "What is known of a device; rates are peaks by data sheet or driver.")
+      .def_ro("name", &DeviceInfo::name)
+      .def_prop_ro("target", [](const DeviceInfo& info) { return to_string(info.target); })
+      .def_prop_ro(
+          "cc", [](const DeviceInfo& info) { return int{info.target.architecture}; },
+          "90 for sm_90; 0 for the CPU.")
+      .def_ro("multiprocessors", &DeviceInfo::multiprocessors)
+      .def_ro("shared_bytes_per_block", &DeviceInfo::shared_bytes_per_block)
+      .def_ro("l2_bytes", &DeviceInfo::l2_bytes)
+      .def_ro("memory_bytes", &DeviceInfo::memory_bytes)
+      .def_ro("clock_ghz", &DeviceInfo::clock_ghz)
+      .def_ro("bandwidth_bytes_per_second", &DeviceInfo::bandwidth_bytes_per_second);
+
+  module.def(
+      "devices",
+      [] {
+        std::vector<std::string> names;
+        for (const Device device : devices()) names.push_back(to_string(device));
+        return names;
+      },
+      "The devices of this machine, \"cuda:0\" …; a GPU is looked for at the first call.");
+  module.def(
+      "device_info",
+      [](nb::handle device) -> DeviceInfo {
+        if (const DeviceInfo* const named = find_named(device)) return *named;
+        return device_info(to_device(device, "device"));
+      },
+      nb::arg("device"), "The facts of a device of this machine, or of a known one by its name.");
+  module.def("known_device_names", [] {
+    return std::vector<std::string>(known_device_names().begin(), known_device_names().end());
+  });
+  module.def(
+      "parse_target", [](nb::handle cc) { return to_string(to_target(cc)); }, nb::arg("cc"),
+      "\"sm_90a\" of \"90a\" or \"sm_90a\", \"sm_90\" of 90.");
+  module.def("version", [] { return std::string(version()); });
+}
+
+}  // namespace gemmery::python

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gemmery: finds, compiles and runs GEMM kernels on NVIDIA GPUs and on the CPU.
+
+    import gemmery, torch
+
+    args = gemmery.GemmArguments(A, B, out, accumulator_type=torch.float32)
+    kernel = gemmery.get_kernels(args)[0]
+    artifact = kernel.compile(args)
+    kernel.run(args, artifact)
+
+Importing it opens no file for writing, starts no thread and touches no GPU.
+"""
+
+from gemmery import arguments, artifact, cache, config, metadata, status, utils
+from gemmery._core import (
+    CompiledArtifact,
+    DeviceInfo,
+    PreparedLaunch,
+    VerifyReport,
+    check_result,
+    device_info,
+    devices,
+    doctor,
+    measure,
+    provider_names,
+    verify,
+    version,
+)
+from gemmery.arguments import EpilogueArguments, GemmArguments, PerformanceControls, RuntimeArguments
+from gemmery.artifact import compile_all
+from gemmery.discovery import Explanation, explain, find_kernel, get_kernels
+from gemmery.dtype import (
+    DType,
+    bfloat16,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    uint8,
+    uint32,
+)
+from gemmery.errors import (
+    CompileError,
+    Error,
+    FileError,
+    InvalidArgumentError,
+    LaunchError,
+    OutOfMemoryError,
+    UnavailableError,
+    UnsupportedError,
+)
+from gemmery.manifest import Manifest
+from gemmery.metadata import KernelMetadata
+from gemmery.status import Status
+from gemmery.tensor import Stream, Tensor, as_tensor, empty, synchronize
+
+__version__ = version()
+
+__all__ = [
+    "CompileError",
+    "CompiledArtifact",
+    "DType",
+    "DeviceInfo",
+    "EpilogueArguments",
+    "Error",
+    "Explanation",
+    "FileError",
+    "GemmArguments",
+    "InvalidArgumentError",
+    "KernelMetadata",
+    "LaunchError",
+    "Manifest",
+    "OutOfMemoryError",
+    "PerformanceControls",
+    "PreparedLaunch",
+    "RuntimeArguments",
+    "Status",
+    "Stream",
+    "Tensor",
+    "UnavailableError",
+    "UnsupportedError",
+    "VerifyReport",
+    "arguments",
+    "artifact",
+    "as_tensor",
+    "bfloat16",
+    "cache",
+    "check_result",
+    "compile_all",
+    "config",
+    "device_info",
+    "devices",
+    "doctor",
+    "empty",
+    "explain",
+    "find_kernel",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float16",
+    "float32",
+    "float64",
+    "get_kernels",
+    "int8",
+    "int32",
+    "measure",
+    "metadata",
+    "provider_names",
+    "status",
+    "synchronize",
+    "uint8",
+    "uint32",
+    "utils",
+    "verify",
+    "version",
+]

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVRTC from a wheel, for machines without a CUDA toolkit. Asked for only when the library found none itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+
+# Where the wheels nvidia-cuda-nvrtc (13) and nvidia-cuda-nvrtc-cu12 put it, below the package `nvidia`.
+_PLACES = ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12")
+
+
+def find_library() -> str:
+    """The path of libnvrtc in this Python's packages; "" where there is none."""
+    found = importlib.util.find_spec("nvidia")
+    roots = list(found.submodule_search_locations or []) if found is not None else []
+    for root in roots:
+        for place in _PLACES:
+            path = pathlib.Path(root, place)
+            if path.is_file():
+                return str(path)
+    return ""

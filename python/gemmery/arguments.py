@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations with their operands bound to memory. Validated once, at construction; what was accepted can be run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gemmery._core import GemmArguments, RuntimeArguments
+from gemmery.epilogue import EpilogueArguments
+
+__all__ = ["EpilogueArguments", "GemmArguments", "PerformanceControls", "RuntimeArguments"]
+
+
+@dataclasses.dataclass(frozen=True)
+class PerformanceControls:
+    """What a caller asks of kernels beside correct results.
+
+    max_sms: persistent kernels use at most so many multiprocessors (room for collectives beside); None: all.
+    deterministic: only kernels that give equal bits for equal inputs.
+    """
+
+    max_sms: int | None = None
+    deterministic: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_sms is not None and self.max_sms < 1:
+            raise ValueError(f"max_sms: expected at least 1, got {self.max_sms}")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled kernels, their files, and launches with everything packed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gemmery import _core
+from gemmery._core import CompiledArtifact, PreparedLaunch
+
+__all__ = ["CompiledArtifact", "PreparedLaunch", "compile_all", "load", "save"]
+
+
+def save(path: str | os.PathLike[str], artifacts: CompiledArtifact | Sequence[CompiledArtifact], *, with_ptx: bool = False) -> None:
+    """Writes artifacts into one self-contained file, aside and then renamed.
+
+    With `with_ptx` also PTX, which emulated devices run. FileError where it cannot be written, UnsupportedError for
+    kernels that are not compiled (those of the CPU).
+    """
+    several = [artifacts] if isinstance(artifacts, CompiledArtifact) else list(artifacts)
+    _core.save_artifacts(os.fspath(path), several, with_ptx=with_ptx)
+
+
+def load(path: str | os.PathLike[str]) -> list[CompiledArtifact]:
+    """The artifacts of a file; no compiler is needed. `artifact.kernel_obj` is the kernel of each.
+
+    FileError for a file that cannot be read or is damaged anywhere, UnsupportedError for one that this version does
+    not know.
+    """
+    return _core.load_artifacts(os.fspath(path))
+
+
+def compile_all(
+    kernels: Iterable[Any],
+    cc: int | str,
+    *,
+    jobs: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[CompiledArtifact | Exception]:
+    """Compiles many kernels side by side for a device (90, "h200") or an exact target ("sm_90a").
+
+    In the order of the kernels; where one failed stands its exception. `jobs` is how many at a time (0: the cores);
+    `progress(done, all)` is called when one has ended. Ctrl-C cancels what runs.
+    """
+    return _core.compile_all(list(kernels), cc, jobs, progress)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The element types, by torch's names. Whatever takes one also takes a torch, NumPy or ml_dtypes dtype, or a name."""
+
+from gemmery._core import DType, dtype
+
+__all__ = [
+    "DType",
+    "bfloat16",
+    "dtype",
+    "float16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "int8",
+    "int32",
+    "uint8",
+    "uint32",
+]
+
+float64 = DType.float64
+float32 = DType.float32
+float16 = DType.float16
+bfloat16 = DType.bfloat16
+float8_e4m3fn = DType.float8_e4m3fn
+float8_e5m2 = DType.float8_e5m2
+int8 = DType.int8
+uint8 = DType.uint8
+int32 = DType.int32
+uint32 = DType.uint32

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors of this package. Each says what it is about, what was expected, what was found and what to do."""
+
+
+class Error(Exception):
+    """What every error of gemmery derives from; fields that say nothing are empty."""
+
+    kind: str = ""
+    operand: str = ""
+    expected: str = ""
+    got: str = ""
+    hint: str = ""
+    cause: str = ""
+
+
+class InvalidArgumentError(Error, ValueError):
+    """The caller's values contradict each other or the documentation."""
+
+
+class UnsupportedError(Error, ValueError):
+    """Legal, but not served by what was asked to serve it."""
+
+
+class UnavailableError(Error, RuntimeError):
+    """A library, device or service that is needed is not there."""
+
+
+class CompileError(Error, RuntimeError):
+    """The source of a kernel was refused by its compiler, or its compilation was cancelled."""
+
+
+class LaunchError(Error, RuntimeError):
+    """The driver refused or lost a launch."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Memory of the host or of a device was exhausted."""
+
+
+class FileError(Error, OSError):
+    """A file could not be read or written, or is damaged."""
+
+
+_CLASSES: dict[str, type[Error]] = {
+    "invalid argument": InvalidArgumentError,
+    "unsupported": UnsupportedError,
+    "unavailable": UnavailableError,
+    "compile error": CompileError,
+    "launch failure": LaunchError,
+    "out of memory": OutOfMemoryError,
+    "io": FileError,
+}
+
+
+def _make(kind: str, message: str, operand: str, expected: str, got: str, hint: str, cause: str) -> Error:
+    """The exception of an error of the library, as the native module makes it."""
+    error = _CLASSES[kind](message)
+    error.kind, error.operand, error.expected = kind, operand, expected
+    error.got, error.hint, error.cause = got, hint, cause
+    return error

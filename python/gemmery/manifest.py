@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bag of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gemmery.discovery import get_kernels
+from gemmery.metadata import KernelMetadata
+
+__all__ = ["Manifest"]
+
+
+class Manifest:
+    """Kernels that were found by one or more queries, in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self.kernels: list[Any] = []
+
+    @staticmethod
+    def get_kernels(
+        args: Any = None,
+        metadata_filter: Callable[[KernelMetadata], bool] | None = None,
+        cc: int | str | None = None,
+        providers: Iterable[Any] | None = None,
+    ) -> list[Any]:
+        """gemmery.get_kernels."""
+        return get_kernels(args, metadata_filter, cc, providers)
+
+    def add_kernels(
+        self,
+        args: Any = None,
+        metadata_filter: Callable[[KernelMetadata], bool] | None = None,
+        cc: int | str | None = None,
+        providers: Iterable[Any] | None = None,
+    ) -> list[Any]:
+        """Appends what get_kernels finds, and returns it."""
+        found = get_kernels(args, metadata_filter, cc, providers)
+        self.kernels.extend(found)
+        return found

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be known of a kernel before it runs: operands, design, epilogue, targets. For people and filters."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gemmery import _core
+from gemmery.status import Status
+
+__all__ = [
+    "BLASDesignMetadata",
+    "DesignMetadata",
+    "EpilogueMetadata",
+    "GemmOperandsMetadata",
+    "KernelMetadata",
+    "TensorAttributes",
+]
+
+# The unit stride of (batch, row, column); the others may be anything.
+_STRIDES = {"row": (0, 0, 1), "column": (0, 1, 0)}
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorAttributes:
+    """What a kernel asks of one operand.
+
+    stride: a 1 where the elements of a matrix are neighbours, (0, 0, 1) for row major and (0, 1, 0) for column major;
+    None for any. alignment: bytes that divide the address of every row (or column).
+    """
+
+    dtype: _core.DType
+    stride: tuple[int, ...] | None
+    alignment: int
+
+    @classmethod
+    def from_tensor(cls, tensor: Any) -> TensorAttributes:
+        """Those of a tensor of rank 2 or 3."""
+        view = _core.as_tensor(tensor)
+        stride = _normalised(view)
+        return cls(view.dtype, stride, _alignment(view, stride))
+
+    @property
+    def layout(self) -> str:
+        """ "row", "column" or "any"."""
+        return next((name for name, stride in _STRIDES.items() if stride == self.stride), "any")
+
+    def supports(self, operand: Any) -> Status:
+        """Whether a tensor, or the attributes of one, serve."""
+        other = operand if isinstance(operand, TensorAttributes) else TensorAttributes.from_tensor(operand)
+        if other.dtype != self.dtype:
+            return Status.fail(f"expected element type {self.dtype}, got {other.dtype}")
+        if self.stride is not None and other.stride is not None and 1 in self.stride:
+            at = self.stride.index(1)
+            if other.stride[at] != 1:
+                return Status.fail(f"expected stride[{at}] to be 1, got {other.stride[at]}")
+        elif self.stride is not None and other.stride is None:
+            return Status.fail("expected a stride of 1, got none")
+        if other.alignment % self.alignment != 0:
+            return Status.fail(f"expected alignment to {self.alignment} bytes, got {other.alignment}")
+        return Status.success()
+
+
+def _normalised(view: _core.Tensor) -> tuple[int, ...] | None:
+    rows, columns = view.strides[-2:]
+    if columns == 1 or view.shape[-1] <= 1:
+        return _STRIDES["row"]
+    if rows == 1 or view.shape[-2] <= 1:
+        return _STRIDES["column"]
+    return None
+
+
+def _alignment(view: _core.Tensor, stride: tuple[int, ...] | None) -> int:
+    width = max(view.dtype.bits // 8, 1)
+    unit = 1 if stride == _STRIDES["row"] else 2
+    steps = [s for d, s in enumerate(reversed(view.strides), 1) if d != unit and view.shape[-d] > 1]
+    divisible = [view.data_ptr] + [s * width for s in steps]
+    return next(bytes_ for bytes_ in (16, 8, 4, 2, 1) if all(d % bytes_ == 0 for d in divisible))
+
+
+class OperandsMetadata:
+    """What a kernel asks of all operands of an operation."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GemmOperandsMetadata(OperandsMetadata):
+    A: TensorAttributes
+    B: TensorAttributes
+    out: TensorAttributes
+    accumulator_type: _core.DType
+    C: TensorAttributes | None = None
+    math: str = "native"
+
+    def supports(self, args: Any) -> Status:
+        if not isinstance(args, _core.GemmArguments):
+            return Status.fail(f"expected GemmArguments, got {type(args).__name__}")
+        for name in ("A", "B", "out"):
+            status = getattr(self, name).supports(args.views[name])
+            if not status:
+                return Status.fail(f"operand `{name}` is unsupported: {status.error}")
+        if args.accumulator_type != self.accumulator_type:
+            return Status.fail(f"expected accumulator type {self.accumulator_type}, got {args.accumulator_type}")
+        return Status.success()
+
+
+class DesignMetadata:
+    """The choices inside a kernel. Each field of `fields` can also be read as an attribute."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("fields", {})
+        if name in fields:
+            return fields[name]
+        raise AttributeError(f"this design has no {name!r}; it has {', '.join(fields) or 'no fields'}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DesignMetadata) and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted((name, str(value)) for name, value in self.fields.items())))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
+
+class BLASDesignMetadata(DesignMetadata):
+    """A design with a tile (M, N, K) and a cluster (M, N, 1) of thread blocks."""
+
+    def __init__(self, tile_shape: tuple[int, ...], cluster_shape: tuple[int, ...] = (1, 1, 1), **fields: Any) -> None:
+        super().__init__(tile_shape=tuple(tile_shape), cluster_shape=tuple(cluster_shape), **fields)
+
+
+@dataclasses.dataclass(frozen=True)
+class EpilogueMetadata:
+    """The program that a kernel applies to its sums."""
+
+    text: str
+
+    def supports(self, epilogue: Any) -> Status:
+        if epilogue is None:
+            return Status.fail(f'the kernel computes "{self.text}", the arguments have no epilogue')
+        if epilogue.program.text != self.text:
+            return Status.fail(f'the kernel computes "{self.text}", the arguments ask for "{epilogue.program.text}"')
+        return Status.success()
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelMetadata:
+    """What a kernel is.
+
+    kernel_name is stable, unique and versioned. kernel_class names its family. min_cc is the least compute capability
+    (0: the CPU). epilogue is None for the default program, alpha * accum + beta * C.
+    """
+
+    kernel_name: str
+    kernel_class: Any
+    min_cc: int
+    operands: Any
+    design: DesignMetadata | None = None
+    epilogue: EpilogueMetadata | None = None
+    provider: str = ""
+    supported_targets: tuple[str, ...] = ()
+    deterministic: bool = True
+    kernel: Any = dataclasses.field(default=None, repr=False, compare=False)
+
+    def supports(self, args: Any) -> Status:
+        """Whether the kernel would run these arguments, as `Kernel.supports` says."""
+        if self.kernel is not None:
+            return self.kernel.supports(args)
+        status = self.operands.supports(args)
+        if not status or (self.epilogue is None and args.epilogue is None):
+            return status
+        if self.epilogue is None:
+            return Status.fail("epilogue metadata is absent but an epilogue is provided")
+        return self.epilogue.supports(args.epilogue)
+
+    @classmethod
+    def _of_kernel(cls, kernel: _core.Kernel) -> KernelMetadata:
+        """Of a kernel of the library."""
+        targets = tuple(kernel.targets)
+        text = kernel.epilogue_text
+        return cls(
+            kernel_name=kernel.name,
+            kernel_class=kernel.family,
+            min_cc=min((_cc_of(target) for target in targets), default=0),
+            operands=_operands_of(kernel.operand_rules),
+            design=_design_of(kernel.design),
+            epilogue=None if kernel.is_default_epilogue else EpilogueMetadata(text),
+            provider=kernel.provider,
+            supported_targets=targets,
+            deterministic=kernel.is_deterministic,
+            kernel=kernel,
+        )
+
+
+def _cc_of(target: str) -> int:
+    digits = re.search(r"\d+", target)
+    return int(digits.group()) if digits else 0
+
+
+def _operands_of(rules: dict[str, Any]) -> GemmOperandsMetadata:
+    def attributes(rule: dict[str, Any]) -> TensorAttributes:
+        width = max(rule["dtype"].bits // 8, 1)
+        return TensorAttributes(rule["dtype"], _STRIDES.get(rule["layout"]), max(rule["alignment"], width))
+
+    return GemmOperandsMetadata(
+        A=attributes(rules["A"]),
+        B=attributes(rules["B"]),
+        out=attributes(rules["out"]),
+        accumulator_type=rules["accumulator_type"],
+        C=attributes(rules["C"]) if "C" in rules else None,
+        math=rules["math"],
+    )
+
+
+def _design_of(fields: dict[str, str]) -> DesignMetadata:
+    """Sizes become tuples of numbers, numbers numbers; `tile` and `cluster` also go by the peers' names."""
+    values = {name: _value_of(text) for name, text in fields.items()}
+    tile = values.get("tile")
+    if not isinstance(tile, tuple):
+        return DesignMetadata(**values)
+    cluster = values.get("cluster", (1, 1))
+    cluster = cluster if isinstance(cluster, tuple) else (cluster,)
+    return BLASDesignMetadata(tile, (*cluster, 1, 1)[:3], **values)
+
+
+def _value_of(text: str) -> Any:
+    if re.fullmatch(r"\d+(x\d+)+", text):
+        return tuple(int(part) for part in text.split("x"))
+    return int(text) if re.fullmatch(r"\d+", text) else text

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer to a question: yes, or no with the reason."""
+
+from __future__ import annotations
+
+__all__ = ["Status"]
+
+
+class Status:
+    """What `supports` returns: true, or false with an `error` that says why not."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+    @classmethod
+    def success(cls) -> Status:
+        return cls()
+
+    @classmethod
+    def fail(cls, error: str | Exception) -> Status:
+        """A no; a text becomes a ValueError."""
+        return cls(error if isinstance(error, Exception) else ValueError(error))
+
+    def raise_on_error(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def __bool__(self) -> bool:
+        return self.error is None
+
+    def __repr__(self) -> str:
+        return "Status.success()" if self else f"Status.fail({str(self.error)!r})"

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands for a tensor, a number, an element type, a stream; for annotations."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, SupportsFloat, TypeAlias, runtime_checkable
+
+__all__ = ["DTypeLike", "NumericLike", "StreamLike", "TensorLike"]
+
+
+@runtime_checkable
+class TensorLike(Protocol):
+    """A tensor that DLPack 1.x can tell about: torch, numpy, cupy, jax, gemmery.Tensor."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+# An element type: gemmery's, its name, a torch, numpy or ml_dtypes dtype.
+DTypeLike: TypeAlias = Any
+# What numbers of an epilogue may be.
+NumericLike: TypeAlias = int | float | SupportsFloat
+# A stream: a handle, or one of torch, cupy, numba, cuda.core, anything with __cuda_stream__.
+StreamLike: TypeAlias = Any
