@@ -71,14 +71,18 @@ bool has_target(const ChosenDevice& choice, Target target) {
   return choice.info.target.architecture == target.architecture;
 }
 
+std::optional<Target> asked_target(const Options& options) {
+  return options.target.empty() ? environment_target() : parse_target(options.target);
+}
+
 ChosenDevice by_default(const Options& options, bool needs_presence) {
   const std::optional<Device> gpu = first_gpu();
   ChosenDevice choice = present(gpu.value_or(Device::cpu()));
-  if (options.target.empty()) return choice;
-  const Target target = parse_target(options.target);
-  if (target.is_cpu()) return present(Device::cpu());
-  if (needs_presence || has_target(choice, target)) return choice;
-  return by_target(target);
+  const std::optional<Target> target = asked_target(options);
+  if (!target) return choice;
+  if (target->is_cpu()) return present(Device::cpu());
+  if (needs_presence || has_target(choice, *target)) return choice;
+  return by_target(*target);
 }
 
 void tell_choice(const ChosenDevice& choice) {

@@ -21,8 +21,9 @@ namespace gemmery {
 // Narrows what is returned. Empty fields do not.
 struct Filter {
   std::function<bool(const Metadata&)> metadata = {};
-  std::optional<Target> target =
-      {};  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a
+  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a. Silent: that of
+  // `environment_target`, which leaves the CPU's kernels in.
+  std::optional<Target> target = {};
   std::vector<std::string> providers =
       {};  // by name; an unknown one throws Error (invalid_argument) listing the known
 };
@@ -42,6 +43,10 @@ GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmProblem& problem,
 GEMMERY_API std::vector<Kernel> get_kernels(const Filter& filter = {});
 GEMMERY_API void for_each_kernel(const std::function<void(const Kernel&)>& visit,
                                  const Filter& filter = {});
+
+// GEMMERY_TARGET_SM: the target of filters that name none. Nothing where it is not set; throws
+// Error (invalid_argument) where it cannot be read, as all of discovery does then.
+GEMMERY_API std::optional<Target> environment_target();
 
 // The kernel of a name that `Kernel::name` gave, in this process or another of this version;
 // nothing where no family knows it. A name that ends in an epilogue's digest is known to processes

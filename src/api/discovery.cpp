@@ -14,7 +14,9 @@
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
 #include "kernel/rules.hpp"
+#include "platform/environment.hpp"
 #include "platform/host_info.hpp"
+#include "platform/log.hpp"
 #include "providers/list.hpp"
 #include "tune/measured_history.hpp"
 
@@ -23,7 +25,42 @@ namespace {
 
 using FamilySpan = std::span<const Family* const>;
 
+// --- what the environment asks for --------------------------------------------------------------
+
+// Read once; a variable that cannot be read is an error of each call.
+struct EnvironmentWishes {
+  std::optional<Target> target;
+
+  EnvironmentWishes() : target(read_target()) {
+    platform::check_log_environment();
+    if (platform::read_environment_flag("GEMMERY_DETERMINISTIC")) kernel::require_determinism();
+  }
+
+ private:
+  static std::optional<Target> read_target() {
+    constexpr const char* variable = "GEMMERY_TARGET_SM";
+    const std::optional<std::string> text = platform::read_environment(variable);
+    if (!text) return std::nullopt;
+    try {
+      const Target target = parse_target(*text);
+      if (!target.is_cpu()) return target;
+    } catch (const Error&) {  // told below, with the variable's name
+    }
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = variable,
+                 .expected = "the target of a GPU: sm_80, sm_90a, sm_100f",
+                 .got = "\"" + *text + "\"",
+                 .hint = "unset the environment variable or correct it"});
+  }
+};
+
+const EnvironmentWishes& environment_wishes() {
+  static const EnvironmentWishes wishes;
+  return wishes;
+}
+
 FamilySpan all_families() {
+  environment_wishes();
   providers::register_built_in();
   return kernel::families();
 }
@@ -79,15 +116,26 @@ FamilySpan wanted_families(const Filter& filter, std::vector<const Family*>& kep
   return kept;
 }
 
+bool has_code_for(const Kernel& kernel, Target asked) {
+  return std::ranges::any_of(kernel.family().targets(kernel),
+                             [&](Target target) { return kernel::serves_target(target, asked); });
+}
+
 bool passes(const Kernel& kernel, const Filter& filter) {
-  if (filter.target) {
-    const auto targets = kernel.family().targets(kernel);
-    const auto serves = [&](Target target) {
-      return kernel::serves_target(target, *filter.target);
-    };
-    if (std::ranges::none_of(targets, serves)) return false;
-  }
+  if (filter.target && !has_code_for(kernel, *filter.target)) return false;
   return !filter.metadata || filter.metadata(kernel.metadata());
+}
+
+// Nothing is compiled for the CPU, whose kernels no target of the environment concerns.
+bool passes_environment(const Kernel& kernel, const Filter& filter) {
+  const std::optional<Target> asked = environment_target();
+  return !asked || filter.target || has_code_for(kernel, *asked) ||
+         has_code_for(kernel, Target::cpu());
+}
+
+// Whether nothing is to be left out.
+bool takes_all(const Filter& filter) {
+  return !filter.target && !filter.metadata && !environment_target();
 }
 
 }  // namespace
@@ -101,8 +149,10 @@ std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter)
   const auto history = current_history();
   auto kernels =
       kernel::rank_kernels(query, wanted_families(filter, kept), history.get());
-  if (filter.target || filter.metadata) {
-    std::erase_if(kernels, [&](const RankedKernel& kernel) { return !passes(kernel, filter); });
+  if (!takes_all(filter)) {
+    std::erase_if(kernels, [&](const RankedKernel& kernel) {
+      return !passes_environment(kernel, filter) || !passes(kernel, filter);
+    });
   }
   return kernels;
 }
@@ -120,10 +170,13 @@ std::vector<RankedKernel> get_kernels(const GemmArguments& arguments, const Filt
 
 void for_each_kernel(const std::function<void(const Kernel&)>& visit, const Filter& filter) {
   std::vector<const Family*> kept;
-  const bool takes_all = !filter.target && !filter.metadata;
+  const bool is_whole = takes_all(filter) && !kernel::is_determinism_required();
   for (const Family* const family : wanted_families(filter, kept)) {
     family->enumerate([&](const Kernel& kernel) {
-      if (takes_all || passes(kernel, filter)) visit(kernel);
+      const bool is_left_out =
+          !is_whole && (!kernel::keeps_determinism(kernel) || !passes_environment(kernel, filter) ||
+                        !passes(kernel, filter));
+      if (!is_left_out) visit(kernel);
     });
   }
 }
@@ -140,6 +193,8 @@ std::optional<Kernel> find_kernel(std::string_view kernel_name) {
   }
   return std::nullopt;
 }
+
+std::optional<Target> environment_target() { return environment_wishes().target; }
 
 // --- explanations -------------------------------------------------------------------------------
 

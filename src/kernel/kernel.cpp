@@ -82,6 +82,7 @@ Metadata Kernel::metadata() const {
 
 Status Kernel::supports(const GemmProblem& problem, const DeviceInfo& device) const {
   if (Status status = family_->availability(); !status) return status;
+  if (Status status = kernel::check_determinism(*this); !status) return status;
   if (Status status = kernel::check_rules(operands_, problem); !status) return status;
   if (Status status = family_->carries(problem); !status) return status;
   if (Status status = kernel::check_epilogue(epilogue_, problem.epilogue); !status) return status;
@@ -100,7 +101,8 @@ Status Kernel::supports(const GemmArguments& arguments) const {
   const GemmProblem& problem = arguments.problem();
   const bool fits = kernel::keeps_rules(operands_, problem) &&
                     kernel::serves_epilogue(epilogue_, problem.epilogue) &&
-                    runs_on(family_->target_for(*this, *device), device->target);
+                    runs_on(family_->target_for(*this, *device), device->target) &&
+                    kernel::keeps_determinism(*this);
   if (!fits) {
     if (Status status = supports(problem, *device); !status) return status;
   }
@@ -117,6 +119,8 @@ Artifact Kernel::compile(const GemmArguments& arguments) const {
 
 Artifact Kernel::compile(Target target) const {
   if (const Status status = family_->availability(); !status) refuse_support(*this, status);
+  if (const Status status = kernel::check_determinism(*this); !status)
+    refuse_support(*this, status);
   const auto targets = family_->targets(*this);
   const bool is_served = std::ranges::any_of(targets, [&](Target own) {
     return own == target || (own.suffix == 0 && own.architecture == target.architecture);

@@ -2,11 +2,16 @@
 // Operand rules, in the order in which a user reads operands.
 #include "kernel/rules.hpp"
 
+#include <gemmery/family.hpp>
+
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 namespace gemmery::kernel {
 namespace {
+
+std::atomic<bool> needs_determinism{false};
 
 // One operand of a problem beside its rule.
 struct Pairing {
@@ -114,6 +119,27 @@ std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int
   const auto element_bytes = static_cast<std::uint8_t>(byte_width(matrix.dtype));
   return steps_by_one ? std::min(element_bytes, matrix.alignment) : matrix.alignment;
 }
+
+// --- determinism --------------------------------------------------------------------------------
+
+void require_determinism() noexcept { needs_determinism.store(true, std::memory_order_relaxed); }
+
+bool is_determinism_required() noexcept {
+  return needs_determinism.load(std::memory_order_relaxed);
+}
+
+bool keeps_determinism(const Kernel& kernel) {
+  return !is_determinism_required() || kernel.family().is_deterministic(kernel);
+}
+
+Status check_determinism(const Kernel& kernel) {
+  if (keeps_determinism(kernel)) return Status::success();
+  return Status::fail(
+      "determinism: expected a kernel that gives equal bits for equal inputs, which "
+      "GEMMERY_DETERMINISTIC asks for, got one whose bits may vary");
+}
+
+// --- targets ------------------------------------------------------------------------------------
 
 bool serves_target(Target code, Target asked) noexcept {
   return asked.suffix == 0 ? runs_on(code, asked) : code == asked;

@@ -24,4 +24,13 @@ std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int
 // on such a device, an exact or family one for exactly that code.
 bool serves_target(Target code, Target asked) noexcept;
 
+// Asked for by GEMMERY_DETERMINISTIC, which a higher room reads: from then on kernels whose bits
+// may vary for equal inputs are neither found nor supported. Not taken back.
+void require_determinism() noexcept;
+bool is_determinism_required() noexcept;
+
+// Whether a kernel may be used then: the quick form, and the one with words.
+bool keeps_determinism(const Kernel& kernel);
+Status check_determinism(const Kernel& kernel);
+
 }  // namespace gemmery::kernel

@@ -365,8 +365,242 @@ class Compile(unittest.TestCase):
         self.assertEqual(done.returncode, FAILED)
         self.assertIn("a file of kernels, checksum", done.stderr)
 
+    def test_what_is_no_whole_file_of_kernels_is_refused_by_name_and_field(self):
+        self.assertEqual(run("compile", *SMALL, "--target", "sm_90", "-o", self.file).returncode, SERVED)
+        path = pathlib.Path(self.file)
+        content = path.read_bytes()
+        broken = {
+            "empty": b"",
+            "a few bytes": content[:7],
+            "half": content[: len(content) // 2],
+            "one byte short": content[:-1],
+            "one byte long": content + b"x",
+            "twice": content + content,
+            "text": b"these are no kernels\n" * 100,
+            "zeros": bytes(len(content)),
+            "another mark": b"X" + content[1:],
+        }
+        for name, changed in broken.items():
+            with self.subTest(name):
+                path.write_bytes(changed)
+                done = run("compile", "--inspect", self.file)
+                self.assertEqual(done.returncode, FAILED, done.stderr)
+                self.assertIn("a file of kernels", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertEqual(done.stdout, "")
+
+    def test_what_is_no_file_is_refused_by_name(self):
+        folder = pathlib.Path(self.file).parent
+        os.mkfifo(folder / "pipe")
+        for name in (str(folder), str(folder / "nothing"), str(folder / "pipe"), "/dev/zero"):
+            with self.subTest(name):
+                done = run("compile", "--inspect", name)
+                self.assertEqual(done.returncode, FAILED, done.stderr)
+                self.assertIn(name, done.stderr)
+
     def test_progress_is_for_terminals_only(self):
         self.assertNotIn("\r", run("compile", *SMALL, "--target", "sm_90", "-o", self.file).stderr)
+
+
+class Variables(unittest.TestCase):
+    """A value that cannot be served is refused by the name of its variable, with what is expected, before anything is done."""
+
+    # Variable, value, words of the refusal; for commands that compile.
+    COMPILER_ROWS = [
+        ("GEMMERY_COMPILER", "clang", "nvrtc or nvcc"),
+        ("GEMMERY_NVRTC_LIBRARY", "libnvrtc.so", "an absolute path"),
+        ("GEMMERY_NUM_COMPILE_JOBS", "0", "a whole number from 1"),
+        ("GEMMERY_COMPILE_TIMEOUT", "soon", "a whole number from 1"),
+        ("GEMMERY_DISABLE_JIT", "perhaps", "1, 0, true, false, on or off"),
+        ("GEMMERY_CACHE_DIR", "cache", "an absolute path"),
+        ("GEMMERY_CACHE_SHARED", "/a::/b", "absolute paths"),
+        ("GEMMERY_CACHE_MAX_BYTES", "1GB", "a whole number from 0"),
+        ("GEMMERY_CACHE_READONLY", "2", "1, 0, true, false, on or off"),
+        ("GEMMERY_DUMP_DIR", "dumps", "an absolute path"),
+    ]
+    # For all commands that look for kernels.
+    ROWS = [
+        ("GEMMERY_LOG_LEVEL", "loud", "debug, info, warning, error"),
+        ("GEMMERY_LOG_FILE", "log.txt", "an absolute path"),
+        ("GEMMERY_DETERMINISTIC", "maybe", "1, 0, true, false, on or off"),
+        ("GEMMERY_TARGET_SM", "hopper", "the target of a GPU"),
+    ]
+
+    def check(self, words, row):
+        name, value, expected = row
+        done = run(*words, env={**os.environ, name: value})
+        self.assertEqual(done.returncode, BAD_INPUT, (row, done.stderr))
+        self.assertIn(name, done.stderr)
+        self.assertIn(expected, done.stderr)
+        self.assertIn(value, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_that_concern_discovery(self):
+        for row in self.ROWS:
+            for words in (["list", *SMALL], ["run", "--device", "cpu", *SMALL]):
+                with self.subTest(row=row, words=words):
+                    self.check(words, row)
+
+    def test_that_concern_compiling(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = str(pathlib.Path(folder) / "kernels")
+            for row in self.COMPILER_ROWS:
+                with self.subTest(row=row):
+                    name, value, expected = row
+                    done = run("compile", *SMALL, "--target", "sm_90", "-o", file, env={**os.environ, name: value})
+                    self.assertNotEqual(done.returncode, SERVED, row)
+                    self.assertIn(name, done.stderr)
+                    self.assertIn(expected, done.stderr)
+                    self.assertFalse(os.path.exists(file))
+
+    def test_the_target_is_that_of_commands_that_name_none(self):
+        done = run("list", "gemm", "512x512x512", "a=bf16", "b=bf16:c", "out=bf16", "--json", env={**os.environ, "GEMMERY_TARGET_SM": "sm_90a"})
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        records = json_lines(done.stdout)
+        self.assertTrue(records)
+        self.assertTrue(all(record["kernel_name"].startswith("sm90") for record in records))
+
+    def test_the_log_goes_where_it_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log"
+            done = run("cache", "stat", env={**os.environ, "GEMMERY_CACHE_DIR": folder + "/c", "GEMMERY_LOG_FILE": str(log)})
+            self.assertEqual(done.returncode, SERVED)
+            self.assertFalse(log.exists() and log.read_text())
+
+
+class Cache(unittest.TestCase):
+    """gemmery cache on a cache of the test's own; the entries come from a compilation, so NVRTC is needed, no GPU."""
+
+    def setUp(self):
+        report = json_lines(run("doctor", "--json").stdout)[0]
+        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
+            self.skipTest("no NVRTC")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.cache = self.folder / "cache"
+        self.environment = {**os.environ, "GEMMERY_CACHE_DIR": str(self.cache)}
+        for name in ("GEMMERY_CACHE_READONLY", "GEMMERY_CACHE_SHARED", "GEMMERY_CACHE_MAX_BYTES"):
+            self.environment.pop(name, None)
+
+    def command(self, *words, **variables):
+        return run(*words, env={**self.environment, **variables})
+
+    def fill(self):
+        """Two entries, and how often a compiler was asked for them."""
+        done = self.command("compile", *SMALL, "--target", "sm_80", "--target", "sm_90", "-o", str(self.folder / "kernels"))
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+
+    def record(self, *words):
+        done = self.command(*words, "--json")
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        return json_lines(done.stdout)
+
+    def entries(self):
+        return sorted(path.parent for path in self.cache.glob("v1/??/??/*/manifest"))
+
+    def damage(self, entry):
+        code = entry / "kernel.cubin"
+        content = bytearray(code.read_bytes())
+        content[len(content) // 3] ^= 4
+        code.write_bytes(content)
+
+    def test_a_second_process_compiles_nothing(self):
+        self.fill()
+        self.assertEqual(len(self.entries()), 2)
+        self.fill()
+        counters = self.record("cache", "stat")[0]
+        self.assertEqual([counters[name] for name in ("kept", "hits", "absent")], [2, 2, 2])
+        done = self.command("compile", *SMALL, "--target", "sm_80", "-o", str(self.folder / "again"), GEMMERY_DISABLE_JIT="1")
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+
+    def test_stat_tells_place_size_and_counters(self):
+        self.assertEqual(self.record("cache", "stat")[0]["entries"], 0)
+        self.fill()
+        report = self.record("cache")[0]  # stat is what is done silently
+        self.assertEqual((report["folder"], report["is_usable"], report["entries"]), (str(self.cache), True, 2))
+        self.assertEqual(report["bytes"], sum(file.stat().st_size for entry in self.entries() for file in entry.iterdir()))
+        text = self.command("cache", "stat").stdout
+        for word in (str(self.cache), "file system", "entries", "damaged", "waits for another process"):
+            self.assertIn(word, text)
+
+    def test_stat_tells_why_a_cache_is_not_used_and_the_others_fail_for_it(self):
+        os.mkdir(self.cache)
+        os.chmod(self.cache, 0o777)
+        self.assertIn("may be written by others", self.record("cache", "stat")[0]["refusal"])
+        for action in ("list", "verify", "prune", "clear"):
+            done = self.command("cache", action)
+            self.assertEqual(done.returncode, UNAVAILABLE, action)
+            self.assertIn("may be written by others", done.stderr)
+
+    def test_list_names_each_entry_as_it_lies_in_the_folder(self):
+        self.fill()
+        records = self.record("cache", "list")
+        folders = {"".join(entry.parts[-3:]) for entry in self.entries()}
+        self.assertEqual({record["name"] for record in records}, folders)
+        self.assertEqual({record["target"] for record in records}, {"sm_80", "sm_90"})
+        self.assertTrue(all(record["form"] == "cubin" and record["kernel"] and record["bytes"] > 0 for record in records))
+        text = self.command("cache", "list").stdout
+        self.assertTrue(all(name in text for name in folders))
+
+    def test_verify_names_what_is_damaged_and_prune_removes_it(self):
+        self.fill()
+        self.assertEqual(self.record("cache", "verify"), [{"sound": 2, "faulty": []}])
+        broken = self.entries()[0]
+        self.damage(broken)
+        done = self.command("cache", "verify")
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("".join(broken.parts[-3:]) + ": damaged", done.stdout)
+        self.assertIn("1 sound, 1 faulty", done.stdout)
+        self.assertEqual(self.record("cache", "prune")[0]["entries"], 1)
+        self.assertEqual(self.record("cache", "verify"), [{"sound": 1, "faulty": []}])
+
+    def test_a_damaged_entry_is_compiled_again_and_nobody_notices(self):
+        self.fill()
+        for entry in self.entries():
+            self.damage(entry)
+        self.fill()
+        self.assertEqual(self.record("cache", "verify"), [{"sound": 2, "faulty": []}])
+        self.assertEqual(self.record("cache", "stat")[0]["damaged"], 2)
+
+    def test_prune_keeps_to_the_bytes_that_are_asked_for(self):
+        self.fill()
+        one = max(record["bytes"] for record in self.record("cache", "list"))
+        self.assertEqual(self.record("cache", "prune", "--bytes", str(one))[0]["entries"], 1)
+        self.assertEqual(len(self.entries()), 1)
+        self.assertEqual(self.record("cache", "prune", "--bytes", "0")[0]["entries"], 1)
+        self.assertEqual(self.command("cache", "prune", "--bytes", "few").returncode, BAD_INPUT)
+
+    def test_clear_leaves_nothing_and_sets_the_counters_to_zero(self):
+        self.fill()
+        self.assertEqual(self.record("cache", "clear")[0]["entries"], 2)
+        report = self.record("cache", "stat")[0]
+        self.assertEqual((report["entries"], report["bytes"], report["kept"]), (0, 0, 0))
+        self.assertIn("removed 0 entries", self.command("cache", "clear").stdout)
+
+    def test_a_read_only_cache_is_not_tidied(self):
+        self.fill()
+        for action in ("prune", "clear"):
+            done = self.command("cache", action, GEMMERY_CACHE_READONLY="1")
+            self.assertEqual(done.returncode, UNAVAILABLE)
+            self.assertIn("GEMMERY_CACHE_READONLY", done.stderr)
+        self.assertEqual(len(self.entries()), 2)
+
+    def test_an_unknown_action_is_bad_input(self):
+        done = self.command("cache", "polish")
+        self.assertEqual(done.returncode, BAD_INPUT)
+        self.assertIn("polish", done.stderr)
+
+    def test_dumps_hold_each_build_whether_compiled_or_found(self):
+        dumps = self.folder / "dumps"
+        self.environment["GEMMERY_DUMP_DIR"] = str(dumps)
+        for _ in range(2):
+            self.fill()
+            names = sorted(path.name for path in dumps.iterdir())
+            self.assertEqual([name.split("-")[-2] for name in names], ["sm_80", "sm_90"])
+            for name in names:
+                self.assertEqual({path.name for path in (dumps / name).iterdir()}, {"key", "source.cu", "kernel.cubin", "log", "manifest"})
+                (dumps / name / "log").unlink()
 
 
 class Doctor(unittest.TestCase):
