@@ -3,38 +3,22 @@
 #include "kernel/rank.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <utility>
-
-#include "kernel/rules.hpp"
 
 namespace gemmery::kernel {
 namespace {
 
 void apply_history(const Query& query, const History* history, std::vector<RankedKernel>& kernels) {
-  if (history == nullptr) return;
+  if (history == nullptr || history->is_empty()) return;
   for (RankedKernel& kernel : kernels) {
     const auto measured = history->measured_us(query, kernel);
     if (!measured) continue;
     kernel.predicted_us = *measured;
     kernel.is_measured = true;
   }
-}
-
-// A family counts what fits; it does not know what is asked of its kernels' bits.
-void explain_determinism(const Family& family, const Query& query, std::vector<Reason>& reasons) {
-  std::vector<RankedKernel> kernels;
-  family.match(query, kernels);
-  const auto varying = std::ranges::find_if_not(kernels, keeps_determinism);
-  if (varying == kernels.end()) return;
-  reasons.push_back(
-      {.provider = std::string(family.provider()),
-       .family = std::string(family.name()),
-       .design_class = {},
-       .failed = "of those that fit, some are left out: " + check_determinism(*varying).error(),
-       .fitting = 0,
-       .nearest = {*varying}});
 }
 
 // What a family throws is its own affair: the others answer all the same, and `explain` tells it.
@@ -69,7 +53,6 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
     const Status status = available ? family.carries(query.problem) : available;
     if (!status) return refuse(status.error());
     family.explain(query, reasons);
-    if (is_determinism_required()) explain_determinism(family, query, reasons);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
@@ -77,6 +60,24 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
   } catch (...) {
     refuse("this family threw something that is no std::exception");
   }
+}
+
+// What is moved while sorting: a fifth of a kernel.
+struct Rank {
+  double predicted_us;
+  std::size_t index;
+};
+
+// Equals stay in the order of the providers' list and of each family's own.
+std::vector<RankedKernel> sort_stably(const std::vector<RankedKernel>& kernels) {
+  std::vector<Rank> ranks;
+  ranks.reserve(kernels.size());
+  for (const RankedKernel& kernel : kernels) ranks.push_back({kernel.predicted_us, ranks.size()});
+  std::ranges::stable_sort(ranks, {}, &Rank::predicted_us);
+  std::vector<RankedKernel> sorted;
+  sorted.reserve(kernels.size());
+  for (const Rank& rank : ranks) sorted.push_back(kernels[rank.index]);
+  return sorted;
 }
 
 }  // namespace
@@ -87,13 +88,8 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
   for (const Family* const family : families) {
     match_family(*family, query, kernels);
   }
-  if (is_determinism_required()) {
-    std::erase_if(kernels, [](const Kernel& kernel) { return !keeps_determinism(kernel); });
-  }
   apply_history(query, history, kernels);
-  // Stable: equals stay in the order of the providers' list and of each family's own.
-  std::ranges::stable_sort(kernels, {}, &RankedKernel::predicted_us);
-  return kernels;
+  return sort_stably(kernels);
 }
 
 std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families) {

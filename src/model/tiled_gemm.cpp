@@ -3,7 +3,7 @@
 #include "model/tiled_gemm.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 namespace gemmery::model {
 namespace {
@@ -26,13 +26,14 @@ constexpr double waiting_threads = 64;
 // Share of the arithmetic units' time that this many threads use.
 double busy_share(double threads) { return threads / (threads + waiting_threads); }
 
-double divide_up(double x, double y) { return std::ceil(x / y); }
+// Quotients below 2^63; std::ceil is a call where the compiler may not use SSE 4.1.
+double divide_up(double x, double y) {
+  const double quotient = x / y;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
+  return whole < quotient ? whole + 1 : whole;
+}
 
 double element_bytes(const MatrixType& matrix) { return bit_width(matrix.dtype) / 8.0; }
-
-double clocks_to_us(double clocks, const DeviceInfo& device) {
-  return clocks / (device.clock_ghz * 1e3);
-}
 
 }  // namespace
 
@@ -40,19 +41,26 @@ double TimeParts::total_us() const noexcept {
   return launch_us + fill_us + std::max({math_us, l2_us, memory_us});
 }
 
-TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& design,
-                             const DeviceInfo& device) noexcept {
-  const auto m = static_cast<double>(problem.m);
-  const auto n = static_cast<double>(problem.n);
-  const auto k = static_cast<double>(problem.k);
-  const auto l = static_cast<double>(problem.l);
-  const double multiprocessors = std::max(device.multiprocessors, 1);
-  const double tiles = divide_up(m, design.tile_m) * divide_up(n, design.tile_n) * l;
-  const double steps = std::max(divide_up(k, design.tile_k), 1.0);
+TiledGemmModel::TiledGemmModel(const GemmProblem& problem, const DeviceInfo& device) noexcept
+    : m_(static_cast<double>(problem.m)),
+      n_(static_cast<double>(problem.n)),
+      k_(static_cast<double>(problem.k)),
+      l_(static_cast<double>(problem.l)),
+      a_bytes_(element_bytes(problem.a)),
+      b_bytes_(element_bytes(problem.b)),
+      multiprocessors_(std::max(device.multiprocessors, 1)),
+      us_per_clock_(1 / (device.clock_ghz * 1e3)),
+      l2_clocks_per_byte_(1 / (l2_bytes_per_clock_and_multiprocessor * multiprocessors_)),
+      memory_us_(problem.bytes() / (device.bandwidth_bytes_per_second * reachable_bandwidth) *
+                 1e6) {}
+
+TimeParts TiledGemmModel::predict(const TiledDesign& design) const noexcept {
+  const double tiles = divide_up(m_, design.tile_m) * divide_up(n_, design.tile_n) * l_;
+  const double steps = std::max(divide_up(k_, design.tile_k), 1.0);
 
   // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its
   // loads when few blocks share it.
-  const double tiles_each = divide_up(tiles, multiprocessors);
+  const double tiles_each = divide_up(tiles, multiprocessors_);
   const double resident = std::clamp<double>(tiles_each, 1, design.blocks_per_multiprocessor);
   // `efficiency` is that of a multiprocessor with all the blocks it takes.
   const double rate_share =
@@ -62,17 +70,14 @@ TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& desi
   const double step_clocks =
       std::max(tile_fma / (design.fma_per_clock * design.efficiency * rate_share),
                design.step_latency_clocks / resident);
-  const double operand_bytes =
-      (design.tile_m * element_bytes(problem.a) + design.tile_n * element_bytes(problem.b)) * k;
+  const double operand_bytes = (design.tile_m * a_bytes_ + design.tile_n * b_bytes_) * k_;
 
   TimeParts parts;
   parts.launch_us = launch_us;
-  parts.fill_us = clocks_to_us(fill_clocks, device);
-  parts.math_us = clocks_to_us(tiles_each * steps * step_clocks, device);
-  parts.l2_us = clocks_to_us(
-      tiles * operand_bytes / (l2_bytes_per_clock_and_multiprocessor * multiprocessors), device);
-  parts.memory_us =
-      problem.bytes() / (device.bandwidth_bytes_per_second * reachable_bandwidth) * 1e6;
+  parts.fill_us = fill_clocks * us_per_clock_;
+  parts.math_us = tiles_each * steps * step_clocks * us_per_clock_;
+  parts.l2_us = tiles * operand_bytes * l2_clocks_per_byte_ * us_per_clock_;
+  parts.memory_us = memory_us_;
   return parts;
 }
 

@@ -32,8 +32,25 @@ struct TimeParts {
   double total_us() const noexcept;
 };
 
-TimeParts predict_tiled_gemm(const GemmProblem& problem, const TiledDesign& design,
-                             const DeviceInfo& device) noexcept;
+// A problem on a device; predicts designs on it one by one.
+class TiledGemmModel {
+ public:
+  TiledGemmModel(const GemmProblem& problem, const DeviceInfo& device) noexcept;
+
+  TimeParts predict(const TiledDesign& design) const noexcept;
+
+ private:
+  double m_;
+  double n_;
+  double k_;
+  double l_;
+  double a_bytes_;  // of an element
+  double b_bytes_;
+  double multiprocessors_;
+  double us_per_clock_;
+  double l2_clocks_per_byte_;
+  double memory_us_;
+};
 
 // The least time that the device needs by peak arithmetic and bandwidth, in microseconds.
 // `fma_per_clock` as above.

@@ -22,12 +22,14 @@ constexpr double shared_bytes_per_clock = 128;
 // without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
 constexpr double c_slab_clocks = 2300;
 
-// Quotients below 2^63; std::ceil is a call where the compiler may not use SSE 4.1.
-double divide_up(double x, double y) {
-  const double quotient = x / y;
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
-  return whole < quotient ? whole + 1 : whole;
+// Of whole numbers, rounded up: half a unit below x + size there is no multiple of `size`, so the
+// inverse's rounding decides nothing below 2^40. std::ceil is a call where the compiler may not use
+// SSE 4.1.
+double divide_up(double x, const WarpSpecializedTerms::Divisor& by) {
+  return static_cast<double>(static_cast<std::int64_t>((x + by.size - 0.5) * by.inverse));
 }
+
+constexpr WarpSpecializedTerms::Divisor divisor(double size) { return {size, 1 / size}; }
 
 // Both at once, each in the other's way: the longer one, and a share more where they are alike.
 double overlap(double x, double y, double crowding_share) {
@@ -64,6 +66,8 @@ struct WarpSpecializedModel::Grid {
   double tiles_each;  // of the busiest multiprocessor
   double active;      // multiprocessors
   double k_blocks;
+  double bands;
+  double waves;        // of a band
   double row_sharers;  // clusters at work at a time that read the same rows of A
   double column_sharers;
   // Rows and columns that a block reads: less than its tile where the problem ends before.
@@ -77,6 +81,28 @@ struct WarpSpecializedModel::TileClocks {
   double transfer;  // the part of storing that no two warpgroups do at a time
   double latency;   // of the first stage
 };
+
+WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept
+    : cluster_rows(divisor(design.tile_m * design.cluster_m)),
+      cluster_columns(divisor(design.tile_n * design.cluster_n)),
+      tile_k(divisor(design.tile_k)),
+      cluster_m(divisor(design.cluster_m)),
+      cluster_n(divisor(design.cluster_n)),
+      cluster_size(divisor(design.cluster_m * design.cluster_n)),
+      band(divisor(design.band_tiles)),
+      stages_inverse(1.0 / design.stages),
+      wgmma_columns(design.wgmma_columns),
+      stage_bytes(design.stage_bytes),
+      tile_elements(static_cast<double>(design.tile_m) * design.tile_n),
+      slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
+      has_one_consumer(design.consumers == 1),
+      is_ping_pong(design.is_ping_pong),
+      is_clustered(design.cluster_m * design.cluster_n > 1),
+      is_band_of_rows(design.is_band_of_rows) {
+  const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
+  k_areas = areas * design.tile_k;
+  k_area_sides = k_areas * (wgmma_rows + design.wgmma_columns);
+}
 
 double WarpSpecializedParts::total_us() const noexcept {
   return launch_us + fill_us + overlap(compute_us, memory_us, crowding_share);
@@ -136,62 +162,65 @@ double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
 }
 
 WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
-    const WarpSpecializedDesign& design) const noexcept {
+    const WarpSpecializedTerms& design) const noexcept {
   Grid grid{};
-  grid.rows = divide_up(rows_, design.tile_m * design.cluster_m);
-  grid.columns = divide_up(columns_, design.tile_n * design.cluster_n);
+  grid.rows = divide_up(rows_, design.cluster_rows);
+  grid.columns = divide_up(columns_, design.cluster_columns);
   grid.tiles = std::max(grid.rows * grid.columns * batches_, 1.0);
-  const int size = design.cluster_m * design.cluster_n;
-  grid.resident = std::min(grid.tiles, static_cast<double>(std::max(multiprocessors_ / size, 1)));
-  grid.tiles_each = divide_up(grid.tiles, grid.resident);
-  grid.active = grid.resident * size;
-  const double along = design.is_band_of_rows ? grid.rows : grid.columns;
-  const double across = design.is_band_of_rows ? grid.columns : grid.rows;
-  const double band = std::max(std::min<double>(design.band_tiles, along), 1.0);
-  const double width = std::min(grid.resident / band, std::max(across, 1.0));
+  // Whole clusters of multiprocessors.
+  const auto clusters = static_cast<int>((multiprocessors_ + 0.5) * design.cluster_size.inverse);
+  grid.resident = std::min(grid.tiles, static_cast<double>(std::max(clusters, 1)));
+  const double per_resident = 1 / grid.resident;
+  grid.tiles_each = divide_up(grid.tiles, {grid.resident, per_resident});
+  grid.active = grid.resident * design.cluster_size.size;
+  const double along = std::max(design.is_band_of_rows ? grid.rows : grid.columns, 1.0);
+  const double across = std::max(design.is_band_of_rows ? grid.columns : grid.rows, 1.0);
+  const double band = std::min(design.band.size, along);
+  grid.bands = std::max(along * design.band.inverse, 1.0);
+  grid.waves = std::max(across * band * per_resident, 1.0);
+  const double width = std::min(grid.resident / band, across);
   grid.row_sharers = design.is_band_of_rows ? width : band;
   grid.column_sharers = design.is_band_of_rows ? band : width;
   grid.k_blocks = std::max(divide_up(k_, design.tile_k), 1.0);
-  grid.read_rows = rows_ / std::max(grid.rows * design.cluster_m, 1.0);
-  grid.read_columns = columns_ / std::max(grid.columns * design.cluster_n, 1.0);
+  grid.read_rows = rows_ * design.cluster_m.inverse / std::max(grid.rows, 1.0);
+  grid.read_columns = columns_ * design.cluster_n.inverse / std::max(grid.columns, 1.0);
   return grid;
 }
 
 // From asking for a stage to having it.
-double WarpSpecializedModel::wait_clocks(const WarpSpecializedDesign& design,
+double WarpSpecializedModel::wait_clocks(const WarpSpecializedTerms& design,
                                          const Grid& grid) const noexcept {
-  const bool is_clustered = design.cluster_m * design.cluster_n > 1;
-  return constants_.load_clocks + (is_clustered ? constants_.cluster_load_clocks : 0.0) +
+  return constants_.load_clocks + (design.is_clustered ? constants_.cluster_load_clocks : 0.0) +
          constants_.sharer_clocks * std::max(grid.row_sharers, grid.column_sharers);
 }
 
-WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(
-    const WarpSpecializedDesign& design, const Grid& grid) const noexcept {
-  const double k_bytes = design.tile_k * element_bytes_;
-  const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
-  const double wgmmas = areas * k_bytes / wgmma_k_bytes;
+WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpecializedTerms& design,
+                                                                 const Grid& grid) const noexcept {
+  const double k_bytes = design.tile_k.size * element_bytes_;
+  const double wgmmas = design.k_areas * element_bytes_ / wgmma_k_bytes;
   const double tensor = wgmmas * design.wgmma_columns * clocks_per_column;
 
   // One stage: the tensor cores, or shared memory, from which each wgmma reads both operands, or
   // the second-level cache, or waiting for what was asked for as many stages ago.
-  const double shared = (areas * (wgmma_rows + design.wgmma_columns) * k_bytes +
-                         constants_.shared_write_share * design.stage_bytes) /
-                        shared_bytes_per_clock;
-  const double own = design.consumers > 1 ? constants_.stage_clocks : constants_.lone_stage_clocks;
+  const double shared =
+      (design.k_area_sides * element_bytes_ + constants_.shared_write_share * design.stage_bytes) /
+      shared_bytes_per_clock;
+  const double own =
+      design.has_one_consumer ? constants_.lone_stage_clocks : constants_.stage_clocks;
   const double multiply = std::max(tensor + wgmmas * constants_.issue_clocks, shared) + own;
-  const double a_read = k_bytes * grid.read_rows / design.cluster_n;
-  const double b_read = k_bytes * grid.read_columns / design.cluster_m;
+  const double a_read = k_bytes * grid.read_rows * design.cluster_n.inverse;
+  const double b_read = k_bytes * grid.read_columns * design.cluster_m.inverse;
   const double read = std::max(
       (a_read + b_read) * rates_.l2_clocks_per_byte,
       (a_read * a_splits_ + b_read * b_splits_) * rates_.l2_clocks_per_byte_of_all * grid.active);
   // Stages that are in flight when a block begins are waited for once, in the fill.
   const double latency = wait_clocks(design, grid);
   const double wait =
-      latency * std::max(1.0 / design.stages - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
+      latency * std::max(design.stages_inverse - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
   const double load = std::max(read, wait);
 
-  const double tile_bytes = static_cast<double>(design.tile_m) * design.tile_n * out_element_bytes_;
-  const double slabs = tile_bytes / (static_cast<double>(design.slab_bytes) * design.consumers);
+  const double tile_bytes = design.tile_elements * out_element_bytes_;
+  const double slabs = tile_bytes * design.slabs_per_tile_byte;
   const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
   const double transfer =
       tile_bytes * out_splits_ *
@@ -205,24 +234,19 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(
 
 // Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the
 // other operand is read by every band.
-double WarpSpecializedModel::memory_bytes(const WarpSpecializedDesign& design,
+double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
                                           const Grid& grid) const noexcept {
-  const bool is_of_rows = design.is_band_of_rows;
-  const double along = std::max(is_of_rows ? grid.rows : grid.columns, 1.0);
-  const double across = std::max(is_of_rows ? grid.columns : grid.rows, 1.0);
-  const double band = is_of_rows ? grid.column_sharers : grid.row_sharers;
-  const double width = is_of_rows ? grid.row_sharers : grid.column_sharers;
   const double kept_bytes = (design.is_band_of_rows ? a_bytes_ : b_bytes_);
   const double other_bytes = (design.is_band_of_rows ? b_bytes_ : a_bytes_);
-  const double panel = kept_bytes / along * band;
-  const double wave_other = other_bytes / across * width;
-  return kept_bytes * reads(across / width, (panel + wave_other) * rates_.per_l2_byte) +
-         other_bytes * reads(along / band, (other_bytes + panel) * rates_.per_l2_byte) +
+  const double panel = kept_bytes / grid.bands;
+  const double wave_other = other_bytes / grid.waves;
+  return kept_bytes * reads(grid.waves, (panel + wave_other) * rates_.per_l2_byte) +
+         other_bytes * reads(grid.bands, (other_bytes + panel) * rates_.per_l2_byte) +
          out_bytes_ * out_splits_ * constants_.write_weight;
 }
 
 WarpSpecializedParts WarpSpecializedModel::predict(
-    const WarpSpecializedDesign& design) const noexcept {
+    const WarpSpecializedTerms& design) const noexcept {
   const Grid grid = lay_out(design);
   const TileClocks tile = time_tile(design, grid);
   // Ping-pong: the next tile is multiplied while one is stored, unless that takes longer.
@@ -232,9 +256,8 @@ WarpSpecializedParts WarpSpecializedModel::predict(
                      constants_.turn_clocks + constants_.store_interference * tile.store
                : tile.multiply + tile.store;
   const double clocks = grid.tiles_each * period + (overlaps ? tile.store : 0.0);
-  const bool is_clustered = design.cluster_m * design.cluster_n > 1;
-  const double fill =
-      constants_.fill_clocks + tile.latency + (is_clustered ? constants_.cluster_clocks : 0.0);
+  const double fill = constants_.fill_clocks + tile.latency +
+                      (design.is_clustered ? constants_.cluster_clocks : 0.0);
 
   WarpSpecializedParts parts;
   parts.crowding_share = constants_.crowding_share;

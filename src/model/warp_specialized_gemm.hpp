@@ -26,6 +26,35 @@ struct WarpSpecializedDesign {
   int slab_bytes = 0;  // of out, stored at once by a warpgroup
 };
 
+// What predictions take of a design whatever the problem: worked out once, asked often.
+struct WarpSpecializedTerms {
+  explicit WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept;
+
+  // By which extents are divided: a product takes a third of the time.
+  struct Divisor {
+    double size;
+    double inverse;
+  };
+  Divisor cluster_rows;
+  Divisor cluster_columns;
+  Divisor tile_k;
+  Divisor cluster_m;
+  Divisor cluster_n;
+  Divisor cluster_size;
+  Divisor band;
+  double stages_inverse;
+  double k_areas;       // wgmmas of a stage, in units of tile_k
+  double k_area_sides;  // rows and columns that they read, in units of tile_k
+  double wgmma_columns;
+  double stage_bytes;
+  double tile_elements;
+  double slabs_per_tile_byte;  // of a warpgroup
+  bool has_one_consumer;
+  bool is_ping_pong;
+  bool is_clustered;
+  bool is_band_of_rows;
+};
+
 // What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
 // here) from bench/results/sm90-designs-h200.csv, one H200, 2026-11-21.
 struct WarpSpecializedConstants {
@@ -102,7 +131,10 @@ class WarpSpecializedModel {
   WarpSpecializedModel(const GemmProblem& problem, bool is_turned, const DeviceInfo& device,
                        const WarpSpecializedConstants& constants = {}) noexcept;
 
-  WarpSpecializedParts predict(const WarpSpecializedDesign& design) const noexcept;
+  WarpSpecializedParts predict(const WarpSpecializedTerms& design) const noexcept;
+  WarpSpecializedParts predict(const WarpSpecializedDesign& design) const noexcept {
+    return predict(WarpSpecializedTerms(design));
+  }
 
   // That power allows on this problem.
   double clock_ghz() const noexcept { return clock_ghz_; }
@@ -111,10 +143,10 @@ class WarpSpecializedModel {
   struct Grid;
   struct TileClocks;
   double settled_clock_ghz(const GemmProblem& problem, const DeviceInfo& device) const noexcept;
-  Grid lay_out(const WarpSpecializedDesign& design) const noexcept;
-  double wait_clocks(const WarpSpecializedDesign& design, const Grid& grid) const noexcept;
-  TileClocks time_tile(const WarpSpecializedDesign& design, const Grid& grid) const noexcept;
-  double memory_bytes(const WarpSpecializedDesign& design, const Grid& grid) const noexcept;
+  Grid lay_out(const WarpSpecializedTerms& design) const noexcept;
+  double wait_clocks(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
+  TileClocks time_tile(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
+  double memory_bytes(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
 
   WarpSpecializedConstants constants_;
   double rows_;

@@ -16,7 +16,7 @@ std::size_t MeasuredHistory::KeyHash::operator()(const Key& key) const noexcept 
 }
 
 std::optional<double> MeasuredHistory::measured_us(const Query& query, const Kernel& kernel) const {
-  if (is_empty_.load(std::memory_order_relaxed)) return std::nullopt;
+  if (is_empty()) return std::nullopt;
   const std::shared_lock lock(mutex_);
   const auto found = times_.find({query.problem, query.device.name, kernel});
   if (found == times_.end()) return std::nullopt;

@@ -18,6 +18,7 @@ class MeasuredHistory final : public History {
  public:
   static constexpr std::size_t largest_size = 100'000;
 
+  bool is_empty() const noexcept override { return is_empty_.load(std::memory_order_relaxed); }
   std::optional<double> measured_us(const Query& query, const Kernel& kernel) const override;
   void record(const Query& query, const Kernel& kernel, double microseconds);
 

@@ -236,7 +236,7 @@ TEST(Model, predictions_grow_with_the_work_and_never_beat_the_roofline) {
   for (const char* const line : {"gemm 128x128x128 a=f32", "gemm 1024x1024x1024 a=f32",
                                  "gemm 4096x4096x4096 a=f32", "gemm 8192x8192x8192 a=f32"}) {
     const GemmProblem problem = problem_of(line);
-    const double predicted = model::predict_tiled_gemm(problem, design, h200()).total_us();
+    const double predicted = model::TiledGemmModel(problem, h200()).predict(design).total_us();
     EXPECT_GT(predicted, last);
     EXPECT_GE(predicted, model::roofline_us(problem, 128, h200()));
     last = predicted;

@@ -186,22 +186,34 @@ double padding_factor(const GemmProblem& problem, const SimtTile& tile) {
 // Narrow stores cost instructions at the end.
 double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
 
-double predict_us(const GemmProblem& problem, const SimtTile& tile, const OperandRules& rules,
-                  SimtArithmetic arithmetic, const DeviceInfo& device) {
-  const int threads = threads_of(tile);
-  return model::predict_tiled_gemm(problem,
-                                   {.tile_m = tile.m,
-                                    .tile_n = tile.n,
-                                    .tile_k = tile.k,
-                                    .threads = threads,
-                                    .blocks_per_multiprocessor = std::max(512 / threads, 1),
-                                    .fma_per_clock = fma_per_clock(arithmetic, device),
-                                    .efficiency = efficiency_of(tile, rules, arithmetic),
-                                    .step_latency_clocks = 700.0 / (tile.stages - 1)},
-                                   device)
-             .total_us() *
-         output_factor(rules.out);
-}
+// Predicts one kernel after another on the same problem.
+class SimtPrediction {
+ public:
+  SimtPrediction(const GemmProblem& problem, SimtArithmetic arithmetic, const DeviceInfo& device)
+      : model_(problem, device),
+        arithmetic_(arithmetic),
+        fma_per_clock_(fma_per_clock(arithmetic, device)) {}
+
+  double microseconds(const SimtTile& tile, const OperandRules& rules) const {
+    const int threads = threads_of(tile);
+    return model_
+               .predict({.tile_m = tile.m,
+                         .tile_n = tile.n,
+                         .tile_k = tile.k,
+                         .threads = threads,
+                         .blocks_per_multiprocessor = std::max(512 / threads, 1),
+                         .fma_per_clock = fma_per_clock_,
+                         .efficiency = efficiency_of(tile, rules, arithmetic_),
+                         .step_latency_clocks = 700.0 / (tile.stages - 1)})
+               .total_us() *
+           output_factor(rules.out);
+  }
+
+ private:
+  model::TiledGemmModel model_;
+  SimtArithmetic arithmetic_;
+  double fma_per_clock_;
+};
 
 // --- walking the space --------------------------------------------------------------------------
 
@@ -318,6 +330,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
   const std::span<const OperandRule> c_rules =
       problem.c ? c.span() : std::span<const OperandRule>{};
+  const SimtPrediction prediction(problem, arithmetic, query.device);
   for (const SimtTile& tile : simt_tiles(arithmetic)) {
     if (!fits_grid(tile, problem)) continue;
     const double padding = padding_factor(problem, tile);
@@ -326,7 +339,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
       kernels.emplace_back(Kernel(*this, rules, design, problem.epilogue),
-                           predict_us(problem, tile, rules, arithmetic, query.device) * padding);
+                           prediction.microseconds(tile, rules) * padding);
     };
     walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
   }

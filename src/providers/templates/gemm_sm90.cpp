@@ -15,7 +15,6 @@
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
 #include "providers/templates/gemm_sm90_prediction.hpp"
-#include "providers/templates/gemm_sm90_raster.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -185,13 +184,8 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
          (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
 }
 
-// A program needs registers beside the sums: those of a thread beyond 160, or where three consumers
-// share a block's, leave too few.
-bool has_room_for(EpilogueId epilogue, const OperandRules& rules, const Sm90Tile& tile) {
-  if (epilogue == default_epilogue) return true;
-  const abi::Sm90Design design = sm90_design(rules, tile);
-  return abi::accumulator_registers(design) <= 160 && abi::consumer_count(design) < 3;
-}
+// No tile that is offered is smaller in either extent.
+constexpr Sm90Tile smallest_tile{.m = 64, .n = 16, .cluster_m = 1, .cluster_n = 1, .stages = 0};
 
 // --- source -------------------------------------------------------------------------------------
 
@@ -296,15 +290,18 @@ int Sm90Family::version() const noexcept { return sm90_version; }
 void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_type_failure(query).empty()) return;
   const GemmProblem& problem = query.problem;
+  const bool is_program = problem.epilogue != default_epilogue;
   walk_fitting_rules(problem, [&](const OperandRules& rules) {
     const Sm90Extents extents = extents_of(rules, problem);
     const Sm90Prediction prediction(problem, rules, query.device);
-    for (Sm90Tile tile : sm90_tiles(rules)) {
-      const Sm90TileCounts counts = count_tiles(extents, tile);
-      if (!fits_count(counts, problem.l) || !has_room_for(problem.epilogue, rules, tile)) continue;
-      tile.raster = choose_raster(counts, tile, query.device);
-      kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(tile), problem.epilogue),
-                           prediction.microseconds(tile));
+    const bool fits_all = fits_count(count_tiles(extents, smallest_tile), problem.l);
+    const std::span<const Sm90Candidate> candidates = sm90_candidates(rules);
+    kernels.reserve(kernels.size() + candidates.size());
+    for (const Sm90Candidate& candidate : candidates) {
+      if (is_program && !candidate.has_room_for_programs) continue;
+      if (!fits_all && !fits_count(count_tiles(extents, candidate.tile), problem.l)) continue;
+      kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(candidate.tile), problem.epilogue),
+                           prediction.microseconds(candidate));
     }
   });
 }

@@ -45,56 +45,19 @@ std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
   return tiles;
 }
 
-// What decides which tiles are legal and how many stages fit: adjacent indices of what the device
-// multiplies, and the widths of sums and out.
-struct TileClass {
-  bool has_k_major_a;
-  bool has_k_major_b;
-  bool has_half_sums;
-  bool has_wide_out;
+// What decides which tiles are legal and how many stages fit, a bit each: adjacent indices of what
+// the device multiplies, and the widths of sums and out.
+constexpr std::size_t k_major_a = 1;
+constexpr std::size_t k_major_b = 2;
+constexpr std::size_t half_sums = 4;
+constexpr std::size_t wide_out = 8;
 
-  std::size_t index() const noexcept {
-    return (has_k_major_a ? 1U : 0U) | (has_k_major_b ? 2U : 0U) | (has_half_sums ? 4U : 0U) |
-           (has_wide_out ? 8U : 0U);
-  }
-};
-constexpr std::size_t tile_class_count = 16;
-
-TileClass class_of(const abi::Sm90Design& design) noexcept {
-  return {.has_k_major_a = design.a_major == abi::Major::k,
-          .has_k_major_b = design.b_major == abi::Major::k,
-          .has_half_sums = design.accumulator == abi::DType::float16,
-          .has_wide_out = design.out == abi::DType::float32};
-}
-
-// Rules of a class; every other of it gives the same tiles.
-OperandRules rules_of(const TileClass& tile_class) {
-  const auto rule = [](DType dtype, bool is_row) {
-    return OperandRule{.dtype = dtype,
-                       .layout = is_row ? LayoutRule::row : LayoutRule::column,
-                       .alignment = widest_access};
-  };
-  return {.a = rule(DType::float16, tile_class.has_k_major_a),
-          .b = rule(DType::float16, !tile_class.has_k_major_b),
-          .c = {},
-          .out = rule(tile_class.has_wide_out ? DType::float32 : DType::float16, true),
-          .accumulator = tile_class.has_half_sums ? DType::float16 : DType::float32};
-}
-
-using TileTables = std::array<std::vector<Sm90Tile>, tile_class_count>;
+using TileTables = std::array<std::vector<Sm90Tile>, sm90_tile_class_count>;
 
 TileTables list_tile_tables() {
   TileTables tables;
-  for (const bool a : {false, true}) {
-    for (const bool b : {false, true}) {
-      for (const bool half : {false, true}) {
-        for (const bool wide : {false, true}) {
-          const TileClass tile_class{a, b, half, wide};
-          tables[tile_class.index()] = list_tiles(rules_of(tile_class));
-        }
-      }
-    }
-  }
+  for (std::size_t index = 0; index < tables.size(); ++index)
+    tables[index] = list_tiles(sm90_rules_of_class(index));
   return tables;
 }
 
@@ -149,9 +112,30 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
 
 }  // namespace
 
+std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
+  const abi::Sm90Design design = sm90_design(rules, Sm90Tile{});
+  return (design.a_major == abi::Major::k ? k_major_a : 0U) |
+         (design.b_major == abi::Major::k ? k_major_b : 0U) |
+         (design.accumulator == abi::DType::float16 ? half_sums : 0U) |
+         (design.out == abi::DType::float32 ? wide_out : 0U);
+}
+
+OperandRules sm90_rules_of_class(std::size_t index) noexcept {
+  const auto rule = [](DType dtype, bool is_row) {
+    return OperandRule{.dtype = dtype,
+                       .layout = is_row ? LayoutRule::row : LayoutRule::column,
+                       .alignment = widest_access};
+  };
+  return {.a = rule(DType::float16, (index & k_major_a) != 0),
+          .b = rule(DType::float16, (index & k_major_b) == 0),
+          .c = {},
+          .out = rule((index & wide_out) != 0 ? DType::float32 : DType::float16, true),
+          .accumulator = (index & half_sums) != 0 ? DType::float16 : DType::float32};
+}
+
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
   static const TileTables tables = list_tile_tables();
-  return tables[class_of(sm90_design(rules, Sm90Tile{})).index()];
+  return tables[sm90_tile_class(rules)];
 }
 
 std::span<const DType> sm90_inputs() noexcept { return inputs; }

@@ -5,6 +5,7 @@
 #include <gemmery/kernel.hpp>
 #include <gemmery/problem.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,11 +29,20 @@ struct Sm90Tile {
   std::uint8_t cluster_n;
   std::uint8_t stages;
   abi::Schedule schedule = abi::Schedule::cooperative;
+  // What discovery offers: at bf16 4096^3 and 8192^3, in all layouts, m2 to m32 and n2 to n16 are
+  // within 3 % of each other in no lasting order, which is what the board moves by itself (H200,
+  // 2026-11-21, bench/results/h200-sm90-launch-2026-11-21.md).
   abi::Raster raster{.along = abi::Along::m, .band = 8};
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 10);
+
+// Rules of the same class are offered the same tiles, of the same bytes and registers.
+inline constexpr std::size_t sm90_tile_class_count = 16;
+std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
+// Some rules of a class.
+OperandRules sm90_rules_of_class(std::size_t index) noexcept;
 
 // Those that are offered for operands of these rules, large ones first, with all stages that fit
 // and the default raster.

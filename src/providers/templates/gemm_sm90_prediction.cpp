@@ -2,6 +2,9 @@
 // The design of an sm90 kernel in the model's words.
 #include "providers/templates/gemm_sm90_prediction.hpp"
 
+#include <array>
+#include <vector>
+
 namespace gemmery::templates {
 namespace {
 
@@ -21,7 +24,34 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .slab_bytes = abi::slab_bytes(design)};
 }
 
+// A program needs registers beside the sums: those of a thread beyond 160, or where three consumers
+// share a block's, leave too few.
+bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
+  return abi::accumulator_registers(design) <= 160 && abi::consumer_count(design) < 3;
+}
+
+std::vector<Sm90Candidate> list_candidates(const OperandRules& rules) {
+  std::vector<Sm90Candidate> candidates;
+  for (const Sm90Tile& tile : sm90_tiles(rules)) {
+    const abi::Sm90Design design = sm90_design(rules, tile);
+    candidates.push_back({.tile = tile,
+                          .has_room_for_programs = has_room_for_programs(design),
+                          .terms = model::WarpSpecializedTerms(describe(design))});
+  }
+  return candidates;
+}
+
 }  // namespace
+
+std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
+  static const auto tables = [] {
+    std::array<std::vector<Sm90Candidate>, sm90_tile_class_count> lists;
+    for (std::size_t index = 0; index < lists.size(); ++index)
+      lists[index] = list_candidates(sm90_rules_of_class(index));
+    return lists;
+  }();
+  return tables[sm90_tile_class(rules)];
+}
 
 Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
                                const DeviceInfo& device,

@@ -5,10 +5,22 @@
 #include <gemmery/device.hpp>
 #include <gemmery/problem.hpp>
 
+#include <span>
+
 #include "model/warp_specialized_gemm.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
 
 namespace gemmery::templates {
+
+// A tile that is offered, with what every query would else work out again.
+struct Sm90Candidate {
+  Sm90Tile tile;
+  bool has_room_for_programs;
+  model::WarpSpecializedTerms terms;
+};
+
+// Those of sm90_tiles, in the same order.
+std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);
 
 // Predicts one design after another on the same problem, which `rules` must serve.
 class Sm90Prediction {
@@ -19,6 +31,9 @@ class Sm90Prediction {
   model::WarpSpecializedParts parts(const Sm90Tile& tile) const noexcept;
   // Of one launch.
   double microseconds(const Sm90Tile& tile) const noexcept { return parts(tile).total_us(); }
+  double microseconds(const Sm90Candidate& candidate) const noexcept {
+    return model_.predict(candidate.terms).total_us();
+  }
 
  private:
   OperandRules rules_;
