@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "kernel/rules.hpp"
+
 namespace gemmery::kernel {
 namespace {
 
@@ -19,6 +21,39 @@ void apply_history(const Query& query, const History* history, std::vector<Ranke
     kernel.predicted_us = *measured;
     kernel.is_measured = true;
   }
+}
+
+// What is moved while sorting: a fifth of a kernel.
+struct Rank {
+  double predicted_us;
+  std::size_t index;
+};
+
+// Equals stay in the order of the providers' list and of each family's own.
+std::vector<RankedKernel> sort_stably(const std::vector<RankedKernel>& kernels) {
+  std::vector<Rank> ranks;
+  ranks.reserve(kernels.size());
+  for (const RankedKernel& kernel : kernels) ranks.push_back({kernel.predicted_us, ranks.size()});
+  std::ranges::stable_sort(ranks, {}, &Rank::predicted_us);
+  std::vector<RankedKernel> sorted;
+  sorted.reserve(kernels.size());
+  for (const Rank& rank : ranks) sorted.push_back(kernels[rank.index]);
+  return sorted;
+}
+
+// A family counts what fits; it does not know what is asked of its kernels' bits.
+void explain_determinism(const Family& family, const Query& query, std::vector<Reason>& reasons) {
+  std::vector<RankedKernel> kernels;
+  family.match(query, kernels);
+  const auto varying = std::ranges::find_if_not(kernels, keeps_determinism);
+  if (varying == kernels.end()) return;
+  reasons.push_back(
+      {.provider = std::string(family.provider()),
+       .family = std::string(family.name()),
+       .design_class = {},
+       .failed = "of those that fit, some are left out: " + check_determinism(*varying).error(),
+       .fitting = 0,
+       .nearest = {*varying}});
 }
 
 // What a family throws is its own affair: the others answer all the same, and `explain` tells it.
@@ -53,6 +88,7 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
     const Status status = available ? family.carries(query.problem) : available;
     if (!status) return refuse(status.error());
     family.explain(query, reasons);
+    if (is_determinism_required()) explain_determinism(family, query, reasons);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
@@ -62,24 +98,6 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
   }
 }
 
-// What is moved while sorting: a fifth of a kernel.
-struct Rank {
-  double predicted_us;
-  std::size_t index;
-};
-
-// Equals stay in the order of the providers' list and of each family's own.
-std::vector<RankedKernel> sort_stably(const std::vector<RankedKernel>& kernels) {
-  std::vector<Rank> ranks;
-  ranks.reserve(kernels.size());
-  for (const RankedKernel& kernel : kernels) ranks.push_back({kernel.predicted_us, ranks.size()});
-  std::ranges::stable_sort(ranks, {}, &Rank::predicted_us);
-  std::vector<RankedKernel> sorted;
-  sorted.reserve(kernels.size());
-  for (const Rank& rank : ranks) sorted.push_back(kernels[rank.index]);
-  return sorted;
-}
-
 }  // namespace
 
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
@@ -87,6 +105,9 @@ std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Famil
   std::vector<RankedKernel> kernels;
   for (const Family* const family : families) {
     match_family(*family, query, kernels);
+  }
+  if (is_determinism_required()) {
+    std::erase_if(kernels, [](const Kernel& kernel) { return !keeps_determinism(kernel); });
   }
   apply_history(query, history, kernels);
   return sort_stably(kernels);
