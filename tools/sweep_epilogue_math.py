@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the operations of ops.def, as a GPU computes them for float, against the errors that their
 rows declare: all 2^32 arguments of those of one operand, 2^31 random pairs and triples of the
-others, with double on the same GPU as the reference. Needs a GPU, its driver and NVRTC, nothing
-else. Usage: sweep_epilogue_math.py [ROOT OF THE REPOSITORY]
+others, with double on the same GPU as the reference; and casts of doubles to integers against what
+docs/epilogues.md says. Needs a GPU, its driver and NVRTC, nothing else.
+Usage: sweep_epilogue_math.py [ROOT OF THE REPOSITORY]
 """
 import ctypes
+import math
 import pathlib
 import re
 import sys
@@ -65,6 +67,21 @@ extern "C" __global__ void sweep_{name}(Worst* worst, U64 count) {{
 }}
 """
 
+CASTS = r"""
+extern "C" __global__ void casts(const double* x, double* result, int count) {
+  if (threadIdx.x >= count) return;
+  const double value = x[threadIdx.x];
+  double* at = result + threadIdx.x * 8;
+  using gemmery::abi::DType, gemmery::abi::Rounding, gemmery::abi::Overflow;
+#define EACH(type)                                                                  \
+  *at++ = op::cast<DType::type, Rounding::nearest_even, Overflow::natural>(value);  \
+  *at++ = op::cast<DType::type, Rounding::toward_zero, Overflow::natural>(value);
+  EACH(int8) EACH(uint8) EACH(int32) EACH(uint32)
+}
+"""
+INTEGERS = [("s8", -2**7, 2**7 - 1), ("u8", 0, 2**8 - 1),
+            ("s32", -2**31, 2**31 - 1), ("u32", 0, 2**32 - 1)]
+
 
 def rows():
     text = (ROOT / "include/gemmery/ops.def").read_text()
@@ -86,6 +103,42 @@ def body(name, arity, relative, absolute):
     return BODY.format(name=name, arguments=arguments, relative=relative, absolute=absolute,
                        floats=", ".join(names),
                        doubles=", ".join(f"static_cast<double>({n})" for n in names))
+
+
+def integer_of(value, lowest, highest, toward_zero):
+    if math.isnan(value):
+        return 0.0
+    if math.isinf(value):
+        return float(highest if value > 0 else lowest)
+    return float(min(max(math.trunc(value) if toward_zero else round(value), lowest), highest))
+
+
+def count_wrong_casts(cuda, module):
+    values = [math.nan, -math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5,
+              126.5, 127.5, -128.5, -129.0, 255.5, 1e300, -1e300, 5e-324]
+    values += [float(sign * 2**31 + step / 4) for sign in (-1, 1, 2) for step in range(-6, 7)]
+    function, x, result = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64()
+    count = ctypes.c_int(len(values))
+    given, got = (ctypes.c_double * len(values))(*values), (ctypes.c_double * (8 * len(values)))()
+    check(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"casts"), "casts")
+    for memory, array in ((x, given), (result, got)):
+        size = ctypes.c_size_t(ctypes.sizeof(array))
+        check(cuda.cuMemAlloc_v2(ctypes.byref(memory), size), "cuMemAlloc")
+        check(cuda.cuMemcpyHtoD_v2(memory, array, size), "cuMemcpyHtoD")
+    arguments = (ctypes.c_void_p * 3)(*map(ctypes.addressof, (x, result, count)))
+    check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, arguments, None), "casts")
+    check(cuda.cuMemcpyDtoH_v2(got, result, ctypes.c_size_t(ctypes.sizeof(got))), "cuMemcpyDtoH")
+    wrong = 0
+    for at, value in enumerate(values):
+        for form in range(8):
+            name, lowest, highest = INTEGERS[form // 2]
+            wanted = integer_of(value, lowest, highest, form % 2 == 1)
+            if got[8 * at + form] != wanted:
+                wrong += 1
+                rounding = ", toward_zero" * (form % 2)
+                print(f"cast({value!r}, {name}{rounding}): {got[8 * at + form]} for {wanted}")
+    print(f"{8 * len(values)} casts of doubles to integers, {wrong} wrong")
+    return wrong
 
 
 def library(*names):
@@ -131,7 +184,7 @@ def main():
     check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
     check(cuda.cuCtxSetCurrent(context), "cuCtxSetCurrent")
     operations = rows()
-    source = SOURCE + "".join(body(*row) for row in operations)
+    source = SOURCE + CASTS + "".join(body(*row) for row in operations)
     cubin = compile_source(source, "sm_90a")
     check(cuda.cuModuleLoadData(ctypes.byref(module), cubin), "cuModuleLoadData")
     worst = ctypes.c_uint64()
@@ -154,7 +207,7 @@ def main():
               f"{result[1]}" + (f" (one at {result[2] & 0xffffffff:#010x})" if result[1] else "") +
               ("" if holds else "   EXCEEDED"), flush=True)
     print(f"{len(operations)} operations, {failures} beyond what is declared")
-    return 1 if failures else 0
+    return 1 if failures + count_wrong_casts(cuda, module) else 0
 
 
 if __name__ == "__main__":

@@ -133,7 +133,6 @@ using ComputeTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(EmittedPrograms, ComputeTypes);
 
 TYPED_TEST(EmittedPrograms, compute_what_the_host_computes) {
-  this->random.cast_types.clear();  // compared with the host's by the device's own tests
   std::vector<Program> programs;
   for (int count = 0; count < 24; ++count) {
     const tests::Drawn drawn = this->random.draw(1 + this->random.below(12));
@@ -162,7 +161,6 @@ TYPED_TEST(EmittedPrograms, compute_what_the_host_computes) {
 // What the emulator would have to compute to a bound is compiled only.
 TEST(EmittedOperations, of_every_row_compile) {
   tests::RandomExpressions random(gemmery::tests::random_seed());
-  random.cast_types.clear();
   std::vector<Program> programs;
   for (int count = 0; count < 8; ++count)
     programs.push_back(Program{{"D", random.draw(30).numbers.back()}});

@@ -90,8 +90,8 @@ __device__ __forceinline__ T cast(T x) {
   if constexpr (dtype == abi::DType::float64) {
     return x;
   } else if constexpr (dtype == abi::DType::float32) {
-    if constexpr (sizeof(T) == 4) return x;
-    return static_cast<T>(narrow_double<rounding, overflow>(x));
+    if constexpr (sizeof(T) == 8) return static_cast<T>(narrow_double<rounding, overflow>(x));
+    return overflow == abi::Overflow::saturate ? limit_size<T>(x, 0x1.fffffep127F) : x;
   } else if constexpr (abi::is_integer(dtype)) {
     if constexpr (rounding == abi::Rounding::toward_zero) x = whole_toward_zero(x);
     return decode<dtype, T>(ptx::Registers<abi::bytes_of(dtype)>{{encode<dtype>(x)}}, 0);

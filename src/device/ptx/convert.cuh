@@ -55,7 +55,7 @@ __device__ inline unsigned short cvt_rz_f16_f32(float value) {
   return bits;
 }
 
-/// The same rules as those of double below.
+/// Rounds to nearest even; clamps to the range of the result, NaN gives 0 (PTX ISA, cvt).
 __device__ inline int cvt_rni_s32_f32(float value) {
   int result;
   asm("cvt.rni.s32.f32 %0, %1;" : "=r"(result) : "f"(value));
@@ -68,16 +68,17 @@ __device__ inline unsigned cvt_rni_u32_f32(float value) {
   return result;
 }
 
-__device__ inline unsigned cvt_rni_u32_f64(double value) {
-  unsigned result;
-  asm("cvt.rni.u32.f64 %0, %1;" : "=r"(result) : "d"(value));
-  return result;
-}
-
-/// Rounds to nearest even; clamps to int's range, NaN gives 0 (PTX ISA, cvt: float to integer).
+/// Rounds to nearest even; clamps to the range of the result. NaN gives the top bit alone (PTX ISA,
+/// cvt: float to integer, from .f64).
 __device__ inline int cvt_rni_s32_f64(double value) {
   int result;
   asm("cvt.rni.s32.f64 %0, %1;" : "=r"(result) : "d"(value));
+  return result;
+}
+
+__device__ inline unsigned cvt_rni_u32_f64(double value) {
+  unsigned result;
+  asm("cvt.rni.u32.f64 %0, %1;" : "=r"(result) : "d"(value));
   return result;
 }
 

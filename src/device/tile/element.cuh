@@ -117,10 +117,15 @@ __device__ inline int clamp(int value, int lowest, int highest) {
   return min(max(value, lowest), highest);
 }
 
+/// To the nearest integer; saturates, NaN gives 0, which the instructions for double do not.
 __device__ inline int to_int(float value) { return ptx::cvt_rni_s32_f32(value); }
-__device__ inline int to_int(double value) { return ptx::cvt_rni_s32_f64(value); }
+__device__ inline int to_int(double value) {
+  return value == value ? ptx::cvt_rni_s32_f64(value) : 0;
+}
 __device__ inline unsigned to_unsigned(float value) { return ptx::cvt_rni_u32_f32(value); }
-__device__ inline unsigned to_unsigned(double value) { return ptx::cvt_rni_u32_f64(value); }
+__device__ inline unsigned to_unsigned(double value) {
+  return value == value ? ptx::cvt_rni_u32_f64(value) : 0U;
+}
 
 GEMMERY_HOST_DEVICE
 constexpr bool is_byte_float(DType dtype) {
