@@ -70,10 +70,12 @@ GemmArguments small_arguments() {
   return GemmArguments(matrix(0, 32, 32), matrix(8192, 32, 32), matrix(16384, 32, 32));
 }
 
-// Of the simt family alone, of sm90 and simt, with C, and of integers.
+// Of the simt family alone, of sm90 and simt, with C, of integers, and with a program.
 constexpr const char* problem_lines[] = {
     "gemm 4096x4096x4096 a=f32", "gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16",
-    "gemm 4096x4096x4096 a=f16 c=f16 beta=1", "gemm 512x512x512x8 a=s8 b=s8:c out=s32"};
+    "gemm 4096x4096x4096 a=f16 c=f16 beta=1", "gemm 512x512x512x8 a=s8 b=s8:c out=s32",
+    "gemm 4096x4096x4096 a=bf16 b=bf16:c epilogue=\"D = gelu(accum + bias); peak = amax(D)\" "
+    "bias=bf16[n] peak=f32[1]"};
 
 void time_arguments(int calls) {
   report("tensor", time_calls(calls, [] { keep(matrix(0, 32, 32)); }), {});

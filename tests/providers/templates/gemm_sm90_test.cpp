@@ -14,6 +14,7 @@
 
 #include "kernel/rules.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
+#include "providers/templates/gemm_sm90_prediction.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::templates {
@@ -65,6 +66,31 @@ TEST(Sm90Family, a_name_reads_back_as_its_kernel) {
     const auto parsed = family().parse_name(family().kernel_name(kernel));
     ASSERT_TRUE(parsed) << sm90_name(kernel);
     EXPECT_EQ(*parsed, kernel) << sm90_name(kernel);
+  }
+}
+
+// What discovery works out once for a class of rules is what any rules of the class ask for.
+TEST(Sm90Family, a_query_predicts_what_the_kernel_alone_would_be_predicted) {
+  std::mt19937_64 random(tests::random_seed());
+  const auto pick = [&](auto... words) {
+    const char* const all[] = {words...};
+    return std::string(all[random() % sizeof...(words)]);
+  };
+  for (int turn = 0; turn < 200; ++turn) {
+    const auto extent = [&] { return std::to_string(8 * (1 + random() % 700)); };
+    const GemmProblem problem =
+        parse_problem("gemm " + extent() + "x" + extent() + "x" + extent() + " a=f16" +
+                      pick("", ":c") + " b=f16" + pick("", ":c") + " out=" + pick("f16", "f32") +
+                      pick("", ":c") + pick("", " acc=f16"))
+            .problem;
+    std::vector<RankedKernel> kernels;
+    family().match({problem, *find_device_info("h200")}, kernels);
+    ASSERT_FALSE(kernels.empty()) << to_string(problem);
+    for (const RankedKernel& kernel : kernels) {
+      const Sm90Prediction prediction(problem, kernel.operands(), *find_device_info("h200"));
+      ASSERT_DOUBLE_EQ(kernel.predicted_us, prediction.microseconds(sm90_tile(kernel)))
+          << to_string(problem) << ", " << sm90_name(kernel);
+    }
   }
 }
 
