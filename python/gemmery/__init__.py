@@ -11,7 +11,7 @@
 Importing it opens no file for writing, starts no thread and touches no GPU.
 """
 
-from gemmery import arguments, artifact, cache, config, metadata, status, utils
+from gemmery import arguments, artifact, cache, config, fusion, metadata, own_kernels, providers, status, utils
 from gemmery._core import (
     CompiledArtifact,
     DeviceInfo,
@@ -42,6 +42,7 @@ from gemmery.dtype import (
     uint8,
     uint32,
 )
+from gemmery.epilogue import Program, define_op
 from gemmery.errors import (
     CompileError,
     Error,
@@ -52,8 +53,10 @@ from gemmery.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from gemmery.kernel import Kernel
 from gemmery.manifest import Manifest
 from gemmery.metadata import KernelMetadata
+from gemmery.providers import Provider
 from gemmery.status import Status
 from gemmery.tensor import Stream, Tensor, as_tensor, empty, synchronize
 
@@ -70,12 +73,15 @@ __all__ = [
     "FileError",
     "GemmArguments",
     "InvalidArgumentError",
+    "Kernel",
     "KernelMetadata",
     "LaunchError",
     "Manifest",
     "OutOfMemoryError",
     "PerformanceControls",
     "PreparedLaunch",
+    "Program",
+    "Provider",
     "RuntimeArguments",
     "Status",
     "Stream",
@@ -91,6 +97,7 @@ __all__ = [
     "check_result",
     "compile_all",
     "config",
+    "define_op",
     "device_info",
     "devices",
     "doctor",
@@ -102,12 +109,15 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "fusion",
     "get_kernels",
     "int8",
     "int32",
     "measure",
     "metadata",
+    "own_kernels",
     "provider_names",
+    "providers",
     "status",
     "synchronize",
     "uint8",

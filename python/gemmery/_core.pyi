@@ -279,6 +279,13 @@ def compile_all(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[CompiledArtifact | Exception]: ...
 
+# --- kernels of users (gemmery.own_kernels) -------------------------------------------------------
+
+def register_kernel(fields: Mapping[str, Any]) -> Kernel:
+    """A kernel of the user's own, of the fields that gemmery.own_kernels collects."""
+
+def withdraw_kernel(kernel: Kernel) -> None: ...
+
 # --- epilogues -----------------------------------------------------------------------------------
 
 class Expression:
@@ -327,6 +334,9 @@ def call(function: str, operands: Sequence[Expression | float]) -> Expression:
 
 def functions() -> dict[str, int]:
     """The rows of ops.def: names with the numbers of their operands."""
+
+def function_names() -> list[str]:
+    """What programs in text may call: rows of ops.def, other spellings, what define_op named, the reductions, cast."""
 
 def define_op(name: str, expression: str) -> None: ...
 

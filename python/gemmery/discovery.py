@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gemmery import _core
-from gemmery._core import Explanation, explain, find_kernel
+from gemmery import providers as registry
+from gemmery._core import find_kernel
 from gemmery.metadata import KernelMetadata
+from gemmery.utils import device_cc
 
 __all__ = ["Explanation", "explain", "find_kernel", "get_kernels"]
 
@@ -21,12 +24,54 @@ def get_kernels(
 ) -> list[Any]:
     """Kernels that run these arguments where their memory is, best first.
 
-    metadata_filter: keeps those whose metadata it is true of; called in the order of the result.
+    metadata_filter: keeps those whose metadata it is true of.
     cc: 90, "sm_90a" or "h200" asks about a device that need not be here. None: the device of the operands.
-    providers: names; an unknown one is a ValueError that lists the known.
+    providers: names, or classes of Python's providers; an unknown one is a ValueError that lists the known.
 
     Without args every kernel of every family, for all targets or those of `cc`. An empty list comes with reasons from
     `explain(args)`. On a GPU the list ends with simt, on the CPU with the reference. UnavailableError where the device
     is not there.
     """
-    return _core.get_kernels(args, metadata_filter, cc, providers)
+    if providers is None and not registry.has_kernel_classes():
+        return _core.get_kernels(args, metadata_filter, cc, None)
+    native, ours = registry.split_names(providers)
+    kernels = [] if native == [] else _core.get_kernels(args, metadata_filter, cc, native)
+    return registry.merged(kernels, registry.find_python_kernels(args, metadata_filter, _cc_of(args, cc), ours))
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """For every family and class of kernels the first constraint that failed, or how many kernels fit."""
+
+    problem: str
+    device: str
+    reasons: list[Any]
+    text: str = dataclasses.field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(args: Any, cc: int | str | None = None) -> Explanation:
+    """Why each family serves these arguments on a device, or does not; also classes of Python kernels, with what they
+    raised."""
+    native = _core.explain(args, cc)
+    ours: list[registry.Reason] = []
+    if registry.has_kernel_classes():
+        _, known = registry.split_names(None)
+        registry.find_python_kernels(args, None, _cc_of(args, cc), known, ours)
+    lines = [str(native).rstrip("\n"), *(f"{reason!r}"[len("Reason(") : -1] for reason in ours)]
+    return Explanation(native.problem, native.device, [*native.reasons, *ours], "\n".join(lines) + "\n")
+
+
+def _cc_of(args: Any, cc: int | str | None) -> int | None:
+    """The compute capability that is asked about; None for the CPU and for all."""
+    if isinstance(cc, int):
+        return cc
+    if cc is not None:
+        target = _core.device_info(cc).target if cc in _core.known_device_names() else _core.parse_target(cc)
+        digits = "".join(filter(str.isdigit, target))
+        return int(digits) if digits else None
+    if args is None or not str(args.device).startswith("cuda"):
+        return None
+    return device_cc(str(args.device))

@@ -6,10 +6,9 @@ import math
 import random
 import re
 
+import gemmery
 import numpy as np
 import pytest
-
-import gemmery
 from gemmery import fusion
 from gemmery.epilogue import accum, operand
 from gemmery.fusion import gelu, trace
@@ -175,9 +174,11 @@ def test_every_function_of_the_text_form_is_known_by_name_method_and_import():
             operands[1] = operands[1] > 0
         result = getattr(fusion, name)(*operands)
         text = trace({"D": result}).text
-        names = ("accum > 0", "x > 0" if name.startswith("logical") else "x", "y") if name[0] in "lw" and (
-            name.startswith("logical") or name == "where"
-        ) else ("accum", "x", "y")
+        names = (
+            ("accum > 0", "x > 0" if name.startswith("logical") else "x", "y")
+            if name[0] in "lw" and (name.startswith("logical") or name == "where")
+            else ("accum", "x", "y")
+        )
         assert gemmery.Program(f"D = {name}({', '.join(names[:arity])})") == gemmery.Program(text)
         if name != "where":  # whose method has torch's order
             assert trace({"D": getattr(operands[0], name)(*operands[1:])}).text == text
@@ -319,9 +320,7 @@ FULL = np.zeros((3, 4), np.float32)
 
 
 def test_operands_are_reached_by_name():
-    arguments = gemmery.EpilogueArguments(
-        lambda accum, bias, slope: gelu(accum + bias) * slope, bias=BIAS, slope=0.5
-    )
+    arguments = gemmery.EpilogueArguments(lambda accum, bias, slope: gelu(accum + bias) * slope, bias=BIAS, slope=0.5)
     assert arguments.program == gemmery.Program("D = gelu(accum + bias) * slope")
     bound = dict(zip(arguments.parameter_names, arguments.parameters, strict=True))
     assert bound["bias"] is BIAS and bound["slope"] == 0.5 and len(bound) == 2

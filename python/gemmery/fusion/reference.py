@@ -74,9 +74,7 @@ class _Torch:
 
     def _tensors(self, operands: tuple[Any, ...]) -> list[Any]:
         like = next(x for x in operands if _is_torch(x))
-        return [
-            x if _is_torch(x) else self.torch.tensor(x, dtype=like.dtype, device=like.device) for x in operands
-        ]
+        return [x if _is_torch(x) else self.torch.tensor(x, dtype=like.dtype, device=like.device) for x in operands]
 
 
 class _NumPy:
@@ -106,10 +104,25 @@ class _NumPy:
 
 _ELEMENTARY = frozenset(
     f"{name}_"
-    for name in (
-        "abs min max exp exp2 log sqrt rsqrt pow erf tanh floor round where "
-        "logical_and logical_or logical_not"
-    ).split()
+    for name in [
+        "abs",
+        "min",
+        "max",
+        "exp",
+        "exp2",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "pow",
+        "erf",
+        "tanh",
+        "floor",
+        "round",
+        "where",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+    ]
 )
 
 # What is not elementary, of what is; `o` has the elementary functions.

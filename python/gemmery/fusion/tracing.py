@@ -22,7 +22,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FRAMEWORKS = ("torch", "numpy", "cupy", "jax")
 
 
-def trace(function: Callable[..., Any] | str | _core.Program, bound: Iterable[str] = ()) -> _core.Program:
+def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any], bound: Iterable[str] = ()) -> _core.Program:
     """The program of a callable, of a text, or of a mapping of result names to values.
 
     The callable has a parameter `accum` (the sums of the product) and one for every operand. It is called once. What
@@ -110,8 +110,7 @@ class _Tracing:
             return _signature(self.function)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"epilogue: expected a function, a text or a Program, got {self.function!r}; "
-                "wrap it: lambda accum: ..."
+                f"epilogue: expected a function, a text or a Program, got {self.function!r}; wrap it: lambda accum: ..."
             ) from error
 
     def _check_parameters(self, program: _core.Program) -> None:
@@ -203,7 +202,7 @@ def _signature_of_code(code: types.CodeType) -> inspect.Signature:
 
 
 def _suggestion(name: str) -> str:
-    """"did you mean gelu?", of the library."""
+    """ "did you mean gelu?", of the library."""
     try:
         _core.call(name, [])
     except Error as error:
@@ -237,7 +236,7 @@ def _with_our_names(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, types.MethodType):
         return types.MethodType(_with_our_names(function.__func__), function.__self__)
     if not isinstance(function, types.FunctionType):
-        call = getattr(type(function), "__call__", None)
+        call = inspect.getattr_static(type(function), "__call__", None)
         return types.MethodType(_with_our_names(call), function) if isinstance(call, types.FunctionType) else function
     ours = _missing_names(function)
     if not ours:
@@ -297,7 +296,7 @@ def _plain_function(function: Any) -> Any:
         elif hasattr(function, "__wrapped__"):
             function = function.__wrapped__
         elif not isinstance(function, types.FunctionType) and isinstance(
-            getattr(type(function), "__call__", None), types.FunctionType
+            inspect.getattr_static(type(function), "__call__", None), types.FunctionType
         ):
             function = type(function).__call__
         else:
@@ -326,10 +325,7 @@ def _place_of(error: BaseException) -> str:
 
 def _is_library(frame: types.FrameType) -> bool:
     module = frame.f_globals.get("__name__", "")
-    return (
-        os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE + os.sep)
-        or module.partition(".")[0] in _FRAMEWORKS
-    )
+    return os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE + os.sep) or module.partition(".")[0] in _FRAMEWORKS
 
 
 def _is_ours(error: BaseException) -> bool:

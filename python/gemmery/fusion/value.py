@@ -78,7 +78,7 @@ def refuse(expected: str, got: str, hint: str = "") -> NoReturn:
 
 def described(kind: type[TraceError], expected: str, got: str, hint: str) -> TraceError:
     error = kind(f"invalid argument: epilogue: expected {expected}, got {got}" + (f"; {hint}" if hint else ""))
-    error.kind, error.operand = "invalid_argument", "epilogue"
+    error.kind, error.operand = "invalid argument", "epilogue"
     error.expected, error.got, error.hint = expected, got, hint
     return error
 
@@ -298,9 +298,7 @@ class Value:
             raise AttributeError(name)
         if is_function(name):
             return lambda *operands, **options: apply(name, (self, *operands), options)
-        raise described(
-            _UnknownAttribute, "a function of the grammar", f"'{name}' of a traced value", _HINTS.get(name, "")
-        )
+        raise described(_UnknownAttribute, "a function of the grammar", f"'{name}' of a traced value", _HINTS.get(name, ""))
 
     # --- functions of torch and NumPy ---
 

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The class of all kernels, and the base of your own: what it generates joins discovery beside the library's kernels."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, final
+
+from gemmery import _core
+from gemmery._core import CompiledArtifact
+from gemmery.errors import InvalidArgumentError, UnsupportedError
+from gemmery.metadata import KernelMetadata
+from gemmery.status import Status
+
+__all__ = ["Kernel"]
+
+
+class Kernel(abc.ABC):
+    """A kernel. Those of the library are instances, too; derive from it to bring a kind of your own:
+
+        @gemmery.Provider.register
+        class MyKernel(gemmery.Kernel):
+            @staticmethod
+            def generate_kernels(metadata_filter, epilogue_args=None, cc=None): ...
+            def compile(self, args, cc=None): ...
+            def _run(self, args, artifact, stream, workspace): ...
+
+    generate_kernels yields instances, each with a `KernelMetadata` of its own. `supports` and `run` are final: they check
+    what the metadata declares, then ask `_supports` and call `_run`. An instance may be used by any number of threads.
+    docs/python-own-kernels.md has whole examples.
+    """
+
+    # Where operands lie: "cuda" or "cpu". Operands elsewhere are refused before `_supports` is asked.
+    runs_on: ClassVar[str] = "cuda"
+    # Microseconds that discovery expected; set by it for the arguments that were asked about.
+    predicted_us: float | None = None
+    is_measured = False
+
+    def __init__(self, metadata: KernelMetadata) -> None:
+        self._metadata = metadata
+
+    # --- what it is ---
+
+    @property
+    def metadata(self) -> KernelMetadata:
+        """What is to be known of it before it runs."""
+        return self._metadata
+
+    @property
+    def name(self) -> str:
+        """metadata.kernel_name: unique, and stable if you keep it so."""
+        return self._metadata.kernel_name
+
+    @property
+    def provider(self) -> str:
+        """The name of the provider that its class was registered with."""
+        from gemmery.providers import provider_of
+
+        return provider_of(type(self))
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name})"
+
+    # --- to override ---
+
+    @staticmethod
+    @abc.abstractmethod
+    def generate_kernels(
+        metadata_filter: Callable[[KernelMetadata], bool],
+        epilogue_args: Any = None,
+        cc: int | None = None,
+    ) -> Iterable[Kernel]:
+        """Kernels whose metadata the filter is true of, for an epilogue and a device's compute capability (None: all).
+        Asked by every `get_kernels`: make it cheap."""
+
+    @abc.abstractmethod
+    def compile(self, args: Any, cc: int | str | None = None) -> CompiledArtifact:
+        """What `_run` is given: `CompiledArtifact(compiled_obj, self)`."""
+
+    @abc.abstractmethod
+    def _run(self, args: Any, artifact: CompiledArtifact, stream: int, workspace: Any) -> None:
+        """Puts the work on a stream (a handle; 0 on the CPU) and returns. `workspace` is None, or memory of at least
+        `get_workspace_size(args)` bytes."""
+
+    def _supports(self, args: Any) -> Status:
+        """What the metadata cannot say."""
+        return Status.success()
+
+    def get_workspace_size(self, args: Any) -> int:
+        """Bytes of scratch memory that `run` needs for these arguments."""
+        return 0
+
+    def initialize_workspace(self, args: Any, workspace: Any) -> None:  # noqa: B027 - few kernels need it
+        """What the workspace must hold before the first run with it; called by the user."""
+
+    def predict_us(self, args: Any) -> float | None:
+        """Microseconds that it is expected to take, by which discovery ranks it; None: behind those with predictions."""
+        return None
+
+    def compile_key(self, args: Any) -> Any:
+        """What `run` without an artifact keeps compiled code by. Equal keys, equal code: by default all of the problem,
+        its device and the numbers of multiprocessors to use."""
+        return args.problem, args.device, args.performance
+
+    # --- final ---
+
+    @final
+    def supports(self, args: Any, cc: int | str | None = None) -> Status:
+        """Whether `run` would serve these arguments; if not, why not."""
+        device = str(getattr(args, "device", ""))
+        if not device.startswith(self.runs_on):
+            return Status.fail(f"expected operands on {self.runs_on}, got {device or type(args).__name__}")
+        status = self._metadata.supports(args)
+        return self._supports(args) if status else status
+
+    @final
+    def run(
+        self,
+        args: Any,
+        compiled_artifact: CompiledArtifact | None = None,
+        stream: Any = None,
+        workspace: Any = None,
+        assume_supported_args: bool = False,
+    ) -> None:
+        """Puts the work on the stream (None: what the operands' framework reports as current) and returns.
+
+        Without an artifact the code comes from the process-wide store, compiled at the first call with its
+        `compile_key`. UnsupportedError (a ValueError) with the text of `supports`.
+        """
+        if not assume_supported_args:
+            status = self.supports(args)
+            if not status:
+                raise UnsupportedError(f"unsupported: {self.name} does not support the provided arguments: {status.error}")
+        artifact = compiled_artifact if compiled_artifact is not None else self._compiled(args)
+        handle = _core.resolve_stream(stream, args) if self.runs_on != "cpu" else 0
+        self._run(args, artifact, handle, self._workspace(args, workspace))
+
+    # --- the store of compiled code ---
+
+    def _compiled(self, args: Any) -> CompiledArtifact:
+        key = (type(self), self.name, self.compile_key(args))
+        found = _store.find(key)
+        if found is None:
+            self._refuse_in_capture()
+            found = _store.add(key, lambda: self.compile(args))
+        return found
+
+    def _refuse_in_capture(self) -> None:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+            raise UnsupportedError(
+                f"unsupported: {self.name}: expected code that is compiled before the stream is captured, got none; "
+                "call kernel.compile(args) before, and pass the artifact"
+            )
+
+    def _workspace(self, args: Any, workspace: Any) -> Any:
+        needed = self.get_workspace_size(args)
+        if workspace is None:
+            return _scratch(needed, args) if needed > 0 else None
+        view = _core.as_tensor(workspace)
+        given = _elements(view.shape) * max(1, view.dtype.bits // 8)
+        if given < needed:
+            raise InvalidArgumentError(
+                f"invalid argument: workspace: expected {needed} bytes, got {given}; get_workspace_size(args) says how many"
+            )
+        return workspace
+
+
+# What the library makes is a Kernel, too.
+Kernel.register(_core.Kernel)
+
+
+def _elements(shape: Iterable[int]) -> int:
+    product = 1
+    for extent in shape:
+        product *= extent
+    return product
+
+
+def _scratch(size: int, args: Any) -> Any:
+    """Memory for one launch. A framework's own allocator knows how long the stream needs it."""
+    device = str(args.device)
+    if device == "cpu":
+        return _core.empty((size,), "uint8", "cpu")
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        return torch.empty(size, dtype=torch.uint8, device=device)
+    raise InvalidArgumentError(f"invalid argument: workspace: expected {size} bytes on {device}, got none; pass workspace=")
+
+
+class _Store:
+    """Compiled code of Python kernels; the least recently used goes first. One build for a key, whoever asks."""
+
+    most = 256
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._artifacts: collections.OrderedDict[Any, CompiledArtifact] = collections.OrderedDict()
+        self._building: dict[Any, threading.Lock] = {}
+
+    def find(self, key: Any) -> CompiledArtifact | None:
+        with self._lock:
+            found = self._artifacts.get(key)
+            if found is not None:
+                self._artifacts.move_to_end(key)
+            return found
+
+    def add(self, key: Any, build: Callable[[], CompiledArtifact]) -> CompiledArtifact:
+        with self._lock:
+            building = self._building.setdefault(key, threading.Lock())
+        with building:
+            found = self.find(key) or build()
+            with self._lock:
+                self._artifacts[key] = found
+                self._building.pop(key, None)
+                while len(self._artifacts) > self.most:
+                    self._artifacts.popitem(last=False)
+        return found
+
+
+_store = _Store()

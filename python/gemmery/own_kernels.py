@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of your own: CUDA C++ source, machine code, or any Python callable, registered with the library.
+
+What is registered is a kernel like every other: `get_kernels` finds and ranks it, `explain` tells why not, `compile`,
+`run`, `bind`, `verify`, artifact files and the disk cache take it. A class with its own generator of kernels is
+`gemmery.Kernel`; docs/python-own-kernels.md shows all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gemmery import _core
+from gemmery._core import Kernel
+
+__all__ = [
+    "KernelCall",
+    "Operand",
+    "Problem",
+    "register_callable",
+    "register_image",
+    "register_source",
+    "withdraw_kernel",
+]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What a kernel asks of A, B, C or out: a type, a layout ("row", "column", "any") and the bytes that divide the
+    addresses of its first row or column (0: the size of an element)."""
+
+    dtype: Any
+    layout: str = "any"
+    alignment: int = 0
+
+    def _fields(self) -> tuple[Any, str, int]:
+        return self.dtype, self.layout, self.alignment or max(1, _core.dtype(self.dtype).bits // 8)
+
+
+@dataclass(frozen=True)
+class EpilogueOperand:
+    """What a kernel asks of a tensor of its epilogue: a type, the indices that it varies with ("n", "m", "lmn", "" for
+    one element), the adjacent one last, and its alignment in bytes (0: the size of an element)."""
+
+    dtype: Any
+    indices: str = "mn"
+    alignment: int = 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is asked: (m, k) times (k, n), l times; `text` has all of it."""
+
+    text: str
+    m: int
+    n: int
+    k: int
+    l: int
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """What a callable is run for. Tensors are views of rank 3, valid during the call; they have DLPack:
+    `torch.from_dlpack(call.A)`, `numpy.from_dlpack(call.A)`."""
+
+    A: _core.Tensor
+    B: _core.Tensor
+    out: _core.Tensor
+    C: _core.Tensor | None
+    alpha: float
+    beta: float
+    problem: str
+    problem_size: tuple[int, int, int, int]
+    device: str
+    stream: int = 0  # a handle of the device's, which the work is to be put on
+    workspace: int = 0  # the address
+    workspace_bytes: int = 0
+    max_multiprocessors: int = 0
+    operands: dict[str, _core.Tensor | float] = field(default_factory=dict)  # of the epilogue
+
+
+OperandLike = Operand | str | Any  # an Operand, or a type alone
+
+# Extents, numbers and constants joined by '*', or asked of a function of (problem, device).
+Factors = int | str | Callable[[Problem, _core.DeviceInfo], int]
+
+
+def register_source(
+    name: str,
+    source: str,
+    *,
+    entry: str,
+    parameters: Sequence[str],
+    grid: Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]],
+    block: Sequence[int] = (1, 1, 1),
+    cluster: Sequence[int] = (1, 1, 1),
+    shared_bytes: int = 0,
+    options: Sequence[str] = (),
+    clears_workspace: bool = False,
+    **metadata: Any,
+) -> Kernel:
+    """A kernel of CUDA C++ source with an `extern "C" __global__` function, compiled when it is first needed and kept by
+    the disk cache.
+
+    parameters: what the entry takes, in its order, one word each: "A", "out" (addresses), "m", "n", "k", "l" (i32),
+        "A.row_stride", "A.leading" (i64), "alpha", "beta" (f32), a name of the epilogue, "=3.5", "workspace",
+        "A.map=64x128/128" (a tensor map); ":u32" behind a word gives it another type.
+    grid: blocks along x, y, z: "n/64" is rounded up, "multiprocessors*2", or a function of (problem, device).
+    block, cluster: threads, and blocks of a cluster. shared_bytes: dynamic shared memory.
+    metadata: A, B, out, accumulator_type and the rest, as `register_callable` has it.
+
+    Registered is declared, and what is declared is checked of every problem: types, layouts, alignments, `multiples`;
+    a kernel that takes no stride of an operand gets it packed only. ValueError that names the kernel and the field.
+    """
+    launch = _launch(entry, parameters, grid, block, cluster, shared_bytes, clears_workspace)
+    return _core.register_kernel({**_metadata(name, **metadata), **launch, "source": source, "options": list(options)})
+
+
+def register_image(
+    name: str,
+    images: Mapping[str, bytes | str],
+    *,
+    entry: str,
+    parameters: Sequence[str],
+    grid: Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]],
+    block: Sequence[int] = (1, 1, 1),
+    cluster: Sequence[int] = (1, 1, 1),
+    shared_bytes: int = 0,
+    clears_workspace: bool = False,
+    **metadata: Any,
+) -> Kernel:
+    """A kernel of machine code: for every target ("sm_90a") a cubin (bytes) or PTX (str); the rest as
+    `register_source`."""
+    launch = _launch(entry, parameters, grid, block, cluster, shared_bytes, clears_workspace)
+    code = {target: (None, image) if isinstance(image, str) else (bytes(image), None) for target, image in images.items()}
+    return _core.register_kernel({**_metadata(name, **metadata), **launch, "images": code})
+
+
+def register_callable(
+    name: str,
+    *,
+    prepare: Callable[[str], None] | None = None,
+    **metadata: Any,
+) -> Callable[[Callable[[KernelCall], None]], Kernel]:
+    """A decorator: any function of a `KernelCall` as a kernel.
+
+        @register_callable("numpy_gemm", A="float32", B="float32", out="float32", targets=["cpu"])
+        def numpy_gemm(call):
+            numpy.matmul(numpy.from_dlpack(call.A), numpy.from_dlpack(call.B), out=numpy.from_dlpack(call.out))
+
+    It puts the work on `call.stream` and returns; on the CPU the work is done then. What it raises comes out of `run`
+    with the kernel's name. It may be called from any thread.
+
+    prepare: called with a device before the first run there and by `compile`: whatever must not happen while a stream
+        is captured, such as compiling.
+
+    metadata, of every kind of own kernel:
+        A, B, out, C: an `Operand`, or a type alone. accumulator_type: float32. math: "native".
+        multiples: what m, n and k are multiples of: {"n": 64}.
+        epilogue: the one program that the kernel computes (text, callable, Program), with epilogue_operands: for every
+            name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
+        design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores form
+            the sums.
+        targets: what it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
+        workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
+        supports: a function of (problem, device): what cannot be declared. True or None, or a text that says why not.
+        predicted_us: a function of (problem, device) that discovery ranks by; without it the kernel comes last.
+        version: to be raised with every change that others could notice.
+    """
+
+    def register(run: Callable[[KernelCall], None]) -> Kernel:
+        return _core.register_kernel({**_metadata(name, **metadata), "run": run, "prepare": prepare})
+
+    return register
+
+
+def withdraw_kernel(kernel: Kernel) -> None:
+    """Takes a kernel that was registered here out of discovery; its name may then be given to another. What is in hand
+    stays valid. ValueError for any other kernel."""
+    _core.withdraw_kernel(kernel)
+
+
+def _metadata(
+    name: str,
+    *,
+    A: OperandLike,
+    B: OperandLike,
+    out: OperandLike,
+    C: OperandLike = None,
+    accumulator_type: Any = "float32",
+    math: str = "native",
+    multiples: Mapping[str, int] | None = None,
+    epilogue: Any = None,
+    epilogue_operands: Mapping[str, EpilogueOperand | str] | None = None,
+    design: Mapping[str, object] | None = None,
+    targets: Sequence[int | str] = (),
+    deterministic: bool = True,
+    workspace: Factors = 0,
+    supports: Callable[[Problem, _core.DeviceInfo], object] | None = None,
+    predicted_us: Callable[[Problem, _core.DeviceInfo], float] | None = None,
+    version: int = 1,
+) -> dict[str, Any]:
+    from gemmery.fusion.tracing import trace
+
+    bound = epilogue_operands or {}
+    extents = dict(multiples or {})
+    fields = {
+        "multiples": [extents.pop(extent, 1) for extent in "mnk"],
+        "epilogue": None if epilogue is None else trace(epilogue, bound),
+        "epilogue_operands": [_epilogue_operand(key, rule) for key, rule in bound.items()],
+        "design": {key: str(value) for key, value in (design or {}).items()},
+    }
+    if extents:
+        raise ValueError(f"{name}: multiples: expected m, n and k, got {', '.join(extents)}")
+    return fields | {
+        "name": name,
+        "version": version,
+        "A": _operand(A),
+        "B": _operand(B),
+        "C": None if C is None else _operand(C),
+        "out": _operand(out),
+        "accumulator_type": accumulator_type,
+        "math": math,
+        "targets": list(targets),
+        "deterministic": deterministic,
+        "workspace": workspace if callable(workspace) else str(workspace),
+        "supports": supports,
+        "predicted_us": predicted_us,
+    }
+
+
+def _operand(rule: OperandLike) -> tuple[Any, str, int]:
+    return (rule if isinstance(rule, Operand) else Operand(rule))._fields()
+
+
+def _epilogue_operand(name: str, rule: EpilogueOperand | str) -> tuple[str, Any, str, int]:
+    if isinstance(rule, EpilogueOperand):
+        return name, rule.dtype, rule.indices, rule.alignment or max(1, _core.dtype(rule.dtype).bits // 8)
+    if rule != "number":
+        raise TypeError(f'{name}: expected an EpilogueOperand or "number", got {rule!r}')
+    return name, None, "", 1
+
+
+def _launch(
+    entry: str,
+    parameters: Sequence[str],
+    grid: Any,
+    block: Sequence[int],
+    cluster: Sequence[int],
+    shared_bytes: int,
+    clears_workspace: bool,
+) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "parameters": list(parameters),
+        "grid": grid if callable(grid) else _three(grid, str),
+        "block": _three(block, int),
+        "cluster": _three(cluster, int),
+        "shared_bytes": shared_bytes,
+        "clears_workspace": clears_workspace,
+    }
+
+
+def _three(numbers: Sequence[Any], kind: Callable[[Any], Any]) -> list[Any]:
+    values = [kind(number) for number in ((numbers,) if isinstance(numbers, (int, str)) else numbers)]
+    return values + [kind(1)] * (3 - len(values))
