@@ -22,6 +22,12 @@ constexpr double shared_bytes_per_clock = 128;
 // without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
 constexpr double c_slab_clocks = 2300;
 
+// Where k is split: clocks of a tile from a block's last sums to those of all blocks, and bytes per
+// clock that a multiprocessor takes from the others of its cluster.
+constexpr double exchange_clocks = 1000;
+constexpr double exchange_bytes_per_clock = 14;
+constexpr double sum_bytes = 4;
+
 // Of whole numbers, rounded up: half a unit below x + size there is no multiple of `size`, so the
 // inverse's rounding decides nothing below 2^40. std::ceil is a call where the compiler may not use
 // SSE 4.1.
@@ -65,7 +71,7 @@ struct WarpSpecializedModel::Grid {
   double resident;
   double tiles_each;  // of the busiest multiprocessor
   double active;      // multiprocessors
-  double k_blocks;
+  double k_blocks;    // of a block's share
   double bands;
   double waves;        // of a band
   double row_sharers;  // clusters at work at a time that read the same rows of A
@@ -85,19 +91,22 @@ struct WarpSpecializedModel::TileClocks {
 WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept
     : cluster_rows(divisor(design.tile_m * design.cluster_m)),
       cluster_columns(divisor(design.tile_n * design.cluster_n)),
-      tile_k(divisor(design.tile_k)),
+      cluster_k(divisor(design.tile_k * design.split_k)),
       cluster_m(divisor(design.cluster_m)),
       cluster_n(divisor(design.cluster_n)),
-      cluster_size(divisor(design.cluster_m * design.cluster_n)),
+      cluster_size(divisor(design.cluster_m * design.cluster_n * design.split_k)),
       band(divisor(design.band_tiles)),
       stages_inverse(1.0 / design.stages),
       wgmma_columns(design.wgmma_columns),
       stage_bytes(design.stage_bytes),
-      tile_elements(static_cast<double>(design.tile_m) * design.tile_n),
+      tile_k(design.tile_k),
+      tile_m(design.tile_m),
+      stored_columns(static_cast<double>(design.tile_n) / design.split_k),
+      sums_from_others(stored_columns * (design.split_k - 1)),
       slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
       has_one_consumer(design.consumers == 1),
       is_ping_pong(design.is_ping_pong),
-      is_clustered(design.cluster_m * design.cluster_n > 1),
+      is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows) {
   const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
   k_areas = areas * design.tile_k;
@@ -181,7 +190,7 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
   const double width = std::min(grid.resident / band, across);
   grid.row_sharers = design.is_band_of_rows ? width : band;
   grid.column_sharers = design.is_band_of_rows ? band : width;
-  grid.k_blocks = std::max(divide_up(k_, design.tile_k), 1.0);
+  grid.k_blocks = std::max(divide_up(k_, design.cluster_k), 1.0);
   grid.read_rows = rows_ * design.cluster_m.inverse / std::max(grid.rows, 1.0);
   grid.read_columns = columns_ * design.cluster_n.inverse / std::max(grid.columns, 1.0);
   return grid;
@@ -196,7 +205,7 @@ double WarpSpecializedModel::wait_clocks(const WarpSpecializedTerms& design,
 
 WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpecializedTerms& design,
                                                                  const Grid& grid) const noexcept {
-  const double k_bytes = design.tile_k.size * element_bytes_;
+  const double k_bytes = design.tile_k * element_bytes_;
   const double wgmmas = design.k_areas * element_bytes_ / wgmma_k_bytes;
   const double tensor = wgmmas * design.wgmma_columns * clocks_per_column;
 
@@ -219,7 +228,7 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
       latency * std::max(design.stages_inverse - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
   const double load = std::max(read, wait);
 
-  const double tile_bytes = design.tile_elements * out_element_bytes_;
+  const double tile_bytes = design.tile_m * design.stored_columns * out_element_bytes_;
   const double slabs = tile_bytes * design.slabs_per_tile_byte;
   const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
   const double transfer =
@@ -227,9 +236,17 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
       std::max(rates_.store_clocks_per_byte, rates_.store_clocks_per_byte_of_all * grid.active);
   return {.multiply = grid.k_blocks * overlap(multiply, load, constants_.crowding_share) +
                       constants_.tile_clocks,
-          .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer),
+          .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer) +
+                   time_exchange(design),
           .transfer = transfer,
           .latency = latency};
+}
+
+// Rows that do not exist are not exchanged.
+double WarpSpecializedModel::time_exchange(const WarpSpecializedTerms& design) const noexcept {
+  if (design.sums_from_others == 0) return 0;
+  const double bytes = std::min(design.tile_m, rows_) * design.sums_from_others * sum_bytes;
+  return exchange_clocks + bytes / exchange_bytes_per_clock;
 }
 
 // Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the

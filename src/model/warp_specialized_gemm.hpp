@@ -24,6 +24,7 @@ struct WarpSpecializedDesign {
   int band_tiles = 1;         // height of the bands in which tiles of a cluster are walked
   bool is_band_of_rows = true;
   int slab_bytes = 0;  // of out, stored at once by a warpgroup
+  int split_k = 1;     // blocks of a cluster that multiply shares of k of one tile
 };
 
 // What predictions take of a design whatever the problem: worked out once, asked often.
@@ -37,7 +38,7 @@ struct WarpSpecializedTerms {
   };
   Divisor cluster_rows;
   Divisor cluster_columns;
-  Divisor tile_k;
+  Divisor cluster_k;
   Divisor cluster_m;
   Divisor cluster_n;
   Divisor cluster_size;
@@ -47,7 +48,10 @@ struct WarpSpecializedTerms {
   double k_area_sides;  // rows and columns that they read, in units of tile_k
   double wgmma_columns;
   double stage_bytes;
-  double tile_elements;
+  double tile_k;
+  double tile_m;
+  double stored_columns;       // by one block
+  double sums_from_others;     // of a row, that a block adds to its own
   double slabs_per_tile_byte;  // of a warpgroup
   bool has_one_consumer;
   bool is_ping_pong;
@@ -145,6 +149,7 @@ class WarpSpecializedModel {
   double settled_clock_ghz(const GemmProblem& problem, const DeviceInfo& device) const noexcept;
   Grid lay_out(const WarpSpecializedTerms& design) const noexcept;
   double wait_clocks(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
+  double time_exchange(const WarpSpecializedTerms& design) const noexcept;
   TileClocks time_tile(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double memory_bytes(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
 

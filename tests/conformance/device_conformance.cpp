@@ -24,10 +24,13 @@ std::size_t wanted_gpu() {
 
 // --- which kernels ------------------------------------------------------------------------------
 
-// Of all families, or of the one that GEMMERY_TEST_FAMILY names.
+// Of all families, or of the one that GEMMERY_TEST_FAMILY names; with any name, or those that hold
+// GEMMERY_TEST_NAME ("_k4_").
 bool is_wanted(const Kernel& kernel) {
   const char* const family = std::getenv("GEMMERY_TEST_FAMILY");
-  return family == nullptr || kernel.family().name() == family;
+  const char* const part = std::getenv("GEMMERY_TEST_NAME");
+  return (family == nullptr || kernel.family().name() == family) &&
+         (part == nullptr || kernel.name().find(part) != std::string::npos);
 }
 
 std::vector<Kernel> wanted_of(const std::vector<RankedKernel>& ranked) {
@@ -38,15 +41,15 @@ std::vector<Kernel> wanted_of(const std::vector<RankedKernel>& ranked) {
   return kernels;
 }
 
-// Of the kernels that serve the arguments, the first of each family, schedule and cluster.
+// Of the kernels that serve the arguments, the first of each family, schedule, cluster and split.
 std::vector<Kernel> one_of_each_design(const GemmArguments& arguments) {
   std::vector<Kernel> chosen;
   std::set<std::string> seen;
   for (const Kernel& kernel : wanted_of(get_kernels(arguments))) {
     const Metadata metadata = kernel.metadata();
     const std::string design =
-        fmt::format("{} {} {}", metadata.kernel_class, metadata.design_value("schedule"),
-                    metadata.design_value("cluster"));
+        fmt::format("{} {} {} {}", metadata.kernel_class, metadata.design_value("schedule"),
+                    metadata.design_value("cluster"), metadata.design_value("split_k"));
     if (seen.insert(design).second) chosen.push_back(kernel);
   }
   return chosen;

@@ -90,6 +90,13 @@ TEST(Kernels, filters_keep_exactly_what_they_say) {
     ASSERT_EQ(kernel.operands().a.dtype, DType::float64);
 }
 
+// Splits of k are offered where tiles are few and k is long; they serve any problem.
+bool may_be_left_out(const Kernel& kernel) {
+  const Metadata metadata = kernel.metadata();
+  const std::string_view split_k = metadata.design_value("split_k");
+  return !split_k.empty() && split_k != "1";
+}
+
 // A kernel that is in the list says that it supports the problem; one that is not refuses with a
 // reason.
 TEST(Kernels, supports_agrees_with_get_kernels_on_every_known_device) {
@@ -111,7 +118,7 @@ TEST(Kernels, supports_agrees_with_get_kernels_on_every_known_device) {
           return static_cast<const Kernel&>(other) == kernel;
         });
         const Status status = kernel.supports(problem, device);
-        ASSERT_EQ(is_listed, status.is_success())
+        ASSERT_TRUE(is_listed == status.is_success() || (!is_listed && may_be_left_out(kernel)))
             << kernel.name() << " on " << device.name << ", " << line << ": " << status.error();
         ASSERT_EQ(status.is_success(), status.error().empty());
       });

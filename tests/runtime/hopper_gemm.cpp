@@ -30,13 +30,34 @@ std::vector<Kernel> sm90_kernels(const GemmArguments& arguments) {
 std::string design_class(const Kernel& kernel) {
   const Metadata metadata = kernel.metadata();
   return std::string(metadata.design_value("schedule")) + " " +
-         std::string(metadata.design_value("cluster"));
+         std::string(metadata.design_value("cluster")) + " " +
+         std::string(metadata.design_value("split_k"));
 }
+
+namespace {
+
+// Splits of k, which discovery offers for other problems than the short ones of tests.
+std::vector<Kernel> splits_like(const Kernel& kernel) {
+  std::vector<Kernel> splits;
+  for_each_kernel(
+      [&](const Kernel& other) {
+        if (other.family().name() == "sm90" && other.operands() == kernel.operands() &&
+            other.metadata().design_value("split_k") != "1")
+          splits.push_back(other);
+      },
+      {.providers = {"templates"}});
+  return splits;
+}
+
+}  // namespace
 
 std::vector<Kernel> one_of_each_design(const GemmArguments& arguments) {
   std::vector<Kernel> chosen;
   std::set<std::string> seen;
-  for (const Kernel& kernel : sm90_kernels(arguments)) {
+  std::vector<Kernel> kernels = sm90_kernels(arguments);
+  const std::vector<Kernel> splits = splits_like(kernels.front());
+  kernels.insert(kernels.end(), splits.rbegin(), splits.rend());  // small tiles first
+  for (const Kernel& kernel : kernels) {
     if (seen.insert(design_class(kernel)).second) chosen.push_back(kernel);
   }
   return chosen;

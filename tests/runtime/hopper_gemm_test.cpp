@@ -137,7 +137,9 @@ TEST_P(HopperGemm, any_number_of_multiprocessors_covers_all_tiles) {
     const Artifact artifact = kernel.compile(columns.forth());
     for (const int limit : limits) {
       SCOPED_TRACE(kernel.name() + " on " + std::to_string(limit));
-      const int cluster = design_class(kernel).ends_with("1x1") ? 1 : 2;
+      const Metadata metadata = kernel.metadata();
+      const int pair = metadata.design_value("cluster") == "1x1" ? 1 : 2;
+      const int cluster = pair * std::atoi(std::string(metadata.design_value("split_k")).c_str());
       EXPECT_LE(block_count(kernel, columns.forth(), limit),
                 static_cast<std::uint32_t>(std::max(limit, cluster)));
       columns.refill();

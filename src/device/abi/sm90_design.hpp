@@ -45,6 +45,7 @@ struct Sm90Design {
   Raster raster;
   int stages;  // blocks of k in shared memory at once
   bool has_c;
+  int split_k = 1;  // blocks of a cluster that multiply shares of k of one tile
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -124,8 +125,28 @@ constexpr RegisterBudget register_budget(const Sm90Design& design) {
   return {.producer = 40, .consumer = 232};
 }
 
+/// Blocks that share an operand.
 GEMMERY_HOST_DEVICE
-constexpr int cluster_size(const Sm90Design& design) { return design.cluster_m * design.cluster_n; }
+constexpr int sharing_blocks(const Sm90Design& design) {
+  return design.cluster_m * design.cluster_n;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int cluster_size(const Sm90Design& design) {
+  return sharing_blocks(design) * design.split_k;
+}
+
+/// What a block stores, as a design whose tile it is: of a tile whose k is split, its share of the
+/// columns, for which it has added up the sums of all blocks, in float32.
+GEMMERY_HOST_DEVICE
+constexpr Sm90Design stored_design(const Sm90Design& design) {
+  Sm90Design stored = design;
+  if (design.split_k == 1) return stored;
+  stored.tile_n = design.tile_n / design.split_k;
+  stored.accumulator = DType::float32;
+  stored.split_k = 1;
+  return stored;
+}
 
 // --- shared memory ------------------------------------------------------------------------------
 
@@ -154,13 +175,14 @@ constexpr int rows_per_copy(int extent, bool is_shared) {
   return is_shared || extent > 256 ? extent / 2 : extent;
 }
 
-/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which a consumer's
-/// columns are a whole number.
+/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which what a
+/// consumer stores is a whole number.
 GEMMERY_HOST_DEVICE
 constexpr int slab_columns(const Sm90Design& design) {
   const int widest = sm90_swizzle_bytes / bytes_of(design.out);
-  if (columns_per_consumer(design) % widest == 0) return widest;
-  return columns_per_consumer(design) % (widest / 2) == 0 ? widest / 2 : 16;
+  const int columns = columns_per_consumer(stored_design(design));
+  if (columns % widest == 0) return widest;
+  return columns % (widest / 2) == 0 ? widest / 2 : 16;
 }
 
 GEMMERY_HOST_DEVICE
@@ -187,10 +209,22 @@ constexpr int all_slab_bytes(const Sm90Design& design) {
   return consumer_count(design) * slabs_per_consumer * slab_bytes(design);
 }
 
+/// Where k is split: what blocks of the cluster, this one among them, have of the columns that this
+/// one stores, and for each warp that multiplies an mbarrier for what comes and one for what is
+/// read.
+GEMMERY_HOST_DEVICE
+constexpr int split_sums_bytes(const Sm90Design& design) {
+  if (design.split_k == 1) return 0;
+  constexpr int barrier_bytes = warpgroup_threads / 32 * 16;
+  return consumer_count(design) *
+         (accumulator_registers(design) * 4 * warpgroup_threads + barrier_bytes);
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm90Design& design) {
   constexpr int alignment = 1024;  // divides the limit
-  const int used = design.stages * stage_bytes(design) + all_slab_bytes(design);
+  const int used =
+      design.stages * stage_bytes(design) + all_slab_bytes(design) + split_sums_bytes(design);
   return (used + alignment - 1) / alignment * alignment;
 }
 
@@ -206,7 +240,8 @@ constexpr int launch_shared_bytes(const Sm90Design& design) {
 /// The stages that fit, at most 8: more are never waited for.
 GEMMERY_HOST_DEVICE
 constexpr int most_stages(const Sm90Design& design) {
-  const int stages = (sm90_shared_limit - all_slab_bytes(design)) / stage_bytes(design);
+  const int room = sm90_shared_limit - all_slab_bytes(design) - split_sums_bytes(design);
+  const int stages = room / stage_bytes(design);
   return stages < 8 ? stages : 8;
 }
 
@@ -221,6 +256,7 @@ enum class Sm90Fault : unsigned char {
   tile_m,
   tile_n,
   cluster,
+  split_k,
   raster,
   accumulators,
   stages,
@@ -245,6 +281,17 @@ GEMMERY_HOST_DEVICE
 constexpr bool has_column_halves(const Sm90Design& design) {
   if (!splits_columns(design)) return true;
   return design.tile_n % (design.b_major == Major::k ? 32 : 128) == 0;
+}
+
+/// A cluster has at most 8 blocks everywhere, and each stores a whole number of 16 columns. Blocks
+/// that share operands, too, and warpgroups that take tiles in turn are for many tiles.
+GEMMERY_HOST_DEVICE
+constexpr bool is_split(const Sm90Design& design) {
+  const int blocks = design.split_k;
+  if (blocks == 1) return true;
+  return (blocks == 2 || blocks == 4 || blocks == 8) && sharing_blocks(design) == 1 &&
+         design.schedule == Schedule::cooperative && !splits_columns(design) &&
+         design.tile_n % (16 * blocks) == 0;
 }
 
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
@@ -276,8 +323,9 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
     return Sm90Fault::tile_n;
   if (!has_column_halves(design)) return Sm90Fault::tile_n;
   const bool is_pair = design.cluster_m == 2 || design.cluster_n == 2;
-  if (design.cluster_m < 1 || design.cluster_n < 1 || cluster_size(design) != (is_pair ? 2 : 1))
+  if (design.cluster_m < 1 || design.cluster_n < 1 || sharing_blocks(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;
+  if (!is_split(design)) return Sm90Fault::split_k;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
   // What a consumer has for its accumulators. With 512 threads a kernel starts with 128
   // registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602).

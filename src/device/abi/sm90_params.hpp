@@ -31,7 +31,7 @@ struct Sm90Params {
   float beta;
   unsigned m;
   unsigned n;
-  unsigned k_blocks;   // at least 1
+  unsigned k_blocks;   // of each share of k, at least 1; the last ones may lie beyond the maps
   int first_k;         // coordinate of the first block: 0, or beyond the maps
   unsigned tile_rows;  // along m, in tiles of a whole cluster
   unsigned tile_columns;

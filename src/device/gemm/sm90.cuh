@@ -9,8 +9,10 @@
 //     | mma/wgmma: the other warpgroups, each with its share of the tile's rows or columns, or each
 //     | with every other tile
 //   sums in registers
-//     | epilogue/slab_store: alpha, beta * c, rounding; the ring fills for the next tile meanwhile
-//     | (with epilogue/slab_program: a program, its further results and reductions)
+//     | pipeline/split_sums: where the blocks of a cluster have shares of k, each gets the sums of
+//     all | for some of the tile's columns | epilogue/slab_store: alpha, beta * c, rounding; the
+//     ring fills for the next tile meanwhile | (with epilogue/slab_program: a program, its further
+//     results and reductions)
 //   slabs in shared memory
 //     | TMA stores, clipped at edges
 //   out in global memory
@@ -22,6 +24,7 @@
 #include <device/epilogue/slab_program.cuh>
 #include <device/epilogue/slab_store.cuh>
 #include <device/mma/wgmma.cuh>
+#include <device/pipeline/split_sums.cuh>
 #include <device/pipeline/stage_ring.cuh>
 #include <device/pipeline/turns.cuh>
 #include <device/ptx/async_copy.cuh>
@@ -39,6 +42,7 @@ struct Sm90Shared {
   alignas(1024) char b[design.stages][abi::b_stage_bytes(design)];
   alignas(1024) char slab[slabs][abi::slab_bytes(design)];
   StageBarriers<design.stages> barriers;
+  SplitSumsShared<design> split_sums;
 };
 
 template <abi::Sm90Design design>
@@ -62,6 +66,7 @@ class Sm90Gemm {
       ptx::prefetch_tensormap(params_.b);
       ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warpgroup_threads / 32);
+      TileSums::initialize(shared_.split_sums);
       ptx::fence_mbarrier_init();
     }
     sync_cluster();
@@ -73,6 +78,8 @@ class Sm90Gemm {
   /// stages are multiplied and stored. Memory is safe, since it waits for our end in `prepare`.
   __device__ __forceinline__ void produce() const {
     if (threadIdx.x != 0) return;
+    const int first_k =
+        params_.first_k + static_cast<int>(split_rank() * params_.k_blocks * tile_k);
     Cursor cursor;
 #pragma unroll 1
     for (Tiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
@@ -80,8 +87,7 @@ class Sm90Gemm {
 #pragma unroll 1
       for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
         const unsigned barrier = ring_.acquire(cursor, stage_bytes);
-        load_stage(cursor.stage, place, params_.first_k + static_cast<int>(k_block * tile_k),
-                   barrier);
+        load_stage(cursor.stage, place, first_k + static_cast<int>(k_block * tile_k), barrier);
         cursor.advance();
       }
     }
@@ -93,8 +99,9 @@ class Sm90Gemm {
   template <class Finish>
   __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
     const Share share = share_of(consumer);
-    SlabStore<design> output(params_, ptx::cvta_shared(&shared_.slab), consumer,
-                             threadIdx.x % abi::warpgroup_threads);
+    const unsigned thread = threadIdx.x % abi::warpgroup_threads;
+    SlabStore<stored> output(params_, ptx::cvta_shared(&shared_.slab), consumer, thread);
+    TileSums tile_sums(shared_.split_sums, consumer, thread, rank_);
     Cursor cursor;
     WarpgroupSums<design> sums;
     Tiles tiles = all_tiles();
@@ -114,8 +121,9 @@ class Sm90Gemm {
       const bool has_output = finish.begin_tile(place);
       auto first = finish.begin_block(place, 0);
       if constexpr (Finish::reads_early) finish_sums(sums, last_stage);
+      const auto& results = tile_sums.collect(sums, rows_left(place));
       if (has_output) {
-        store_blocks<0>(output, sums, place, finish, first);
+        store_blocks<0>(output, results, place, finish, first);
         finish.end_tile();
       }
       if constexpr (is_ping_pong) skip_tile();
@@ -130,7 +138,9 @@ class Sm90Gemm {
   }
 
  private:
+  static constexpr abi::Sm90Design stored = abi::stored_design(design);
   static constexpr unsigned cluster_size = abi::cluster_size(design);
+  static constexpr bool splits_k = design.split_k > 1;
   static constexpr unsigned tile_k = abi::tile_k(design);
   static constexpr bool is_ping_pong = design.schedule == abi::Schedule::ping_pong;
   static constexpr unsigned rows_per_consumer =
@@ -141,9 +151,11 @@ class Sm90Gemm {
       .major = design.a_major, .extent = design.tile_m, .is_shared = design.cluster_n > 1};
   static constexpr TmaOperand b_operand{
       .major = design.b_major, .extent = design.tile_n, .is_shared = design.cluster_m > 1};
-  using Ring = StageRing<design.stages, cluster_size>;
+  using Ring = StageRing<design.stages, abi::sharing_blocks(design)>;
   using Cursor = typename Ring::Cursor;
   using Tiles = PersistentTiles<design.raster>;
+  using StoredSums = WarpgroupSums<stored>;
+  using TileSums = SplitSums<design, WarpgroupSums<design>, StoredSums>;
 
   __device__ static void sync_cluster() {
     if constexpr (cluster_size > 1) {
@@ -156,6 +168,13 @@ class Sm90Gemm {
 
   __device__ Tiles all_tiles() const {
     return {params_.tile_rows, params_.tile_columns, params_.batches, cluster_size};
+  }
+
+  /// Which share of k is this block's.
+  __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
+
+  __device__ unsigned rows_left(const OutputPlace& place) const {
+    return place.row < params_.m ? params_.m - place.row : 0;
   }
 
   /// Where a consumer's part of a tile begins.
@@ -178,10 +197,11 @@ class Sm90Gemm {
     return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
   }
 
+  /// What this block's consumer stores of it.
   __device__ OutputPlace place_of(const TilePosition& tile, const Share& share) const {
     OutputPlace place = place_of(tile);
     place.row += share.row;
-    place.column += share.column;
+    place.column += share.column + split_rank() * stored.tile_n;
     return place;
   }
 
@@ -221,11 +241,11 @@ class Sm90Gemm {
   /// A consumer's blocks of 64 rows from the index-th on, which is begun; the next one is begun
   /// before it is stored where its reads may come early.
   template <int index, class Finish, class Block>
-  __device__ __forceinline__ static void store_blocks(SlabStore<design>& output,
-                                                      const WarpgroupSums<design>& sums,
+  __device__ __forceinline__ static void store_blocks(SlabStore<stored>& output,
+                                                      const StoredSums& sums,
                                                       const OutputPlace& place, Finish& finish,
                                                       Block& block) {
-    if constexpr (index + 1 < WarpgroupSums<design>::blocks) {
+    if constexpr (index + 1 < StoredSums::blocks) {
       OutputPlace next_place = place;
       next_place.row += abi::sm90_block_rows;
       if constexpr (Finish::reads_early) {
@@ -294,8 +314,9 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
 /// per block, a grid of any number of clusters along x.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
-  run_sm90_gemm<design>(
-      params, [&](unsigned thread) { return SlabLinearCombination<design>(params, thread); });
+  run_sm90_gemm<design>(params, [&](unsigned thread) {
+    return SlabLinearCombination<abi::stored_design(design)>(params, thread);
+  });
 }
 
 /// The same with an emitted epilogue.
@@ -303,7 +324,7 @@ template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
 __device__ __forceinline__ void sm90_gemm(
     const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params) {
   run_sm90_gemm<design>(params.gemm, [&](unsigned thread) {
-    return SlabProgram<design, Epilogue>(params.gemm, params.epilogue, thread);
+    return SlabProgram<abi::stored_design(design), Epilogue>(params.gemm, params.epilogue, thread);
   });
 }
 

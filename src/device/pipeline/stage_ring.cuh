@@ -7,6 +7,7 @@
 #pragma once
 
 #include <device/abi/host_device.hpp>
+#include <device/pipeline/phase.cuh>
 #include <device/ptx/cluster.cuh>
 #include <device/ptx/mbarrier.cuh>
 
@@ -39,7 +40,9 @@ struct StageBarriers {
   abi::UInt64 empty[stages];
 };
 
-template <int stages, int cluster_size>
+/// `sharing_blocks`: of a cluster, that bring operands for each other; their ranks follow each
+/// other from 0.
+template <int stages, int sharing_blocks>
 class StageRing {
  public:
   using Cursor = StageCursor<stages>;
@@ -51,40 +54,35 @@ class StageRing {
   __device__ void initialize(unsigned consumer_warps) const {
     for (unsigned stage = 0; stage < stages; ++stage) {
       ptx::mbarrier_init(full(stage), 1);
-      ptx::mbarrier_init(empty(stage), consumer_warps * cluster_size);
+      ptx::mbarrier_init(empty(stage), consumer_warps * sharing_blocks);
     }
   }
 
   /// Producer: waits until every consumer is done with what the stage held in the round before, and
   /// arms it for `bytes`. Returns the barrier for the copies.
   __device__ __forceinline__ unsigned acquire(const Cursor& cursor, unsigned bytes) const {
-    wait(empty(cursor.stage), cursor.phase ^ 1U);
+    wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);
     ptx::mbarrier_arrive_expect_tx(full(cursor.stage), bytes);
     return full(cursor.stage);
   }
 
   /// Consumer: waits until the stage's bytes have come.
   __device__ __forceinline__ void wait_for_stage(const Cursor& cursor) const {
-    wait(full(cursor.stage), cursor.phase);
+    wait_for_phase(full(cursor.stage), cursor.phase);
   }
 
   /// Consumer warp: it is done with a stage. All lanes call it.
   __device__ __forceinline__ void release(unsigned stage, unsigned lane) const {
-    if constexpr (cluster_size == 1) {
+    if constexpr (sharing_blocks == 1) {
       if (lane == 0) ptx::mbarrier_arrive(empty(stage));
     } else {
-      if (lane < cluster_size) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), lane));
+      if (lane < sharing_blocks) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), lane));
     }
   }
 
  private:
   __device__ unsigned full(unsigned stage) const { return full_ + stage * 8; }
   __device__ unsigned empty(unsigned stage) const { return full_ + (stages + stage) * 8; }
-
-  __device__ __forceinline__ static void wait(unsigned barrier, unsigned parity) {
-    while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-    }
-  }
 
   unsigned full_;
 };

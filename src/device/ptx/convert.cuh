@@ -5,6 +5,14 @@
 
 namespace gemmery::device::ptx {
 
+/// The bits of a sum of wgmma's. A cast that the compiler knows may make it keep sums as integers,
+/// and move them between wgmma's fence and wgmma.
+__device__ inline unsigned mov_b32(float value) {
+  unsigned bits;
+  asm("mov.b32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
 __device__ inline float cvt_f32_f16(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));

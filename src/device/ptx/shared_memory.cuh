@@ -17,6 +17,19 @@ __device__ inline void st_shared_v2(unsigned shared, unsigned first, unsigned se
                : "memory");
 }
 
+__device__ inline void st_shared_v4(unsigned shared, const unsigned (&values)[4]) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(values[0]),
+               "r"(values[1]), "r"(values[2]), "r"(values[3])
+               : "memory");
+}
+
+__device__ inline void ld_shared_v4(unsigned (&values)[4], unsigned shared) {
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared)
+               : "memory");
+}
+
 /// 2 or 4 bytes.
 template <int bytes>
 __device__ inline unsigned ld_shared(unsigned shared) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders behind `cp`: copy.cpp finds the one, its file does the rest. What copy.cpp has
-// looked at ("async", "bulk", "reduce", …) is taken from the form already.
+// The decoders behind `cp` and `st.async`: copy.cpp or memory.cpp finds the one, its file does the
+// rest. What these have looked at ("async", "bulk", "reduce", …) is taken from the form already.
 #pragma once
 
 #include <string_view>
@@ -13,6 +13,8 @@ namespace gemmery::emulator {
 void decode_cp_async(Form& form);
 // bulk_copy.cpp: cp{.reduce}.async.bulk without a tensor map.
 void decode_bulk_copy(Form& form, bool is_reduction);
+// async_store.cpp: st.async.
+void decode_async_store(Form& form);
 // bulk_group.cpp: cp.async.bulk.commit_group and wait_group.
 void decode_bulk_commit(Form& form);
 void decode_bulk_wait(Form& form);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "emulator/instruction/address_operations.hpp"
+#include "emulator/instruction/copy_forms.hpp"
 #include "emulator/instruction/local_memory.hpp"
 #include "emulator/instruction/memory_access.hpp"
 #include "emulator/program/scalar_type.hpp"
@@ -353,8 +354,8 @@ void decode_load(DecodeContext& context, const Instruction& instruction, Operati
 
 void decode_store(DecodeContext& context, const Instruction& instruction, Operation& operation) {
   Form form(context, instruction, operation);
-  if (instruction.has("async") || instruction.has("bulk"))
-    form.refuse("st.async and st.bulk are not emulated; use a plain store and an mbarrier arrival");
+  if (form.take("async")) return decode_async_store(form);
+  if (instruction.has("bulk")) form.refuse("st.bulk is not emulated; use plain stores of zeros");
   const bool has_policy = instruction.has("L2::cache_hint");
   AccessDetail detail = decode_access(form);
   if (detail.order.strength == Strength::acquire) form.refuse("a store does not acquire");

@@ -184,6 +184,21 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
          (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
 }
 
+// Whether all blocks of a launch run at once. Splits are offered there: elsewhere tiles fill the
+// device without them.
+bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Query& query) {
+  const double blocks = static_cast<double>(query.problem.l) * tiles.rows * tiles.columns * split_k;
+  return blocks <= query.device.multiprocessors;
+}
+
+// Whether any split may be: the largest tile of a split does not fill the device, and there is more
+// k than exchanging sums costs.
+bool may_split(const Sm90Extents& extents, const Query& query) {
+  constexpr Sm90Tile largest{.m = 256, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+  constexpr std::int64_t shortest_k = 512;
+  return query.problem.k >= shortest_k && fits_one_wave(count_tiles(extents, largest), 2, query);
+}
+
 // No tile that is offered is smaller in either extent.
 constexpr Sm90Tile smallest_tile{.m = 64, .n = 16, .cluster_m = 1, .cluster_n = 1, .stages = 0};
 
@@ -199,11 +214,11 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .a_major = Major::{}, .b_major = Major::{},\n"
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
-      "    .stages = {}, .has_c = {}}}",
+      "    .stages = {}, .has_c = {}, .split_k = {}}}",
       text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
       text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
       d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative",
-      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c);
+      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k);
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
@@ -303,6 +318,14 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(candidate.tile), problem.epilogue),
                            prediction.microseconds(candidate));
     }
+    if (!may_split(extents, query)) return;
+    for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
+      if (is_program && !candidate.has_room_for_programs) continue;
+      const Sm90TileCounts counts = count_tiles(extents, candidate.tile);
+      if (!fits_one_wave(counts, candidate.tile.split_k, query)) continue;
+      kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(candidate.tile), problem.epilogue),
+                           prediction.microseconds(candidate));
+    }
   });
 }
 
@@ -336,8 +359,9 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
 
 void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto add = [&](const OperandRules& rules) {
-    for (const Sm90Tile& tile : sm90_tiles(rules))
-      visit(Kernel(*this, rules, DesignBytes::of(tile)));
+    for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules)}) {
+      for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
+    }
   };
   const auto add_types = [&](DType input, DType accumulator) {
     for (const DType out : sm90_outputs()) {
@@ -370,6 +394,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
           {"tile", tile_text(tile)},
           {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
           {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
+          {"split_k", std::to_string(tile.split_k)},
           {"stages", std::to_string(tile.stages)},
           {"schedule", std::string(schedule_text(tile.schedule))},
           {"raster", raster_text(tile.raster)}};
@@ -438,7 +463,8 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   TmaBox b_box = operand_box(design.b_major, design.tile_n, design.cluster_m > 1);
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   if (problem.k > 0 && arguments.alpha() != 0) {
-    params.k_blocks = divide_up(static_cast<unsigned>(problem.k), 64);
+    const unsigned k_blocks = divide_up(static_cast<unsigned>(problem.k), 64);
+    params.k_blocks = divide_up(k_blocks, static_cast<unsigned>(design.split_k));
     params.a_batch_step = first.view.batches > 1 ? 1 : 0;
     params.b_batch_step = second.view.batches > 1 ? 1 : 0;
     params.a = encode_map(request.driver,
@@ -480,11 +506,12 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   plan.set_parameters(params);
   if (request.kernel.epilogue() != default_epilogue) {
     constexpr unsigned warps = abi::warpgroup_threads / 32;
-    const auto blocks = static_cast<unsigned>(abi::blocks_per_consumer(design));
+    const abi::Sm90Design stored = abi::stored_design(design);
+    const auto blocks = static_cast<unsigned>(abi::blocks_per_consumer(stored));
     const abi::RegionGrid regions{
         .rows = divide_up(extents.rows, blocks * abi::sm90_block_rows),
         .columns =
-            divide_up(extents.columns, static_cast<unsigned>(abi::columns_per_consumer(design))),
+            divide_up(extents.columns, static_cast<unsigned>(abi::columns_per_consumer(stored))),
         .batches = batches,
         .column_parts = blocks * warps,
         .whole_parts = warps,

@@ -19,26 +19,43 @@ constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
-// Of the shapes below, the ones that are legal for operands of these rules, with all stages that
-// fit.
+// With all stages that fit; a tile that is not legal for operands of these rules is left out.
+void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& tiles) {
+  tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
+  if (abi::is_legal(sm90_design(rules, tile))) tiles.push_back(tile);
+}
+
 std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
   constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
   std::vector<Sm90Tile> tiles;
-  const auto add_legal = [&](Sm90Tile tile) {
-    tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
-    if (abi::is_legal(sm90_design(rules, tile))) tiles.push_back(tile);
-  };
   for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
       for (const auto& cluster : clusters) {
         for (const abi::Schedule schedule : schedules) {
-          add_legal({.m = m,
+          add_legal(rules,
+                    {.m = m,
                      .n = n,
                      .cluster_m = cluster[0],
                      .cluster_n = cluster[1],
                      .stages = 0,
-                     .schedule = schedule});
+                     .schedule = schedule},
+                    tiles);
         }
+      }
+    }
+  }
+  return tiles;
+}
+
+std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
+  constexpr std::uint16_t splits[] = {2, 4, 8};
+  std::vector<Sm90Tile> tiles;
+  for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
+    for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32)) {
+      for (const std::uint16_t split_k : splits) {
+        Sm90Tile tile{.m = m, .n = n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+        tile.split_k = split_k;
+        add_legal(rules, tile, tiles);
       }
     }
   }
@@ -54,10 +71,10 @@ constexpr std::size_t wide_out = 8;
 
 using TileTables = std::array<std::vector<Sm90Tile>, sm90_tile_class_count>;
 
-TileTables list_tile_tables() {
+TileTables list_tile_tables(std::vector<Sm90Tile> (*list)(const OperandRules&)) {
   TileTables tables;
   for (std::size_t index = 0; index < tables.size(); ++index)
-    tables[index] = list_tiles(sm90_rules_of_class(index));
+    tables[index] = list(sm90_rules_of_class(index));
   return tables;
 }
 
@@ -89,16 +106,21 @@ std::optional<abi::Raster> read_raster(std::string_view text) {
                      .band = static_cast<unsigned char>(*band)};
 }
 
-// "128x256x64", "1x1", "coop", "m8", "s4"
+// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4"
+constexpr std::size_t fewest_design_words = 5;
+
 std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
   const auto extents = read_integers(words[0], 3);
   const auto blocks = read_integers(words[1], 2);
-  const auto schedule = read_schedule(words[2]);
-  const auto raster = read_raster(words[3]);
-  const auto count = read_tagged(words[4], "s");
-  if (!extents || !blocks || !count || !schedule || !raster) return std::nullopt;
+  const bool is_split = words.size() > fewest_design_words;
+  const auto split_k = is_split ? read_tagged(words[2], "k") : 1;
+  const auto others = words.last(3);
+  const auto schedule = read_schedule(others[0]);
+  const auto raster = read_raster(others[1]);
+  const auto count = read_tagged(others[2], "s");
+  if (!extents || !blocks || !count || !schedule || !raster || !split_k) return std::nullopt;
   if ((*extents)[0] > 320 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
-      (*blocks)[1] > 2 || *count > 8) {
+      (*blocks)[1] > 2 || *count > 8 || *split_k > 8) {
     return std::nullopt;
   }
   return Sm90Tile{.m = static_cast<std::uint16_t>((*extents)[0]),
@@ -107,7 +129,8 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .cluster_n = static_cast<std::uint8_t>((*blocks)[1]),
                   .stages = static_cast<std::uint8_t>(*count),
                   .schedule = *schedule,
-                  .raster = *raster};
+                  .raster = *raster,
+                  .split_k = static_cast<std::uint16_t>(*split_k)};
 }
 
 }  // namespace
@@ -134,7 +157,12 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept {
 }
 
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
-  static const TileTables tables = list_tile_tables();
+  static const TileTables tables = list_tile_tables(list_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
+std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
+  static const TileTables tables = list_tile_tables(list_split_tiles);
   return tables[sm90_tile_class(rules)];
 }
 
@@ -166,7 +194,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .schedule = tile.schedule,
           .raster = tile.raster,
           .stages = tile.stages,
-          .has_c = rules.has_c};
+          .has_c = rules.has_c,
+          .split_k = tile.split_k};
 }
 
 abi::Sm90Design sm90_design(const Kernel& kernel) noexcept {
@@ -200,14 +229,16 @@ std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
-      fmt::format("{}x{}x64_{}x{}_{}_{}_s{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
+      fmt::format("{}x{}x64_{}x{}{}_{}_{}_s{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
+                  tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "",
                   schedule_text(tile.schedule), raster_text(tile.raster), tile.stages),
       kernel.epilogue());
 }
 
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
-  constexpr std::size_t design_words = 5;
-  const auto name_parts = read_gemm_name(name, fmt::format("sm90v{}", sm90_version), design_words);
+  const std::string head = fmt::format("sm90v{}", sm90_version);
+  auto name_parts = read_gemm_name(name, head, fewest_design_words);
+  if (!name_parts) name_parts = read_gemm_name(name, head, fewest_design_words + 1);
   if (!name_parts) return std::nullopt;
   const auto tile = read_tile(name_parts->design);
   if (!tile) return std::nullopt;

@@ -33,10 +33,11 @@ struct Sm90Tile {
   // within 3 % of each other in no lasting order, which is what the board moves by itself (H200,
   // 2026-11-21, bench/results/h200-sm90-launch-2026-11-21.md).
   abi::Raster raster{.along = abi::Along::m, .band = 8};
+  std::uint16_t split_k = 1;  // wide, so that there is no padding
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
-static_assert(sizeof(Sm90Tile) == 10);
+static_assert(sizeof(Sm90Tile) == 12);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
 inline constexpr std::size_t sm90_tile_class_count = 16;
@@ -47,6 +48,8 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept;
 // Those that are offered for operands of these rules, large ones first, with all stages that fit
 // and the default raster.
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept;
+// Those whose k is split, likewise. They are for problems of few tiles, small ones and a long k.
+std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
 
 std::span<const DType> sm90_inputs() noexcept;
 std::span<const DType> sm90_outputs() noexcept;
@@ -79,7 +82,7 @@ constexpr unsigned divide_up(unsigned extent, unsigned size) noexcept {
 }
 
 // "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
-// end where C is read.
+// end where C is read, and "1x1_k4" where four blocks have shares of k.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not

@@ -21,7 +21,8 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .is_ping_pong = design.schedule == abi::Schedule::ping_pong,
           .band_tiles = design.raster.band,
           .is_band_of_rows = design.raster.along == abi::Along::m,
-          .slab_bytes = abi::slab_bytes(design)};
+          .slab_bytes = abi::slab_bytes(design),
+          .split_k = design.split_k};
 }
 
 // A program needs registers beside the sums: those of a thread beyond 160, or where three consumers
@@ -30,9 +31,11 @@ bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
   return abi::accumulator_registers(design) <= 160 && abi::consumer_count(design) < 3;
 }
 
-std::vector<Sm90Candidate> list_candidates(const OperandRules& rules) {
+using Tiles = std::span<const Sm90Tile> (*)(const OperandRules&);
+
+std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rules) {
   std::vector<Sm90Candidate> candidates;
-  for (const Sm90Tile& tile : sm90_tiles(rules)) {
+  for (const Sm90Tile& tile : tiles(rules)) {
     const abi::Sm90Design design = sm90_design(rules, tile);
     candidates.push_back({.tile = tile,
                           .has_room_for_programs = has_room_for_programs(design),
@@ -41,15 +44,24 @@ std::vector<Sm90Candidate> list_candidates(const OperandRules& rules) {
   return candidates;
 }
 
+using CandidateTables = std::array<std::vector<Sm90Candidate>, sm90_tile_class_count>;
+
+CandidateTables list_candidate_tables(Tiles tiles) {
+  CandidateTables tables;
+  for (std::size_t index = 0; index < tables.size(); ++index)
+    tables[index] = list_candidates(tiles, sm90_rules_of_class(index));
+  return tables;
+}
+
 }  // namespace
 
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
-  static const auto tables = [] {
-    std::array<std::vector<Sm90Candidate>, sm90_tile_class_count> lists;
-    for (std::size_t index = 0; index < lists.size(); ++index)
-      lists[index] = list_candidates(sm90_rules_of_class(index));
-    return lists;
-  }();
+  static const CandidateTables tables = list_candidate_tables(sm90_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
+std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) {
+  static const CandidateTables tables = list_candidate_tables(sm90_split_tiles);
   return tables[sm90_tile_class(rules)];
 }
 

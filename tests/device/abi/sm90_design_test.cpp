@@ -55,6 +55,15 @@ TEST(Sm90Design, a_bad_field_is_named) {
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_m = 2, d.cluster_n = 2; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 0; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 3; })},
+      {Sm90Fault::split_k, with([](auto& d) { d.split_k = 0; })},
+      {Sm90Fault::split_k, with([](auto& d) { d.split_k = 3; })},
+      {Sm90Fault::split_k, with([](auto& d) { d.split_k = 16; })},
+      {Sm90Fault::split_k, with([](auto& d) { d.split_k = 4, d.tile_n = 96; })},
+      {Sm90Fault::split_k, with([](auto& d) { d.split_k = 2, d.cluster_m = 2; })},
+      {Sm90Fault::split_k,
+       with([](auto& d) { d.split_k = 2, d.tile_n = 64, d.schedule = Schedule::ping_pong; })},
+      {Sm90Fault::split_k,
+       with([](auto& d) { d.split_k = 2, d.tile_m = 320, d.tile_n = 128, d.stages = 2; })},
       {Sm90Fault::raster, with([](auto& d) { d.raster.band = 0; })},
       {Sm90Fault::raster, with([](auto& d) { d.raster.band = 12; })},
       {Sm90Fault::raster, with([](auto& d) { d.raster.band = 128; })},
@@ -103,6 +112,28 @@ TEST(Sm90Design, five_blocks_of_rows_are_shared_by_columns) {
   design.tile_n = 80;
   EXPECT_TRUE(is_legal(design));
   EXPECT_EQ(columns_per_consumer(design), 80);
+}
+
+TEST(Sm90Design, blocks_that_split_k_store_a_share_of_the_columns) {
+  Sm90Design design = sound;
+  design.operand = DType::float16;
+  design.accumulator = DType::float16;
+  EXPECT_EQ(stored_design(design), design);
+  for (const int split_k : {2, 4, 8}) {
+    design.split_k = split_k;
+    design.stages = most_stages(design);
+    ASSERT_TRUE(is_legal(design)) << split_k;
+    EXPECT_EQ(cluster_size(design), split_k);
+    EXPECT_EQ(sharing_blocks(design), 1);
+    const Sm90Design stored = stored_design(design);
+    EXPECT_EQ(stored.tile_m, design.tile_m);
+    EXPECT_EQ(stored.tile_n * split_k, design.tile_n);
+    EXPECT_EQ(stored.accumulator, DType::float32);
+    EXPECT_EQ(stored.split_k, 1);
+    EXPECT_EQ(slab_bytes(stored), slab_bytes(design));
+    // Sums of the whole tile, whoever has them.
+    EXPECT_GE(split_sums_bytes(design), design.tile_m * design.tile_n * 2);
+  }
 }
 
 TEST(Sm90Design, float16_sums_take_half_of_the_registers) {

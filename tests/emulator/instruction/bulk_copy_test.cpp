@@ -185,6 +185,73 @@ TEST(BulkCopy, pushes_to_the_shared_memory_of_another_cta) {
   }
 }
 
+// Each CTA of four stores its words in the next one, which waits for their bytes; every other lane
+// in order, the rest in the other half of the tile backwards.
+constexpr const char* store_in_next_cta =
+    "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+    "fence.mbarrier_init.release.cluster;\n"
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;\n"
+    "EXPECTED: barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+    "add.u32 %r5, %r4, 1;\nand.b32 %r5, %r5, 3;\n"
+    "mapa.shared::cluster.u32 %r6, %r1, %r5;\nmapa.shared::cluster.u32 %r7, %r2, %r5;\n"
+    "shl.b32 %r8, %r3, 4;\nshl.b32 %r9, %r4, 9;\nadd.u32 %r9, %r9, %r8;\n"
+    "cvt.u64.u32 %rd5, %r9;\nadd.u64 %rd5, %rd1, %rd5;\n"
+    "ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%rd5];\n"
+    "xor.b32 %r14, %r8, 256;\nadd.u32 %r6, %r6, %r14;\n"
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r6], "
+    "{%r10, %r11, %r12, %r13}, [%r7];\n";
+
+// What the CTA got goes to its place in `out`.
+std::string store_what_came() {
+  return wait_for_phase_0() +
+         "add.u32 %r6, %r1, %r8;\nld.shared.v4.b32 {%r10, %r11, %r12, %r13}, [%r6];\n"
+         "cvt.u64.u32 %rd5, %r9;\nadd.u64 %rd5, %rd2, %rd5;\n"
+         "st.global.v4.b32 [%rd5], {%r10, %r11, %r12, %r13};\n"
+         "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+}
+
+std::string init_by_one_thread(std::string body) {
+  return "setp.ne.u32 %p3, %r3, 0;\n@%p3 bra EXPECTED;\n" + std::move(body);
+}
+
+TEST(AsyncStore, brings_registers_to_another_cta_and_counts_their_bytes_there) {
+  CopyMachine machine;
+  constexpr std::size_t words_per_cta = 128;
+  const std::vector<std::uint32_t> words = random_words(4 * words_per_cta);
+  const std::uint64_t in = machine.upload(words), out = machine.allocate(16 * words_per_cta);
+  const std::string body = init_by_one_thread(store_in_next_cta) + store_what_came();
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    machine.run(body, in, out, {.threads = 32, .cluster = 4, .seed = seed});
+    const auto got = machine.download<std::uint32_t>(out, words.size());
+    for (std::size_t at = 0; at < words.size(); ++at) {
+      const std::size_t sender = (at / words_per_cta + 3) % 4;
+      // The halves of the tile change places.
+      EXPECT_EQ(got[at], words[sender * words_per_cta + ((at % words_per_cta) ^ 64)]) << at;
+    }
+  }
+}
+
+TEST(AsyncStore, is_a_race_where_nobody_waits_for_its_bytes) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(512)), out = machine.allocate(2048);
+  std::string unwaited = store_what_came();
+  unwaited.erase(0, wait_for_phase_0().size());
+  const Fault fault = machine.fault_of(init_by_one_thread(store_in_next_cta) + unwaited, in, out,
+                                       {.threads = 32, .cluster = 4});
+  EXPECT_TRUE(fault.kind == FaultKind::race || fault.kind == FaultKind::read_of_unwritten ||
+              fault.kind == FaultKind::early_exit)
+      << fault.message;
+}
+
+TEST(AsyncStore, and_its_mbarrier_must_be_of_one_cta) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(512)), out = machine.allocate(2048);
+  std::string body = init_by_one_thread(store_in_next_cta);
+  body.replace(body.rfind("[%r7]"), 5, "[%r2]");
+  const Fault fault = machine.fault_of(body, in, out, {.threads = 32, .cluster = 4});
+  EXPECT_EQ(fault.kind, FaultKind::mbarrier_misuse) << fault.message;
+}
+
 struct ReductionRow {
   const char* form;
   std::uint64_t old, operand, expected;  // of one element; all bits

@@ -251,10 +251,9 @@ TEST_F(MemoryInstructions, forms_that_are_not_known_are_refused_with_their_line)
     return "accepted";
   };
   for (const char* body :
-       {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 "
-        "[%r1], %r2, [%r2];\n",
-        "ld.global.strange.b32 %r10, [%rd1];\n", "ld.release.gpu.global.b32 %r10, [%rd1];\n",
-        "st.const.b32 [%rd1], %r10;\n", "ld.global.v2.b32 {%r10,%r11,%r12}, [%rd1];\n"})
+       {"st.bulk.weak.shared::cta [%rd1], %rd2, 0;\n", "ld.global.strange.b32 %r10, [%rd1];\n",
+        "ld.release.gpu.global.b32 %r10, [%rd1];\n", "st.const.b32 [%rd1], %r10;\n",
+        "ld.global.v2.b32 {%r10,%r11,%r12}, [%rd1];\n"})
     EXPECT_NE(message_of(body).find("PTX line"), std::string::npos) << body << message_of(body);
 }
 

@@ -82,6 +82,39 @@ TEST_F(Sm90Emulated, tiles_shared_by_columns_are_right) {
   }
 }
 
+// Tails in all directions, batches, several tiles for each cluster, shares of k of which some hold
+// nothing.
+TEST_F(Sm90Emulated, sums_of_blocks_that_split_k_are_right) {
+  struct Row {
+    const char* kernel;
+    const char* words;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"bf16r16_bf16c16_bf16r16_acc-f32_64x32x64_1x1_k2_coop_m8_s4",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"bf16c16_bf16r16_f32r16_acc-f32_64x64x64_1x1_k4_coop_n2_s2", "a=bf16:c b=bf16 out=f32"},
+           {"f16r16_f16r16_f16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s5", "a=f16 b=f16 out=f16"},
+           {"bf16c16_bf16c16_f32r16_acc-f32_128x96x64_1x1_k2_coop_m8_s3_c-f32r16",
+            "a=bf16:c b=bf16:c out=f32 c=f32 beta=-0.5"},
+           {"bf16r16_bf16c16_bf16c16_acc-f32_128x128x64_1x1_k4_coop_m8_s3",
+            "a=bf16 b=bf16:c out=bf16:c"},
+           {"bf16r16_bf16c16_bf16r16_acc-f32_192x64x64_1x1_k2_coop_m8_s2",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"bf16r16_bf16c16_f16r16_acc-f32_256x64x64_1x1_k4_coop_m8_s2",
+            "a=bf16 b=bf16:c out=f16"},
+           {"f16r16_f16c16_f16r16_acc-f16_128x64x64_1x1_k4_coop_m8_s4",
+            "a=f16 b=f16:c out=f16 acc=f16"},
+           {"f16r16_f16c16_f32r16_acc-f16_256x128x64_1x1_k8_coop_m8_s2",
+            "a=f16 b=f16:c out=f32 acc=f16"}}) {
+    for (const int k : {8 * extent(1, 16, 1), extent(8, 1400, 8)}) {
+      const std::string extents = std::to_string(8 * extent(1, 60, 1)) + "x" +
+                                  std::to_string(extent(8, 400, 8)) + "x" + std::to_string(k) +
+                                  "x" + std::to_string(extent(1, 3, 1));
+      check(std::string("sm90v2_gemm_") + row.kernel, extents, row.words);
+    }
+  }
+}
+
 // Exact: integers small enough that no sum passes 2^11.
 TEST_F(Sm90Emulated, float16_sums_are_exact_where_they_can_be) {
   for (const char* design : {"256x256x64_1x1_coop_m8_s3", "128x128x64_2x1_pingpong_m8_s4",

@@ -115,6 +115,49 @@ TEST(Sm90Family, a_name_may_ask_for_any_raster) {
   }
 }
 
+TEST(Sm90Family, a_name_may_split_k) {
+  const std::string name =
+      "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
+  const auto kernel = family().parse_name(name);
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(sm90_tile(*kernel).split_k, 4);
+  EXPECT_EQ(family().kernel_name(*kernel), name);
+  EXPECT_EQ(kernel->metadata().design_value("split_k"), "4");
+  for (const char* other : {"64x128x64_1x1_k1_coop_m8_s5", "64x128x64_1x1_k3_coop_m8_s5",
+                            "64x128x64_1x1_k16_coop_m8_s5", "64x128x64_1x1_4_coop_m8_s5",
+                            "64x128x64_1x1_k4_pingpong_m8_s2", "64x128x64_2x1_k4_coop_m8_s5",
+                            "64x96x64_1x1_k4_coop_m8_s5", "64x128x64_k4_1x1_coop_m8_s5"}) {
+    EXPECT_FALSE(
+        family().parse_name(std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + other))
+        << other;
+  }
+}
+
+std::ptrdiff_t count_splits(const std::string& line) {
+  return std::ranges::count_if(
+      match(line), [](const RankedKernel& kernel) { return sm90_tile(kernel).split_k > 1; });
+}
+
+// Blocks of one cluster wait for each other: all of a launch must run at once.
+TEST(Sm90Family, splits_of_k_are_offered_where_tiles_are_few_and_k_is_long) {
+  for (const char* line :
+       {"gemm 16x4096x4096 a=bf16 b=bf16:c out=bf16", "gemm 128x4096x14336 a=f16 b=f16 out=f32",
+        "gemm 512x512x16384 a=bf16:c b=bf16 out=bf16:c"}) {
+    EXPECT_GT(count_splits(line), 0) << line;
+    for (const RankedKernel& kernel : match(line)) {
+      const Sm90Tile tile = sm90_tile(kernel);
+      if (tile.split_k == 1) continue;
+      const auto problem = parse_problem(line).problem;
+      const Sm90TileCounts counts = count_tiles(extents_of(kernel.operands(), problem), tile);
+      EXPECT_LE(counts.rows * counts.columns * tile.split_k, 132U) << kernel.name();
+    }
+  }
+  for (const char* line :
+       {"gemm 4096x4096x4096 a=bf16 b=bf16:c out=bf16", "gemm 64x64x256 a=bf16 b=bf16:c out=bf16",
+        "gemm 64x64x4096x200 a=bf16 b=bf16:c out=bf16"})
+    EXPECT_EQ(count_splits(line), 0) << line;
+}
+
 TEST(Sm90Family, other_names_are_not_its_own) {
   const std::string good = match("gemm 64x64x64 a=bf16 b=bf16 out=f32").front().name();
   ASSERT_TRUE(family().parse_name(good));

@@ -129,13 +129,18 @@ void check_copies(const abi::Sm90Design& design, const jit::InstructionMix& mix,
     if (!mnemonic.starts_with("UTMALDG")) continue;
     (contains(mnemonic, "MULTICAST") ? multicasts : loads) += times;
   }
-  const bool is_shared = abi::cluster_size(design) > 1;
+  const bool is_shared = abi::sharing_blocks(design) > 1;
   faults.expect(loads + multicasts >= 2, "TMA loads", "one of A and one of B at least",
                 std::to_string(loads + multicasts));
   // Blocks of a pair share one operand; the other one each brings for itself.
   faults.expect_equal("has loads of one block", loads > 0, true);
   faults.expect_equal("has loads of two blocks", multicasts > 0, is_shared);
   faults.expect(jit::count_of(mix, "UTMASTG") > 0, "TMA stores", "some", "none");
+  // To each other block a vector for every four registers of its share, and its own into the own
+  // slot.
+  const int vectors = abi::accumulator_registers(design) / 4;
+  faults.expect_equal("stores in other blocks", jit::count_of(mix, "STAS"),
+                      design.split_k > 1 ? vectors : 0);
 }
 
 }  // namespace
