@@ -41,7 +41,7 @@ FamilyGroups group_by_family(const std::vector<Kernel>& kernels) {
 
 // What discovery picks for each tile by itself, as a design's fields name it.
 bool is_picked(const DesignField& field) {
-  return field.name == "raster" || field.name == "stages";
+  return field.name == "raster" || field.name == "stages" || field.name == "split_k";
 }
 
 // Whether discovery offers this kernel in the place of that one: they differ at most in what it

@@ -238,7 +238,7 @@ TEST(AsyncStore, is_a_race_where_nobody_waits_for_its_bytes) {
   unwaited.erase(0, wait_for_phase_0().size());
   const Fault fault = machine.fault_of(init_by_one_thread(store_in_next_cta) + unwaited, in, out,
                                        {.threads = 32, .cluster = 4});
-  EXPECT_TRUE(fault.kind == FaultKind::race || fault.kind == FaultKind::read_of_unwritten ||
+  EXPECT_TRUE(fault.kind == FaultKind::race || fault.kind == FaultKind::unwritten_read ||
               fault.kind == FaultKind::early_exit)
       << fault.message;
 }

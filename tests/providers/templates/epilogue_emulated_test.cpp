@@ -50,7 +50,7 @@ class EpilogueEmulated : public testing::Test {
 };
 
 // Every way in which sums lie in a block: one consumer, two by rows, two by columns, in turn, in
-// clusters; more tiles than one along each index; D's slabs of each width.
+// clusters, by shares of k; more tiles than one along each index; D's slabs of each width.
 TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
   struct Row {
     const char* design;
@@ -67,6 +67,10 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
             "a=bf16 b=bf16:c out=bf16"},
            {"sm90v2_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16:c"},
+           {"sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_coop_m8_s3",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"sm90v2_gemm_f16r16_f16c16_f32r16_acc-f16_128x96x64_1x1_k2_coop_m8_s2",
+            "a=f16 b=f16:c out=f32 acc=f16"},
            {"simt1_gemm_f32r4_f32r4_f32x4_acc-f32_32x32x64_4x4_k4_s3", "a=f32/align=4 out=f32"},
            {"simt1_gemm_f32r16_f32r16_f32r16_acc-f32_64x64x16_8x4_k2_s3", "a=f32 out=f32"}}) {
     const std::string extents = extent(330, 500, 8) + "x" + extent(130, 300, 8) + "x" +
@@ -86,6 +90,7 @@ TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
   for (const char* const design :
        {"sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
         "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
+        "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s4",
         "simt1_gemm_bf16r16_bf16c16_bf16x2_acc-f32_32x32x64_4x4_k4_s3"}) {
     const std::string extents =
         extent(100, 300) + "x" + extent(136, 264, 8) + "x" + extent(8, 40, 8) + "x2";
