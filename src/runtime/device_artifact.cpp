@@ -174,7 +174,9 @@ const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driv
   std::shared_ptr<const driver::LoadedCode>& loaded = drivers_[driver_index(driver.type())].code;
   if (!loaded) {
     const CodeForm form = form_for(driver);
-    loaded = driver::LoadedCode::load(driver, bytes_of(code(form), form), source_.entry);
+    const std::span<const std::byte> bytes = bytes_of(code(form), form);
+    family_.check_code(bytes, form);
+    loaded = driver::LoadedCode::load(driver, bytes, source_.entry);
   }
   return *loaded;
 }

@@ -71,11 +71,16 @@ class DeviceFamily : public Family {
            const RunOptions& options) const final;
 
  protected:
+  // Throws Error (invalid_argument) for code that does not take what `pack` fills in. Our own does,
+  // by the structs that host and device share.
+  virtual void check_code(std::span<const std::byte> /*code*/, CodeForm /*form*/) const {}
+
   // The kernel with its code in `form`, which by default is compiled from what `emit` gives.
   virtual std::shared_ptr<const DeviceArtifact> make_artifact(const Kernel& kernel, Target target,
                                                               CodeForm form) const;
 
  private:
+  friend class DeviceArtifact;
   // Compiled in `form` where there is no artifact yet.
   std::shared_ptr<const DeviceArtifact> find_or_compile(const Kernel& kernel, Target target,
                                                         CodeForm form) const;

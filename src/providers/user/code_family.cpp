@@ -11,6 +11,7 @@
 
 #include "core/invariant.hpp"
 #include "runtime/device_artifact.hpp"
+#include "runtime/entry_parameters.hpp"
 
 namespace gemmery::user {
 namespace {
@@ -40,7 +41,14 @@ std::shared_ptr<const jit::CompiledCode> code_of(const UserImage& image, CodeFor
 }  // namespace
 
 CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> declared)
-    : declared_(std::move(declared)) {}
+    : declared_(std::move(declared)) {
+  const auto* const images = std::get_if<UserImages>(&declared_->given().code);
+  if (images == nullptr) return;
+  for (const UserImage& image : *images) {
+    if (!image.cubin.empty()) check_code(image.cubin, CodeForm::cubin);
+    if (!image.ptx.empty()) check_code(std::as_bytes(std::span(image.ptx)), CodeForm::ptx);
+  }
+}
 
 std::optional<Kernel> CodeFamily::parse_name(std::string_view kernel_name) const {
   if (kernel_name != declared_->kernel_name()) return std::nullopt;
@@ -68,11 +76,32 @@ void CodeFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     plan.zeroed_workspace_bytes = plan.workspace_bytes;
 }
 
+// Also called while the family is made.
+void CodeFamily::check_code(std::span<const std::byte> code, CodeForm form) const {
+  const std::string& entry = declared_->given().launch.entry;
+  const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
+  const auto taken = form == CodeForm::ptx ? runtime::parameters_of_ptx(text, entry)
+                                           : runtime::parameters_of_cubin(code, entry);
+  const runtime::EntryParameters packed = declared_->launch().parameters();
+  if (!taken || *taken == packed) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = declared_->kernel_name() + ": launch.parameters",
+               .expected = "what " + entry + " takes, " + to_string(*taken),
+               .got = to_string(packed),
+               .hint = "a parameter's type can be said behind it: \"m:i64\", \"alpha:f64\""});
+}
+
 std::shared_ptr<const runtime::DeviceArtifact> CodeFamily::make_artifact(const Kernel& kernel,
                                                                          Target target,
                                                                          CodeForm form) const {
   const auto* const images = std::get_if<UserImages>(&declared_->given().code);
-  if (images == nullptr) return DeviceFamily::make_artifact(kernel, target, form);
+  if (images == nullptr) {
+    auto artifact = DeviceFamily::make_artifact(kernel, target, form);
+    const jit::CompiledCode& code = artifact->code(form);
+    check_code(form == CodeForm::ptx ? std::as_bytes(std::span(code.ptx)) : std::span(code.cubin),
+               form);
+    return artifact;
+  }
   const UserImage& image = image_for(*images, target);
   runtime::DeviceArtifact::Codes codes;
   for (const CodeForm one : {CodeForm::cubin, CodeForm::ptx})

@@ -44,6 +44,7 @@ class CodeFamily final : public runtime::DeviceFamily {
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;
 
  private:
+  void check_code(std::span<const std::byte> code, CodeForm form) const override;
   std::shared_ptr<const runtime::DeviceArtifact> make_artifact(const Kernel& kernel, Target target,
                                                                CodeForm form) const override;
 

@@ -585,6 +585,14 @@ void LaunchRule::write_map(const Slot& slot, const runtime::PackRequest& request
   std::memcpy(at, &encoded, sizeof encoded);
 }
 
+runtime::EntryParameters LaunchRule::parameters() const {
+  runtime::EntryParameters parameters;
+  for (std::size_t index = 0; index < slots_.size(); ++index)
+    parameters.push_back(
+        {offsets_[index], static_cast<std::uint32_t>(size_of(slots_[index].type))});
+  return parameters;
+}
+
 std::string LaunchRule::text() const {
   const LaunchRecipe& launch = kernel_.launch;
   return fmt::format("{} ({}) <{}> [{}] {{{}}} {} {} {}", launch.entry,

@@ -13,6 +13,7 @@
 #include "providers/user/factors.hpp"
 #include "providers/user/slot.hpp"
 #include "runtime/device_family.hpp"
+#include "runtime/entry_parameters.hpp"
 #include "runtime/launch_plan.hpp"
 
 namespace gemmery::user {
@@ -29,6 +30,9 @@ class LaunchRule {
 
   // As DeviceFamily::pack, but for the workspace.
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const;
+
+  // What the launch gives to the entry.
+  runtime::EntryParameters parameters() const;
 
   // Everything in it that is no function, for a digest.
   std::string text() const;

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of users as source and as images, compiled by NVRTC and run on emulated devices: found,
+// ranked, verified, kept in files, refused with reasons.
+#include <gemmery/artifact.hpp>
+#include <gemmery/buffer.hpp>
+#include <gemmery/discovery.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/verify.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "jit/compiler.hpp"
+#include "providers/user/tiled_kernel.hpp"
+#include "support/random_seed.hpp"
+
+namespace gemmery {
+namespace {
+
+using tests::packed_kernel;
+using tests::tiled_kernel;
+
+const Device emulated = *parse_device("emulated:h200");
+
+DeviceInfo h200() { return *find_device_info("h200"); }
+
+// A kernel that leaves with its test.
+struct Registered {
+  Kernel kernel;
+  explicit Registered(UserKernel declared) : kernel(register_kernel(std::move(declared))) {}
+  ~Registered() { withdraw_kernel(kernel); }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+};
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+std::string refusal(const Kernel& kernel, const std::string& line) {
+  return kernel.supports(parse_problem(line).problem, h200()).error();
+}
+
+void expect_verified(const Kernel& kernel, const std::string& line) {
+  const VerifyReport report = verify(parse_problem(line), kernel, {.seed = 0, .device = emulated});
+  EXPECT_TRUE(report.passed) << line << ", seed " << report.seed << ": " << report.first_failure;
+  EXPECT_GT(report.elements, 0);
+}
+
+jit::CompiledCode compile_tiled(Target target, CodeForm form) {
+  return jit::compile({.source = tests::tiled_source,
+                       .entry = "tiled",
+                       .target = target,
+                       .form = form,
+                       .extra_options = {}});
+}
+
+// --- source -------------------------------------------------------------------------------------
+
+TEST(SourceOfUsers, is_found_named_and_read_back) {
+  const Registered own(tiled_kernel("tiled_found"));
+  EXPECT_EQ(own.kernel.name(), "user_tiled_found_v1_f32_f32_f32_c-f32");
+  EXPECT_EQ(find_kernel(own.kernel.name()), own.kernel);
+  const auto problem = parse_problem("gemm 64x64x64 a=f32 c=f32 beta=1").problem;
+  EXPECT_NE(tests::find_in(get_kernels(problem, h200()), own.kernel), nullptr);
+  EXPECT_NE(tests::find_in(get_kernels(Filter{.providers = {"user"}}), own.kernel), nullptr);
+  const Metadata metadata = own.kernel.metadata();
+  EXPECT_EQ(metadata.provider, "user");
+  EXPECT_EQ(metadata.kernel_class, "tiled_found");
+  EXPECT_EQ(metadata.design_value("tile"), "16x16x16");
+}
+
+TEST(SourceOfUsers, passes_verification_for_random_problems) {
+  const Registered own(tiled_kernel("tiled_verified"));
+  std::mt19937_64 random(tests::random_seed());
+  const auto extent = [&](int most) {
+    return std::to_string(std::uniform_int_distribution<int>(1, most)(random));
+  };
+  for (int round = 0; round < 4; ++round) {
+    expect_verified(own.kernel, "gemm " + extent(70) + "x" + extent(70) + "x" + extent(90) + "x" +
+                                    extent(3) + " a=f32 c=f32 beta=0.5 alpha=1.25");
+  }
+  expect_verified(own.kernel, "gemm 33x17x40 a=f32/ld=50 b=f32/ld=64 c=f32 beta=2");
+}
+
+TEST(SourceOfUsers, reads_nothing_of_a_and_b_where_alpha_is_0) {
+  const Registered own(tiled_kernel("tiled_alpha"));
+  expect_verified(own.kernel, "gemm 33x17x40 a=f32 c=f32 beta=2 alpha=0");
+}
+
+TEST(SourceOfUsers, is_ranked_by_its_prediction_or_behind_all_that_have_one) {
+  UserKernel fast = packed_kernel("packed_fast");
+  fast.predicted_us = [](const Query&) { return 1e-3; };
+  const Registered first(std::move(fast));
+  const Registered last(packed_kernel("packed_silent"));
+  const auto kernels = get_kernels(parse_problem("gemm 512x512x512 a=f32").problem, h200());
+  ASSERT_GT(kernels.size(), 2u);
+  EXPECT_EQ(static_cast<const Kernel&>(kernels.front()), first.kernel);
+  EXPECT_EQ(static_cast<const Kernel&>(kernels.back()), last.kernel);
+  EXPECT_TRUE(std::isinf(kernels.back().predicted_us));
+}
+
+TEST(SourceOfUsers, refuses_what_its_launch_does_not_tell_the_entry) {
+  const Registered own(packed_kernel("packed_refusals"));
+  EXPECT_EQ(refusal(own.kernel, "gemm 64x32x16 a=f32"), "");
+  expect_contains(refusal(own.kernel, "gemm 64x32x16 a=f32/ld=20"),
+                  "A: expected a row stride of 16");
+  expect_contains(refusal(own.kernel, "gemm 64x32x16x2 a=f32"), "L: expected 1");
+  expect_contains(refusal(own.kernel, "gemm 64x32x16 a=f32:c"), "A: expected layout row");
+  expect_contains(refusal(own.kernel, "gemm 64x32x16 a=f16"), "A: expected element type");
+  expect_contains(refusal(own.kernel, "gemm 64x32x16 a=f32 epilogue=\"D = relu(accum)\""),
+                  "epilogue: expected");
+}
+
+TEST(SourceOfUsers, refuses_numbers_that_it_does_not_take) {
+  const Registered own(packed_kernel("packed_numbers"));
+  std::vector<float> memory(64);
+  const OwnedStream stream(emulated);
+  const Buffer a(256, stream), b(256, stream), out(256, stream);
+  const auto arguments = [&](double alpha) {
+    return GemmArguments({a.data(), DType::float32, {8, 8}, emulated},
+                         {b.data(), DType::float32, {8, 8}, emulated},
+                         {out.data(), DType::float32, {8, 8}, emulated}, {.alpha = alpha});
+  };
+  EXPECT_TRUE(own.kernel.supports(arguments(1)));
+  expect_contains(own.kernel.supports(arguments(2)).error(), "alpha: expected 1");
+  EXPECT_EQ(tests::find_in(get_kernels(arguments(2)), own.kernel), nullptr);
+  EXPECT_NE(tests::find_in(get_kernels(arguments(1)), own.kernel), nullptr);
+  // A prepared launch meets them later.
+  PreparedLaunch prepared = own.kernel.compile(arguments(1)).bind(arguments(1));
+  expect_contains(error_of([&] { prepared.set_scalars(2, 0); }), "alpha: expected 1");
+  prepared.launch(stream);
+  synchronize(stream);
+}
+
+TEST(SourceOfUsers, runs_by_artifacts_and_prepared_launches) {
+  const Registered own(packed_kernel("packed_bound"));
+  const OwnedStream stream(emulated);
+  const std::vector<float> ones(64, 1), twos(64, 2);
+  const Buffer a(256, stream), b(256, stream), other(256, stream), out(256, stream);
+  copy(a.data(), emulated, ones.data(), Device::cpu(), 256, stream);
+  copy(b.data(), emulated, twos.data(), Device::cpu(), 256, stream);
+  copy(other.data(), emulated, ones.data(), Device::cpu(), 256, stream);
+  const GemmArguments arguments({a.data(), DType::float32, {8, 8}, emulated},
+                                {b.data(), DType::float32, {8, 8}, emulated},
+                                {out.data(), DType::float32, {8, 8}, emulated});
+  const auto result = [&] {
+    std::vector<float> values(64);
+    copy(values.data(), Device::cpu(), out.data(), emulated, 256, stream);
+    synchronize(stream);
+    return values;
+  };
+  const Artifact artifact = own.kernel.compile(arguments);
+  own.kernel.run(arguments, {.artifact = &artifact, .stream = stream});
+  EXPECT_EQ(result(), std::vector<float>(64, 16));
+  PreparedLaunch prepared = artifact.bind(arguments);
+  prepared.set_data("B", other.data());
+  prepared.launch(stream);
+  EXPECT_EQ(result(), std::vector<float>(64, 8));
+}
+
+TEST(SourceOfUsers, has_its_workspace_cleared) {
+  UserKernel counting = packed_kernel("counting");
+  counting.code = UserSource{R"cuda(
+extern "C" __global__ void count(const float* a, const float* b, float* out, unsigned* arrived,
+                                 int m, int n, int k) {
+  if (threadIdx.x == 0) out[blockIdx.x] = static_cast<float>(arrived[blockIdx.x]) + m * 0.0f;
+  arrived[blockIdx.x] = 7;
+}
+)cuda"};
+  counting.launch.entry = "count";
+  counting.launch.parameters = {"A", "B", "out", "workspace", "m", "n", "k"};
+  counting.launch.grid = {"m*n", "1", "1"};
+  counting.launch.block = {1, 1, 1};
+  counting.launch.clears_workspace = true;
+  counting.workspace_bytes = "4*m*n";
+  const Registered own(std::move(counting));
+  const OwnedStream stream(emulated);
+  const Buffer a(256, stream), b(256, stream), out(256, stream);
+  const GemmArguments arguments({a.data(), DType::float32, {8, 8}, emulated},
+                                {b.data(), DType::float32, {8, 8}, emulated},
+                                {out.data(), DType::float32, {8, 8}, emulated});
+  EXPECT_EQ(own.kernel.get_workspace_size(arguments), 256u);
+  const Buffer lent(256, stream);
+  std::vector<float> values(64, 1);
+  for (int round = 0; round < 2; ++round) {
+    own.kernel.run(arguments, {.stream = stream, .workspace = {lent.data(), 256}});
+    copy(values.data(), Device::cpu(), out.data(), emulated, 256, stream);
+    synchronize(stream);
+    EXPECT_EQ(values, std::vector<float>(64, 0));
+  }
+  PreparedLaunch prepared = own.kernel.compile(arguments).bind(arguments);
+  prepared.launch(stream);
+  prepared.launch(stream);
+  copy(values.data(), Device::cpu(), out.data(), emulated, 256, stream);
+  synchronize(stream);
+  EXPECT_EQ(values, std::vector<float>(64, 0));
+  expect_contains(error_of([&] {
+                    own.kernel.run(arguments, {.stream = stream, .workspace = {lent.data(), 8}});
+                  }),
+                  "at least 256 bytes");
+}
+
+TEST(SourceOfUsers, fuses_the_program_that_it_was_written_for) {
+  const auto problem =
+      parse_problem(
+          "gemm 40x48x24 a=f32 epilogue=\"D = relu(accum + bias) * s\" bias=f32[n] "
+          "s=f32:scalar")
+          .problem;
+  UserKernel biased = packed_kernel("biased");
+  biased.epilogue = rules_of(problem.epilogue);
+  biased.code = UserSource{R"cuda(
+extern "C" __global__ void biased(const float* a, const float* b, const float* bias, float* out,
+                                  int m, int n, int k, float s) {
+  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= m || column >= n) return;
+  float sum = 0;
+  for (int step = 0; step < k; ++step) sum = fmaf(a[row * k + step], b[step * n + column], sum);
+  out[row * n + column] = fmaxf(sum + bias[column], 0.0f) * s;
+}
+)cuda"};
+  biased.launch.entry = "biased";
+  biased.launch.parameters = {"A", "B", "bias", "out", "m", "n", "k", "s"};
+  const Registered own(std::move(biased));
+  expect_contains(own.kernel.name(), "user_biased_v1_f32_f32_f32_e-");
+  EXPECT_NE(tests::find_in(get_kernels(problem, h200()), own.kernel), nullptr);
+  expect_verified(own.kernel,
+                  "gemm 40x48x24 a=f32 epilogue=\"D = relu(accum + bias) * s\" bias=f32[n] s=0.5");
+  expect_contains(refusal(own.kernel, "gemm 40x48x24 a=f32"), "epilogue: expected");
+}
+
+TEST(SourceOfUsers, that_does_not_compile_is_named_and_disturbs_nobody) {
+  UserKernel broken = packed_kernel("packed_broken");
+  broken.code = UserSource{"extern \"C\" __global__ void packed(int x) {\n  x = undeclared;\n}"};
+  const Registered own(std::move(broken));
+  const Registered sound(packed_kernel("packed_sound"));
+  const std::string words = error_of([&] { (void)own.kernel.compile(parse_target("sm_90")); });
+  expect_contains(words, "user_packed_broken_v1_f32_f32_f32");
+  expect_contains(words, "packed_broken.cu(2)");
+  expect_contains(words, "undeclared");
+  const std::vector<Kernel> both{own.kernel, sound.kernel};
+  const auto results = compile_all(both, parse_target("sm_90"));
+  EXPECT_TRUE(results[0].error.has_value());
+  EXPECT_TRUE(results[1].artifact.has_value());
+}
+
+TEST(SourceOfUsers, that_takes_other_parameters_is_refused_before_a_launch) {
+  UserKernel wrong = packed_kernel("packed_wrong");
+  wrong.launch.parameters = {"A", "B", "out", "m", "n", "k:i64"};
+  const Registered own(std::move(wrong));
+  for (const char* const target : {"sm_80", "sm_90a", "sm_120"}) {
+    const std::string words = error_of([&] { (void)own.kernel.compile(parse_target(target)); });
+    if (own.kernel.metadata().supported_targets.empty()) continue;
+    if (std::string(target) == "sm_90a") continue;
+    expect_contains(words, "6 of 8, 8, 8, 4, 4 and 4 bytes");
+    expect_contains(words, "packed_wrong");
+  }
+  const VerifyOptions options{.device = emulated};
+  expect_contains(
+      error_of([&] { (void)verify(parse_problem("gemm 8x8x8 a=f32"), own.kernel, options); }),
+      "6 of 8, 8, 8, 4, 4 and 8 bytes");
+}
+
+TEST(SourceOfUsers, is_kept_in_files_for_what_it_was) {
+  const std::string path = testing::TempDir() + "/user_source.gemmery";
+  {
+    const Registered own(packed_kernel("packed_kept"));
+    const Artifact artifact = own.kernel.compile(parse_target("sm_90"));
+    const std::vector<StoredArtifact> one{{artifact, {}}};
+    save_artifacts(path, one, {.with_ptx = true});
+    const auto loaded = load_artifacts(path);
+    ASSERT_EQ(loaded.size(), 1u);
+    EXPECT_EQ(loaded[0].artifact.kernel(), own.kernel);
+    const OwnedStream stream(emulated);
+    const std::vector<float> ones(64, 1);
+    const Buffer a(256, stream), out(256, stream);
+    copy(a.data(), emulated, ones.data(), Device::cpu(), 256, stream);
+    const GemmArguments arguments({a.data(), DType::float32, {8, 8}, emulated},
+                                  {a.data(), DType::float32, {8, 8}, emulated},
+                                  {out.data(), DType::float32, {8, 8}, emulated});
+    own.kernel.run(arguments, {.artifact = &loaded[0].artifact, .stream = stream});
+    std::vector<float> values(64);
+    copy(values.data(), Device::cpu(), out.data(), emulated, 256, stream);
+    synchronize(stream);
+    EXPECT_EQ(values, std::vector<float>(64, 8));
+  }
+  expect_contains(error_of([&] { (void)load_artifacts(path); }), "user/packed_kept");
+  UserKernel changed = packed_kernel("packed_kept");
+  changed.launch.shared_bytes = 64;
+  const Registered other(std::move(changed));
+  expect_contains(error_of([&] { (void)load_artifacts(path); }), "design");
+  std::filesystem::remove(path);
+}
+
+// --- images -------------------------------------------------------------------------------------
+
+TEST(ImagesOfUsers, run_by_their_ptx_on_emulated_devices) {
+  UserKernel image = tiled_kernel("tiled_image");
+  image.code = UserImages{{.target = parse_target("sm_90"),
+                           .cubin = compile_tiled(parse_target("sm_90"), CodeForm::cubin).cubin,
+                           .ptx = compile_tiled(parse_target("sm_90"), CodeForm::ptx).ptx}};
+  const Registered own(std::move(image));
+  EXPECT_EQ(own.kernel.metadata().supported_targets, std::vector{parse_target("sm_90")});
+  expect_verified(own.kernel, "gemm 50x40x30x2 a=f32 c=f32 beta=1");
+}
+
+TEST(ImagesOfUsers, without_ptx_are_refused_on_emulated_devices_by_name) {
+  UserKernel image = tiled_kernel("tiled_cubin");
+  image.code = UserImages{{.target = parse_target("sm_90"),
+                           .cubin = compile_tiled(parse_target("sm_90"), CodeForm::cubin).cubin}};
+  const Registered own(std::move(image));
+  const std::string words = error_of([&] {
+    (void)verify(parse_problem("gemm 8x8x8 a=f32 c=f32 beta=1"), own.kernel, {.device = emulated});
+  });
+  expect_contains(words, "tiled_cubin");
+  expect_contains(words, "PTX");
+  const auto problem = parse_problem("gemm 8x8x8 a=f32 c=f32 beta=1").problem;
+  expect_contains(own.kernel.supports(problem, *find_device_info("a100")).error(), "target");
+}
+
+TEST(ImagesOfUsers, are_held_against_the_launch_when_they_are_registered) {
+  const auto words = [&](const std::function<void(UserKernel&)>& change) {
+    UserKernel image = tiled_kernel("tiled_wrong");
+    image.code = UserImages{{.target = parse_target("sm_90"),
+                             .cubin = compile_tiled(parse_target("sm_90"), CodeForm::cubin).cubin}};
+    change(image);
+    return error_of([&] { (void)register_kernel(std::move(image)); });
+  };
+  expect_contains(words([](UserKernel& image) { image.launch.parameters.back() = "beta"; }),
+                  "4 and 8 bytes");
+  expect_contains(words([](UserKernel& image) { image.launch.entry = "tilted"; }),
+                  "code with the kernel tilted");
+  expect_contains(words([](UserKernel& image) {
+                    std::get<UserImages>(image.code)[0].cubin.assign(100, std::byte{1});
+                  }),
+                  "a cubin");
+}
+
+}  // namespace
+}  // namespace gemmery
