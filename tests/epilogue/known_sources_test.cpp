@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/number.hpp"
@@ -25,7 +27,6 @@ namespace {
 
 using epilogue::Op;
 using epilogue::Reduction;
-using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::int64_t batches = 2, rows = 7, columns = 6, depth = 5;
