@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A product in one call: arguments, the best kernel, compiled once, and run."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from gemmery import _core, providers
+from gemmery.discovery import get_kernels
+from gemmery.epilogue import EpilogueArguments
+from gemmery.errors import UnsupportedError
+
+__all__ = ["matmul"]
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    out: Any = None,
+    epilogue: Any = None,
+    *,
+    out_dtype: Any = None,
+    accumulator_type: Any = None,
+    C: Any = None,
+    alpha: float = 1.0,
+    beta: float | None = None,
+    stream: Any = None,
+    **operands: Any,
+) -> Any:
+    """a @ b, (M, K) by (K, N) or batches of them, by the kernel that discovery puts first.
+
+        gemmery.matmul(a, b)
+        gemmery.matmul(a, b, out=out, C=residual)                    # a @ b + residual
+        gemmery.matmul(a, b, epilogue=lambda accum, bias: gelu(accum + bias), bias=bias)
+
+    out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: a's type; int32 of integers
+        of 8 bits). Views of any strides serve, also for a and b.
+    epilogue: what EpilogueArguments takes, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
+        is traced at every call; pass a text or a Program where that time counts.
+    C, alpha, beta: alpha * a @ b + beta * C, beta 1 where C is given; without an epilogue.
+    stream: None: what a's framework reports as current. The work is put there, not waited for, except with jax.
+
+    The kernel of a problem is looked for once in a process and compiled at its first use. UnsupportedError with the
+    reasons of `explain` where no kernel serves; ValueError for shapes that do not fit.
+    """
+    given = out
+    if out is None:
+        out = _empty_result(a, b, out_dtype)
+    args = _core.GemmArguments(
+        a,
+        b,
+        out,
+        accumulator_type,
+        epilogue=_bound(epilogue, operands),
+        C=C,
+        alpha=alpha,
+        beta=beta if beta is not None else (0.0 if C is None else 1.0),
+    )
+    kernel_for(args).run(args, stream=stream)
+    return _of_framework(a, out, stream, args) if given is None else out
+
+
+def _bound(epilogue: Any, operands: dict[str, Any]) -> Any:
+    if epilogue is None:
+        if operands:
+            raise TypeError(f"matmul() got an unexpected keyword argument '{next(iter(operands))}'")
+        return None
+    if isinstance(epilogue, _core.EpilogueArguments):
+        if operands:
+            raise TypeError("matmul: expected operands bound by EpilogueArguments or by keywords, got both")
+        return epilogue
+    return EpilogueArguments(epilogue, **operands)
+
+
+# --- the kernel of a problem ---------------------------------------------------------------------
+
+_kernels: dict[tuple[str, str], Any] = {}
+_lock = threading.Lock()
+_most_kernels = 8192
+
+
+def kernel_for(args: _core.GemmArguments) -> Any:
+    """The first of get_kernels(args), kept by problem and device; with Python classes registered, asked each time."""
+    if providers.has_kernel_classes():
+        return _first(args)
+    key = (args.problem, args.device)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = _first(args)
+        with _lock:
+            if len(_kernels) >= _most_kernels:
+                _kernels.clear()
+            _kernels[key] = kernel
+    return kernel
+
+
+def _first(args: _core.GemmArguments) -> Any:
+    kernels = get_kernels(args)
+    if not kernels:
+        raise UnsupportedError(f"unsupported: no kernel serves these arguments\n{_core.explain(args)}")
+    return kernels[0]
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+def result_shape(a: Any, b: Any) -> tuple[int, ...]:
+    """(M, N), or (L, M, N) where a or b are batches."""
+    if len(a.shape) not in (2, 3) or len(b.shape) not in (2, 3):
+        raise ValueError(f"matmul: expected operands of rank 2 or 3, got {tuple(a.shape)} and {tuple(b.shape)}")
+    batches = [operand.shape[0] for operand in (a, b) if len(operand.shape) == 3]
+    matrix = (a.shape[-2], b.shape[-1])
+    return (max(batches), *matrix) if batches else matrix
+
+
+def _empty_result(a: Any, b: Any, out_dtype: Any) -> Any:
+    shape = result_shape(a, b)
+    framework = _framework(a)
+    if framework in ("torch", "numpy", "cupy"):
+        library = __import__(framework)
+        dtype = a.dtype if out_dtype is None else out_dtype
+        if out_dtype is None and str(dtype).removeprefix("torch.") in ("int8", "uint8"):
+            dtype = library.int32
+        if framework == "torch":
+            return library.empty(shape, dtype=_torch_dtype(library, dtype), device=a.device)
+        return library.empty(shape, dtype=dtype)
+    view = _core.as_tensor(a)
+    dtype = _core.dtype(out_dtype) if out_dtype is not None else view.dtype
+    if out_dtype is None and view.dtype.bits == 8 and not view.dtype.is_floating:
+        dtype = _core.DType.int32
+    return _core.empty(shape, dtype, view.device)
+
+
+def _torch_dtype(torch: Any, dtype: Any) -> Any:
+    return dtype if isinstance(dtype, torch.dtype) else getattr(torch, _core.dtype(dtype).name)
+
+
+def _of_framework(a: Any, out: Any, stream: Any, args: _core.GemmArguments) -> Any:
+    """jax hands memory out and takes it back only when nothing works on it."""
+    if _framework(a) not in ("jax", "jaxlib"):
+        return out
+    import jax
+
+    _core.synchronize(_core.resolve_stream(stream, args), args.device)
+    return jax.dlpack.from_dlpack(out)
+
+
+def _framework(tensor: Any) -> str:
+    return type(tensor).__module__.partition(".")[0]

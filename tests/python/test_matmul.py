@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A product in one call."""
+
+import gemmery
+import numpy as np
+import pytest
+from gemmery.fusion import relu
+
+LIBRARY_EPSILON = {np.float32: 2.0**-23, np.float64: 2.0**-52}
+
+
+def bound(a, b, dtype):
+    """Of sums in the type itself, in any order, and one rounding."""
+    k = a.shape[-1]
+    return (k + 1) * LIBRARY_EPSILON[dtype] * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shapes", [((5, 7), (7, 9)), ((3, 5, 7), (3, 7, 9)), ((3, 5, 7), (7, 9)), ((5, 7), (2, 7, 9))])
+def test_it_is_the_product(rng, dtype, shapes):
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    result = gemmery.matmul(a, b)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    assert isinstance(result, np.ndarray) and result.dtype == dtype and result.shape == exact.shape
+    assert (np.abs(result - exact) <= bound(a, b, dtype)).all()
+
+
+def test_views_of_any_strides_serve(rng):
+    a = rng.standard_normal((14, 5)).astype(np.float32)[::2].T
+    b = rng.standard_normal((9, 7)).astype(np.float32).T
+    out = np.zeros((9, 5), np.float32).T
+    assert gemmery.matmul(a, b, out) is out
+    assert (np.abs(out - a.astype(np.float64) @ b) <= bound(a, b, np.float32)).all()
+
+
+def test_an_epilogue_takes_its_operands_by_keyword(rng):
+    a, b, bias = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((5, 7), (7, 9), (9,)))
+    peak = np.zeros((5, 1), np.float32)
+
+    def epilogue(accum, bias):
+        D = relu(accum + bias)
+        peak = max(D)
+        return D, peak
+
+    result = gemmery.matmul(a, b, epilogue=epilogue, bias=bias, peak=peak)
+    expected = np.maximum(a @ b + bias, 0)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(peak, expected.max(1, keepdims=True))
+    np.testing.assert_array_equal(gemmery.matmul(a, b, epilogue="D = relu(accum + bias)", bias=bias), expected)
+    program = gemmery.EpilogueArguments("D = relu(accum + bias)", bias=bias)
+    np.testing.assert_array_equal(gemmery.matmul(a, b, epilogue=program), expected)
+
+
+def test_a_residual_is_added(rng):
+    a, b, c = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((5, 7), (7, 9), (5, 9)))
+    np.testing.assert_array_equal(gemmery.matmul(a, b, C=c), a @ b + c)
+    np.testing.assert_array_equal(gemmery.matmul(a, b, C=c, alpha=2, beta=-1), 2 * (a @ b) - c)
+
+
+def test_integers_of_8_bits_give_int32(rng):
+    a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((5, 70), (70, 9)))
+    result = gemmery.matmul(a, b)
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def test_the_type_of_the_result_can_be_chosen(rng):
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((5, 7), (7, 9)))
+    assert gemmery.matmul(a, b, out_dtype=np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "options", "kind", "reason"),
+    [
+        ((5, 7), (8, 9), {}, ValueError, "K"),
+        ((5,), (5, 9), {}, ValueError, "rank 2 or 3"),
+        ((5, 7), (7, 9), {"bias": 1.0}, TypeError, "unexpected keyword argument 'bias'"),
+        ((5, 7), (7, 9), {"epilogue": "D = accum + bias"}, ValueError, "bias"),
+    ],
+)
+def test_what_does_not_fit_is_refused(a, b, options, kind, reason):
+    with pytest.raises(kind, match=reason):
+        gemmery.matmul(np.zeros(a, np.float32), np.zeros(b, np.float32), **options)
