@@ -55,6 +55,7 @@ from gemmery.errors import (
 )
 from gemmery.kernel import Kernel
 from gemmery.manifest import Manifest
+from gemmery.matmul import matmul
 from gemmery.metadata import KernelMetadata
 from gemmery.providers import Provider
 from gemmery.status import Status
@@ -113,6 +114,7 @@ __all__ = [
     "get_kernels",
     "int8",
     "int32",
+    "matmul",
     "measure",
     "metadata",
     "own_kernels",
