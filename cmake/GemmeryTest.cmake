@@ -6,6 +6,8 @@
 #     A GoogleTest program; LABELS say what it needs (cpu, nvrtc, gpu) and `soak` that it has a longer form under GEMMERY_SOAK=1.
 # gemmery_add_script_test(NAME name COMMAND program … [LABELS cpu])
 #     Anything else: passes when it exits with 0, is skipped when it exits with 77.
+# gemmery_add_pytest(NAME name FOLDER folder [LABELS cpu] [ARGS …])
+#     The tests of a folder that pytest collects, with the package as it was built.
 
 function(gemmery_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 TEST "" "NAME" "SOURCES;LABELS;ARGS;LIBRARIES")
@@ -29,6 +31,18 @@ function(gemmery_add_script_test)
   gemmery_register_test(script ${TEST_NAME} "${TEST_LABELS}" "${TEST_COMMAND}")
   add_test(NAME ${TEST_NAME} COMMAND ${TEST_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   gemmery_describe_test(${TEST_NAME} "${TEST_LABELS}")
+endfunction()
+
+function(gemmery_add_pytest)
+  cmake_parse_arguments(PARSE_ARGV 0 TEST "" "NAME;FOLDER" "LABELS;ARGS")
+  if(TEST_UNPARSED_ARGUMENTS OR NOT TEST_NAME OR NOT TEST_FOLDER)
+    message(FATAL_ERROR "gemmery_add_pytest(NAME … FOLDER … [LABELS …] [ARGS …]): got ${ARGV}")
+  endif()
+  gemmery_register_test(pytest ${TEST_NAME} "${TEST_LABELS}" "${TEST_FOLDER};${TEST_ARGS}")
+  add_test(NAME ${TEST_NAME}
+    COMMAND "${Python_EXECUTABLE}" -m pytest -q -p no:cacheprovider "${TEST_FOLDER}" ${TEST_ARGS} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  gemmery_describe_test(${TEST_NAME} "${TEST_LABELS}")
+  set_tests_properties(${TEST_NAME} PROPERTIES ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
 endfunction()
 
 function(gemmery_describe_test NAME LABELS)

@@ -6,7 +6,7 @@ usage: run_tests.py BUILD [--label L]… [--not-label L]… [--only NAME]… [--
 
 BUILD holds tests.json (cmake/GemmeryTest.cmake writes it) and the test programs; nothing is built here and nothing but Python's
 standard library is needed, so a build folder can be run on a machine that has no compiler. The last line printed reads
-`N passed, N failed, N skipped`, counting cases of GoogleTest and unittest; above it stand the reasons of what was skipped and failed.
+`N passed, N failed, N skipped`, counting cases of GoogleTest, pytest and unittest; above it stand the reasons of what was skipped and failed.
 A program that crashes, hangs or reports no case counts as one failure. Exit status: 0 when nothing failed and something passed.
 """
 
@@ -80,17 +80,21 @@ def run_one(test, options):
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
-        status, output = run_program(command_of(test, options), report)
+        status, output = run_program(command_of(test, options, report), report, options.build)
         outcome = Outcome(test["name"], output=output, elapsed_s=time.monotonic() - start)
         if test["kind"] == "gtest":
             read_gtest_report(outcome, report, status)
+        elif test["kind"] == "pytest":
+            read_pytest_report(outcome, report, status)
         else:
             read_script(outcome, status)
     return outcome
 
 
-def command_of(test, options):
+def command_of(test, options, report):
     program, *rest = test["command"]
+    if test["kind"] == "pytest":
+        return [python_with_packages(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", program, *rest]
     if test["kind"] == "gtest":
         program = str((options.build / program).resolve())
         if options.gtest_filter:
@@ -98,9 +102,18 @@ def command_of(test, options):
     return [program, *rest]
 
 
-def run_program(command, report):
+def python_with_packages():
+    """The Python that tools/setup.sh made, or this one."""
+    private = ROOT / ".venv/bin/python"
+    return str(private) if private.exists() else sys.executable
+
+
+def run_program(command, report, build):
     # Tests compile what they test; those of the cache make caches of their own.
-    environment = {**os.environ, "GTEST_OUTPUT": f"xml:{report}", "GTEST_COLOR": "no", "GEMMERY_CACHE_MAX_BYTES": "0"}
+    environment = {
+        **os.environ, "GTEST_OUTPUT": f"xml:{report}", "GTEST_COLOR": "no", "GEMMERY_CACHE_MAX_BYTES": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str((build / "python").resolve()), os.environ.get("PYTHONPATH")])),
+    }
     try:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, text=True, errors="replace",
@@ -136,6 +149,26 @@ def read_gtest_report(outcome, report, status):
             outcome.passed += 1
     if status != 0 and not outcome.failures:
         outcome.failures.append(f"{outcome.name}: every case passed but the program ended with status {status}")
+
+
+def read_pytest_report(outcome, report, status):
+    try:
+        cases = list(xml.etree.ElementTree.parse(report).getroot().iter("testcase"))
+    except (OSError, xml.etree.ElementTree.ParseError):
+        outcome.failures.append(f"{outcome.name}: ended with status {status} before it reported")
+        return
+    for case in cases:
+        name = f'{case.get("classname")}.{case.get("name")}'
+        skip = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failures.append(name)
+        elif skip is not None:
+            outcome.skips.append((name, skip.get("message") or "no reason given"))
+        else:
+            outcome.passed += 1
+    # 5: nothing was collected, which is right where a filter leaves nothing.
+    if status not in (0, 1, 5) and not outcome.failures:
+        outcome.failures.append(f"{outcome.name}: ended with status {status}")
 
 
 def skip_reason(message):

@@ -6,6 +6,8 @@
 #   otherwise    the same packages are unpacked into .deps/, with whatever they depend on, and nothing outside is touched
 #   NVRTC        where there is no CUDA toolkit, a pinned and hash-checked libnvrtc from PyPI into .venv/ (optional: without it the
 #                tests that compile kernels are skipped)
+#   Python       what the Python package is built and tested with, pinned and hash-checked, into .venv/ (optional: without it the
+#                package is not built; GEMMERY_PYTHON=0 leaves it out)
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,6 +26,8 @@ has_library() {
 }
 needs_private_nvrtc() { [ -z "${GEMMERY_NVRTC_LIBRARY:-}" ] && [ -z "$(find_toolkit_nvrtc)" ]; }
 has_pip_wheel() { local wheels=(/usr/share/python-wheels/pip-*.whl "$unpacked"/usr/share/python-wheels/pip-*.whl); [ ${#wheels[@]} -gt 0 ]; }
+needs_python_packages() { [ "${GEMMERY_PYTHON:-1}" != 0 ] && ! cmp -s tools/python-requirements.txt .venv/python-requirements.txt; }
+has_python_header() { python3 -c 'import os, sysconfig; exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || has_header python3*/Python.h; }
 can_install_from_pypi() { has_pip_wheel || python3 -c 'import ensurepip' 2>/dev/null; }
 
 missing_packages() {
@@ -43,7 +47,8 @@ missing_packages() {
 # Without these the build and all tests that do not need them work.
 missing_optional_packages() {
   has_library 'libdnnl.so.[23]*' || echo libdnnl2
-  if needs_private_nvrtc; then
+  [ "${GEMMERY_PYTHON:-1}" = 0 ] || has_python_header || echo python3-dev
+  if needs_private_nvrtc || needs_python_packages; then
     can_install_from_pypi || echo python3-venv
     [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   fi
@@ -135,9 +140,10 @@ ensure_packages() {
   fi
 }
 
-# --- NVRTC ------------------------------------------------------------------------------------------------------------
+# --- from PyPI --------------------------------------------------------------------------------------------------------
 
-install_private_nvrtc() {
+# Installs a file of pinned and hash-checked requirements into .venv/.
+install_from_pypi() {
   local wheels=("$unpacked"/usr/share/python-wheels/pip-*.whl /usr/share/python-wheels/pip-*.whl)
   [ -x .venv/bin/python ] || python3 -m venv --without-pip .venv || return 1
   if [ ${#wheels[@]} -gt 0 ]; then
@@ -147,17 +153,29 @@ install_private_nvrtc() {
     local pip=(.venv/bin/python -m pip)
   fi
   "${pip[@]}" install --quiet --disable-pip-version-check --no-input --retries 1 --timeout 20 \
-    --only-binary :all: --no-deps --require-hashes -r tools/nvrtc-requirements.txt
+    --only-binary :all: --no-deps --require-hashes -r "$1"
 }
 
 ensure_nvrtc() {
   needs_private_nvrtc || return 0
   say "no CUDA toolkit here: getting NVRTC from PyPI into .venv/"
   mkdir -p "$deps"
-  install_private_nvrtc >"$deps/nvrtc.log" 2>&1 && return
+  install_from_pypi tools/nvrtc-requirements.txt >"$deps/nvrtc.log" 2>&1 && return
   say "NVRTC is not to be had ($(tail -n 1 "$deps/nvrtc.log")): tests that compile kernels will be skipped"
+}
+
+ensure_python_packages() {
+  needs_python_packages || return 0
+  say "getting what the Python package is built and tested with into .venv/"
+  mkdir -p "$deps"
+  if install_from_pypi tools/python-requirements.txt >"$deps/python.log" 2>&1; then
+    cp tools/python-requirements.txt .venv/
+  else
+    say "not to be had ($(tail -n 1 "$deps/python.log")): the Python package is not built"
+  fi
 }
 
 ensure_packages
 . tools/environment.sh  # once more: .deps/ may be new
 ensure_nvrtc
+ensure_python_packages

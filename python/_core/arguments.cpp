@@ -238,28 +238,36 @@ void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb
 
 namespace {
 
+// Calls `visit(tensor)` for every tensor that arguments hold themselves.
+template <class Arguments, class Visit>
+void for_each_held(Arguments& arguments, const Visit& visit) {
+  visit(arguments.A);
+  visit(arguments.B);
+  visit(arguments.out);
+  if (arguments.C) visit(*arguments.C);
+  for (auto& tensor : arguments.patched) visit(tensor);
+}
+
 int visit_arguments(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
   const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self);
-  for (const nb::object* const held :
-       {&arguments->epilogue, &arguments->performance, &arguments->origin, &arguments->A.base,
-        &arguments->B.base, &arguments->out.base}) {
-    Py_VISIT(held->ptr());
-  }
-  if (arguments->C) Py_VISIT(arguments->C->base.ptr());
-  for (const ImportedTensor& tensor : arguments->patched) Py_VISIT(tensor.base.ptr());
-  return 0;
+  Py_VISIT(arguments->epilogue.ptr());
+  Py_VISIT(arguments->performance.ptr());
+  Py_VISIT(arguments->origin.ptr());
+  int result = 0;
+  for_each_held(*arguments, [&](const ImportedTensor& tensor) {
+    if (result == 0) result = tensor.visit_references(visit, arg);
+  });
+  return result;
 }
 
 int clear_arguments(PyObject* self) {
   auto* const arguments = nb::inst_ptr<PyGemmArguments>(self);
-  for (nb::object* const held : {&arguments->epilogue, &arguments->performance, &arguments->origin,
-                                 &arguments->A.base, &arguments->B.base, &arguments->out.base}) {
-    held->reset();
-  }
-  if (arguments->C) arguments->C->base.reset();
-  for (ImportedTensor& tensor : arguments->patched) tensor.base.reset();
+  arguments->epilogue.reset();
+  arguments->performance.reset();
+  arguments->origin.reset();
+  for_each_held(*arguments, [](ImportedTensor& tensor) { tensor.clear_references(); });
   return 0;
 }
 

@@ -99,14 +99,16 @@ int visit_launch(PyObject* self, visitproc visit, void* arg) {
   if (!nb::inst_ready(self)) return 0;
   const auto* const launch = nb::inst_ptr<PyPreparedLaunch>(self);
   Py_VISIT(launch->arguments.ptr());
-  for (const auto& [operand, tensor] : launch->patched) Py_VISIT(tensor.base.ptr());
+  for (const auto& [operand, tensor] : launch->patched) {
+    if (const int result = tensor.visit_references(visit, arg); result != 0) return result;
+  }
   return 0;
 }
 
 int clear_launch(PyObject* self) {
   auto* const launch = nb::inst_ptr<PyPreparedLaunch>(self);
   launch->arguments.reset();
-  for (auto& [operand, tensor] : launch->patched) tensor.base.reset();
+  for (auto& [operand, tensor] : launch->patched) tensor.clear_references();
   return 0;
 }
 

@@ -120,8 +120,9 @@ int visit_arguments(PyObject* self, visitproc visit, void* arg) {
   const auto* const arguments = nb::inst_ptr<PyEpilogueArguments>(self);
   Py_VISIT(arguments->given.ptr());
   for (const NamedOperand& operand : arguments->operands) {
-    if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value))
-      Py_VISIT(tensor->base.ptr());
+    const auto* const tensor = std::get_if<ImportedTensor>(&operand.value);
+    const int result = tensor == nullptr ? 0 : tensor->visit_references(visit, arg);
+    if (result != 0) return result;
   }
   return 0;
 }
@@ -130,7 +131,8 @@ int clear_arguments(PyObject* self) {
   auto* const arguments = nb::inst_ptr<PyEpilogueArguments>(self);
   arguments->given.reset();
   for (NamedOperand& operand : arguments->operands) {
-    if (auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) tensor->base.reset();
+    if (auto* const tensor = std::get_if<ImportedTensor>(&operand.value))
+      tensor->clear_references();
   }
   return 0;
 }

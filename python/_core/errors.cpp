@@ -18,7 +18,7 @@ void raise(const Error& error) {
 
 nb::object make_exception(const Error& error) {
   return nb::module_::import_("gemmery.errors")
-      .attr("_make")(text(name(error.kind())), text(error.what()), text(error.operand()),
+      .attr("_make")(static_cast<int>(error.kind()), text(error.what()), text(error.operand()),
                      text(error.expected()), text(error.got()), text(error.hint()),
                      text(error.cause()));
 }

@@ -273,12 +273,11 @@ nb::object export_tensor(nb::handle self, nb::kwargs options) {
 int visit_tensor(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
-  Py_VISIT(nb::inst_ptr<ImportedTensor>(self)->base.ptr());
-  return 0;
+  return nb::inst_ptr<ImportedTensor>(self)->visit_references(visit, arg);
 }
 
 int clear_tensor(PyObject* self) {
-  nb::inst_ptr<ImportedTensor>(self)->base.reset();
+  nb::inst_ptr<ImportedTensor>(self)->clear_references();
   return 0;
 }
 

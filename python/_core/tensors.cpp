@@ -297,14 +297,6 @@ ImportedTensor import_other(nb::handle object, std::string_view role) {
 
 // --- NumPy ---------------------------------------------------------------------------------------
 
-struct BufferRelease {
-  void operator()(Py_buffer* buffer) const noexcept {
-    PyBuffer_Release(buffer);
-    delete buffer;
-  }
-};
-using HeldBuffer = std::unique_ptr<Py_buffer, BufferRelease>;
-
 HeldBuffer try_buffer(nb::handle object) {
   auto* const buffer = new Py_buffer{};
   if (PyObject_GetBuffer(object.ptr(), buffer, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
@@ -397,8 +389,7 @@ ImportedTensor import_numpy(nb::handle object, std::string_view role) {
   imported.view = Tensor(buffer.buf, read.dtype, std::span<const std::int64_t>(shape.data(), rank),
                          std::span<const std::int64_t>(strides.data(), rank));
   imported.is_read_only = buffer.readonly != 0;
-  imported.owner = std::shared_ptr<void>(
-      read.buffer.release(), [](void* held) { BufferRelease{}(static_cast<Py_buffer*>(held)); });
+  imported.buffer = std::move(read.buffer);
   imported.base = nb::borrow(object);
   return imported;
 }

@@ -28,16 +28,38 @@ enum class StreamSource : std::uint8_t {
   cupy           // cupy.cuda.get_current_stream
 };
 
+// An array's memory by the buffer protocol; refers to the array until it goes.
+struct ReleaseBuffer {
+  void operator()(Py_buffer* buffer) const noexcept {
+    PyBuffer_Release(buffer);
+    delete buffer;
+  }
+};
+using HeldBuffer = std::unique_ptr<Py_buffer, ReleaseBuffer>;
+
 struct ImportedTensor {
   Tensor view;
-  nb::object base;              // the object that it was made of
-  ManagedTensor managed;        // what keeps the memory alive, beside `base`: one of these
-  std::shared_ptr<void> owner;  // or none
+  nb::object base;  // the object that it was made of
+  // What keeps the memory alive, beside `base`: one of these or none.
+  ManagedTensor managed;
+  HeldBuffer buffer;
+  std::shared_ptr<void> owner;
   const dlpack::ExchangeApi* exchange = nullptr;
   StreamSource stream_source = StreamSource::none;
   bool is_read_only = false;
   bool is_fake = false;  // no memory: torch's meta tensors and FakeTensor
   bool is_meta = false;  // nor a device
+
+  // For Python's collector of cycles.
+  int visit_references(visitproc visit, void* arg) const {
+    Py_VISIT(base.ptr());
+    if (buffer != nullptr) Py_VISIT(buffer->obj);
+    return 0;
+  }
+  void clear_references() {
+    base.reset();
+    buffer.reset();
+  }
 };
 
 // A view of `object`; nothing is copied. `role` names it in errors. Throws TypeError for what is no

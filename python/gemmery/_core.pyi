@@ -121,6 +121,19 @@ def as_tensor(of: TensorLike) -> Tensor:
 def empty(shape: Sequence[int], dtype: DTypeLike, device: DeviceLike = "cpu") -> Tensor:
     """Memory of our own, packed, row major, not initialised."""
 
+@final
+class Stream:
+    """A stream of a device, for those who have no framework; destroyed with the object."""
+
+    def __init__(self, device: DeviceLike = "cuda:0") -> None: ...
+    @property
+    def device(self) -> str: ...
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+    def synchronize(self) -> None: ...
+
+def synchronize(stream: StreamLike = None, device: DeviceLike = "cuda:0") -> None:
+    """Waits for everything on a stream of a device."""
+
 def resolve_stream(stream: StreamLike, args: RuntimeArguments | None = None) -> int:
     """The handle of a stream of any framework. None: what the frameworks of args' operands report as current for
     their device. ValueError where two frameworks differ."""
@@ -180,6 +193,12 @@ class Kernel:
     def name(self) -> str: ...
     @property
     def provider(self) -> str: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def is_default_epilogue(self) -> bool: ...
+    @property
+    def is_deterministic(self) -> bool: ...
     @property
     def metadata(self) -> KernelMetadata: ...
     @property
@@ -375,6 +394,7 @@ class VerifyReport:
     seed: int
     elements: int
     mismatches: int
+    open: int
     worst_ratio: float
     worst_error: float
     guard_violations: int

@@ -9,6 +9,9 @@
 
 namespace gemmery::tests {
 
+// Where the kernels are run; each program of the suite defines it.
+Device device_under_test();
+
 // out = alpha * A * B + beta * C in float32, every matrix row major with a stride between rows and
 // batches.
 inline constexpr const char* tiled_source = R"cuda(

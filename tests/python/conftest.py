@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share: random numbers with a printed seed, operands, and a word where the package cannot be imported."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+
+import pytest
+
+try:
+    import numpy
+    import gemmery
+
+    WHY_UNAVAILABLE = ""
+except ModuleNotFoundError as error:  # built for another Python, or numpy is not here; all else is a fault
+    WHY_UNAVAILABLE = f"{error} (Python {platform.python_version()})"
+
+SEED = int(os.environ.get("GEMMERY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
+
+
+def pytest_report_header() -> str:
+    return f"GEMMERY_TEST_SEED={SEED}"
+
+
+def pytest_ignore_collect(collection_path):
+    return True if WHY_UNAVAILABLE and collection_path.suffix == ".py" and collection_path.name != "test_available.py" else None
+
+
+def pytest_collection_modifyitems(items):
+    if any(item.get_closest_marker("gpu") for item in items):
+        reason = WHY_UNAVAILABLE or why_no_gpu()
+        for item in items:
+            if reason and item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def why_no_gpu() -> str:
+    return "" if any(device.startswith("cuda") for device in gemmery.devices()) else "no GPU here"
+
+
+@pytest.fixture
+def rng(request):
+    """Random numbers of this test alone, the same for the same seed; a failure prints the seed in the header."""
+    return numpy.random.default_rng([SEED, *request.node.name.encode()])
+
+
+@pytest.fixture
+def gemm(rng):
+    """Makes arguments of random float32 operands: gemm(m, n, k) -> (args, exact result in float64)."""
+
+    def make(m=33, n=47, k=29, **options):
+        a = rng.standard_normal((m, k), dtype=numpy.float32)
+        b = rng.standard_normal((k, n), dtype=numpy.float32)
+        out = numpy.full((m, n), numpy.nan, dtype=numpy.float32)
+        exact = a.astype(numpy.float64) @ b.astype(numpy.float64)
+        return gemmery.GemmArguments(a, b, out, numpy.float32, **options), exact
+
+    return make
+
+
+@pytest.fixture
+def check():
+    """Holds the result of arguments against the library's oracle and its proven bound."""
+
+    def check(args, kernel):
+        report = gemmery.check_result(args, kernel)
+        assert report.passed, report.first_failure
+
+    return check
