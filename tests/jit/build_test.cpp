@@ -35,21 +35,22 @@ class BuilderTest : public testing::Test {
     return {.cubin = {}, .ptx = {}, .log = request.source, .usage = {}, .compile_ms = 1};
   }
   CacheKey key_of_request(const CompileRequest& request) const {
-    std::string lines = compiler_name_ + " " + to_string(request.target) + " " + request.entry;
+    const std::string compiler = is_opened_ ? opened_name_ : "compiler";
+    std::string lines = compiler + " " + to_string(request.target) + " " + request.entry;
     for (const std::string& option : request.extra_options) lines += " " + option;
     return {.conditions = lines + "\n", .source = request.source};
   }
   CompilerSteps steps() {
     return {.key = [this](const CompileRequest& request) { return key_of_request(request); },
-            .open = [this] { compiler_name_ = opened_name_; },
+            .open = [this] { is_opened_ = true; },
             .compile = [this](const CompileRequest& request) { return count(request); }};
   }
   Builder make_builder() { return Builder(std::make_shared<RecordingCache>(kept_), steps()); }
 
   std::map<std::string, CompiledCode, std::less<>> kept_;
   std::atomic<int> compiles_ = 0;
-  std::string compiler_name_ = "compiler";
-  std::string opened_name_ = "compiler";
+  std::atomic<bool> is_opened_ = false;
+  std::string opened_name_ = "compiler";  // which it turns out to be
   const CompileRequest request_{
       .source = "source", .entry = "entry", .target = {90, 'a'}, .extra_options = {}};
 };
@@ -103,7 +104,7 @@ TEST_F(BuilderTest, code_is_kept_under_the_compiler_that_made_it_not_the_one_exp
   make_builder().build(request_);
   ASSERT_EQ(kept_.size(), 1U);
   EXPECT_TRUE(kept_.begin()->first.starts_with(opened_name_));
-  compiler_name_ = "compiler";
+  is_opened_ = false;
   make_builder().build(request_);
   EXPECT_EQ(compiles_, 1);
 }
