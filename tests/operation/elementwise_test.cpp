@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery {
 namespace {

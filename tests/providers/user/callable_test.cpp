@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "providers/user/tiled_kernel.hpp"
+#include "tests/providers/user/tiled_kernel.hpp"
 
 namespace gemmery {
 namespace {

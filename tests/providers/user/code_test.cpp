@@ -15,8 +15,8 @@
 #include <random>
 
 #include "jit/compiler.hpp"
-#include "providers/user/tiled_kernel.hpp"
-#include "support/random_seed.hpp"
+#include "tests/providers/user/tiled_kernel.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery {
 namespace {

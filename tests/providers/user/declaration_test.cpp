@@ -10,7 +10,7 @@
 #include <string>
 
 #include "providers/user/factors.hpp"
-#include "providers/user/tiled_kernel.hpp"
+#include "tests/providers/user/tiled_kernel.hpp"
 
 namespace gemmery {
 namespace {
