@@ -16,4 +16,5 @@ NB_MODULE(_core, module) {
   bind_discovery(module);
   bind_checks(module);
   bind_cache(module);
+  bind_user_kernels(module);
 }

@@ -36,6 +36,9 @@ class Kernel(abc.ABC):
 
     # Where operands lie: "cuda" or "cpu". Operands elsewhere are refused before `_supports` is asked.
     runs_on: ClassVar[str] = "cuda"
+    # Whether `_run` multiplies by args.alpha; without it only an alpha of 1 is served. C is served where the metadata's
+    # operands have one.
+    takes_alpha: ClassVar[bool] = False
     # Microseconds that discovery expected; set by it for the arguments that were asked about.
     predicted_us: float | None = None
     is_measured = False
@@ -115,7 +118,19 @@ class Kernel(abc.ABC):
         if not device.startswith(self.runs_on):
             return Status.fail(f"expected operands on {self.runs_on}, got {device or type(args).__name__}")
         status = self._metadata.supports(args)
+        if status:
+            status = self._supports_scaling(args)
         return self._supports(args) if status else status
+
+    def _supports_scaling(self, args: Any) -> Status:
+        """What no kernel may leave out unseen."""
+        operands = self._metadata.operands
+        if args.alpha != 1 and not self.takes_alpha:
+            return Status.fail(f"expected alpha = 1, got {args.alpha}")
+        if args.beta != 0 and getattr(operands, "C", None) is None:
+            return Status.fail(f"expected beta = 0, got {args.beta}: its operands have no C")
+        math = getattr(operands, "math", "native")
+        return Status.success() if args.math == math else Status.fail(f"expected math {math}, got {args.math}")
 
     @final
     def run(

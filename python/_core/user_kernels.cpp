@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of users: source, machine code or Python callables, registered with the library.
+// gemmery.own_kernels is what users call.
+#include <gemmery/user_kernel.hpp>
+
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
+
+#include "kernels.hpp"
+
+namespace gemmery::python {
+namespace {
+
+// --- Python functions that the library calls ----------------------------------------------------
+
+// Kernels live as long as the process, the interpreter need not: what it holds is let go of at its
+// exit. Read and written with the GIL.
+struct Held {
+  PyObject* function;
+};
+
+std::vector<std::shared_ptr<Held>>& held_functions() {
+  static auto* const functions = new std::vector<std::shared_ptr<Held>>;  // outlives all kernels
+  return *functions;
+}
+
+void let_go_of_functions() {
+  for (const auto& held : held_functions()) Py_CLEAR(held->function);
+  held_functions().clear();
+}
+
+void refuse_after_exit() {
+  throw Error({.kind = ErrorKind::unavailable,
+               .operand = "kernel",
+               .expected = "a running Python",
+               .got = "one that has ended"});
+}
+
+// Copies share what they hold; made with the GIL, called without.
+class Callback {
+ public:
+  explicit Callback(nb::handle function) : held_(std::make_shared<Held>(function.inc_ref().ptr())) {
+    held_functions().push_back(held_);
+  }
+
+  // `use` is given the function, with the GIL.
+  template <class Use>
+  auto with(const Use& use) const {
+    if (Py_IsInitialized() == 0) refuse_after_exit();
+    const nb::gil_scoped_acquire gil;
+    if (held_->function == nullptr) refuse_after_exit();
+    return use(nb::borrow(held_->function));
+  }
+
+ private:
+  std::shared_ptr<Held> held_;
+};
+
+// --- what a callable is run for -----------------------------------------------------------------
+
+nb::object tensor_object(const Tensor& view) {
+  ImportedTensor tensor;
+  tensor.view = view;
+  tensor.base = nb::none();
+  return nb::cast(std::move(tensor));
+}
+
+nb::object call_object(const UserCall& call) {
+  const GemmArguments& arguments = call.arguments;
+  const GemmProblem& problem = arguments.problem();
+  nb::dict fields;
+  fields["A"] = tensor_object(arguments.a());
+  fields["B"] = tensor_object(arguments.b());
+  fields["out"] = tensor_object(arguments.out());
+  fields["C"] = arguments.c() ? tensor_object(*arguments.c()) : nb::none();
+  fields["alpha"] = arguments.alpha();
+  fields["beta"] = arguments.beta();
+  nb::dict operands;
+  for (const EpilogueOperand& operand : arguments.epilogue_operands()) {
+    const auto* const tensor = std::get_if<Tensor>(&operand.value);
+    operands[operand.name.c_str()] =
+        tensor != nullptr ? tensor_object(*tensor) : nb::cast(std::get<double>(operand.value));
+  }
+  fields["operands"] = operands;
+  fields["problem"] = to_string(problem);
+  fields["problem_size"] = nb::make_tuple(problem.m, problem.n, problem.k, problem.l);
+  fields["device"] = to_string(arguments.device());
+  fields["stream"] = reinterpret_cast<std::uintptr_t>(call.stream.handle());
+  fields["workspace"] = reinterpret_cast<std::uintptr_t>(call.workspace.data);
+  fields["workspace_bytes"] = call.workspace.bytes;
+  fields["max_multiprocessors"] = call.max_multiprocessors;
+  return nb::module_::import_("gemmery.own_kernels").attr("KernelCall")(**fields);
+}
+
+UserCallable callable_of(nb::handle run, nb::handle prepare) {
+  UserCallable callable;
+  callable.run = [run = Callback(run)](const UserCall& call) {
+    run.with([&](const nb::object& callee) { callee(call_object(call)); });
+  };
+  if (!prepare.is_none()) {
+    callable.prepare = [prepare = Callback(prepare)](Device device) {
+      prepare.with([&](const nb::object& callee) { callee(to_string(device)); });
+    };
+  }
+  return callable;
+}
+
+// --- what is asked of a query -------------------------------------------------------------------
+
+nb::object problem_object(const GemmProblem& problem) {
+  nb::dict fields;
+  fields["text"] = to_string(problem);
+  fields["m"] = problem.m;
+  fields["n"] = problem.n;
+  fields["k"] = problem.k;
+  fields["l"] = problem.l;
+  return nb::module_::import_("gemmery.own_kernels").attr("Problem")(**fields);
+}
+
+nb::object ask(const nb::object& function, const GemmProblem& problem, const DeviceInfo& device) {
+  return function(problem_object(problem), nb::cast(device));
+}
+
+// True or None: it serves. False or a text: it does not.
+Status to_native_status(nb::handle answer) {
+  if (answer.is_none()) return Status::success();
+  if (nb::isinstance<nb::str>(answer)) return Status::fail(nb::cast<std::string>(answer));
+  const int truth = PyObject_IsTrue(answer.ptr());
+  if (truth < 0) nb::raise_python_error();
+  if (truth == 1) return Status::success();
+  if (nb::hasattr(answer, "error"))
+    return Status::fail(nb::cast<std::string>(nb::str(answer.attr("error"))));
+  return Status::fail("its function supports() says no");
+}
+
+std::function<Status(const Query&)> supports_of(nb::handle function) {
+  if (function.is_none()) return {};
+  return [asked = Callback(function)](const Query& query) {
+    return asked.with([&](const nb::object& callee) {
+      return to_native_status(ask(callee, query.problem, query.device));
+    });
+  };
+}
+
+std::function<double(const Query&)> predicted_us_of(nb::handle function) {
+  if (function.is_none()) return {};
+  return [asked = Callback(function)](const Query& query) {
+    return asked.with([&](const nb::object& callee) {
+      return nb::cast<double>(ask(callee, query.problem, query.device));
+    });
+  };
+}
+
+// --- from the fields that gemmery.own_kernels collects ------------------------------------------
+
+[[noreturn]] void refuse(std::string operand, std::string expected, std::string got) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::move(operand),
+               .expected = std::move(expected),
+               .got = std::move(got)});
+}
+
+LayoutRule layout_of(nb::handle word, const std::string& role) {
+  const auto text = nb::cast<std::string>(word);
+  for (const LayoutRule rule : {LayoutRule::row, LayoutRule::column, LayoutRule::any})
+    if (text == name(rule)) return rule;
+  refuse(role, "the layout row, column or any", '"' + text + '"');
+}
+
+std::uint8_t alignment_of(nb::handle number, const std::string& role) {
+  const auto bytes = nb::cast<std::int64_t>(number);
+  if (bytes < 1 || bytes > std::numeric_limits<std::uint8_t>::max())
+    refuse(role, "an alignment of 1, 2, 4, 8 or 16 bytes", std::to_string(bytes));
+  return static_cast<std::uint8_t>(bytes);
+}
+
+// (dtype, layout, alignment)
+OperandRule operand_rule(nb::handle rule, const std::string& role) {
+  return {.dtype = to_dtype(rule[0], role),
+          .layout = layout_of(rule[1], role),
+          .alignment = alignment_of(rule[2], role)};
+}
+
+OperandRules operand_rules(const nb::dict& fields) {
+  OperandRules rules;
+  rules.a = operand_rule(fields["A"], "A");
+  rules.b = operand_rule(fields["B"], "B");
+  rules.out = operand_rule(fields["out"], "out");
+  rules.accumulator = to_dtype(fields["accumulator_type"], "accumulator_type");
+  const auto math = nb::cast<std::string>(fields["math"]);
+  const auto known = parse_math(math);
+  if (!known) refuse("math", "a way to form products, as problem lines have it", '"' + math + '"');
+  rules.math = *known;
+  if (!fields["C"].is_none()) {
+    rules.c = operand_rule(fields["C"], "C");
+    rules.has_c = true;
+  }
+  return rules;
+}
+
+// (name, dtype or None for a number, "lmn" what it varies with, the adjacent index last, alignment)
+EpilogueOperandRule epilogue_operand(nb::handle fields, const epilogue::Program& program) {
+  EpilogueOperandRule rule{.name = nb::cast<std::string>(fields[0])};
+  for (const std::string& output : program.outputs()) rule.is_output |= output == rule.name;
+  if (fields[1].is_none()) {
+    rule.is_number = true;
+    return rule;
+  }
+  rule.dtype = to_dtype(fields[1], rule.name);
+  const auto indices = nb::cast<std::string>(fields[2]);
+  if (indices.find_first_not_of("lmn") != std::string::npos)
+    refuse(rule.name, "the indices l, m and n that it varies with", '"' + indices + '"');
+  rule.varies_l = indices.find('l') != std::string::npos;
+  rule.varies_m = indices.find('m') != std::string::npos;
+  rule.varies_n = indices.find('n') != std::string::npos;
+  if (indices.ends_with('n')) rule.adjacent = Adjacent::along_n;
+  if (indices.ends_with('m')) rule.adjacent = Adjacent::along_m;
+  rule.alignment = alignment_of(fields[3], rule.name);
+  return rule;
+}
+
+std::optional<EpilogueRules> epilogue_rules(nb::handle program, nb::handle operands) {
+  if (program.is_none()) return std::nullopt;
+  EpilogueRules rules{.program = nb::cast<epilogue::Program>(program), .operands = {}};
+  for (const nb::handle operand : operands)
+    rules.operands.push_back(epilogue_operand(operand, rules.program));
+  return rules;
+}
+
+std::vector<std::byte> bytes_of(nb::handle object) {
+  const auto bytes = nb::cast<nb::bytes>(object);
+  const auto* const first = reinterpret_cast<const std::byte*>(bytes.c_str());
+  return {first, first + bytes.size()};
+}
+
+// {"sm_90a": (cubin or None, ptx or None)}
+UserImages images_of(const nb::dict& images) {
+  UserImages result;
+  for (const auto& [target, code] : images) {
+    UserImage image{.target = to_target(target)};
+    if (!code[0].is_none()) image.cubin = bytes_of(code[0]);
+    if (!code[1].is_none()) image.ptx = nb::cast<std::string>(code[1]);
+    result.push_back(std::move(image));
+  }
+  return result;
+}
+
+LaunchRecipe launch_recipe(const nb::dict& fields) {
+  LaunchRecipe recipe{.entry = nb::cast<std::string>(fields["entry"]),
+                      .parameters = nb::cast<std::vector<std::string>>(fields["parameters"])};
+  if (PyCallable_Check(fields["grid"].ptr()) != 0) {
+    recipe.grid_function = [asked = Callback(fields["grid"])](const GemmProblem& problem,
+                                                              const DeviceInfo& device) {
+      return asked.with([&](const nb::object& callee) {
+        return nb::cast<std::array<std::uint32_t, 3>>(ask(callee, problem, device));
+      });
+    };
+  } else {
+    recipe.grid = nb::cast<std::array<std::string, 3>>(fields["grid"]);
+  }
+  recipe.block = nb::cast<std::array<std::uint32_t, 3>>(fields["block"]);
+  recipe.cluster = nb::cast<std::array<std::uint32_t, 3>>(fields["cluster"]);
+  recipe.shared_bytes = nb::cast<std::uint32_t>(fields["shared_bytes"]);
+  recipe.clears_workspace = nb::cast<bool>(fields["clears_workspace"]);
+  return recipe;
+}
+
+void set_code(UserKernel& kernel, const nb::dict& fields) {
+  if (fields.contains("run")) {
+    kernel.code = callable_of(fields["run"], fields["prepare"]);
+    return;
+  }
+  kernel.launch = launch_recipe(fields);
+  if (fields.contains("images")) {
+    kernel.code = images_of(nb::cast<nb::dict>(fields["images"]));
+    return;
+  }
+  kernel.code = UserSource{.text = nb::cast<std::string>(fields["source"]),
+                           .options = nb::cast<std::vector<std::string>>(fields["options"])};
+}
+
+void set_workspace(UserKernel& kernel, nb::handle workspace) {
+  if (PyCallable_Check(workspace.ptr()) == 0) {
+    kernel.workspace_bytes = nb::cast<std::string>(nb::str(workspace));
+    return;
+  }
+  kernel.workspace_function = [asked = Callback(workspace)](const GemmProblem& problem,
+                                                            const DeviceInfo& device) {
+    return asked.with([&](const nb::object& callee) {
+      return nb::cast<std::size_t>(ask(callee, problem, device));
+    });
+  };
+}
+
+PyKernel register_user_kernel(const nb::dict& fields) {
+  UserKernel kernel{.name = nb::cast<std::string>(fields["name"]),
+                    .version = nb::cast<int>(fields["version"]),
+                    .operands = operand_rules(fields),
+                    .deterministic = nb::cast<bool>(fields["deterministic"]),
+                    .code = UserSource{}};
+  const auto multiples = nb::cast<std::array<std::int64_t, 3>>(fields["multiples"]);
+  kernel.multiples = {.m = multiples[0], .n = multiples[1], .k = multiples[2]};
+  kernel.epilogue = epilogue_rules(fields["epilogue"], fields["epilogue_operands"]);
+  for (const auto& [field, value] : nb::cast<std::map<std::string, std::string>>(fields["design"]))
+    kernel.design.push_back({field, value});
+  for (const nb::handle target : fields["targets"]) kernel.targets.push_back(to_target(target));
+  set_code(kernel, fields);
+  set_workspace(kernel, fields["workspace"]);
+  kernel.supports = supports_of(fields["supports"]);
+  kernel.predicted_us = predicted_us_of(fields["predicted_us"]);
+  const WithoutGil released;
+  return {register_kernel(std::move(kernel))};
+}
+
+}  // namespace
+
+void bind_user_kernels(nb::module_& module) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&let_go_of_functions));
+  module.def("register_kernel", &register_user_kernel, nb::arg("fields"),
+             "A kernel of the user's own, of the fields that gemmery.own_kernels collects.");
+  module.def(
+      "withdraw_kernel",
+      [](const PyKernel& kernel) {
+        const WithoutGil released;
+        withdraw_kernel(kernel.kernel);
+      },
+      nb::arg("kernel"), "Takes a kernel of the user's own out of discovery.");
+}
+
+}  // namespace gemmery::python

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of the user's own: classes, source, and callables, found and run beside the library's."""
+
+import itertools
+import logging
+import random
+import threading
+
+import gemmery
+import numpy as np
+import pytest
+from gemmery import own_kernels
+from gemmery.metadata import BLASDesignMetadata, GemmOperandsMetadata, KernelMetadata, TensorAttributes
+from gemmery.status import Status
+
+unique = itertools.count(random.randrange(10**6))
+
+
+def gemm_arguments(shape=(5, 7, 9), dtype=np.float32, epilogue=None, seed=None):
+    seed = random.randrange(2**31) if seed is None else seed
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    m, n, k = shape
+    a = rng.integers(-8, 9, (m, k)).astype(dtype)
+    b = rng.integers(-8, 9, (k, n)).astype(dtype)
+    return gemmery.GemmArguments(a, b, np.full((m, n), -1, dtype), dtype, epilogue=epilogue)
+
+
+def expected_of(args):
+    return (args.A.astype(np.float64) @ args.B.astype(np.float64)).astype(args.out.dtype)
+
+
+def operands(dtype=gemmery.float32):
+    any_layout = TensorAttributes(dtype, None, 4)
+    return GemmOperandsMetadata(A=any_layout, B=any_layout, out=any_layout, accumulator_type=dtype)
+
+
+class NumPyGemm(gemmery.Kernel):
+    """The way that the peers' users know, with a body of plain NumPy."""
+
+    runs_on = "cpu"
+    compilations = 0
+
+    @staticmethod
+    def generate_kernels(metadata_filter, epilogue_args=None, cc=None):
+        if epilogue_args is not None:
+            return []
+        kernels = []
+        for order in ("C", "F"):
+            metadata = KernelMetadata(
+                f"numpy_gemm_{order}", NumPyGemm, 0, operands(), BLASDesignMetadata((1, 1, 1), order=order)
+            )
+            if metadata_filter(metadata):
+                kernels.append(NumPyGemm(metadata))
+        return kernels
+
+    def _supports(self, args):
+        return Status.success() if args.problem_size[3] == 1 else Status.fail("one matrix at a time")
+
+    def compile(self, args, cc=None):
+        NumPyGemm.compilations += 1
+        return gemmery.CompiledArtifact(np.matmul, self)
+
+    def get_workspace_size(self, args):
+        return 4 * args.problem_size[0] * args.problem_size[1] if self.metadata.design.order == "F" else 0
+
+    def _run(self, args, artifact, stream, workspace):
+        assert stream == 0
+        if workspace is None:
+            artifact.compiled_obj(args.A, args.B, out=args.out)
+            return
+        m, n = args.problem_size[:2]
+        scratch = np.from_dlpack(workspace).view(np.float32)[: m * n].reshape((n, m)).T
+        artifact.compiled_obj(args.A, args.B, out=scratch)
+        args.out[...] = scratch
+
+
+@pytest.fixture
+def numpy_gemm():
+    gemmery.Provider.register(NumPyGemm)
+    NumPyGemm.compilations = 0
+    yield NumPyGemm
+    gemmery.Provider.withdraw(NumPyGemm)
+
+
+def ours(kernels, kernel_class=NumPyGemm):
+    return [kernel for kernel in kernels if isinstance(kernel, kernel_class)]
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+def test_a_class_joins_discovery_and_leaves_it(numpy_gemm):
+    args = gemm_arguments()
+    found = ours(gemmery.get_kernels(args))
+    assert [kernel.name for kernel in found] == ["numpy_gemm_C", "numpy_gemm_F"]
+    assert all(kernel.provider == "python" for kernel in found)
+    assert [kernel.name for kernel in gemmery.get_kernels(args, providers=["python"])] == [k.name for k in found]
+    assert len(gemmery.get_kernels(args, providers=[gemmery.Provider])) == 2
+    assert not ours(gemmery.get_kernels(args, providers=["host"]))
+    gemmery.Provider.withdraw(numpy_gemm)
+    assert not ours(gemmery.get_kernels(args))
+    gemmery.Provider.register(numpy_gemm)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_it_is_filtered_compiled_and_run_by_the_same_calls(numpy_gemm, order):
+    args = gemm_arguments()
+    [kernel] = gemmery.get_kernels(args, lambda metadata: metadata.kernel_class is NumPyGemm and metadata.design.order == order)
+    assert kernel.supports(args)
+    artifact = kernel.compile(args)
+    assert artifact.kernel_obj is kernel and not artifact.is_native
+    workspace = np.empty(max(1, kernel.get_workspace_size(args)), np.uint8)
+    kernel.run(args, artifact, stream=None, workspace=workspace if order == "F" else None)
+    np.testing.assert_array_equal(args.out, expected_of(args))
+    kernel.run(args, artifact, assume_supported_args=True)  # a workspace of the library's
+    np.testing.assert_array_equal(args.out, expected_of(args))
+
+
+def test_without_an_artifact_it_is_compiled_once_for_a_problem(numpy_gemm):
+    args = gemm_arguments(shape=(3, 4, 5))
+    kernel = ours(gemmery.get_kernels(args))[0]
+    start = threading.Barrier(4)
+
+    def run():
+        start.wait()
+        kernel.run(args)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert NumPyGemm.compilations == 1
+    kernel.run(gemm_arguments(shape=(3, 4, 6)))
+    assert NumPyGemm.compilations == 2
+
+
+def test_what_it_does_not_support_is_refused_with_the_reason(numpy_gemm):
+    kernel = ours(gemmery.get_kernels(gemm_arguments()))[0]
+    batched = gemmery.GemmArguments(*(np.zeros((2, 3, 3), np.float32) for _ in range(3)), np.float32)
+    assert not kernel.supports(batched)
+    with pytest.raises(ValueError, match="does not support the provided arguments: one matrix at a time"):
+        kernel.run(batched)
+    halves = gemm_arguments(dtype=np.float64)
+    assert "element type" in str(kernel.supports(halves).error)
+    assert not ours(gemmery.get_kernels(batched)) and not ours(gemmery.get_kernels(halves))
+    reasons = {reason.family: reason.failed for reason in gemmery.explain(batched).reasons}
+    assert "one matrix at a time" in reasons["NumPyGemm"]
+    assert "NumPyGemm" in str(gemmery.explain(batched))
+
+
+@pytest.mark.parametrize("options", [{"alpha": 2.0}, {"beta": 1.0, "C": np.ones((5, 9), np.float32)}, {"math": "tf32"}])
+def test_what_it_does_not_declare_is_never_left_out_unseen(numpy_gemm, options):
+    kernel = ours(gemmery.get_kernels(gemm_arguments()))[0]
+    a, b, out = (np.ones(shape, np.float32) for shape in ((5, 7), (7, 9), (5, 9)))
+    args = gemmery.GemmArguments(a, b, out, np.float32, **options)
+    assert next(iter(options)) in str(kernel.supports(args).error)
+    assert not ours(gemmery.get_kernels(args))
+
+
+def test_a_short_workspace_is_refused(numpy_gemm):
+    args = gemm_arguments()
+    kernel = ours(gemmery.get_kernels(args))[1]
+    with pytest.raises(ValueError, match=f"expected {kernel.get_workspace_size(args)} bytes, got 8"):
+        kernel.run(args, workspace=np.empty(8, np.uint8))
+
+
+def test_predictions_rank_it_among_the_others(numpy_gemm, monkeypatch):
+    args = gemm_arguments()
+    monkeypatch.setattr(NumPyGemm, "predict_us", lambda self, args: 0.0)
+    assert isinstance(gemmery.get_kernels(args)[0], NumPyGemm)
+    monkeypatch.setattr(NumPyGemm, "predict_us", lambda self, args: 1e9)
+    assert isinstance(gemmery.get_kernels(args)[-1], NumPyGemm)
+
+
+@pytest.mark.parametrize("where", ["generate_kernels", "_supports", "predict_us"])
+def test_a_faulty_class_is_named_and_the_others_are_found(numpy_gemm, monkeypatch, caplog, where):
+    args = gemm_arguments()
+    before = [kernel for kernel in gemmery.get_kernels(args) if not isinstance(kernel, NumPyGemm)]
+
+    def broken(*_, **__):
+        raise RuntimeError("broken by the test")
+
+    monkeypatch.setattr(NumPyGemm, where, staticmethod(broken) if where == "generate_kernels" else broken)
+    with caplog.at_level(logging.WARNING, "gemmery"):
+        assert gemmery.get_kernels(args) == before
+    assert "python/NumPyGemm" in caplog.text and "broken by the test" in caplog.text
+    reasons = {reason.family: reason.failed for reason in gemmery.explain(args).reasons}
+    assert "RuntimeError: broken by the test" in reasons["NumPyGemm"]
+
+
+def test_a_callers_own_faulty_filter_is_the_callers(numpy_gemm):
+    with pytest.raises(ZeroDivisionError):
+        gemmery.get_kernels(gemm_arguments(), lambda metadata: 1 / 0)
+
+
+def test_incomplete_classes_and_second_registrations_are_refused(numpy_gemm):
+    class Incomplete(gemmery.Kernel):
+        pass
+
+    with pytest.raises(TypeError, match="_run, compile, generate_kernels"):
+        gemmery.Provider.register(Incomplete)
+    with pytest.raises(TypeError, match="derives from Kernel"):
+        gemmery.Provider.register(int)
+    with pytest.raises(ValueError, match="NumPyGemm"):
+        gemmery.Provider.register(NumPyGemm)
+
+
+def test_kernels_of_the_library_are_kernels():
+    assert all(isinstance(kernel, gemmery.Kernel) for kernel in gemmery.get_kernels(gemm_arguments()))
+
+
+def test_providers_have_names():
+    name = f"mine{next(unique)}"
+
+    @gemmery.providers.register_provider(name)
+    class Mine(gemmery.Provider):
+        pass
+
+    assert name in gemmery.providers.available_providers()
+    assert gemmery.get_kernels(gemm_arguments(), providers=[name]) == []
+    with pytest.raises(ValueError, match=name):
+        gemmery.providers.register_provider(name)(Mine)
+    with pytest.raises(ValueError, match="nobody"):
+        gemmery.get_kernels(gemm_arguments(), providers=["nobody"])
+
+
+@pytest.mark.skipif(
+    "cutedsl" in gemmery.providers.available_providers(), reason="the CuTe DSL is installed: its absence cannot be shown"
+)
+def test_a_provider_without_its_package_says_so():
+    with pytest.raises(ValueError, match="pip install nvidia-cutlass-dsl"):
+        gemmery.get_kernels(gemm_arguments(), providers=["cutedsl"])
+
+
+# --- callables -----------------------------------------------------------------------------------
+
+
+def numpy_callable(**metadata):
+    calls = []
+
+    @own_kernels.register_callable(
+        f"numpy_{next(unique)}",
+        **{"A": "float32", "B": "float32", "out": "float32", "targets": ["cpu"], "design": {"tile": "1x1x1"}} | metadata,
+    )
+    def kernel(call):
+        calls.append(call)
+        sums = np.matmul(np.from_dlpack(call.A), np.from_dlpack(call.B))
+        np.from_dlpack(call.out)[...] = call.alpha * sums
+
+    return kernel, calls
+
+
+@pytest.fixture
+def callable_kernel():
+    kernel, calls = numpy_callable()
+    yield kernel, calls
+    own_kernels.withdraw_kernel(kernel)
+
+
+def test_a_callable_is_a_kernel_of_the_library(callable_kernel):
+    kernel, calls = callable_kernel
+    args = gemm_arguments()
+    assert kernel in gemmery.get_kernels(args)
+    assert kernel in gemmery.get_kernels(args, providers=["user"])
+    assert kernel.metadata.design.tile_shape == (1, 1, 1)
+    kernel.run(args)
+    np.testing.assert_array_equal(args.out, expected_of(args))
+    assert calls[0].problem_size == (5, 7, 9, 1) and calls[0].device == "cpu" and calls[0].stream == 0
+    assert gemmery.find_kernel(kernel.name) == kernel
+
+
+def test_a_callable_is_verified_like_every_kernel(callable_kernel):
+    kernel, _ = callable_kernel
+    assert gemmery.verify(kernel, "gemm 33x17x65 a=f32").passed
+
+
+def test_a_wrong_callable_does_not_pass():
+    @own_kernels.register_callable(f"wrong_{next(unique)}", A="float32", B="float32", out="float32", targets=["cpu"])
+    def wrong(call):
+        np.from_dlpack(call.out)[...] = 0
+
+    assert not gemmery.verify(wrong, "gemm 8x8x8 a=f32").passed
+    own_kernels.withdraw_kernel(wrong)
+
+
+def test_what_a_callable_raises_comes_out_with_the_kernels_name():
+    @own_kernels.register_callable(f"raising_{next(unique)}", A="float32", B="float32", out="float32", targets=["cpu"])
+    def raising(call):
+        raise KeyError("lost by the test")
+
+    with pytest.raises(gemmery.LaunchError, match="lost by the test") as raised:
+        raising.run(gemm_arguments())
+    assert raising.name in str(raised.value)
+    own_kernels.withdraw_kernel(raising)
+
+
+def test_faulty_questions_are_named_and_break_nothing():
+    def broken(problem, device):
+        raise RuntimeError("asked by the test")
+
+    kernel, _ = numpy_callable(supports=broken)
+    args = gemm_arguments()
+    assert kernel not in gemmery.get_kernels(args) and gemmery.get_kernels(args)
+    assert "asked by the test" in str(gemmery.explain(args))
+    own_kernels.withdraw_kernel(kernel)
+    kernel, _ = numpy_callable(predicted_us=broken)
+    assert gemmery.get_kernels(args)[-1] == kernel
+    own_kernels.withdraw_kernel(kernel)
+
+
+def test_questions_see_the_problem_and_the_device():
+    seen = []
+
+    def supports(problem, device):
+        seen.append((problem.m, problem.n, problem.k, problem.l, device.target))
+        return "too small for the test" if problem.m < 6 else None
+
+    kernel, _ = numpy_callable(supports=supports, predicted_us=lambda problem, device: 0.001)
+    assert gemmery.get_kernels(gemm_arguments((6, 7, 9)))[0] == kernel
+    assert seen[0] == (6, 7, 9, 1, "cpu")
+    assert "too small for the test" in str(gemmery.explain(gemm_arguments((5, 7, 9))))
+    own_kernels.withdraw_kernel(kernel)
+
+
+def test_a_callable_with_an_epilogue_gets_its_operands():
+    @own_kernels.register_callable(
+        f"relu_{next(unique)}",
+        A="float32", B="float32", out="float32", targets=["cpu"],
+        epilogue="D = relu(accum + bias) * scale",
+        epilogue_operands={"bias": own_kernels.EpilogueOperand("float32", "n"), "scale": "number"},
+    )  # fmt: skip
+    def relu(call):
+        sums = np.matmul(np.from_dlpack(call.A), np.from_dlpack(call.B)) + np.from_dlpack(call.operands["bias"])
+        np.from_dlpack(call.out)[...] = np.maximum(sums, 0) * call.operands["scale"]
+
+    bias = np.arange(7, dtype=np.float32)
+    program = lambda accum, bias, scale: gemmery.fusion.relu(accum + bias) * scale  # noqa: E731
+    epilogue = gemmery.EpilogueArguments(program, bias=bias, scale=2.0)
+    args = gemm_arguments(epilogue=epilogue)
+    assert relu in gemmery.get_kernels(args)
+    assert relu not in gemmery.get_kernels(gemm_arguments())
+    relu.run(args)
+    np.testing.assert_array_equal(args.out, np.maximum(expected_of(args) + bias, 0) * 2)
+    own_kernels.withdraw_kernel(relu)
+
+
+def test_withdrawn_kernels_are_not_found_and_names_are_free():
+    kernel, _ = numpy_callable()
+    own_kernels.withdraw_kernel(kernel)
+    assert kernel not in gemmery.get_kernels(gemm_arguments())
+    kernel.run(gemm_arguments())  # in hand it stays usable
+    with pytest.raises(ValueError):
+        own_kernels.withdraw_kernel(kernel)
+    with pytest.raises(ValueError):
+        own_kernels.withdraw_kernel(gemmery.get_kernels(gemm_arguments())[0])
+
+
+# --- source and machine code ---------------------------------------------------------------------
+
+SOURCE = r"""
+extern "C" __global__ void NAME(const float* a, const float* b, float* out, int m, int n, int k,
+                                long long a_leading, long long b_leading, long long out_leading, float alpha) {
+  const int column = blockIdx.x * 16 + threadIdx.x;
+  const int row = blockIdx.y * 16 + threadIdx.y;
+  if (row >= m || column >= n) return;
+  float sum = 0;
+  for (int at = 0; at < k; ++at) sum += a[row * a_leading + at] * b[at * b_leading + column];
+  out[row * out_leading + column] = alpha * sum;
+}
+"""
+RECIPE = {
+    "parameters": ["A", "B", "out", "m", "n", "k", "A.leading", "B.leading", "out.leading", "alpha"],
+    "grid": ("n/16", "m/16"),
+    "block": (16, 16),
+    "A": own_kernels.Operand("float32", "row"),
+    "B": own_kernels.Operand("float32", "row"),
+    "out": own_kernels.Operand("float32", "row"),
+}
+
+
+def source_kernel(**changes):
+    name = f"simple_{next(unique)}"
+    fields = {"name": name, "source": SOURCE.replace("NAME", "simple"), "entry": "simple"} | RECIPE | changes
+    return own_kernels.register_source(**fields)
+
+
+def test_source_is_found_for_a_gpu_that_is_not_here():
+    kernel = source_kernel(design={"tile": "16x16x1"}, predicted_us=lambda problem, device: 1e-3)
+    args = gemm_arguments()
+    assert kernel not in gemmery.get_kernels(args)
+    assert kernel in gemmery.get_kernels(cc=90, providers=["user"]) and kernel.metadata.min_cc == 80
+    assert kernel.metadata.design.tile_shape == (16, 16, 1)
+    own_kernels.withdraw_kernel(kernel)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"parameters": ["A", "B", "nothing"]}, "nothing"),
+        ({"grid": ("q/16",)}, "q"),
+        ({"block": (2048,)}, "1024"),
+        ({"name": "Not A Name"}, "name"),
+        ({"A": own_kernels.Operand("float32", "diagonal")}, "diagonal"),
+        ({"multiples": {"x": 3}}, "m, n and k"),
+        (
+            {"epilogue": "D = accum + bias", "epilogue_operands": {"bias": own_kernels.EpilogueOperand("f32", "q")}},
+            "l, m and n",
+        ),
+    ],
+)
+def test_what_does_not_read_is_refused_at_registration(changes, reason):
+    with pytest.raises(ValueError, match=reason):
+        source_kernel(**changes)
+
+
+def test_a_name_is_given_once():
+    kernel = source_kernel()
+    name = kernel.name.split("_v1")[0].removeprefix("user_")
+    with pytest.raises(ValueError, match=name):
+        source_kernel(name=name)
+    own_kernels.withdraw_kernel(kernel)
