@@ -3,7 +3,11 @@
 #include "tests/conformance/random_epilogues.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <random>
+#include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -39,6 +43,14 @@ std::string random_product(std::mt19937_64& random, int most_extent) {
   return fmt::format("gemm {}x{}x{}{} a={}{}", m, n, k, batches, product, pitch);
 }
 
+std::vector<RankedKernel> kernels_of(const GemmProblem& problem, const DeviceInfo& device,
+                                     const std::string& family) {
+  std::vector<RankedKernel> kernels = get_kernels(problem, device);
+  if (family.empty()) return kernels;
+  std::erase_if(kernels, [&](const Kernel& kernel) { return kernel.family().name() != family; });
+  return kernels;
+}
+
 // The best, and others behind it.
 std::vector<Kernel> choose(const std::vector<RankedKernel>& kernels, std::size_t count,
                            std::mt19937_64& random) {
@@ -48,11 +60,26 @@ std::vector<Kernel> choose(const std::vector<RankedKernel>& kernels, std::size_t
   return all;
 }
 
-bool has_families_for(const GemmProblem& problem, const DeviceInfo& device) {
+bool has_families_for(const GemmProblem& problem, const DeviceInfo& device,
+                      const std::string& family) {
   GemmProblem plain = problem;
   plain.epilogue = default_epilogue;
   plain.epilogue_operands.clear();
-  return !get_kernels(plain, device).empty();
+  return !kernels_of(plain, device, family).empty();
+}
+
+void add(EpilogueTally& sum, const EpilogueTally& part) {
+  sum.programs += part.programs;
+  sum.runs += part.runs;
+  sum.elements += part.elements;
+  sum.open += part.open;
+}
+
+void add(EpilogueReport& sum, const EpilogueReport& part) {
+  add(sum.all, part.all);
+  for (const auto& [family, tally] : part.of_family) add(sum.of_family[family], tally);
+  sum.refused += part.refused;
+  sum.failures.insert(sum.failures.end(), part.failures.begin(), part.failures.end());
 }
 
 class Run {
@@ -60,23 +87,35 @@ class Run {
   explicit Run(const EpilogueOptions& options)
       : options_(options), device_(device_info(options.device)) {}
 
-  void try_program(std::uint64_t seed) {
+  // Whether a kernel ran it.
+  bool try_program(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const std::string text = tests::add_random_program(
         random, random_product(random, options_.most_extent), options_.limits);
     replay_ = fmt::format("{} (seed {})", text, seed);
     const ProblemLine line = parse_problem(text);
-    const auto kernels = get_kernels(line.problem, device_);
-    if (kernels.empty()) return check_refusal(line.problem);
-    ++report_.programs;
-    for (const Kernel& kernel : choose(kernels, options_.kernels_per_program, random))
-      try_kernel(line, kernel, seed);
+    const auto kernels = kernels_of(line.problem, device_, options_.family);
+    if (kernels.empty()) {
+      check_refusal(line.problem);
+      return false;
+    }
+    std::set<std::string> families;
+    for (const Kernel& kernel : choose(kernels, options_.kernels_per_program, random)) {
+      const std::string family(kernel.family().name());
+      EpilogueTally tally = try_kernel(line, kernel, seed);
+      tally.programs = families.insert(family).second ? 1 : 0;
+      add(report_.of_family[family], tally);
+      tally.programs = 0;
+      add(report_.all, tally);
+    }
+    ++report_.all.programs;
+    return true;
   }
   const EpilogueReport& report() const { return report_; }
 
  private:
-  void try_kernel(const ProblemLine& line, const Kernel& kernel, std::uint64_t seed) {
-    ++report_.runs;
+  EpilogueTally try_kernel(const ProblemLine& line, const Kernel& kernel, std::uint64_t seed) {
+    EpilogueTally tally{.runs = 1};
     try {
       const VerifyReport report =
           api::run_trial({.line = line,
@@ -84,18 +123,19 @@ class Run {
                           .with_specials = seed % 3 == 0,
                           .repeats = 2},
                          kernel);
-      report_.elements += report.elements;
-      report_.open += report.open;
+      tally.elements = report.elements;
+      tally.open = report.open;
       if (!report.passed) fail(kernel.name() + ": " + report.first_failure);
     } catch (const Error& error) {
       fail(kernel.name() + ": " + error.what());
     }
+    return tally;
   }
 
   // Where the product alone is served, somebody must say what of the epilogue is not.
   void check_refusal(const GemmProblem& problem) {
     ++report_.refused;
-    if (!has_families_for(problem, device_)) return;
+    if (!has_families_for(problem, device_, options_.family)) return;
     const Explanation explanation = explain(problem, device_);
     const bool names_epilogue = std::ranges::any_of(explanation.reasons, [](const Reason& reason) {
       return reason.failed.find("epilogue") != std::string::npos;
@@ -114,16 +154,36 @@ class Run {
 }  // namespace
 
 EpilogueReport run_random_epilogues(const EpilogueOptions& options) {
-  Run run(options);
-  for (int program = 0; program < options.programs; ++program)
-    run.try_program(options.seed + static_cast<std::uint64_t>(program));
-  return run.report();
+  constexpr int most_tries = 20;  // for each program that shall run
+  std::atomic<int> next = 0;
+  std::atomic<int> ran = 0;
+  std::mutex mutex;
+  EpilogueReport sum;
+  const auto work = [&] {
+    Run run(options);
+    while (ran < options.programs) {
+      const int program = next++;
+      if (program >= most_tries * options.programs) break;
+      if (run.try_program(options.seed + static_cast<std::uint64_t>(program))) ++ran;
+    }
+    const std::scoped_lock lock(mutex);
+    add(sum, run.report());
+  };
+  std::vector<std::jthread> workers;
+  for (int worker = 1; worker < options.threads; ++worker) workers.emplace_back(work);
+  work();
+  workers.clear();
+  return sum;
 }
 
 std::string to_string(const EpilogueReport& report) {
-  std::string text =
-      fmt::format("{} programs ran, {} were refused; {} runs, {} elements, {} of them open\n",
-                  report.programs, report.refused, report.runs, report.elements, report.open);
+  std::string text = fmt::format(
+      "{} programs ran, {} were refused; {} runs, {} elements, {} of them open\n",
+      report.all.programs, report.refused, report.all.runs, report.all.elements, report.all.open);
+  for (const auto& [family, tally] : report.of_family) {
+    text += fmt::format("  {}: {} programs, {} runs, {} elements, {} of them open\n", family,
+                        tally.programs, tally.runs, tally.elements, tally.open);
+  }
   for (std::size_t i = 0; i < std::min<std::size_t>(report.failures.size(), 10); ++i)
     text += report.failures[i] + "\n";
   return text;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,19 +17,26 @@ namespace gemmery::conformance {
 
 struct EpilogueOptions {
   Device device;
-  int programs = 0;
+  std::string family = {};              // whose kernels alone are run; empty for all
+  int programs = 0;                     // that run; what is refused comes on top
   std::size_t kernels_per_program = 1;  // the best and others at random
   std::uint64_t seed = 1;
+  int threads = 1;
   int most_extent = 80;  // of M, N and K
   tests::ProgramLimits limits = {};
 };
 
-struct EpilogueReport {
-  std::int64_t programs = 0;  // that ran
-  std::int64_t refused = 0;   // by every family of the device, each in words about the epilogue
+struct EpilogueTally {
+  std::int64_t programs = 0;
   std::int64_t runs = 0;
   std::int64_t elements = 0;
-  std::int64_t open = 0;              // of the elements, those about which the oracle says nothing
+  std::int64_t open = 0;  // of the elements, those about which the oracle says nothing
+};
+
+struct EpilogueReport {
+  EpilogueTally all;
+  std::map<std::string, EpilogueTally> of_family;
+  std::int64_t refused = 0;           // by every family asked, each in words about the epilogue
   std::vector<std::string> failures;  // each with the words that replay it
 };
 
