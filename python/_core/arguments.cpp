@@ -52,21 +52,8 @@ void check_stands_for_out(const ImportedTensor& d, const ImportedTensor& out) {
                .hint = "D is written in place of out; leave it out to write out"});
 }
 
-EpilogueArguments to_native(const PyEpilogueArguments& given) {
-  std::vector<EpilogueOperand> operands;
-  for (const NamedOperand& operand : given.operands) {
-    if (operand.name == "D") continue;
-    if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) {
-      operands.push_back({operand.name, tensor->view});
-    } else {
-      operands.push_back({operand.name, std::get<double>(operand.value)});
-    }
-  }
-  return EpilogueArguments(given.program, std::move(operands));
-}
-
 void check_writable_results(const PyEpilogueArguments& given) {
-  for (const std::string& name : given.program.outputs()) {
+  for (const std::string& name : given.program().outputs()) {
     const ImportedTensor* const tensor = given.find_tensor(name);
     if (tensor == nullptr || !tensor->is_read_only) continue;
     throw Error({.kind = ErrorKind::invalid_argument,
@@ -106,6 +93,34 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   read_performance(arguments);
   validate(arguments, accumulator, alpha, beta, math == "native" ? Math::native : to_math(math));
   new (self) PyGemmArguments(std::move(arguments));
+}
+
+// Without a program it is A + B.
+nb::object sum_of(nb::handle A, nb::handle B) {
+  nb::dict names;
+  names["A"] = A;
+  names["B"] = B;
+  std::vector<NamedOperand> operands;
+  operands.push_back({"A", import_tensor(A, "A")});
+  operands.push_back({"B", import_tensor(B, "B")});
+  return nb::cast(
+      PyEpilogueArguments(epilogue::Program("D = A + B"), std::move(names), std::move(operands)));
+}
+
+void construct_elementwise(PyElementwiseArguments* self, nb::handle A, nb::handle B, nb::handle out,
+                           nb::handle epilogue, nb::handle performance) {
+  PyElementwiseArguments arguments;
+  arguments.is_elementwise = true;
+  if (!epilogue.is_none() && !nb::isinstance<PyEpilogueArguments>(epilogue))
+    throw nb::type_error("epilogue: expected EpilogueArguments");
+  arguments.A = import_tensor(A, "A");
+  arguments.B = import_tensor(B, "B");
+  arguments.out = import_result(out, "out");
+  arguments.epilogue = epilogue.is_none() ? sum_of(A, B) : nb::borrow(epilogue);
+  arguments.performance = nb::borrow(performance);
+  read_performance(arguments);
+  validate(arguments, nb::none(), 1, 0, Math::native);
+  new (self) PyElementwiseArguments(std::move(arguments));
 }
 
 // --- what they tell ------------------------------------------------------------------------------
@@ -173,6 +188,11 @@ const PyEpilogueArguments* PyGemmArguments::epilogue_arguments() const {
   return epilogue.is_none() ? nullptr : nb::inst_ptr<PyEpilogueArguments>(epilogue);
 }
 
+std::string PyGemmArguments::native_name(const std::string& operand) const {
+  const bool is_of_epilogue = is_elementwise && (operand == "A" || operand == "B");
+  return is_of_epilogue ? "epilogue." + operand : operand;
+}
+
 const ImportedTensor& PyGemmArguments::result() const {
   const PyEpilogueArguments* const given = epilogue_arguments();
   const ImportedTensor* const d = given == nullptr ? nullptr : given->find_tensor("D");
@@ -208,12 +228,14 @@ void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, 
     check_writable_results(*epilogue);
     if (&arguments.result() != &arguments.out)
       check_stands_for_out(arguments.result(), arguments.out);
-    options.epilogue = to_native(*epilogue);
+    options.epilogue = epilogue->native;
   }
   const Tensor& a = arguments.A.view;
   const Tensor& b = arguments.B.view;
   const Tensor& out = arguments.result().view;
-  if (accumulator.is_none()) {
+  if (arguments.is_elementwise) {
+    arguments.native.emplace(ElementwiseArguments(out, *options.epilogue).as_gemm());
+  } else if (accumulator.is_none()) {
     arguments.native.emplace(a, b, out, options);
   } else {
     arguments.native.emplace(a, b, out, to_dtype(accumulator, "accumulator_type"), options);
@@ -226,11 +248,11 @@ void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, 
 
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given) {
   if (PyLong_Check(given.ptr())) {
-    arguments.native->set_data(operand, PyLong_AsVoidPtr(given.ptr()));
+    arguments.native->set_data(arguments.native_name(operand), PyLong_AsVoidPtr(given.ptr()));
     return;
   }
   ImportedTensor tensor = import_tensor(given, operand);
-  arguments.native->set_data(operand, tensor.view.data());
+  arguments.native->set_data(arguments.native_name(operand), tensor.view.data());
   keep(arguments, operand, std::move(tensor));
 }
 
@@ -347,9 +369,16 @@ void bind_arguments(nb::module_& module) {
           nb::arg("name"), nb::arg("value"))
       .def("to_device", &to_device_of, nb::arg("device").none() = nb::none())
       .def("sync", &sync, nb::arg("stream").none() = nb::none())
-      .def("__repr__", [](const PyGemmArguments& self) {
-        return "GemmArguments(" + problem_line(self) + ", device=" + device_text(self) + ")";
+      .def("__repr__", [](nb::handle self) {
+        const auto& arguments = nb::cast<const PyGemmArguments&>(self);
+        return nb::cast<std::string>(self.type().attr("__name__")) + "(" + problem_line(arguments) +
+               ", device=" + device_text(arguments) + ")";
       });
+
+  nb::class_<PyElementwiseArguments, PyGemmArguments>(module, "ElementwiseArguments")
+      .def("__init__", &construct_elementwise, nb::arg("A").none(), nb::arg("B").none(),
+           nb::arg("out").none(), nb::kw_only(), nb::arg("epilogue").none() = nb::none(),
+           nb::arg("performance").none() = nb::none());
 }
 
 }  // namespace gemmery::python

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gemmery/arguments.hpp>
+#include <gemmery/elementwise.hpp>
 #include <gemmery/stream.hpp>
 
 #include "bindings.hpp"
@@ -24,14 +25,15 @@ struct NamedOperand {
 
 // A program with what it names, in the order in which it was given; D among it where it was.
 struct PyEpilogueArguments {
-  epilogue::Program program;
   nb::dict given;
   std::vector<NamedOperand> operands;
+  EpilogueArguments native;  // without D, which is `out` for the library
 
-  PyEpilogueArguments(epilogue::Program of_what, nb::dict names)
-      : program(std::move(of_what)), given(std::move(names)) {}
+  // Throws what the library's throws.
+  PyEpilogueArguments(epilogue::Program program, nb::dict names, std::vector<NamedOperand> values);
   PyEpilogueArguments(PyEpilogueArguments&&) = default;
 
+  const epilogue::Program& program() const noexcept { return native.program(); }
   const ImportedTensor* find_tensor(std::string_view name) const;
 };
 
@@ -50,6 +52,8 @@ struct StagedOperand {
 
 struct PyGemmArguments : PyRuntimeArguments {
   std::optional<GemmArguments> native;
+  // Operands of an epilogue without a product; then A and B are among the epilogue's, too.
+  bool is_elementwise = false;
   ImportedTensor A, B, out;
   std::optional<ImportedTensor> C;
   nb::object origin;  // the arguments that these were staged from, which keep its memory alive
@@ -61,6 +65,8 @@ struct PyGemmArguments : PyRuntimeArguments {
   bool is_meta = false;
 
   const PyEpilogueArguments* epilogue_arguments() const;
+  // The library's name of an operand: "epilogue.A" for A where there is no product.
+  std::string native_name(const std::string& operand) const;
   // Where D goes: `out`, unless the epilogue brings a tensor for it.
   const ImportedTensor& result() const;
 };
@@ -82,5 +88,8 @@ void finish_staged(const PyGemmArguments& arguments, void* handle);
 
 // A new memory for an operand; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
+
+// ElementwiseArguments: a class of its own for Python alone.
+struct PyElementwiseArguments : PyGemmArguments {};
 
 }  // namespace gemmery::python

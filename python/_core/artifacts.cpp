@@ -84,13 +84,14 @@ void launch(PyPreparedLaunch& self, nb::handle stream) {
 }
 
 void set_launch_data(PyPreparedLaunch& self, const std::string& operand, nb::handle given) {
+  const std::string native = nb::inst_ptr<PyGemmArguments>(self.arguments)->native_name(operand);
   if (PyLong_Check(given.ptr())) {
-    self.launch.set_data(operand, PyLong_AsVoidPtr(given.ptr()));
+    self.launch.set_data(native, PyLong_AsVoidPtr(given.ptr()));
     self.patched.erase(operand);
     return;
   }
   ImportedTensor tensor = import_tensor(given, operand);
-  self.launch.set_data(operand, tensor.view.data());
+  self.launch.set_data(native, tensor.view.data());
   self.patched.insert_or_assign(operand, std::move(tensor));
 }
 

@@ -78,27 +78,14 @@ Program to_program(nb::handle object) {
 
 // --- what a program is bound to ------------------------------------------------------------------
 
-// Here, not where arguments of a GEMM take them: the library names what is missing or unknown.
-void check_names(const PyEpilogueArguments& bound) {
-  std::vector<EpilogueOperand> operands;
-  for (const NamedOperand& operand : bound.operands) {
-    if (operand.name == "D") continue;  // takes the place of `out`
-    const auto* const tensor = std::get_if<ImportedTensor>(&operand.value);
-    if (tensor != nullptr)
-      operands.push_back({operand.name, tensor->view});
-    else
-      operands.push_back({operand.name, std::get<double>(operand.value)});
-  }
-  (void)EpilogueArguments(bound.program, std::move(operands));
-}
-
 PyEpilogueArguments bind_operands(nb::handle program, const nb::dict& operands) {
-  PyEpilogueArguments bound(to_program(program), nb::dict());
+  nb::dict given;
+  std::vector<NamedOperand> bound;
   for (const auto& [key, value] : operands) {
-    bound.given[key] = value;
+    given[key] = value;
     const auto name = nb::cast<std::string>(key);
     if (is_tensor_like(value)) {
-      bound.operands.push_back({name, import_tensor(value, name)});
+      bound.push_back({name, import_tensor(value, name)});
       continue;
     }
     const double number = PyFloat_AsDouble(value.ptr());
@@ -108,10 +95,22 @@ PyEpilogueArguments bind_operands(nb::handle program, const nb::dict& operands) 
                             nb::cast<std::string>(nb::str(value.type().attr("__name__"))))
                                .c_str());
     }
-    bound.operands.push_back({name, number});
+    bound.push_back({name, number});
   }
-  check_names(bound);
-  return bound;
+  return {to_program(program), std::move(given), std::move(bound)};
+}
+
+EpilogueArguments without_d(epilogue::Program program, const std::vector<NamedOperand>& given) {
+  std::vector<EpilogueOperand> operands;
+  for (const NamedOperand& operand : given) {
+    if (operand.name == "D") continue;
+    if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) {
+      operands.push_back({operand.name, tensor->view});
+    } else {
+      operands.push_back({operand.name, std::get<double>(operand.value)});
+    }
+  }
+  return EpilogueArguments(std::move(program), std::move(operands));
 }
 
 int visit_arguments(PyObject* self, visitproc visit, void* arg) {
@@ -254,6 +253,12 @@ void bind_programs(nb::module_& module) {
 
 }  // namespace
 
+PyEpilogueArguments::PyEpilogueArguments(epilogue::Program program, nb::dict names,
+                                         std::vector<NamedOperand> values)
+    : given(std::move(names)),
+      operands(std::move(values)),
+      native(without_d(std::move(program), operands)) {}
+
 const ImportedTensor* PyEpilogueArguments::find_tensor(std::string_view name) const {
   for (const NamedOperand& operand : operands) {
     if (operand.name == name) return std::get_if<ImportedTensor>(&operand.value);
@@ -272,7 +277,7 @@ void bind_epilogues(nb::module_& module) {
             new (self) PyEpilogueArguments(bind_operands(program, operands));
           },
           nb::arg("program"), nb::arg("operands") = nb::dict())
-      .def_prop_ro("program", [](const PyEpilogueArguments& self) { return self.program; })
+      .def_prop_ro("program", [](const PyEpilogueArguments& self) { return self.program(); })
       .def_prop_ro("operands", [](const PyEpilogueArguments& self) { return self.given; });
 }
 

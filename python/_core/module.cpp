@@ -16,5 +16,6 @@ NB_MODULE(_core, module) {
   bind_discovery(module);
   bind_checks(module);
   bind_cache(module);
+  bind_log(module);
   bind_user_kernels(module);
 }

@@ -53,21 +53,21 @@ class Stager {
 };
 
 bool is_output(const PyEpilogueArguments& epilogue, const std::string& name) {
-  return std::ranges::count(epilogue.program.outputs(), name) != 0;
+  return std::ranges::count(epilogue.program().outputs(), name) != 0;
 }
 
 nb::object stage_epilogue(const PyEpilogueArguments& given, Stager& stager) {
-  PyEpilogueArguments staged(given.program, nb::dict());
+  nb::dict names;
+  std::vector<NamedOperand> staged;
   for (const NamedOperand& operand : given.operands) {
     if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) {
-      staged.operands.push_back(
-          {operand.name, stager.copy(*tensor, is_output(given, operand.name))});
+      staged.push_back({operand.name, stager.copy(*tensor, is_output(given, operand.name))});
     } else {
-      staged.operands.push_back({operand.name, std::get<double>(operand.value)});
+      staged.push_back({operand.name, std::get<double>(operand.value)});
     }
-    staged.given[operand.name.c_str()] = given.given[operand.name.c_str()];
+    names[operand.name.c_str()] = given.given[operand.name.c_str()];
   }
-  return nb::cast(std::move(staged));
+  return nb::cast(PyEpilogueArguments(given.program(), std::move(names), std::move(staged)));
 }
 
 void require_host(const PyGemmArguments& arguments) {
@@ -93,6 +93,7 @@ void show(ImportedTensor& tensor) {
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device) {
   Stager stager(device);
   PyGemmArguments staged;
+  staged.is_elementwise = arguments.is_elementwise;
   staged.performance = arguments.performance;
   staged.max_multiprocessors = arguments.max_multiprocessors;
   staged.wants_deterministic = arguments.wants_deterministic;

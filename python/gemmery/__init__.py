@@ -11,7 +11,7 @@
 Importing it opens no file for writing, starts no thread and touches no GPU.
 """
 
-from gemmery import arguments, artifact, cache, config, fusion, metadata, own_kernels, providers, status, utils
+from gemmery import _log, arguments, artifact, cache, config, fusion, metadata, own_kernels, providers, status, utils
 from gemmery._core import (
     CompiledArtifact,
     DeviceInfo,
@@ -26,7 +26,7 @@ from gemmery._core import (
     verify,
     version,
 )
-from gemmery.arguments import EpilogueArguments, GemmArguments, PerformanceControls, RuntimeArguments
+from gemmery.arguments import ElementwiseArguments, EpilogueArguments, GemmArguments, PerformanceControls, RuntimeArguments
 from gemmery.artifact import compile_all
 from gemmery.discovery import Explanation, explain, find_kernel, get_kernels
 from gemmery.dtype import (
@@ -62,12 +62,14 @@ from gemmery.status import Status
 from gemmery.tensor import Stream, Tensor, as_tensor, empty, synchronize
 
 __version__ = version()
+_log.install()
 
 __all__ = [
     "CompileError",
     "CompiledArtifact",
     "DType",
     "DeviceInfo",
+    "ElementwiseArguments",
     "EpilogueArguments",
     "Error",
     "Explanation",

@@ -184,6 +184,17 @@ class GemmArguments(RuntimeArguments):
     def sync(self, stream: StreamLike = None) -> None:
         """Waits for the work on the stream; results of staged arguments are then where the user's arrays are."""
 
+class ElementwiseArguments(GemmArguments):
+    def __init__(
+        self,
+        A: TensorLike,
+        B: TensorLike,
+        out: TensorLike,
+        *,
+        epilogue: EpilogueArguments | None = None,
+        performance: Any = None,
+    ) -> None: ...
+
 # --- discovery -----------------------------------------------------------------------------------
 
 class Kernel:
@@ -422,3 +433,5 @@ def list_cache() -> list[dict[str, Any]]: ...
 def verify_cache() -> tuple[int, list[str]]: ...
 def prune_cache(most_bytes: int) -> tuple[int, int]: ...
 def clear_cache() -> tuple[int, int]: ...
+def forward_logs(receiver: Callable[[int, str], None] | None, level: int = 30) -> None:
+    """Calls receiver(level, text) in the main thread for the library's words; None ends it."""

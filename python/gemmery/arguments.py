@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from gemmery._core import GemmArguments, RuntimeArguments
+from gemmery._core import ElementwiseArguments, GemmArguments, RuntimeArguments
 from gemmery.epilogue import EpilogueArguments
 
-__all__ = ["EpilogueArguments", "GemmArguments", "PerformanceControls", "RuntimeArguments"]
+__all__ = ["ElementwiseArguments", "EpilogueArguments", "GemmArguments", "PerformanceControls", "RuntimeArguments"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,7 @@ from gemmery.status import Status
 __all__ = [
     "BLASDesignMetadata",
     "DesignMetadata",
+    "ElementwiseOperandsMetadata",
     "EpilogueMetadata",
     "GemmOperandsMetadata",
     "KernelMetadata",
@@ -103,6 +104,22 @@ class GemmOperandsMetadata(OperandsMetadata):
                 return Status.fail(f"operand `{name}` is unsupported: {status.error}")
         if args.accumulator_type != self.accumulator_type:
             return Status.fail(f"expected accumulator type {self.accumulator_type}, got {args.accumulator_type}")
+        return Status.success()
+
+
+@dataclasses.dataclass(frozen=True)
+class ElementwiseOperandsMetadata(OperandsMetadata):
+    A: TensorAttributes
+    B: TensorAttributes
+    out: TensorAttributes
+
+    def supports(self, args: Any) -> Status:
+        if not isinstance(args, _core.ElementwiseArguments):
+            return Status.fail(f"expected ElementwiseArguments, got {type(args).__name__}")
+        for name in ("A", "B", "out"):
+            status = getattr(self, name).supports(args.views[name])
+            if not status:
+                return Status.fail(f"operand `{name}` is unsupported: {status.error}")
         return Status.success()
 
 
