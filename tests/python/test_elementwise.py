@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise programs without a product, on the CPU and on an emulated GPU."""
+
+import numpy
+import pytest
+
+import gemmery
+
+
+@pytest.fixture
+def pair(rng):
+    return tuple(rng.standard_normal((24, 40)).astype("f") for _ in range(2))
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated:h200"])
+def test_two_tensors_are_added(pair, device):
+    a, b = pair
+    out = numpy.zeros_like(a)
+    args = gemmery.ElementwiseArguments(a, b, out)
+    assert isinstance(args, gemmery.RuntimeArguments) and args.A is a and args.B is b
+    placed = args.to_device(device)
+    kernel = gemmery.get_kernels(placed)[0]
+    kernel.run(placed, kernel.compile(placed))
+    placed.sync()
+    assert (out == a + b).all()
+
+
+def test_a_program_takes_the_place_of_the_sum(pair):
+    a, b = pair
+    out, peak = numpy.zeros_like(a), numpy.zeros(1, "f")
+    epilogue = gemmery.EpilogueArguments("D = relu(A) * B * s; peak = amax(D)", A=a, B=b, s=0.5, peak=peak)
+    args = gemmery.ElementwiseArguments(a, b, out, epilogue=epilogue)
+    gemmery.get_kernels(args)[0].run(args)
+    expected = numpy.maximum(a, 0) * b * numpy.float32(0.5)
+    numpy.testing.assert_allclose(out, expected, rtol=1e-6)
+    numpy.testing.assert_allclose(peak, abs(expected).max(), rtol=1e-6)
+
+
+def test_new_memory_takes_the_place_of_an_operand(pair):
+    a, b = pair
+    out = numpy.zeros_like(a)
+    args = gemmery.ElementwiseArguments(a, b, out)
+    kernel = gemmery.get_kernels(args)[0]
+    launch = kernel.compile(args).bind(args)
+    other = a * 2
+    launch.set_data("A", other)
+    launch()
+    assert (out == other + b).all()
+    args.set_data("B", other)
+    kernel.run(args)
+    assert (out == a + other).all()
+
+
+def test_shapes_must_broadcast(pair):
+    a, b = pair
+    with pytest.raises(ValueError, match="B"):
+        gemmery.ElementwiseArguments(a, b[:, 1:], numpy.zeros_like(a))

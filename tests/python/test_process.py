@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals, threads, forks and words to a log: what a process meets around the library."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy
+import pytest
+
+import gemmery
+
+
+def test_ctrl_c_cancels_a_compilation():
+    # Forty of the largest kernels take tens of seconds, as nothing of them is in the cache.
+    code = """
+import gemmery, numpy, signal, sys, threading, os, time
+a = numpy.zeros((4096, 4096), "f2")
+args = gemmery.GemmArguments(a, a.copy(), a.copy(), "f32")
+kernels = gemmery.get_kernels(args, cc=90)
+kernels = sorted(kernels, key=lambda k: -numpy.prod(k.metadata.design.tile_shape))[:40]
+def interrupt():
+    time.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+begin = time.monotonic()
+try:
+    gemmery.compile_all(kernels, 90, jobs=1)
+    print("finished", time.monotonic() - begin)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - begin)
+artifact = kernels[-1].compile(cc=90)
+print("and on", artifact.targets)
+"""
+    environment = {**os.environ, "GEMMERY_CACHE_MAX_BYTES": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("interrupted"), done.stdout
+    assert "and on" in done.stdout
+
+
+def test_threads_compile_and_run_at_the_same_time(rng):
+    a, b = (rng.standard_normal((96, 96)).astype("f") for _ in range(2))
+    expected = a.astype("d") @ b.astype("d")
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                out = numpy.zeros((96, 96), "f")
+                args = gemmery.GemmArguments(a, b, out)
+                for kernel in gemmery.get_kernels(args)[:2]:
+                    kernel.run(args, kernel.compile(args))
+                    numpy.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
+                gemmery.get_kernels(args, cc=90)[0].compile(args, cc=90)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12) and sys.flags.dev_mode, reason="forks with threads warn")
+def test_a_forked_child_computes(gemm):
+    args, exact = gemm()
+    gemmery.get_kernels(args)[0].run(args)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            args.out[:] = 0
+            gemmery.get_kernels(args)[-1].run(args)
+            status = 0 if numpy.allclose(args.out, exact, rtol=1e-4, atol=1e-4) else 2
+        finally:
+            os._exit(status)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_words_of_the_library_go_to_logging(gemm, caplog):
+    from gemmery import _log
+
+    args, _ = gemm(64, 64, 64)
+    kernel = gemmery.get_kernels(args, cc=90)[1]
+    _log.forward(logging.DEBUG)
+    try:
+        with caplog.at_level(logging.DEBUG, logger="gemmery"):
+            kernel.compile(args, cc=90)
+            for _ in range(1000):  # a pending call runs between two bytecodes
+                time.sleep(0.001)
+                if caplog.records:
+                    break
+    finally:
+        _log.forward()
+    assert any(record.name == "gemmery" for record in caplog.records)
