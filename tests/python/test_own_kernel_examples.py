@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of own kernels: found beside the library's, and right."""
+
+import importlib.util
+import pathlib
+
+import gemmery
+import pytest
+from gemmery import own_kernels
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
+
+
+@pytest.fixture(scope="module")
+def cuda_gemm():
+    module = load("cuda_gemm")
+    yield module.blocked_gemm
+    own_kernels.withdraw_kernel(module.blocked_gemm)
+
+
+@pytest.fixture(scope="module")
+def triton_gemm():
+    pytest.importorskip("triton", reason="triton is not installed")
+    module = load("triton_gemm")
+    yield module
+    own_kernels.withdraw_kernel(module.triton_64)
+    gemmery.providers.TritonProvider.withdraw(module.TritonGemm)
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- CUDA C++ ------------------------------------------------------------------------------------
+
+
+def test_source_is_verified_on_an_emulated_gpu(cuda_gemm):
+    try:
+        report = gemmery.verify(cuda_gemm, "gemm 67x70x35 a=f32", device="emulated:h200")
+    except gemmery.UnavailableError as error:
+        pytest.skip(f"no compiler: {error}")
+    assert report.passed, report.first_failure
+
+
+def test_source_is_compiled_and_saved_without_a_gpu(cuda_gemm, tmp_path):
+    try:
+        artifact = cuda_gemm.compile(cc="sm_90")
+    except gemmery.UnavailableError as error:
+        pytest.skip(f"no compiler: {error}")
+    assert artifact.resources["registers"] > 0 and "blocked_gemm" in artifact.source
+    path = tmp_path / "own.gemmery"
+    gemmery.artifact.save(path, artifact)
+    [loaded] = gemmery.artifact.load(path)
+    assert loaded.kernel_obj == cuda_gemm and loaded.targets == artifact.targets
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "problem", ["gemm 1000x768x512 a=f32", "gemm 1x1x1 a=f32", "gemm 65x63x0 a=f32", "gemm 130x70x33 a=f32 alpha=0.5"]
+)
+def test_source_is_verified_on_a_gpu(cuda_gemm, problem):
+    report = gemmery.verify(cuda_gemm, problem, device="cuda:0")
+    assert report.passed, report.first_failure
+
+
+@pytest.mark.gpu
+def test_source_is_found_for_torch_tensors(cuda_gemm):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a, b, out = (torch.randint(-3, 4, shape, device="cuda").float() for shape in ((100, 50), (50, 70), (100, 70)))
+    args = gemmery.GemmArguments(a, b, out, torch.float32)
+    assert cuda_gemm in gemmery.get_kernels(args)
+    cuda_gemm.run(args, cuda_gemm.compile(args))
+    assert torch.equal(out, a @ b)
+    bound = cuda_gemm.compile(args).bind(args)
+    out.zero_()
+    bound()
+    assert torch.equal(out, a @ b)
+
+
+# --- Triton --------------------------------------------------------------------------------------
+
+
+def whole(torch, *shape, dtype):
+    return torch.randint(-3, 4, shape, device="cuda").to(dtype)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("types", [("float16", "float16"), ("float16", "float32"), ("bfloat16", "bfloat16")])
+@pytest.mark.parametrize("shape", [(64, 64, 32), (100, 70, 50), (1, 1, 1), (3, 129, 257)])
+def test_triton_classes_are_kernels(triton_gemm, types, shape):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    m, n, k = shape
+    inputs, output = (getattr(torch, name) for name in types)
+    a, b = whole(torch, m, k, dtype=inputs), whole(torch, n, k, dtype=inputs).T
+    out = torch.empty(m, n, device="cuda", dtype=output)
+    args = gemmery.GemmArguments(a, b, out, torch.float32, alpha=2.0)
+    kernels = gemmery.get_kernels(args, providers=["triton"])
+    assert len(kernels) == len(triton_gemm.DESIGNS)
+    for kernel in kernels:
+        out.zero_()
+        kernel.run(args, kernel.compile(args))
+        assert torch.equal(out, (2 * (a.double() @ b.double())).to(output)), kernel.name
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
+def test_triton_kernels_run_on_the_current_stream_and_in_graphs(triton_gemm):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a, b = whole(torch, 128, 64, dtype=torch.float16), whole(torch, 64, 128, dtype=torch.float16)
+    out = torch.zeros(128, 128, device="cuda", dtype=torch.float16)
+    args = gemmery.GemmArguments(a, b, out, torch.float32)
+    kernel = gemmery.get_kernels(args, providers=["triton"])[0]
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(gemmery.UnsupportedError, match="compile"), torch.cuda.graph(graph):
+        kernel.run(args)
+    artifact = kernel.compile(args)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel.run(args, artifact)
+    out.zero_()
+    graph.replay()
+    assert torch.equal(out, a @ b)
+
+
+@pytest.mark.gpu
+def test_a_triton_function_passes_conformance(triton_gemm):
+    for problem in ("gemm 100x70x50 a=f16", "gemm 64x64x64 a=f16", "gemm 257x130x96 a=f16 alpha=0.5"):
+        report = gemmery.verify(triton_gemm.triton_64, problem, device="cuda:0")
+        assert report.passed, report.first_failure
