@@ -2,6 +2,7 @@
 // The list of our GPU families, best first.
 #include "providers/templates/templates_provider.hpp"
 
+#include "providers/templates/gemm_elementwise.hpp"
 #include "providers/templates/gemm_simt.hpp"
 #include "providers/templates/gemm_sm90.hpp"
 
@@ -10,6 +11,7 @@ namespace gemmery::templates {
 std::vector<std::unique_ptr<Family>> make_families() {
   std::vector<std::unique_ptr<Family>> families;
   families.push_back(std::make_unique<Sm90Family>());
+  families.push_back(std::make_unique<ElementwiseFamily>());
   families.push_back(std::make_unique<SimtFamily>());
   return families;
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs without a product: D = program(operands), element by element, as fast as memory gives
+// and takes. It is the epilogue of a GEMM of K = 0, whose sums are 0.
+//
+//   the program's operands in global memory
+//     | epilogue/program: each thread reads all its patches, 16 bytes at a time where they lie so
+//   registers
+//     | the emitted program, patch by patch; further results are stored by it
+//   out in global memory
+#pragma once
+
+#include <device/abi/elementwise.hpp>
+#include <device/epilogue/operations.cuh>
+#include <device/epilogue/program.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+template <abi::ElementwiseDesign design, class Epilogue>
+class Elementwise {
+ public:
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
+
+  __device__ __forceinline__ Elementwise(const abi::ElementwiseParams& params,
+                                         const Params& epilogue)
+      : params_(params), epilogue_(epilogue) {}
+
+  __device__ __forceinline__ void compute_tile(unsigned batch, unsigned tile_row,
+                                               unsigned tile_column) {
+    const unsigned log2 = params_.log2_row_threads;
+    const unsigned thread_column = threadIdx.x & ((1U << log2) - 1U);
+    const unsigned row = tile_row * abi::elementwise_tile_rows(log2) + (threadIdx.x >> log2);
+    const unsigned column =
+        tile_column * abi::elementwise_tile_columns(design, log2) + thread_column * design.columns;
+    if (row < params_.m && column < params_.n) compute(batch, row, column);
+  }
+
+ private:
+  /// All reads come before the first store, so that they are under way together. An operand may be
+  /// out itself: then each thread reads the very elements that it stores.
+  __device__ __forceinline__ void compute(unsigned batch, unsigned row, unsigned column) {
+    const ProgramRows<Epilogue, Compute, 1, 1> program(epilogue_, batch, row, column, params_.m,
+                                                       params_.n);
+    const int step = design.columns << params_.log2_row_threads;
+    LoadedPatch<Epilogue, 1, design.columns> loaded[design.patches];
+#pragma unroll
+    for (int patch = 0; patch < design.patches; ++patch) program.load(loaded[patch], patch * step);
+#pragma unroll
+    for (int patch = 0; patch < design.patches; ++patch) {
+      const Compute nothing[1][design.columns]{};
+      Compute results[Epilogue::outputs + 1][1][design.columns];
+      program.apply(loaded[patch], nothing, patch * step, results);
+      store(results[0][0], batch, row, column, patch * step, program.columns_left(patch * step));
+    }
+  }
+
+  __device__ __forceinline__ void store(const Compute (&values)[design.columns], unsigned batch,
+                                        unsigned row, unsigned column, int offset, int left) const {
+    constexpr int bytes = abi::bytes_of(design.out);
+    const abi::EpiloguePlace& out = params_.out;
+    const abi::Int64 step = design.out_vector_bytes > 0 ? 1 : out.column_stride;
+    const abi::Int64 element = static_cast<abi::Int64>(batch) * out.batch_stride +
+                               static_cast<abi::Int64>(row) * out.row_stride +
+                               (static_cast<abi::Int64>(column) + offset) * step;
+    store_run<design.out, design.out_vector_bytes, design.columns>(
+        static_cast<char*>(out.data) + element * bytes, values, left, step * bytes);
+  }
+
+  const abi::ElementwiseParams& params_;
+  const Params& epilogue_;
+};
+
+/// The kernel: abi::elementwise_threads threads, any grid of blocks along x for the tiles of a
+/// matrix and along y for the batch.
+template <abi::ElementwiseDesign design, class Epilogue, class EpilogueParams>
+__device__ inline void elementwise(
+    const abi::ProgramParams<abi::ElementwiseParams, EpilogueParams>& params) {
+  const abi::ElementwiseParams& of = params.gemm;
+  Elementwise<design, Epilogue> work(of, params.epilogue);
+  const unsigned tiles = of.tile_rows * of.tile_columns;
+  for (unsigned batch = blockIdx.y; batch < of.batches; batch += gridDim.y) {
+    for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x)
+      work.compute_tile(batch, tile / of.tile_columns, tile % of.tile_columns);
+  }
+}
+
+}  // namespace gemmery::device

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs without a product, host half: the family's answers, its source, its launches. Device
+// half: device/gemm/elementwise.cuh.
+#pragma once
+
+#include "runtime/device_family.hpp"
+
+namespace gemmery::templates {
+
+// Any program without reductions on a problem of K = 0 (ElementwiseArguments); any types, strides
+// and alignment; sm_80 to sm_121.
+class ElementwiseFamily final : public runtime::DeviceFamily {
+ public:
+  std::string_view provider() const noexcept override { return "templates"; }
+  std::string_view name() const noexcept override { return "elementwise"; }
+  int version() const noexcept override;
+
+  Status carries(const GemmProblem& problem) const override;
+  void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
+  void explain(const Query& query, std::vector<Reason>& reasons) const override;
+  // None: its kernels are made for programs, of which there is no end.
+  void enumerate(const std::function<void(const Kernel&)>&) const override {}
+
+  std::string kernel_name(const Kernel& kernel) const override;
+  std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
+  std::vector<DesignField> design_fields(const Kernel& kernel) const override;
+  std::span<const Target> target_table(const Kernel& kernel) const noexcept override;
+  Status supports(const Kernel& kernel, const Query& query) const override;
+
+  runtime::EmittedSource emit(const Kernel& kernel, Target target) const override;
+  void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;
+};
+
+}  // namespace gemmery::templates
