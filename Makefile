@@ -14,6 +14,7 @@ PART ?=
 IN := tools/in_environment.sh
 RELEASE := build/release
 SOURCES = $(filter-out tests/data/%,$(shell git ls-files '*.hpp' '*.cpp' '*.cuh' '*.cu' '*.h'))
+PYTHON = python tests/python bench/python_host_times.py $(wildcard tutorials)
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 
@@ -45,9 +46,11 @@ bench: setup ## build and run the benchmarks
 format: ## format the C++ and CUDA sources
 	@clang-format -i $(SOURCES)
 
-lint: ## layers, formatting, spelling
+lint: ## layers, formatting, types, spelling
 	@python3 tools/check_layers.py
 	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror $(SOURCES); else echo "lint: no clang-format here"; fi
+	@if command -v ruff >/dev/null; then ruff check $(PYTHON) && ruff format --check $(PYTHON); else echo "lint: no ruff here (pip install .[dev])"; fi
+	@if command -v mypy >/dev/null; then mypy; else echo "lint: no mypy here (pip install .[dev])"; fi
 	@if command -v codespell >/dev/null; then codespell $$(git ls-files); else echo "lint: no codespell here"; fi
 
 sizes: ## lines per room and the longest files and functions

@@ -4,8 +4,8 @@
 
 usage: python_host_times.py [DEVICE]       DEVICE: cpu (with numpy), or cuda:0 (with torch, beside the driver's own launch)
 
-Each row is the median over 100 batches of 100 calls, an empty loop subtracted; rows take turns batch by batch, so that drifts of the
-clock meet all of them. On a GPU each batch ends with a synchronisation outside the timed part.
+Each row is the median over 100 batches of 100 calls, an empty loop subtracted; rows take turns batch by batch, so that drifts
+of the clock meet all of them. On a GPU each batch ends with a synchronisation outside the timed part.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def device_info(device: DeviceLike | str) -> DeviceInfo:
 
 def known_device_names() -> list[str]: ...
 def parse_target(cc: int | str) -> str:
-    """"sm_90a" of 90, "90a", "sm_90a"; "cpu". ValueError that names what is wrong."""
+    """ "sm_90a" of 90, "90a", "sm_90a"; "cpu". ValueError that names what is wrong."""
 
 def version() -> str: ...
 
@@ -423,7 +423,9 @@ def verify(
 def check_result(args: GemmArguments, kernel: Kernel, stream: StreamLike = None) -> VerifyReport:
     """Holds the result that `out` has against the oracle, element by element; copies from a GPU first."""
 
-def measure(kernel: Kernel, problem: str, *, device: DeviceLike = "cpu", samples: int = 11, sample_ms: float = 5.0) -> dict[str, float]: ...
+def measure(
+    kernel: Kernel, problem: str, *, device: DeviceLike = "cpu", samples: int = 11, sample_ms: float = 5.0
+) -> dict[str, float]: ...
 def doctor() -> str: ...
 
 # --- the cache of compiled code ------------------------------------------------------------------

@@ -13,7 +13,9 @@ from gemmery._core import CompiledArtifact, PreparedLaunch
 __all__ = ["CompiledArtifact", "PreparedLaunch", "compile_all", "load", "save"]
 
 
-def save(path: str | os.PathLike[str], artifacts: CompiledArtifact | Sequence[CompiledArtifact], *, with_ptx: bool = False) -> None:
+def save(
+    path: str | os.PathLike[str], artifacts: CompiledArtifact | Sequence[CompiledArtifact], *, with_ptx: bool = False
+) -> None:
     """Writes artifacts into one self-contained file, aside and then renamed.
 
     With `with_ptx` also PTX, which emulated devices run. FileError where it cannot be written, UnsupportedError for

@@ -33,7 +33,9 @@ class GlobalOptions:
     @use_tvm_ffi.setter
     def use_tvm_ffi(self, value: bool) -> None:
         if value:
-            raise UnsupportedError("use_tvm_ffi: tensors are exchanged by DLPack's C functions, as fast and without the package")
+            raise UnsupportedError(
+                "use_tvm_ffi: tensors are exchanged by DLPack's C functions, as fast and without the package"
+            )
 
     def save(self) -> dict[str, Any]:
         return {"verify": self.verify}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from gemmery import _core
 from gemmery.status import Status
@@ -191,8 +191,8 @@ class KernelMetadata:
     def supports(self, args: Any) -> Status:
         """Whether the kernel would run these arguments, as `Kernel.supports` says."""
         if self.kernel is not None:
-            return self.kernel.supports(args)
-        status = self.operands.supports(args)
+            return cast(Status, self.kernel.supports(args))
+        status = cast(Status, self.operands.supports(args))
         if not status or (self.epilogue is None and args.epilogue is None):
             return status
         if self.epilogue is None:

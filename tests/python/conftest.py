@@ -11,6 +11,7 @@ import pytest
 
 try:
     import numpy
+
     import gemmery
 
     WHY_UNAVAILABLE = ""

@@ -138,7 +138,7 @@ def test_contradicting_operands_are_value_errors_that_name_them(change, operand,
 
 
 def test_what_is_no_tensor_is_a_type_error():
-    a, b, out = arrays()
+    a, _b, out = arrays()
     for wrong in ([1.0], None, 3, "A", object()):
         with pytest.raises(TypeError, match="B: expected a tensor"):
             gemmery.GemmArguments(a, wrong, out)

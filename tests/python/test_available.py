@@ -2,6 +2,7 @@
 """Says once why nothing else is tested where the package cannot be imported."""
 
 import pytest
+
 from conftest import WHY_UNAVAILABLE
 
 

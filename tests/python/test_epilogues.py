@@ -6,9 +6,10 @@ import math
 import random
 import re
 
-import gemmery
 import numpy as np
 import pytest
+
+import gemmery
 from gemmery import fusion
 from gemmery.epilogue import accum, operand
 from gemmery.fusion import gelu, trace

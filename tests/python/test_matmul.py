@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A product in one call."""
 
-import gemmery
 import numpy as np
 import pytest
+
+import gemmery
 from gemmery.fusion import relu
 
 LIBRARY_EPSILON = {np.float32: 2.0**-23, np.float64: 2.0**-52}

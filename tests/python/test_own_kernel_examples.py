@@ -4,8 +4,9 @@
 import importlib.util
 import pathlib
 
-import gemmery
 import pytest
+
+import gemmery
 from gemmery import own_kernels
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"

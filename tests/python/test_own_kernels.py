@@ -6,9 +6,10 @@ import logging
 import random
 import threading
 
-import gemmery
 import numpy as np
 import pytest
+
+import gemmery
 from gemmery import own_kernels
 from gemmery.metadata import BLASDesignMetadata, GemmOperandsMetadata, KernelMetadata, TensorAttributes
 from gemmery.status import Status

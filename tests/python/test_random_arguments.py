@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random operands: what is accepted computes the right numbers, what is refused is refused by a ValueError, nothing else happens."""
+"""Random operands: what is accepted computes the right numbers, what is refused is a ValueError; nothing else happens."""
 
 import os
 
 import ml_dtypes
 import numpy
 import pytest
-from conftest import SEED
 from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
 import gemmery
+from conftest import SEED
 
 EXAMPLES = 20_000 if os.environ.get("GEMMERY_SOAK") == "1" else 200
 

@@ -3,8 +3,9 @@
 
 import random
 
-import gemmery
 import pytest
+
+import gemmery
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 if not hasattr(torch.library, "register_fake"):
