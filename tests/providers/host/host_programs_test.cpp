@@ -82,7 +82,7 @@ void run_everywhere(const std::string& text, std::uint64_t seed, bool with_speci
 
 TEST(HostPrograms, random_ones_lie_in_their_intervals) {
   const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
-  const int count = is_soak ? 1000 : 60;
+  const int count = is_soak ? 1000 : 300;
   Tally tally;
   for (int i = 0; i < count && !HasFailure(); ++i) {
     const std::uint64_t seed = tests::random_seed() + static_cast<std::uint64_t>(i);
