@@ -68,7 +68,7 @@ GEMMERY_API std::string to_string(const Explanation& explanation);
 GEMMERY_API std::vector<Device> devices();
 GEMMERY_API const DeviceInfo& device_info(Device device);
 
-// Names of the providers, best first.
+// Names of the providers, best first; "user" among them, whether it has kernels yet or not.
 GEMMERY_API std::vector<std::string> provider_names();
 
 // Adds a family to discovery; seen by every later call. The family is never destroyed. Throws Error
