@@ -38,11 +38,16 @@ void add_format(CLI::App& verb, Parser& parser) {
   verb.add_flag("--csv", parser.wants_csv)->excludes(json);
 }
 
+void add_libraries(CLI::App& verb, Options& options) {
+  add_strings(verb, "--load", options.libraries);
+}
+
 void add_selection(CLI::App& verb, Options& options) {
   verb.add_option("--device", options.device);
   verb.add_option("--target", options.target);
   add_strings(verb, "--provider", options.providers);
   add_strings(verb, "--kernel", options.kernels);
+  add_libraries(verb, options);
   verb.add_option("problem", options.words);
 }
 
@@ -97,6 +102,7 @@ void declare_compile(CLI::App& verb, Parser& parser) {
   add_strings(verb, "--target", options.targets);
   add_strings(verb, "--provider", options.providers);
   add_strings(verb, "--kernel", options.kernels);
+  add_libraries(verb, options);
   verb.add_option("problem", options.words);
   add_top(verb, options);
   verb.add_option("-o,--output", options.output);

@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> providers;
   std::vector<std::string> kernels;
   std::vector<std::string> dtypes;
+  std::vector<std::string> libraries;  // with kernels of the user's own
   std::string fill = "normal";
   std::string file;
   std::string output;   // of compile

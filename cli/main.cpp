@@ -7,6 +7,7 @@
 #include <gemmery/version.hpp>
 
 #include "cli/manual.hpp"
+#include "cli/own_kernels.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
@@ -41,6 +42,7 @@ ExitCode obey(const CommandLine& line, Output& output) {
                  .got = "none",
                  .hint = "see gemmery --help"});
   }
+  load_own_kernels(line.options.libraries);
   return run_verb(line.verb, line.options, output);
 }
 

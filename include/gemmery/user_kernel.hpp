@@ -170,3 +170,7 @@ GEMMERY_API Kernel register_kernel(UserKernel kernel);
 GEMMERY_API void withdraw_kernel(const Kernel& kernel);
 
 }  // namespace gemmery
+
+// Defined in a shared library of yours, it brings your kernels to the command line: `gemmery list
+// --load ./libmine.so` calls it once, and it calls register_kernel.
+extern "C" GEMMERY_API void gemmery_register_kernels();

@@ -228,6 +228,37 @@ class List(unittest.TestCase):
             self.assertIn("scaled_gemm", done.stderr)
 
 
+class OwnKernels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.library = pathlib.Path(PROGRAM).parent / "examples" / "19_own_kernel_library.so"
+        if not cls.library.exists():
+            raise unittest.SkipTest("the examples were not built")
+
+    def test_of_a_library_are_among_the_others(self):
+        name = "user_rows_times_columns_v1_f32_f32_f32"
+        everything = run("list", "--load", str(self.library))
+        self.assertEqual(everything.returncode, SERVED, everything.stderr)
+        self.assertIn(name, everything.stdout.splitlines())
+        fitting = run("list", *SMALL, "--device", "cpu", "--load", str(self.library), "--json")
+        self.assertEqual(json_lines(fitting.stdout)[-1]["kernel_name"], name)  # without a prediction
+        self.assertIsNone(json_lines(fitting.stdout)[-1]["predicted_us"])
+        verified = run("verify", *SMALL, "--device", "cpu", "--load", str(self.library), "--provider", "user")
+        self.assertEqual(verified.returncode, SERVED, verified.stderr)
+        self.assertNotIn(name, run("list").stdout)
+
+    def test_say_why_they_do_not_fit(self):
+        done = run("explain", "gemm", "8x8x8x2", "a=f32", "--device", "cpu", "--load", str(self.library))
+        self.assertIn("L: expected 1, got 2", done.stdout)
+
+    def test_of_what_is_no_such_library_are_refused(self):
+        missing = run("list", "--load", "/nowhere/own.so")
+        self.assertEqual(missing.returncode, UNAVAILABLE)
+        self.assertIn("--load /nowhere/own.so", missing.stderr)
+        other = run("list", "--load", str(ROOT / "README.md"))
+        self.assertEqual(other.returncode, UNAVAILABLE)
+
+
 class Explain(unittest.TestCase):
     def test_gives_a_reason_for_every_family(self):
         for device in ("cpu", "h200", "rtx4090", "b200"):
