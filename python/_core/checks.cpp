@@ -32,36 +32,10 @@ VerifyReport verify_kernel(const PyKernel& kernel, std::string_view problem, std
   return report;
 }
 
-// The oracle needs what was read, which is gone where a result was written over it.
-void require_inputs(const GemmArguments& arguments) {
-  const auto is_result = [&](const Tensor& tensor) {
-    return tensor.data() == arguments.out().data() && tensor.element_count() != 0;
-  };
-  bool is_overwritten = arguments.c() && is_result(*arguments.c());
-  for (const EpilogueOperand& operand : arguments.epilogue_operands()) {
-    const auto* const tensor = std::get_if<Tensor>(&operand.value);
-    is_overwritten = is_overwritten || (tensor != nullptr && is_result(*tensor));
-  }
-  if (!is_overwritten) return;
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = "check_result",
-               .expected = "inputs as they were before the kernel ran",
-               .got = "an input that was overwritten in place",
-               .hint = "write to another tensor"});
-}
-
 VerifyReport check_arguments(const PyGemmArguments& arguments, const PyKernel& kernel,
                              nb::handle stream) {
   require_memory(arguments, "check_result");
-  require_inputs(*arguments.native);
-  if (!arguments.native->device().is_cpu()) {
-    finish_staged(arguments, stream_of(arguments, stream));
-    const PyGemmArguments on_host = staged_on(arguments, Device::cpu());
-    const WithoutGil released;
-    return check_result(*on_host.native, kernel.kernel.operands());
-  }
-  const WithoutGil released;
-  return check_result(*arguments.native, kernel.kernel.operands());
+  return check_against_oracle(arguments, kernel.kernel, stream_of(arguments, stream));
 }
 
 nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::handle device,
@@ -87,6 +61,37 @@ nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::ha
 }
 
 }  // namespace
+
+// The oracle needs what was read, which is gone where a result was written over it.
+void require_inputs_to_stay(const GemmArguments& arguments) {
+  const auto is_result = [&](const Tensor& tensor) {
+    return tensor.data() == arguments.out().data() && tensor.element_count() != 0;
+  };
+  bool is_overwritten = arguments.c() && is_result(*arguments.c());
+  for (const EpilogueOperand& operand : arguments.epilogue_operands()) {
+    const auto* const tensor = std::get_if<Tensor>(&operand.value);
+    is_overwritten = is_overwritten || (tensor != nullptr && is_result(*tensor));
+  }
+  if (!is_overwritten) return;
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "verification",
+               .expected = "inputs that stay as they are",
+               .got = "an input that is overwritten in place",
+               .hint = "write to another tensor"});
+}
+
+VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel& kernel,
+                                  void* handle) {
+  require_inputs_to_stay(*arguments.native);
+  if (arguments.native->device().is_cpu()) {
+    const WithoutGil released;
+    return check_result(*arguments.native, kernel.operands());
+  }
+  finish_staged(arguments, handle);
+  const PyGemmArguments on_host = staged_on(arguments, Device::cpu());
+  const WithoutGil released;
+  return check_result(*on_host.native, kernel.operands());
+}
 
 void bind_checks(nb::module_& module) {
   nb::class_<VerifyReport>(module, "VerifyReport",

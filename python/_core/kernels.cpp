@@ -173,31 +173,49 @@ Workspace to_workspace(nb::handle workspace, const PyGemmArguments& arguments,
           static_cast<std::size_t>(memory.element_count()) * byte_width(memory.dtype())};
 }
 
+void start(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) {
+  if (options.artifact != nullptr) {
+    const WithoutGil released;
+    kernel.run(arguments, options);
+    return;
+  }
+  with_nvrtc([&] {
+    const WithoutGil released;
+    kernel.run(arguments, options);
+  });
+}
+
+void require_right_result(const PyGemmArguments& arguments, const Kernel& kernel, void* handle) {
+  const VerifyReport report = check_against_oracle(arguments, kernel, handle);
+  if (report.passed) return;
+  const nb::object type = nb::module_::import_("gemmery.errors").attr("VerificationError");
+  const std::string text = kernel.name() + ": " + std::to_string(report.mismatches) + " of " +
+                           std::to_string(report.elements) + " elements are outside their bound; " +
+                           report.first_failure;
+  PyErr_SetString(type.ptr(), text.c_str());
+  nb::raise_python_error();
+}
+
 void run(const PyKernel& self, const PyGemmArguments& arguments, const PyArtifact* artifact,
-         nb::handle stream, nb::handle workspace, bool assume_supported_args, int max_sms) {
+         nb::handle stream, nb::handle workspace, bool assume_supported_args, int max_sms,
+         bool verify) {
   require_memory(arguments, "run");
+  if (verify) require_inputs_to_stay(*arguments.native);
   if (!assume_supported_args) {
     if (const Status status = check_performance(self.kernel, arguments); !status)
       refuse_arguments(status);
   }
   const Device device = arguments.native->device();
+  void* const handle = stream_of(arguments, stream);
   std::optional<ImportedTensor> held;
   const RunOptions options{
       .artifact = artifact == nullptr ? nullptr : &native_artifact(*artifact, "run"),
-      .stream = device.is_cpu() ? Stream::cpu() : Stream::of(stream_of(arguments, stream), device),
+      .stream = device.is_cpu() ? Stream::cpu() : Stream::of(handle, device),
       .workspace = to_workspace(workspace, arguments, held),
       .assume_supported = assume_supported_args,
       .max_multiprocessors = max_sms != 0 ? max_sms : arguments.max_multiprocessors};
-  const Kernel& kernel = self.kernel;
-  if (artifact != nullptr) {
-    const WithoutGil released;
-    kernel.run(*arguments.native, options);
-    return;
-  }
-  with_nvrtc([&] {
-    const WithoutGil released;
-    kernel.run(*arguments.native, options);
-  });
+  start(self.kernel, *arguments.native, options);
+  if (verify) require_right_result(arguments, self.kernel, handle);
 }
 
 // A kernel and its metadata refer to each other.
@@ -264,7 +282,8 @@ void bind_kernels(nb::module_& module) {
            nb::arg("cc").none() = nb::none())
       .def("run", &run, nb::arg("args"), nb::arg("compiled_artifact").none() = nb::none(),
            nb::arg("stream").none() = nb::none(), nb::arg("workspace").none() = nb::none(),
-           nb::arg("assume_supported_args") = false, nb::kw_only(), nb::arg("max_sms") = 0)
+           nb::arg("assume_supported_args") = false, nb::kw_only(), nb::arg("max_sms") = 0,
+           nb::arg("verify") = false)
       .def(
           "get_workspace_size",
           [](const PyKernel& self, const PyGemmArguments& arguments) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <gemmery/kernel.hpp>
+#include <gemmery/verify.hpp>
 
 #include "arguments.hpp"
 #include "bindings.hpp"
@@ -42,6 +43,12 @@ const DeviceInfo& info_for(const PyGemmArguments& arguments, nb::handle cc);
 
 // Which target of a kernel serves `cc`: an int or a device name mean a device, "sm_90a" is exact.
 Target compile_target(const Kernel& kernel, nb::handle cc);
+
+// Holds the result that arguments have against the oracle; `handle` is the stream that it was put
+// on. Throws Error (unsupported) where an input was, or will be, overwritten in place.
+VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel& kernel,
+                                  void* handle);
+void require_inputs_to_stay(const GemmArguments& arguments);
 
 // The Python class gemmery.status.Status.
 nb::object to_status(const Status& status);

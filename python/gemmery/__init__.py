@@ -52,6 +52,7 @@ from gemmery.errors import (
     OutOfMemoryError,
     UnavailableError,
     UnsupportedError,
+    VerificationError,
 )
 from gemmery.kernel import Kernel
 from gemmery.manifest import Manifest
@@ -91,6 +92,7 @@ __all__ = [
     "Tensor",
     "UnavailableError",
     "UnsupportedError",
+    "VerificationError",
     "VerifyReport",
     "arguments",
     "artifact",

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from gemmery.errors import UnsupportedError
+from gemmery import _log
+from gemmery.errors import InvalidArgumentError, UnsupportedError
 
 __all__ = ["GlobalOptions"]
 
@@ -13,18 +15,30 @@ __all__ = ["GlobalOptions"]
 class GlobalOptions:
     """One object for the process, however often it is asked for.
 
-    verify: `gemmery.matmul` holds every result against the oracle, as with verify=True. Slow: for tests.
+    log_level: which words of the library go to `logging.getLogger("gemmery")`: "debug", "info", "warning" (what import
+        sets) or "error". What becomes of them there is the program's choice.
     use_tvm_ffi: False always; tensors are exchanged by DLPack's C functions, which need no package.
     """
 
     _instance: GlobalOptions | None = None
-    verify: bool
+    _log_level: str
 
     def __new__(cls) -> GlobalOptions:
         if cls._instance is None:
             cls._instance = super().__new__(cls)
-            cls._instance.verify = False
+            cls._instance._log_level = "warning"
         return cls._instance
+
+    @property
+    def log_level(self) -> str:
+        return self._log_level
+
+    @log_level.setter
+    def log_level(self, level: str) -> None:
+        if level not in ("debug", "info", "warning", "error"):
+            raise InvalidArgumentError(f'log_level: expected "debug", "info", "warning" or "error", got {level!r}')
+        _log.forward(logging.getLevelNamesMapping()[level.upper()])
+        self._log_level = level
 
     @property
     def use_tvm_ffi(self) -> bool:
@@ -33,12 +47,11 @@ class GlobalOptions:
     @use_tvm_ffi.setter
     def use_tvm_ffi(self, value: bool) -> None:
         if value:
-            raise UnsupportedError(
-                "use_tvm_ffi: tensors are exchanged by DLPack's C functions, as fast and without the package"
-            )
+            raise UnsupportedError("use_tvm_ffi: not needed, tensors are exchanged by DLPack's C functions")
 
     def save(self) -> dict[str, Any]:
-        return {"verify": self.verify}
+        """The options, for `restore`."""
+        return {"log_level": self.log_level}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        self.verify = bool(saved["verify"])
+        self.log_level = saved["log_level"]

@@ -55,6 +55,12 @@ class FileError(Error, OSError):
     kind = "io"
 
 
+class VerificationError(Error, ArithmeticError):
+    """A result is outside its proven bound: the kernel is wrong."""
+
+    kind = "verification"
+
+
 # In the order of the library's kinds.
 _CLASSES: tuple[type[Error], ...] = (
     InvalidArgumentError,

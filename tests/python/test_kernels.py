@@ -359,6 +359,19 @@ def test_a_wrong_result_is_found(gemm):
     assert not report and report.mismatches == 1 and "3" in report.first_failure
 
 
+def test_run_verifies_on_request(gemm, on_emulator):
+    args, _ = gemm()
+    kernel = gemmery.get_kernels(args)[0]
+    kernel.run(args, verify=True)
+    staged = on_emulator[0]
+    gemmery.get_kernels(staged)[0].run(staged, verify=True)
+    in_place = gemmery.GemmArguments(args.A, args.B, args.out, C=args.out, beta=1.0)
+    before = args.out.copy()
+    with pytest.raises(gemmery.UnsupportedError, match="overwritten in place"):
+        gemmery.get_kernels(in_place)[0].run(in_place, verify=True)
+    assert (args.out == before).all(), "refused before it ran"
+
+
 def test_what_was_overwritten_cannot_be_checked(rng, gemm):
     args, _ = gemm()
     in_place = gemmery.GemmArguments(args.A, args.B, args.out, C=args.out, beta=1.0)

@@ -97,11 +97,14 @@ def test_a_forked_child_computes(gemm):
 
 
 def test_words_of_the_library_go_to_logging(gemm, caplog):
-    from gemmery import _log
-
-    args, _ = gemm(64, 64, 64)
-    kernel = gemmery.get_kernels(args, cc=90)[1]
-    _log.forward(logging.DEBUG)
+    options = gemmery.config.GlobalOptions()
+    saved = options.save()
+    # A program of no other test: what was compiled before says nothing.
+    args, _ = gemm(64, 64, 64, epilogue=gemmery.EpilogueArguments("D = accum * 0.987 + 0.123"))
+    kernel = gemmery.get_kernels(args, cc=90)[0]
+    with pytest.raises(ValueError, match="log_level"):
+        options.log_level = "loud"
+    options.log_level = "debug"
     try:
         with caplog.at_level(logging.DEBUG, logger="gemmery"):
             kernel.compile(args, cc=90)
@@ -110,5 +113,5 @@ def test_words_of_the_library_go_to_logging(gemm, caplog):
                 if caplog.records:
                     break
     finally:
-        _log.forward()
+        options.restore(saved)
     assert any(record.name == "gemmery" for record in caplog.records)
