@@ -18,7 +18,7 @@ PYTHON = python tests/python bench/python_host_times.py $(wildcard tutorials)
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 
-.PHONY: help run test soak test-gpu soak-gpu bench format lint sizes clean setup build-tests
+.PHONY: help run test soak test-gpu soak-gpu bench coverage format lint sizes clean setup build-tests
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -42,6 +42,10 @@ soak-gpu: $(BUILD_FOR_GPU) ## their long form; PREBUILT as above
 bench: setup ## build and run the benchmarks
 	@$(IN) tools/build.sh release bench/all
 	@for program in $(RELEASE)/bench/bin/*; do echo "== $$program"; $(IN) "$$program" || exit 1; done
+
+coverage: setup ## which branches of the cache and its keys the tests take; needs clang++ with llvm-cov
+	@$(IN) tools/build.sh release gemmery_static
+	@$(IN) python3 tools/report_coverage.py --jobs $(JOBS)
 
 format: ## format the C++ and CUDA sources
 	@clang-format -i $(SOURCES)

@@ -80,9 +80,9 @@ std::string write_into(const Folder& folder, const std::string& name, const Entr
 
 }  // namespace
 
-BuildDump::BuildDump(std::string path, std::int64_t most_bytes)
-    : place_{.path = std::move(path)}, most_bytes_(most_bytes) {
-  const platform::TrustedFolder opened = platform::open_trusted_folder(place_);
+BuildDump::BuildDump(std::string path, std::int64_t most_bytes, const platform::FileCalls& calls)
+    : place_{.path = std::move(path)}, most_bytes_(most_bytes), calls_(calls) {
+  const platform::TrustedFolder opened = platform::open_trusted_folder(place_, calls_);
   if (!opened.folder) refuse_folder(opened.refusal);
 }
 
@@ -112,7 +112,7 @@ void BuildDump::write_files(const CacheKey& key, const std::string& suffix,
   if (bytes_.fetch_add(bytes) > most_bytes_ - bytes)
     return warn_once("this process has written as much as it may");
   // Opened anew each time, as the cache is: no descriptor is held for a program to close.
-  const platform::TrustedFolder opened = platform::open_trusted_folder(place_);
+  const platform::TrustedFolder opened = platform::open_trusted_folder(place_, calls_);
   const std::string failure =
       opened.folder ? write_into(*opened.folder, dump_name(key) + suffix, files) : opened.refusal;
   if (!failure.empty()) warn_once(failure);

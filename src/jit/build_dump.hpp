@@ -19,7 +19,8 @@ class BuildDump {
  public:
   // In this folder, which is made where it is not there and has to be one that only this user can
   // write into. Throws Error (io) naming the variable where it is not.
-  explicit BuildDump(std::string path, std::int64_t most_bytes = usual_dump_bytes);
+  explicit BuildDump(std::string path, std::int64_t most_bytes = usual_dump_bytes,
+                     const platform::FileCalls& calls = platform::system_file_calls());
 
   // Takes the place of an earlier dump of the same build. What cannot be written, or is beyond the
   // bound of this process, is told once to the log.
@@ -35,6 +36,7 @@ class BuildDump {
 
   const platform::FolderPlace place_;
   const std::int64_t most_bytes_;
+  const platform::FileCalls& calls_;
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<bool> has_warned_{false};
 };
