@@ -51,7 +51,7 @@ extern "C" void __llvm_profile_set_filename(const char*);
 extern "C" [[noreturn]] void __real__exit(int);
 extern "C" [[noreturn]] void __wrap__exit(int code) {
   static char name[4096];
-  std::snprintf(name, sizeof name, "%s/child-%d.profraw", std::getenv("GEMMERY_COVERAGE_FOLDER"), getpid());
+  std::snprintf(name, sizeof name, "%s/child-%d.profraw", std::getenv("COVERAGE_FOLDER"), getpid());
   __llvm_profile_set_filename(name);
   __llvm_profile_write_file();
   __real__exit(code);
@@ -97,7 +97,7 @@ def run_tests():
     profiles.chmod(0o1777)
     try:
         for name, (_, is_long) in PROGRAMS.items():
-            environment = {**os.environ, "LLVM_PROFILE_FILE": f"{profiles}/{name}-%p.profraw", "GEMMERY_COVERAGE_FOLDER": str(profiles)}
+            environment = {**os.environ, "LLVM_PROFILE_FILE": f"{profiles}/{name}-%p.profraw", "COVERAGE_FOLDER": str(profiles)}
             if is_long:
                 environment["GEMMERY_SOAK"] = "1"
             done = subprocess.run([FOLDER / name, "--gtest_brief=1"], cwd=ROOT, env=environment, check=False)
