@@ -545,6 +545,15 @@ class Cache(unittest.TestCase):
         done = self.command("compile", *SMALL, "--target", "sm_80", "-o", str(self.folder / "again"), GEMMERY_DISABLE_JIT="1")
         self.assertEqual(done.returncode, SERVED, done.stderr)
 
+    def test_what_ran_once_runs_again_without_a_compiler(self):
+        words = ["run", "--device", "emulated:h200", "gemm", "33x34x35", "a=f32", "--json"]
+        for variables in ({}, {"GEMMERY_DISABLE_JIT": "1"}):
+            done = self.command(*words, **variables)
+            self.assertEqual(done.returncode, SERVED, done.stderr)
+        counters = self.record("cache", "stat")[0]
+        self.assertEqual(counters["kept"], counters["hits"])
+        self.assertGreater(counters["hits"], 0)
+
     def test_stat_tells_place_size_and_counters(self):
         self.assertEqual(self.record("cache", "stat")[0]["entries"], 0)
         self.fill()
