@@ -21,7 +21,6 @@ struct Options {
   std::vector<std::string> providers;
   std::vector<std::string> kernels;
   std::vector<std::string> dtypes;
-  std::vector<std::string> libraries;  // with kernels of the user's own
   std::string fill = "normal";
   std::string file;
   std::string output;   // of compile
@@ -36,6 +35,7 @@ struct Options {
   int top = 1;             // 0 = all
   int samples = 11;
   double sample_ms = 5;
+  std::vector<std::string> libraries;  // with kernels of the user's own
 };
 
 struct CommandLine {

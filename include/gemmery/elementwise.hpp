@@ -23,9 +23,10 @@ namespace gemmery {
 //   get_kernels(sum).at(0).run(sum, {.stream = stream});
 //
 // out is (N), (M, N) or (L, M, N), any strides; what is read broadcasts to it by NumPy's rule.
-// Programs are those of docs/epilogues.md: casts, several results, reductions; accum is 0 in them.
-// They compute in float32; in float64 where a tensor is float64 or an integer of 32 bits, which is
-// exact for integers.
+// Packed tensors that all have out's shape, of any rank, are taken as one vector of M = 1. Programs
+// are those of docs/epilogues.md: casts, several results, reductions; accum is 0 in them. They
+// compute in float32; in float64 where a tensor is float64 or an integer of 32 bits, which is exact
+// for integers.
 class GEMMERY_API ElementwiseArguments {
  public:
   // Of A and B by these names, and of `others`. Throws Error as EpilogueArguments and GemmArguments

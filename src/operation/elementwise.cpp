@@ -32,12 +32,52 @@ SumTypes sum_types(const EpilogueArguments& program, const Tensor& out) {
   return {DType::float32, DType::float32};
 }
 
+// --- one vector ---------------------------------------------------------------------------------
+
+bool is_packed(const Tensor& tensor) {
+  std::int64_t packed = 1;
+  for (int d = tensor.rank() - 1; d >= 0; --d) {
+    if (tensor.extent(d) > 1 && tensor.stride(d) != packed) return false;
+    packed *= tensor.extent(d);
+  }
+  return true;
+}
+
+bool is_like(const EpilogueOperand& operand, const Tensor& out) {
+  const auto* const tensor = std::get_if<Tensor>(&operand.value);
+  return tensor == nullptr ||
+         (std::ranges::equal(tensor->shape(), out.shape()) && is_packed(*tensor));
+}
+
+// Whether rows, columns and batches make no difference. Kernels count an extent in 32 bits.
+bool is_one_vector(const Tensor& out, const EpilogueArguments& program) {
+  constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
+  return is_packed(out) && out.element_count() <= largest_extent &&
+         std::ranges::all_of(program.operands(),
+                             [&](const EpilogueOperand& one) { return is_like(one, out); });
+}
+
+Tensor as_vector(const Tensor& tensor) {
+  return Tensor(tensor.data(), tensor.dtype(), {1, tensor.element_count()}, tensor.device());
+}
+
+EpilogueArguments as_vectors(const EpilogueArguments& program) {
+  std::vector<EpilogueOperand> operands = program.operands();
+  for (EpilogueOperand& operand : operands) {
+    if (auto* const tensor = std::get_if<Tensor>(&operand.value)) *tensor = as_vector(*tensor);
+  }
+  return EpilogueArguments(program.program(), std::move(operands));
+}
+
+// --- the GEMM -----------------------------------------------------------------------------------
+
 // A row of its own where out is a vector.
 Tensor as_matrices(const Tensor& out) {
   if (out.rank() == 2 || out.rank() == 3) return out;
   if (out.rank() != 1) {
-    operation::refuse("out", "a tensor of rank 1, 2 or 3", "rank " + std::to_string(out.rank()),
-                      "view its leading dimensions as one", ErrorKind::unsupported);
+    operation::refuse("out", "a tensor of rank 1, 2 or 3, or packed tensors of one shape alone",
+                      "rank " + std::to_string(out.rank()), "view its leading dimensions as one",
+                      ErrorKind::unsupported);
   }
   const std::array shape{std::int64_t{1}, out.extent(0)};
   const std::array strides{std::int64_t{0}, out.stride(0)};
@@ -84,7 +124,8 @@ ElementwiseArguments::ElementwiseArguments(const Tensor& A, const Tensor& B, con
     : ElementwiseArguments(out, with_pair(A, B, program, std::move(others))) {}
 
 ElementwiseArguments::ElementwiseArguments(const Tensor& out, const EpilogueArguments& program)
-    : gemm_(make_gemm(out, program)) {}
+    : gemm_(is_one_vector(out, program) ? make_gemm(as_vector(out), as_vectors(program))
+                                        : make_gemm(out, program)) {}
 
 void ElementwiseArguments::set_data(std::string_view operand, const void* data) {
   gemm_.set_data(in_program(operand), data);

@@ -67,7 +67,7 @@ std::optional<Bytes> find_section(Bytes file, std::string_view wanted) {
 
 // Records of a format byte and an attribute byte; format 4 is followed by a size and so many bytes,
 // the others by two bytes in all. A parameter is attribute 0x17: index, ordinal, offset and a word
-// with its size above bit 18. As cubins of CUDA 12 and 13 for sm_80 to sm_121 have it; the format
+// with its size from bit 18 on. As cubins of CUDA 12 and 13 for sm_80 to sm_121 have it; the format
 // is not documented, so that what is not understood says nothing.
 std::optional<EntryParameters> read_records(Bytes records) {
   constexpr std::uint8_t sized = 4;
@@ -82,16 +82,15 @@ std::optional<EntryParameters> read_records(Bytes records) {
     if (*format != sized) continue;
     if (*attribute == parameter) {
       const auto ordinal = read<std::uint16_t>(records, at + 4);
-      const auto offset = read<std::uint16_t>(records, at + 6);
       const auto word = read<std::uint32_t>(records, at + 8);
-      if (!ordinal || !offset || !word || *size != 12) return std::nullopt;
+      if (!ordinal || !word || *size != 12) return std::nullopt;
       if (parameters.size() <= *ordinal) parameters.resize(std::size_t{*ordinal} + 1);
-      parameters[*ordinal] = {*offset, *word >> 18};
+      parameters[*ordinal] = *word >> 18;
     }
     at += *size;
   }
-  const auto is_unknown = [](const EntryParameter& one) { return one.bytes == 0; };
-  return std::ranges::any_of(parameters, is_unknown) ? std::nullopt : std::optional(parameters);
+  const bool has_gaps = std::ranges::find(parameters, 0U) != parameters.end();
+  return has_gaps ? std::nullopt : std::optional(parameters);
 }
 
 // --- PTX ----------------------------------------------------------------------------------------
@@ -123,25 +122,17 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 // ".param .align 64 .b8 name[128]" or ".param .u64 .ptr .global .align 1 name" (PTX manual,
 // "Kernel Function Parameter Attributes").
-std::optional<EntryParameter> read_declaration(std::string_view text, std::uint32_t begin) {
+std::optional<std::uint32_t> read_declaration(std::string_view text) {
   const std::vector<std::string_view> words = words_of(text);
   if (words.size() < 3 || words[0] != ".param") return std::nullopt;
-  std::size_t at = 1;
-  std::optional<std::uint32_t> alignment;
-  if (words[at] == ".align") {
-    alignment = number_in(words[at + 1]);
-    if (!alignment) return std::nullopt;
-    at += 2;
-  }
+  const std::size_t at = words[1] == ".align" ? 3 : 1;
   if (at >= words.size() || words[at].size() < 3) return std::nullopt;
   const auto bits = number_in(words[at].substr(2));
   if (!bits || *bits == 0 || *bits % 8 != 0) return std::nullopt;
-  const std::uint32_t unit = alignment.value_or(*bits / 8);
-  if (unit == 0) return std::nullopt;
   const bool is_array = text.find('[') != std::string_view::npos;
   const auto count = is_array ? number_in(words.back()) : std::optional<std::uint32_t>(1);
   if (!count) return std::nullopt;
-  return EntryParameter{(begin + unit - 1) / unit * unit, *bits / 8 * *count};
+  return *bits / 8 * *count;
 }
 
 // What stands in parentheses behind the entry's name.
@@ -176,25 +167,23 @@ std::optional<EntryParameters> parameters_of_ptx(std::string_view ptx, std::stri
   if (!head) return std::nullopt;
   EntryParameters parameters;
   std::string_view rest = *head;
-  std::uint32_t end = 0;
   while (rest.find(".param") != std::string_view::npos) {
     const std::size_t comma = rest.find(',');
-    const auto parameter = read_declaration(rest.substr(0, comma), end);
-    if (!parameter) return std::nullopt;
-    end = parameter->offset + parameter->bytes;
-    parameters.push_back(*parameter);
+    const auto bytes = read_declaration(rest.substr(0, comma));
+    if (!bytes) return std::nullopt;
+    parameters.push_back(*bytes);
     rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
   }
   return parameters;
 }
 
-std::string to_string(const EntryParameters& parameters) {
+std::string describe(const EntryParameters& parameters) {
   if (parameters.empty()) return "none";
   std::string text = std::to_string(parameters.size()) + " of ";
   for (std::size_t index = 0; index < parameters.size(); ++index) {
     const bool is_last = index + 1 == parameters.size();
     if (index > 0) text += is_last ? " and " : ", ";
-    text += std::to_string(parameters[index].bytes);
+    text += std::to_string(parameters[index]);
   }
   return text + " bytes";
 }

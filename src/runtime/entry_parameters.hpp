@@ -13,21 +13,17 @@
 
 namespace gemmery::runtime {
 
-// Where one parameter lies among the bytes of all.
-struct EntryParameter {
-  std::uint32_t offset = 0;
-  std::uint32_t bytes = 0;
+// Bytes of each parameter, in their order. Where they lie is the driver's affair: it takes a
+// pointer to each, and what is aligned to 64 bytes is moved to where that holds in the device's
+// memory.
+using EntryParameters = std::vector<std::uint32_t>;
 
-  friend bool operator==(const EntryParameter&, const EntryParameter&) = default;
-};
-using EntryParameters = std::vector<EntryParameter>;
-
-// In their order; nothing where the code does not tell in a way that is understood here.
+// Nothing where the code does not tell in a way that is understood here.
 std::optional<EntryParameters> parameters_of_cubin(std::span<const std::byte> cubin,
                                                    std::string_view entry);
 std::optional<EntryParameters> parameters_of_ptx(std::string_view ptx, std::string_view entry);
 
 // "3 of 8, 8 and 4 bytes"
-std::string to_string(const EntryParameters& parameters);
+std::string describe(const EntryParameters& parameters);
 
 }  // namespace gemmery::runtime

@@ -92,6 +92,31 @@ TEST(ElementwiseArguments, write_over_what_they_read_and_are_patched) {
   EXPECT_EQ(a, (std::vector<float>{111, 222}));
 }
 
+// Rows of odd lengths would not be aligned.
+TEST(ElementwiseArguments, are_one_vector_where_all_is_packed_and_of_one_shape) {
+  std::vector<float> a(3 * 5 * 7, 1), b(3 * 5 * 7, 2), out(3 * 5 * 7);
+  const auto view = [](std::vector<float>& values) {
+    return Tensor(values.data(), DType::float32, {1, 3, 1, 5, 7});
+  };
+  const ElementwiseArguments sum(view(a), view(b), view(out));
+  EXPECT_EQ(sum.problem().m, 1);
+  EXPECT_EQ(sum.problem().n, 3 * 5 * 7);
+  run_best(sum);
+  EXPECT_EQ(out, std::vector<float>(3 * 5 * 7, 3));
+  const ElementwiseArguments biased(Tensor(out.data(), DType::float32, {15, 7}),
+                                    {"D = x + row",
+                                     {{"x", Tensor(a.data(), DType::float32, {15, 7})},
+                                      {"row", Tensor(b.data(), DType::float32, {7})}}});
+  EXPECT_EQ(biased.problem().m, 15);
+  const ElementwiseArguments turned(Tensor(out.data(), DType::float32, {15, 7}),
+                                    {"D = x + 1; half = x / 2",
+                                     {{"x", Tensor(a.data(), DType::float32, {15, 7}, {1, 15})},
+                                      {"half", Tensor(b.data(), DType::float32, {15, 7})}}});
+  EXPECT_EQ(turned.problem().m, 15);
+  run_best(turned);
+  EXPECT_EQ(b, std::vector<float>(3 * 5 * 7, 0.5));
+}
+
 TEST(ElementwiseArguments, refuse_by_the_name_of_the_operand) {
   std::vector<float> memory(64);
   const auto tensor = [&](std::initializer_list<std::int64_t> shape) {
@@ -103,7 +128,8 @@ TEST(ElementwiseArguments, refuse_by_the_name_of_the_operand) {
   });
   EXPECT_NE(shapes.find("operand B"), std::string::npos) << shapes;
   const std::string ranks = refusal_of([&] {
-    (void)ElementwiseArguments(tensor({2}), tensor({2}), tensor({1, 1, 2, 2}));
+    (void)ElementwiseArguments(tensor({2}), tensor({2}),
+                               Tensor(memory.data() + 32, DType::float32, {1, 1, 2, 2}));
   });
   EXPECT_NE(ranks.find("rank 4"), std::string::npos) << ranks;
 }

@@ -86,8 +86,8 @@ void CodeFamily::check_code(std::span<const std::byte> code, CodeForm form) cons
   if (!taken || *taken == packed) return;
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = declared_->kernel_name() + ": launch.parameters",
-               .expected = "what " + entry + " takes, " + to_string(*taken),
-               .got = to_string(packed),
+               .expected = "what " + entry + " takes, " + runtime::describe(*taken),
+               .got = runtime::describe(packed),
                .hint = "a parameter's type can be said behind it: \"m:i64\", \"alpha:f64\""});
 }
 

@@ -587,9 +587,8 @@ void LaunchRule::write_map(const Slot& slot, const runtime::PackRequest& request
 
 runtime::EntryParameters LaunchRule::parameters() const {
   runtime::EntryParameters parameters;
-  for (std::size_t index = 0; index < slots_.size(); ++index)
-    parameters.push_back(
-        {offsets_[index], static_cast<std::uint32_t>(size_of(slots_[index].type))});
+  for (const Slot& slot : slots_)
+    parameters.push_back(static_cast<std::uint32_t>(size_of(slot.type)));
   return parameters;
 }
 

@@ -308,6 +308,7 @@ TEST_F(SourceOfUsers, takes_tensor_maps) {
   mapped.launch.entry = "mapped";
   mapped.launch.parameters = {"A.map=16x32", "B", "out", "m", "n", "k", "B.leading", "out.leading"};
   const Registered own(std::move(mapped));
+  (void)own.kernel.compile(parse_target("sm_90"));
   expect_verified(own.kernel, "gemm 50x40x100 a=f32 b=f32/ld=44");
   expect_verified(own.kernel, "gemm 50x40x100 a=f32/ld=120 b=f32/ld=40");
   expect_contains(refusal(own.kernel, "gemm 50x40x99 a=f32"), "A: expected alignment");
