@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// RELIABILITY S12: text that would be code, a command or a path elsewhere. Each is refused with an
+// error of ours, soon, before anything is compiled; or is not known.
+#include <gemmery/discovery.hpp>
+#include <gemmery/epilogue.hpp>
+#include <gemmery/error.hpp>
+#include <gemmery/problem.hpp>
+#include <gemmery/target.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace gemmery {
+namespace {
+
+using namespace std::string_literals;
+
+// What shells, compilers, formats, paths and readers of text take for something else.
+std::vector<std::string> hostile_words() {
+  std::vector<std::string> words{"\";",
+                                 "\n}",
+                                 "\\",
+                                 "%s%n",
+                                 "$(reboot)",
+                                 "`id`",
+                                 "/*",
+                                 "*/",
+                                 "//",
+                                 "#include </etc/passwd>",
+                                 "#define D",
+                                 "asm(\"trap;\")",
+                                 "__device__",
+                                 "../../etc/passwd",
+                                 "/dev/zero",
+                                 "a b",
+                                 "a\tb",
+                                 "a\rb",
+                                 "k<1>; asm(\"trap;\")",
+                                 "k<2>,k<3>",
+                                 "sm_90a --include-path=/",
+                                 "'; DROP",
+                                 "a,b",
+                                 "{}",
+                                 "\x1b[2J",
+                                 "\xff\xfe",
+                                 "\xc3\x28",
+                                 "\xd0\xb0",
+                                 "\xef\xbc\xa4",
+                                 "\xe2\x80\xae",
+                                 "nan(\"\")",
+                                 "1e999999999",
+                                 "0x",
+                                 "-",
+                                 "--",
+                                 ""};
+  words.push_back("a\0b"s);
+  words.push_back("\0"s);
+  words.emplace_back(10'000'000, 'a');
+  words.emplace_back(10'000'000, '(');
+  words.emplace_back(1'000'000, '\n');
+  return words;
+}
+
+std::string shown(const std::string& word) {
+  return word.size() > 60 ? std::to_string(word.size()) + " characters" : word;
+}
+
+// Refused by an Error of the two kinds for what a caller wrote, within five seconds.
+template <class Read>
+void expect_refused(const std::string& word, Read&& read) {
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    read();
+    ADD_FAILURE() << "taken: " << shown(word);
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.kind() == ErrorKind::invalid_argument ||
+                error.kind() == ErrorKind::unsupported)
+        << shown(word) << ": " << shown(error.what());
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << shown(word);
+}
+
+TEST(HostileText, is_no_element_type_no_extent_and_no_field_of_a_problem) {
+  for (const std::string& word : hostile_words()) {
+    expect_refused(word, [&] { parse_problem("gemm 8x8x8 a=" + word); });
+    expect_refused(word, [&] { parse_problem("gemm 8x8x" + word + " a=f32"); });
+    expect_refused(word, [&] { parse_problem("gemm 8x8x8 a=f32 " + word + "=1"); });
+    expect_refused(word, [&] { parse_problem(word + " 8x8x8 a=f32"); });
+  }
+}
+
+TEST(HostileText, is_no_epilogue_and_no_name_in_one) {
+  for (const std::string& word : hostile_words()) {
+    if (word == "//" || word == "\n}" || word.find_first_not_of("\n") == std::string::npos)
+      continue;
+    expect_refused(word, [&] { parse_epilogue("D = accum + " + word + " "); });
+    expect_refused(word, [&] { parse_epilogue("D = " + word + "(accum)"); });
+    expect_refused(word, [&] { parse_epilogue(word + " = accum"); });
+  }
+}
+
+TEST(HostileText, is_no_target_and_no_name_of_a_kernel_or_a_provider) {
+  for (const std::string& word : hostile_words()) {
+    expect_refused(word, [&] { parse_target("sm_" + word); });
+    if (!word.empty()) expect_refused(word, [&] { parse_target("sm_90" + word + "a"); });
+    EXPECT_FALSE(find_kernel(word)) << shown(word);
+    EXPECT_FALSE(find_kernel("simt1_gemm_" + word)) << shown(word);
+    Filter filter;
+    filter.providers = {word};
+    expect_refused(word, [&] { get_kernels(filter); });
+  }
+}
+
+}  // namespace
+}  // namespace gemmery
