@@ -6,10 +6,11 @@
 Both are then found by get_kernels, filtered, compiled and run through the same calls as the library's own.
 """
 
-import gemmery
 import torch
 import triton
 import triton.language as tl
+
+import gemmery
 from gemmery import own_kernels
 from gemmery.metadata import BLASDesignMetadata, GemmOperandsMetadata, KernelMetadata, TensorAttributes
 from gemmery.providers import TritonProvider
@@ -52,9 +53,10 @@ def launch(a, b, out, alpha, tile, warps, stream, only_compile=False):
             tiled_gemm[grid](a, b, out, *numbers, **constants)
 
 
-def views_of(args):
-    """A, B and out of rank 3 as torch tensors, whatever they were given as."""
-    return [torch.from_dlpack(args.views[name]) for name in ("A", "B", "out")]
+def as_torch(view):
+    """A torch tensor of a view, whatever it was made of. The -1: no stream is to wait for another, since the work goes
+    onto the stream that the operands are used on (and a captured one must not wait)."""
+    return torch.from_dlpack(view.__dlpack__(stream=-1))
 
 
 # --- a class: every design is a kernel -----------------------------------------------------------
@@ -105,7 +107,8 @@ class TritonGemm(gemmery.Kernel):
 
     def _launch(self, args, stream, only_compile=False):
         design = self.metadata.design
-        launch(*views_of(args), args.alpha, design.tile_shape, design.warps, stream, only_compile)
+        views = [as_torch(args.views[name]) for name in ("A", "B", "out")]
+        launch(*views, args.alpha, design.tile_shape, design.warps, stream, only_compile)
 
 
 # --- a function: one kernel of the library -------------------------------------------------------
@@ -116,12 +119,12 @@ class TritonGemm(gemmery.Kernel):
     A="float16",
     B="float16",
     out="float16",
-    targets=["sm_80"],
+    targets=["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"],
     design={"tile": "64x64x32", "instruction": "mma"},
     supports=lambda problem, device: "K is 0" if problem.k == 0 else None,
 )
 def triton_64(call):
-    a, b, out = (torch.from_dlpack(tensor) for tensor in (call.A, call.B, call.out))
+    a, b, out = (as_torch(view) for view in (call.A, call.B, call.out))
     launch(a, b, out, call.alpha, (64, 64, 32), 4, call.stream)
 
 

@@ -71,6 +71,9 @@ def parse_target(cc: int | str) -> str:
     """ "sm_90a" of 90, "90a", "sm_90a"; "cpu". ValueError that names what is wrong."""
 
 def version() -> str: ...
+def set_leak_warnings(are_wanted: bool) -> None:
+    """Whether objects that are alive when the interpreter ends are told of."""
+
 
 # --- tensors -------------------------------------------------------------------------------------
 

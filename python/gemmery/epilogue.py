@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gemmery import _core
-from gemmery._core import Program, define_op
+from gemmery._core import Program
+from gemmery.fusion.functions import define_op
 from gemmery.fusion.tracing import trace
 from gemmery.fusion.value import Reduced, Value
 

@@ -27,6 +27,9 @@ from gemmery.matmul import kernel_for, result_shape
 
 __all__ = ["Fused", "fused", "matmul"]
 
+# torch keeps its operators, and with them this module, until the process ends; that is no leak of ours.
+_core.set_leak_warnings(False)
+
 _library = torch.library.Library("gemmery", "DEF")
 _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
 
@@ -51,6 +54,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, *,
     """a @ b, (M, K) by (K, N) or batches of them. Differentiable without `out`."""
     if out is None:
         return torch.ops.gemmery.matmul(a, b, out_dtype)
+    _refuse_derivatives("matmul with out=", a, b, out)
     torch.ops.gemmery.matmul_out(a, b, out)
     return out
 
@@ -92,8 +96,14 @@ class Fused:
             return torch.ops.gemmery.fused_matmul(a, b, *bound, out_dtype)
         if out is None:
             out = torch.empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a), device=a.device)
+        _refuse_derivatives("a fused product that writes tensors", a, b, out, *bound[2])
         torch.ops.gemmery.fused_matmul_out(a, b, *bound, out, list(results), list(results.values()))
         return out
+
+
+def _refuse_derivatives(what: str, *operands: torch.Tensor) -> None:
+    if torch.is_grad_enabled() and any(operand.requires_grad for operand in operands):
+        raise RuntimeError(f"{what} has no derivative, and an operand wants one: detach it, or call under torch.no_grad()")
 
 
 # --- what runs -----------------------------------------------------------------------------------
@@ -112,6 +122,11 @@ def _run(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, epilogue: Epilogue
     kernel_for(args).run(args)
 
 
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    """Without its history, which nothing but torch may carry on."""
+    return tensor.detach() if tensor.requires_grad else tensor
+
+
 _program = functools.lru_cache(maxsize=1024)(Program)
 
 
@@ -123,12 +138,12 @@ def _bound(
 
 def _matmul(a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype | None = None) -> torch.Tensor:
     out = _empty_result(a, b, out_dtype)
-    _run(a.detach(), b.detach(), out)
+    _run(_plain(a), _plain(b), out)
     return out
 
 
 def _matmul_out(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    _run(a.detach(), b.detach(), out.detach())
+    _run(_plain(a), _plain(b), _plain(out))
 
 
 def _fused_matmul(
@@ -158,9 +173,9 @@ def _fused_matmul_out(
     result_names: Sequence[str],
     results: Sequence[torch.Tensor],
 ) -> None:
-    bound = _bound(program, names, [tensor.detach() for tensor in tensors], number_names, numbers)
-    bound |= dict(zip(result_names, [result.detach() for result in results], strict=True))
-    _run(a.detach(), b.detach(), out.detach(), EpilogueArguments(_program(program), **bound))
+    bound = _bound(program, names, [_plain(tensor) for tensor in tensors], number_names, numbers)
+    bound |= dict(zip(result_names, [_plain(result) for result in results], strict=True))
+    _run(_plain(a), _plain(b), _plain(out), EpilogueArguments(_program(program), **bound))
 
 
 for _device in ("CPU", "CUDA"):

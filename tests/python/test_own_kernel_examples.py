@@ -60,7 +60,7 @@ def test_source_is_compiled_and_saved_without_a_gpu(cuda_gemm, tmp_path):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "problem", ["gemm 1000x768x512 a=f32", "gemm 1x1x1 a=f32", "gemm 65x63x0 a=f32", "gemm 130x70x33 a=f32 alpha=0.5"]
+    "problem", ["gemm 1000x768x512 a=f32", "gemm 1x1x1 a=f32", "gemm 65x63x1 a=f32", "gemm 130x70x33 a=f32 alpha=0.5"]
 )
 def test_source_is_verified_on_a_gpu(cuda_gemm, problem):
     report = gemmery.verify(cuda_gemm, problem, device="cuda:0")

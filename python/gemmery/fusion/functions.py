@@ -61,10 +61,21 @@ _functions: dict[str, Callable[..., Any]] = {}
 
 def find(name: str) -> Callable[..., Any] | None:
     """The function of this name; None for names that the text form does not know."""
-    known = _functions.get(name)
-    if known is None and name in _core.function_names():
-        known = _functions.setdefault(name, cast_any if name == "cast" else Function(name))
-    return known
+    if not _functions:
+        _read_names()
+    return _functions.get(name)
+
+
+def _read_names() -> None:
+    for name in _core.function_names():
+        _functions.setdefault(name, cast_any if name == "cast" else Function(name))
+
+
+def define_op(name: str, expression: str) -> None:
+    """Gives an expression of x (and y, z) a name, from now on a function of programs in text and of traced functions:
+    define_op("quick_gelu", "x * sigmoid(1.702 * x)"). ValueError for what does not parse, and for a name that is taken."""
+    _core.define_op(name, expression)
+    _read_names()
 
 
 def cast_any(x: Any, dtype: Any, *words: str) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import inspect
 import linecache
@@ -267,12 +268,16 @@ def _missing_names(function: types.FunctionType) -> dict[str, Any]:
 _BUILTINS_OF_OURS = frozenset(("abs", "max", "min", "pow", "round", "sum"))
 
 
-def _names_in(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
+@functools.lru_cache(maxsize=512)
+def _names_in(code: types.CodeType) -> frozenset[str]:
+    """The global names that a function and those within it read."""
+    names = {
+        instruction.argval for instruction in dis.get_instructions(code) if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= _names_in(constant)
-    return names
+    return frozenset(names)
 
 
 @functools.cache

@@ -351,7 +351,9 @@ def _binary(function: str, x: Any, y: Any) -> Value:
 
 def is_function(name: str) -> bool:
     """Whether a method or a function of torch or NumPy of this name has a meaning in programs."""
-    return name in _SPECIAL or _OTHER_NAMES.get(name, name) in _core.function_names()
+    from gemmery.fusion.functions import find
+
+    return name in _SPECIAL or find(_OTHER_NAMES.get(name, name)) is not None
 
 
 def apply(name: str, args: Any, kwargs: dict[str, Any]) -> Value | Reduced:
