@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# %% [markdown]
+# # 5. Save and load
+#
+# Compile on a machine with a compiler, run on one without. No GPU is needed to compile.
+
+# %%
+import pathlib
+import tempfile
+
+import ml_dtypes
+import numpy as np
+
+import gemmery
+
+A = np.ones((256, 128), ml_dtypes.bfloat16)
+B = np.ones((128, 512), ml_dtypes.bfloat16)
+out = np.zeros((256, 512), ml_dtypes.bfloat16)
+args = gemmery.GemmArguments(A, B, out, accumulator_type=np.float32)
+kernels = gemmery.get_kernels(args, cc="h200")[:2]
+
+# %% [markdown]
+# `compile_all` compiles side by side; one that fails leaves the others alone and is returned as its exception.
+
+# %%
+artifacts = gemmery.compile_all(kernels, cc="sm_90a", progress=lambda done, all: print(f"{done} of {all}"))
+for artifact in artifacts:
+    print(artifact.kernel_obj.name, artifact.targets, artifact.resources)
+
+# %% [markdown]
+# One self-contained file: machine code, sources, logs, designs.
+
+# %%
+folder = tempfile.TemporaryDirectory()
+path = pathlib.Path(folder.name) / "kernels.gemmery"
+gemmery.artifact.save(path, artifacts)
+print(path.stat().st_size // 1024, "KiB")
+
+# %% [markdown]
+# Where it is loaded no compiler is looked for. A damaged file, or one of a version that this library does not have, is
+# refused by name.
+
+# %%
+loaded = gemmery.artifact.load(path)
+for artifact in loaded:
+    print(artifact.kernel_obj.name, artifact.targets)
+assert [artifact.kernel_obj for artifact in loaded] == [artifact.kernel_obj for artifact in artifacts]
+
+# %%
+damaged = bytearray(path.read_bytes())
+damaged[len(damaged) // 2] ^= 1
+path.write_bytes(damaged)
+try:
+    gemmery.artifact.load(path)
+except gemmery.FileError as error:
+    print(str(error).replace(str(path), "kernels.gemmery"))
+
+# %% [markdown]
+# What is emitted can be read: a dozen lines that name a template of this library.
+
+# %%
+print(loaded[0].source)
+folder.cleanup()
