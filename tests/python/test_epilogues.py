@@ -130,6 +130,9 @@ READ = [
     (lambda accum: accum * accum, (), "D = accum * accum"),
     (lambda accum: (accum > 0) * accum, (), "D = accum * where(accum > 0, 1, 0)"),
     (lambda accum: where((accum > 0) & ~(accum >= 6), accum, 0), (), None),  # noqa: F821
+    (lambda accum: where((accum > 0) & True, accum, 0), (), "D = where(1 == 1 and accum > 0, accum, 0)"),  # noqa: F821
+    (lambda accum: gelu(2.0) * accum + fusion.cast(1.001, "bf16"), (), "D = gelu(2) * accum + cast(1.001, bf16)"),
+    (lambda accum: where(False, 1, accum), (), "D = accum"),  # noqa: F821
     (lambda accum: max(accum, 0), (), "D = max(accum, 0)"),
     (lambda accum: max(accum, 0, min(3, 2)), (), "D = max(max(accum, 0), 2)"),
     (lambda accum: abs(accum) + pow(accum, 3) + round(accum), (), None),
@@ -393,3 +396,95 @@ def test_a_function_with_unknown_names_becomes_its_reference():
 
 def test_pythons_own_functions_stay_pythons_outside_of_tracing():
     assert fusion.max(1, 2) == 2 and fusion.max([3, 1]) == 3 and fusion.sum([1, 2]) == 3 and fusion.abs(-2) == 2
+
+
+# --- what the peers get silently wrong -----------------------------------------------------------
+
+
+def whole(*shape, dtype=np.float32):
+    return np.random.default_rng(random.randrange(2**31)).integers(-4, 5, shape).astype(dtype)
+
+
+def run(a, b, out, epilogue, accumulator_type=np.float32):
+    args = gemmery.GemmArguments(a, b, out, accumulator_type, epilogue=epilogue)
+    gemmery.get_kernels(args)[0].run(args)
+    return out
+
+
+def test_an_operand_called_C_broadcasts_like_every_other():
+    a, b = whole(5, 6), whole(6, 4)
+    for c in (whole(4), whole(5, 1), whole(1), whole(5, 4)):
+        epilogue = gemmery.EpilogueArguments(lambda accum, C: accum + C, C=c)
+        np.testing.assert_array_equal(run(a, b, np.empty((5, 4), np.float32), epilogue), a @ b + c)
+
+
+def test_a_scale_for_each_batch_is_one():
+    a, b, scale = whole(3, 5, 6), whole(3, 6, 4), whole(3, 1, 1)
+    epilogue = gemmery.EpilogueArguments(lambda accum, scale: accum * scale, scale=scale)
+    np.testing.assert_array_equal(run(a, b, np.empty((3, 5, 4), np.float32), epilogue), (a @ b) * scale)
+
+
+def test_a_bound_D_is_written_in_place_of_out():
+    a, b, out, d, sums = whole(5, 6), whole(6, 4), whole(5, 4), whole(5, 4), whole(5, 4)
+    before = out.copy()
+    run(a, b, out, gemmery.EpilogueArguments(returns_accum, D=d, accum=sums))
+    np.testing.assert_array_equal(out, before)
+    np.testing.assert_array_equal(d, np.maximum(a @ b, 0))
+    np.testing.assert_array_equal(sums, a @ b)
+
+
+def test_operands_of_other_types_and_integer_sums_serve():
+    a, b, aux = whole(5, 60, dtype=np.int8), whole(60, 4, dtype=np.int8), whole(5, 4, dtype=np.int8)
+    epilogue = gemmery.EpilogueArguments(lambda accum, aux: max(accum + aux, 0), aux=aux)
+    out = run(a, b, np.empty((5, 4), np.int32), epilogue, np.int32)
+    np.testing.assert_array_equal(out, np.maximum(a.astype(np.int32) @ b.astype(np.int32) + aux, 0))
+
+
+@pytest.mark.parametrize("bias", [(5,), (2, 4), (7, 5, 4), (2, 1, 5, 4)])
+def test_shapes_that_do_not_broadcast_to_out_are_refused(bias):
+    epilogue = gemmery.EpilogueArguments(lambda accum, bias: accum + bias, bias=np.zeros(bias, np.float32))
+    with pytest.raises(ValueError, match="bias"):
+        gemmery.GemmArguments(whole(5, 6), whole(6, 4), whole(5, 4), np.float32, epilogue=epilogue)
+
+
+def test_kernels_of_one_program_refuse_another():
+    a, b, out = whole(5, 6), whole(6, 4), whole(5, 4)
+
+    def arguments(function):
+        epilogue = None if function is None else gemmery.EpilogueArguments(function)
+        return gemmery.GemmArguments(a, b, out, np.float32, epilogue=epilogue)
+
+    of_relu = gemmery.get_kernels(arguments(lambda accum: fusion.relu(accum)))[0]
+    assert of_relu.supports(arguments(lambda accum: fusion.relu(accum)))
+    assert of_relu.supports(arguments("D = relu(accum)"))
+    assert not of_relu.supports(arguments(lambda accum: fusion.tanh(accum)))
+    assert not of_relu.supports(arguments(None))
+
+
+# --- any expression ------------------------------------------------------------------------------
+
+
+FORMS = """
+({} + {})  ({} - {})  ({} * {})  ({} / {})  (-{})  ({} ** 2)  ({} ** {})  (0.5 * {})  ({} - 2)  (1.5 / {})
+abs({})  max({}, {})  min({}, 0.25)  relu({})  gelu({})  silu({})  exp({})  round({})  cast({}, bf16)
+clamp({}, -1, {})  fma({}, {}, {})  where({} < {}, {}, {})  where(({} > 0) & ({} <= x), {}, {})
+""".strip()
+
+
+def random_expression(rng, depth):
+    """The same in Python and in the language. Constants alone are left to Python, whose integers have no -0."""
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice(["accum", "x", "y"])
+    form = rng.choice(re.split(r"  |\n", FORMS))
+    return form.format(*(random_expression(rng, depth - 1) for _ in range(form.count("{}"))))
+
+
+def test_any_expression_means_the_same_as_text_and_as_a_function():
+    seed = random.randrange(2**31)
+    print("seed", seed)
+    rng = random.Random(seed)
+    for _ in range(300):
+        body = random_expression(rng, 4)
+        text = f"accum + x * y + {body}"
+        traced = trace(eval(f"lambda accum, x, y: {text}"))
+        assert traced == gemmery.Program("D = " + text.replace("&", "and")), text

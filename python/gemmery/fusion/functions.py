@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+import contextlib
+import numbers
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gemmery import _core
@@ -30,7 +33,7 @@ class Function:
         name = self.__name__
         if len(operands) == 1 and name in _REDUCTIONS:
             return _reduction(name, operands[0])
-        if not any(isinstance(x, (Value, Reduced)) for x in operands):
+        if not any(isinstance(x, (Value, Reduced)) for x in operands) and not _is_constant(name, operands):
             return _without_values(name, operands)
         if name in ("max", "min") and len(operands) > 2:
             return self(self(*operands[:2]), *operands[2:])
@@ -47,6 +50,27 @@ def _reduction(name: str, operand: Any) -> Any:
     if name != "amax" and not hasattr(operand, "dtype"):
         return getattr(builtins, name)(operand)  # of Python's own sequences
     return reference.reduce(name, operand)
+
+
+_tracing = threading.local()
+
+
+@contextlib.contextmanager
+def while_tracing() -> Iterator[None]:
+    """Within it functions of numbers are constants of the program, folded by the library as those of a text are."""
+    before = getattr(_tracing, "is_on", False)
+    _tracing.is_on = True
+    try:
+        yield
+    finally:
+        _tracing.is_on = before
+
+
+def _is_constant(name: str, operands: tuple[Any, ...]) -> bool:
+    """Python's own functions stay Python's on Python's numbers."""
+    if not getattr(_tracing, "is_on", False) or hasattr(builtins, name):
+        return False
+    return all(isinstance(x, numbers.Real) for x in operands)
 
 
 def _without_values(name: str, operands: tuple[Any, ...]) -> Any:
@@ -80,4 +104,6 @@ def define_op(name: str, expression: str) -> None:
 
 def cast_any(x: Any, dtype: Any, *words: str) -> Any:
     """x rounded to a type and computed on in the type that it had."""
-    return cast(x, dtype, *words) if isinstance(x, (Value, Reduced)) else reference.cast(x, dtype, *words)
+    if isinstance(x, (Value, Reduced)) or _is_constant("cast", (x,)):
+        return cast(x, dtype, *words)
+    return reference.cast(x, dtype, *words)

@@ -43,7 +43,19 @@ def cast(x: Any, dtype: Any, *words: str) -> Any:
         return x.to(getattr(torch, _core.dtype(dtype).name)).to(x.dtype)
     import numpy
 
-    return numpy.asarray(x).astype(_core.dtype(dtype).name).astype(numpy.asarray(x).dtype)
+    array = numpy.asarray(x)
+    return array.astype(_numpy_type(_core.dtype(dtype).name)).astype(array.dtype)
+
+
+def _numpy_type(name: str) -> Any:
+    """NumPy itself lacks the narrow ones."""
+    import numpy
+
+    if hasattr(numpy, name):
+        return getattr(numpy, name)
+    import ml_dtypes
+
+    return getattr(ml_dtypes, name)
 
 
 def _is_torch(x: Any) -> bool:

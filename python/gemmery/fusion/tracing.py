@@ -62,7 +62,8 @@ class _Tracing:
         args, kwargs = self._arguments()
         callee = _with_our_names(self.function)
         try:
-            returned = callee(*args, **kwargs)
+            with functions.while_tracing():
+                returned = callee(*args, **kwargs)
             results = [_result(name, value) for name, value in self._named(returned)]
             program = _core.Program(results)
         except NameError as error:

@@ -116,7 +116,26 @@ def _number(operand: Any) -> float | None:
 
 def call(function: str, *operands: Any) -> Value:
     """A function of the text form, by its name."""
-    return Value(_core.call(function, [expression_of(x, f"operands of {function}") for x in operands]))
+    role = f"operands of {function}"
+    conditions = _CONDITIONS.get(function, 0)
+    return Value(
+        _core.call(
+            function,
+            [_condition_of(x, role) if at < conditions else expression_of(x, role) for at, x in enumerate(operands)],
+        )
+    )
+
+
+# How many of the first operands are truth values.
+_CONDITIONS = {"logical_and": 2, "logical_or": 2, "logical_not": 1, "where": 1}
+
+
+def _condition_of(operand: Any, role: str) -> _core.Expression:
+    """Python's True and False are truth values where one is wanted, and 1 and 0 elsewhere."""
+    if isinstance(operand, bool) or type(operand).__name__ == "bool_":
+        one = _core.Expression(1.0)
+        return _core.call("equal" if operand else "not_equal", [one, one])
+    return expression_of(operand, role)
 
 
 class Value:
