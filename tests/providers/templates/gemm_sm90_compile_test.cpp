@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -45,10 +46,16 @@ TEST_F(Sm90Compile, the_largest_tiles_compile_in_a_fraction_of_a_second) {
     const auto kernel = family().parse_name(name);
     ASSERT_TRUE(kernel) << name;
     std::vector<double> times;
-    for (int turn = 0; turn < 5; ++turn) times.push_back(compile(*kernel).compile_ms);
+    std::vector<double> work;
+    for (int turn = 0; turn < 5; ++turn) {
+      const std::clock_t begin = std::clock();
+      times.push_back(compile(*kernel).compile_ms);
+      work.push_back(1000.0 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    }
     std::ranges::sort(times);
-    std::printf("%s: %.0f ms, median of 5\n", name, times[2]);
-    EXPECT_LT(times[2], 2000) << name;  // a machine may be busy; the figure is what is looked at
+    std::ranges::sort(work);
+    std::printf("%s: %.0f ms, %.0f of them at work, median of 5\n", name, times[2], work[2]);
+    EXPECT_LT(work[2], 1500) << name;  // a machine may be busy; the figure is what is looked at
   }
 }
 
