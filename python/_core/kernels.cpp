@@ -173,16 +173,27 @@ Workspace to_workspace(nb::handle workspace, const PyGemmArguments& arguments,
           static_cast<std::size_t>(memory.element_count()) * byte_width(memory.dtype())};
 }
 
-void start(const Kernel& kernel, const GemmArguments& arguments, const RunOptions& options) {
-  if (options.artifact != nullptr) {
-    const WithoutGil released;
-    kernel.run(arguments, options);
-    return;
+// A first run without an artifact compiles, which Ctrl-C must end. No device is touched: a stream
+// that is being captured stays valid.
+void compile_before_first_run(PyKernel& self, const GemmArguments& arguments,
+                              bool assume_supported) {
+  if (!assume_supported) {
+    if (const Status status = self.kernel.supports(arguments); !status) refuse_arguments(status);
   }
+  const Kernel kernel = self.kernel;
+  const Target target =
+      kernel.family().target_for(kernel, *kernel.family().device_info(arguments.device()));
   with_nvrtc([&] {
-    const WithoutGil released;
-    kernel.run(arguments, options);
+    run_interruptibly([&](const std::stop_token& stop) { compile_for(kernel, target, stop); });
   });
+  self.has_run = true;
+}
+
+void start(PyKernel& self, const GemmArguments& arguments, const RunOptions& options) {
+  if (options.artifact == nullptr && !self.has_run && !arguments.device().is_cpu())
+    compile_before_first_run(self, arguments, options.assume_supported);
+  const WithoutGil released;
+  self.kernel.run(arguments, options);
 }
 
 void require_right_result(const PyGemmArguments& arguments, const Kernel& kernel, void* handle) {
@@ -196,7 +207,7 @@ void require_right_result(const PyGemmArguments& arguments, const Kernel& kernel
   nb::raise_python_error();
 }
 
-void run(const PyKernel& self, const PyGemmArguments& arguments, const PyArtifact* artifact,
+void run(PyKernel& self, const PyGemmArguments& arguments, const PyArtifact* artifact,
          nb::handle stream, nb::handle workspace, bool assume_supported_args, int max_sms,
          bool verify) {
   require_memory(arguments, "run");
@@ -214,7 +225,7 @@ void run(const PyKernel& self, const PyGemmArguments& arguments, const PyArtifac
       .workspace = to_workspace(workspace, arguments, held),
       .assume_supported = assume_supported_args,
       .max_multiprocessors = max_sms != 0 ? max_sms : arguments.max_multiprocessors};
-  start(self.kernel, *arguments.native, options);
+  start(self, *arguments.native, options);
   if (verify) require_right_result(arguments, self.kernel, handle);
 }
 

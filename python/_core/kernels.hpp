@@ -19,6 +19,7 @@ struct PyKernel {
   std::optional<double> predicted_us = std::nullopt;  // for the problem that was asked about
   bool is_measured = false;
   nb::object metadata = {};  // built when it is asked for
+  bool has_run = false;      // without an artifact: its code is in the process-wide store
 };
 
 // A compiled kernel of the library, or of a kernel of the user's own: then two Python objects.

@@ -178,7 +178,8 @@ def test_an_explicit_stream_is_used(torch, operands, kind):
     elif kind == "protocol":
         stream = type("Stream", (), {"__cuda_stream__": lambda self: (0, side.cuda_stream)})()
     elif kind == "cupy":
-        stream = pytest.importorskip("cupy", reason="cupy is not installed").cuda.ExternalStream(side.cuda_stream)
+        external = pytest.importorskip("cupy", reason="cupy is not installed").cuda.Stream.from_external
+        stream = external(type("Stream", (), {"__cuda_stream__": lambda self: (0, side.cuda_stream)})())
     else:
         core = pytest.importorskip("cuda.core", reason="cuda.core is not installed")
         stream = (getattr(core, "Stream", None) or core.experimental.Stream).from_handle(side.cuda_stream)
