@@ -4,7 +4,9 @@
 import itertools
 import logging
 import random
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -356,6 +358,60 @@ def test_withdrawn_kernels_are_not_found_and_names_are_free():
         own_kernels.withdraw_kernel(kernel)
     with pytest.raises(ValueError):
         own_kernels.withdraw_kernel(gemmery.get_kernels(gemm_arguments())[0])
+
+
+def test_threads_register_ask_and_run_side_by_side():
+    failures = []
+
+    def work(seed):
+        try:
+            for _ in range(10):
+                kernel, _ = numpy_callable(supports=lambda problem, device: None, predicted_us=lambda problem, device: 1.0)
+                args = gemm_arguments(seed=seed)
+                assert kernel in gemmery.get_kernels(args) and "user/" in str(gemmery.explain(args))
+                kernel.run(args)
+                kernel.compile(args).bind(args)()
+                np.testing.assert_array_equal(args.out, expected_of(args))
+                own_kernels.withdraw_kernel(kernel)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert not failures and not any(thread.is_alive() for thread in threads)
+
+
+# --- a stand-in for the CuTe DSL -----------------------------------------------------------------
+
+
+def test_the_base_for_the_cute_dsl_compiles_and_calls_what_it_compiled(monkeypatch):
+    """With a stand-in: cute.compile gives a function of the same arguments. The package itself is in no environment here."""
+    cutlass, cute = types.ModuleType("cutlass"), types.ModuleType("cutlass.cute")
+    cutlass.cute, cute.compile = cute, lambda function, *args: function
+    monkeypatch.setitem(sys.modules, "cutlass", cutlass)
+    monkeypatch.setitem(sys.modules, "cutlass.cute", cute)
+    from gemmery.providers.cutedsl.kernel import CuteDslKernel
+
+    class Stand(CuteDslKernel):
+        runs_on = "cpu"
+
+        @staticmethod
+        def generate_kernels(metadata_filter, epilogue_args=None, cc=None):
+            return [Stand(KernelMetadata("stand_v1", Stand, 0, operands()))]
+
+        def compile(self, args, cc=None):
+            return self.cute_compile(np.matmul, args.A, args.B, args.out)
+
+        def _run(self, args, artifact, stream, workspace):
+            self.cute_run(artifact, args.A, args.B, args.out)
+
+    args = gemm_arguments()
+    [kernel] = Stand.generate_kernels(lambda metadata: True)
+    kernel.run(args)
+    np.testing.assert_array_equal(args.out, expected_of(args))
 
 
 # --- source and machine code ---------------------------------------------------------------------
