@@ -39,6 +39,8 @@ class LaunchRule {
 
  private:
   using Blocks = std::array<std::int64_t, 3>;
+  // CUDA C++ programming guide, "Compute Capabilities": the same on every device since sm_50.
+  static constexpr Blocks most_blocks{0x7fffffff, 65535, 65535};
 
   // What is known of one tensor of a problem.
   struct Placed {
@@ -69,6 +71,7 @@ class LaunchRule {
   LayoutRule layout_of(int operand) const;
   std::optional<Blocks> blocks(const GemmProblem& problem, const DeviceInfo& device,
                                std::int64_t multiprocessors) const;
+  Blocks grid_of(const runtime::PackRequest& request) const;
   void write(const Slot& slot, const runtime::PackRequest& request, std::byte* at) const;
   void write_map(const Slot& slot, const runtime::PackRequest& request, std::byte* at) const;
 

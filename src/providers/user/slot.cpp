@@ -235,4 +235,25 @@ const OperandRule& rule_of(int operand, const OperandRules& rules) noexcept {
   }
 }
 
+const MatrixType& matrix_of(int operand, const GemmProblem& problem) noexcept {
+  switch (operand) {
+    case operand_a:
+      return problem.a;
+    case operand_b:
+      return problem.b;
+    case operand_c:
+      return *problem.c;
+    case operand_out:
+      return problem.out;
+    default:
+      return problem.epilogue_operands[static_cast<std::size_t>(operand - first_of_epilogue)];
+  }
+}
+
+std::int64_t stride_of(const MatrixType& matrix, Axis axis) noexcept {
+  return axis == Axis::batch ? matrix.batch_stride
+         : axis == Axis::row ? matrix.row_stride
+                             : matrix.column_stride;
+}
+
 }  // namespace gemmery::user

@@ -5,6 +5,7 @@
 
 #include <gemmery/epilogue.hpp>
 #include <gemmery/kernel.hpp>
+#include <gemmery/problem.hpp>
 
 #include <array>
 #include <cstddef>
@@ -64,5 +65,9 @@ std::string operand_name(int operand, const SlotScope& scope);
 
 // The rule of A, B, C or out.
 const OperandRule& rule_of(int operand, const OperandRules& rules) noexcept;
+
+// How it lies in a problem that has it.
+const MatrixType& matrix_of(int operand, const GemmProblem& problem) noexcept;
+std::int64_t stride_of(const MatrixType& matrix, Axis axis) noexcept;
 
 }  // namespace gemmery::user
