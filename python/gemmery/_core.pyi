@@ -74,7 +74,6 @@ def version() -> str: ...
 def set_leak_warnings(are_wanted: bool) -> None:
     """Whether objects that are alive when the interpreter ends are told of."""
 
-
 # --- tensors -------------------------------------------------------------------------------------
 
 @final
