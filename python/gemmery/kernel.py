@@ -19,6 +19,19 @@ from gemmery.status import Status
 __all__ = ["Kernel"]
 
 
+class _Registrations:
+    """How often a kernel, or a class of them, came or went in Python; what was found before may be found no more."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self) -> None:
+        self.count += 1
+
+
+registrations = _Registrations()
+
+
 class Kernel(abc.ABC):
     """A kernel. Those of the library are instances, too; derive from it to bring a kind of your own:
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from gemmery import _core, providers
+from gemmery import _core
 from gemmery.discovery import get_kernels
 from gemmery.epilogue import EpilogueArguments
 from gemmery.errors import UnsupportedError
+from gemmery.kernel import registrations
 
 __all__ = ["matmul"]
 
@@ -75,16 +76,14 @@ def _bound(epilogue: Any, operands: dict[str, Any]) -> Any:
 
 # --- the kernel of a problem ---------------------------------------------------------------------
 
-_kernels: dict[tuple[str, str], Any] = {}
+_kernels: dict[tuple[str, str, int], Any] = {}
 _lock = threading.Lock()
 _most_kernels = 8192
 
 
 def kernel_for(args: _core.GemmArguments) -> Any:
-    """The first of get_kernels(args), kept by problem and device; with Python classes registered, asked each time."""
-    if providers.has_kernel_classes():
-        return _first(args)
-    key = (args.problem, args.device)
+    """The first of get_kernels(args), kept by problem and device until a kernel or a class comes or goes."""
+    key = (args.problem, args.device, registrations.count)
     kernel = _kernels.get(key)
     if kernel is None:
         kernel = _first(args)

@@ -14,6 +14,7 @@ from typing import Any
 
 from gemmery import _core
 from gemmery._core import Kernel
+from gemmery.kernel import registrations
 
 __all__ = [
     "KernelCall",
@@ -115,7 +116,7 @@ def register_source(
     a kernel that takes no stride of an operand gets it packed only. ValueError that names the kernel and the field.
     """
     launch = _launch(entry, parameters, grid, block, cluster, shared_bytes, clears_workspace)
-    return _core.register_kernel({**_metadata(name, **metadata), **launch, "source": source, "options": list(options)})
+    return _register({**_metadata(name, **metadata), **launch, "source": source, "options": list(options)})
 
 
 def register_image(
@@ -135,7 +136,7 @@ def register_image(
     `register_source`."""
     launch = _launch(entry, parameters, grid, block, cluster, shared_bytes, clears_workspace)
     code = {target: (None, image) if isinstance(image, str) else (bytes(image), None) for target, image in images.items()}
-    return _core.register_kernel({**_metadata(name, **metadata), **launch, "images": code})
+    return _register({**_metadata(name, **metadata), **launch, "images": code})
 
 
 def register_callable(
@@ -171,7 +172,7 @@ def register_callable(
     """
 
     def register(run: Callable[[KernelCall], None]) -> Kernel:
-        return _core.register_kernel({**_metadata(name, **metadata), "run": run, "prepare": prepare})
+        return _register({**_metadata(name, **metadata), "run": run, "prepare": prepare})
 
     return register
 
@@ -180,6 +181,13 @@ def withdraw_kernel(kernel: Kernel) -> None:
     """Takes a kernel that was registered here out of discovery; its name may then be given to another. What is in hand
     stays valid. ValueError for any other kernel."""
     _core.withdraw_kernel(kernel)
+    registrations.note()
+
+
+def _register(fields: dict[str, Any]) -> Kernel:
+    kernel = _core.register_kernel(fields)
+    registrations.note()
+    return kernel
 
 
 def _metadata(

@@ -414,6 +414,14 @@ def test_the_base_for_the_cute_dsl_compiles_and_calls_what_it_compiled(monkeypat
     np.testing.assert_array_equal(args.out, expected_of(args))
 
 
+def test_matmul_sees_kernels_come_and_go(numpy_gemm):
+    a, b = np.ones((5, 7), np.float32), np.ones((7, 9), np.float32)
+    kernel, calls = numpy_callable(predicted_us=lambda problem, device: 0.0)
+    assert (gemmery.matmul(a, b) == 7).all() and (gemmery.matmul(a, b) == 7).all() and len(calls) == 2
+    own_kernels.withdraw_kernel(kernel)
+    assert (gemmery.matmul(a, b) == 7).all() and len(calls) == 2
+
+
 # --- source and machine code ---------------------------------------------------------------------
 
 SOURCE = r"""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from gemmery import _core
-from gemmery.kernel import Kernel
+from gemmery.kernel import Kernel, registrations
 from gemmery.metadata import KernelMetadata
 from gemmery.status import Status
 
@@ -58,6 +58,7 @@ class Provider:
             raise ValueError(f"{kernel_class.__name__}: expected a class that is not registered, got one of {owner.name}")
         _owners[kernel_class] = cls
         cls.kernel_classes.append(kernel_class)
+        registrations.note()
         return kernel_class
 
     @classmethod
@@ -65,6 +66,7 @@ class Provider:
         """Takes a class out of discovery; its kernels in hand stay usable."""
         cls.kernel_classes.remove(kernel_class)
         del _owners[kernel_class]
+        registrations.note()
 
     @classmethod
     def availability(cls) -> Status:
