@@ -83,12 +83,15 @@ class Sm90Gemm {
     Cursor cursor;
 #pragma unroll 1
     for (Tiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
-      const OutputPlace place = place_of(tiles.position());
+      const TilePosition tile = tiles.position();
+      const OutputPlace place = place_of(tile);
+      unsigned k_block = first_k_block(tile);
 #pragma unroll 1
-      for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
+      for (unsigned count = 0; count < params_.k_blocks; ++count) {
         const unsigned barrier = ring_.acquire(cursor, stage_bytes);
         load_stage(cursor.stage, place, first_k + static_cast<int>(k_block * tile_k), barrier);
         cursor.advance();
+        if (++k_block == params_.k_blocks) k_block = 0;
       }
     }
     if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
@@ -159,7 +162,7 @@ class Sm90Gemm {
 
   __device__ static void sync_cluster() {
     if constexpr (cluster_size > 1) {
-      ptx::barrier_cluster_arrive();
+      ptx::barrier_cluster_arrive_relaxed();
       ptx::barrier_cluster_wait();
     } else {
       __syncthreads();
@@ -172,6 +175,16 @@ class Sm90Gemm {
 
   /// Which share of k is this block's.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
+
+  /// Where a tile's walk round its share of k begins. Problems for which k is split have few rows
+  /// or few columns of tiles, and so one operand that all blocks read: in step they would ask for
+  /// the same few lines of the cache at a time.
+  __device__ unsigned first_k_block(const TilePosition& tile) const {
+    if constexpr (!splits_k) return 0;
+    constexpr unsigned places = 32;
+    const unsigned number = params_.tile_columns >= params_.tile_rows ? tile.column : tile.row;
+    return number % places * params_.k_blocks / places;
+  }
 
   __device__ unsigned rows_left(const OutputPlace& place) const {
     return place.row < params_.m ? params_.m - place.row : 0;

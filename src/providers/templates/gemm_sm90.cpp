@@ -187,8 +187,8 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
 // Whether all blocks of a launch run at once. Splits are offered there: elsewhere tiles fill the
 // device without them.
 bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Query& query) {
-  const double blocks = static_cast<double>(query.problem.l) * tiles.rows * tiles.columns * split_k;
-  return blocks <= query.device.multiprocessors;
+  const double clusters = static_cast<double>(query.problem.l) * tiles.rows * tiles.columns;
+  return clusters <= model::clusters_at_once(query.device.multiprocessors, split_k);
 }
 
 // Whether any split may be: the largest tile of a split does not fill the device, and there is more
@@ -495,7 +495,9 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                           ? std::min(request.max_multiprocessors, request.device.multiprocessors)
                           : request.device.multiprocessors;
   const auto size = static_cast<unsigned>(abi::cluster_size(design));
-  const unsigned resident = std::max(static_cast<unsigned>(std::max(allowed, 1)) / size, 1U);
+  const auto resident = static_cast<unsigned>(
+      std::min(std::max(allowed / static_cast<int>(size), 1),
+               model::clusters_at_once(request.device.multiprocessors, static_cast<int>(size))));
   const unsigned clusters = std::min(resident, tiles.rows * tiles.columns * batches);
   plan.shape.grid = {clusters * size, 1, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
