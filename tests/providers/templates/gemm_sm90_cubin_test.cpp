@@ -253,7 +253,7 @@ Kernel draw_plain_kernel(Random& random) {
   for (;;) {
     const Kernel& kernel = draw(listed, random);
     const Sm90Tile tile = sm90_tile(kernel);
-    if (tile.m == 128 && tile.n >= 32 && tile.cluster_m * tile.cluster_n == 1 &&
+    if (tile.m == 128 && tile.n >= 32 && tile.cluster_m * tile.cluster_n * tile.split_k == 1 &&
         tile.schedule == abi::Schedule::cooperative)
       return kernel;
   }
