@@ -95,7 +95,6 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       cluster_m(divisor(design.cluster_m)),
       cluster_n(divisor(design.cluster_n)),
       cluster_size(divisor(design.cluster_m * design.cluster_n * design.split_k)),
-      left_over(left_over_by_clusters(design.cluster_m * design.cluster_n * design.split_k)),
       band(divisor(design.band_tiles)),
       stages_inverse(1.0 / design.stages),
       wgmma_columns(design.wgmma_columns),
@@ -177,9 +176,8 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
   grid.rows = divide_up(rows_, design.cluster_rows);
   grid.columns = divide_up(columns_, design.cluster_columns);
   grid.tiles = std::max(grid.rows * grid.columns * batches_, 1.0);
-  // As clusters_at_once says it.
-  const auto clusters =
-      static_cast<int>((multiprocessors_ - design.left_over + 0.5) * design.cluster_size.inverse);
+  // Whole clusters of multiprocessors.
+  const auto clusters = static_cast<int>((multiprocessors_ + 0.5) * design.cluster_size.inverse);
   grid.resident = std::min(grid.tiles, static_cast<double>(std::max(clusters, 1)));
   const double per_resident = 1 / grid.resident;
   grid.tiles_each = divide_up(grid.tiles, {grid.resident, per_resident});

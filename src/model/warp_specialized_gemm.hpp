@@ -42,7 +42,6 @@ struct WarpSpecializedTerms {
   Divisor cluster_m;
   Divisor cluster_n;
   Divisor cluster_size;
-  double left_over;  // multiprocessors
   Divisor band;
   double stages_inverse;
   double k_areas;       // wgmmas of a stage, in units of tile_k
@@ -59,17 +58,6 @@ struct WarpSpecializedTerms {
   bool is_clustered;
   bool is_band_of_rows;
 };
-
-// Multiprocessors that clusters of so many blocks leave over: a cluster lies in one group of them,
-// and groups have 14 to 18. Of the 132 of an H200, 32 clusters of four and 16 of eight take twice
-// the time of 31 and 15 (2026-11-22).
-constexpr int left_over_by_clusters(int cluster_size) noexcept { return cluster_size > 2 ? 8 : 0; }
-
-// Clusters that run at a time, one block a multiprocessor.
-constexpr int clusters_at_once(int multiprocessors, int cluster_size) noexcept {
-  const int clusters = (multiprocessors - left_over_by_clusters(cluster_size)) / cluster_size;
-  return clusters > 1 ? clusters : 1;
-}
 
 // What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
 // here) from bench/results/sm90-designs-h200.csv, one H200, 2026-11-21.

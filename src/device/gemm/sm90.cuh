@@ -69,6 +69,8 @@ class Sm90Gemm {
       TileSums::initialize(shared_.split_sums);
       ptx::fence_mbarrier_init();
     }
+    clear_stages(shared_.a, params_.a_bytes);
+    clear_stages(shared_.b, params_.b_bytes);
     sync_cluster();
     ptx::griddepcontrol_wait();
   }
@@ -83,15 +85,12 @@ class Sm90Gemm {
     Cursor cursor;
 #pragma unroll 1
     for (Tiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
-      const TilePosition tile = tiles.position();
-      const OutputPlace place = place_of(tile);
-      unsigned k_block = first_k_block(tile);
+      const OutputPlace place = place_of(tiles.position());
 #pragma unroll 1
-      for (unsigned count = 0; count < params_.k_blocks; ++count) {
-        const unsigned barrier = ring_.acquire(cursor, stage_bytes);
+      for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
+        const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
         load_stage(cursor.stage, place, first_k + static_cast<int>(k_block * tile_k), barrier);
         cursor.advance();
-        if (++k_block == params_.k_blocks) k_block = 0;
       }
     }
     if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
@@ -134,7 +133,7 @@ class Sm90Gemm {
     output.finish();
   }
 
-  /// No block leaves while another of its cluster may still arrive at its barriers.
+  /// No block leaves while another's arrivals at its barriers are on their way.
   __device__ static void leave() {
     __syncwarp();
     if constexpr (cluster_size > 1) sync_cluster();
@@ -149,7 +148,6 @@ class Sm90Gemm {
   static constexpr unsigned rows_per_consumer =
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
-  static constexpr unsigned stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design);
   static constexpr TmaOperand a_operand{
       .major = design.a_major, .extent = design.tile_m, .is_shared = design.cluster_n > 1};
   static constexpr TmaOperand b_operand{
@@ -162,11 +160,25 @@ class Sm90Gemm {
 
   __device__ static void sync_cluster() {
     if constexpr (cluster_size > 1) {
-      ptx::barrier_cluster_arrive_relaxed();
+      ptx::barrier_cluster_arrive();
       ptx::barrier_cluster_wait();
     } else {
       __syncthreads();
     }
+  }
+
+  /// What no copy brings of an operand that is smaller than its tile: zeros, once for all.
+  template <int stages, int stage_bytes>
+  __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
+    if (brought == stage_bytes) return;
+    constexpr unsigned zeros[4] = {};
+    constexpr unsigned step = abi::thread_count(design) * sizeof zeros;
+    for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < stage_bytes; byte += step) {
+#pragma unroll
+      for (int stage = 0; stage < stages; ++stage)
+        ptx::st_shared_v4(ptx::cvta_shared(&operand[stage]) + byte, zeros);
+    }
+    ptx::fence_proxy_async();
   }
 
   __device__ Tiles all_tiles() const {
@@ -175,16 +187,6 @@ class Sm90Gemm {
 
   /// Which share of k is this block's.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
-
-  /// Where a tile's walk round its share of k begins. Problems for which k is split have few rows
-  /// or few columns of tiles, and so one operand that all blocks read: in step they would ask for
-  /// the same few lines of the cache at a time.
-  __device__ unsigned first_k_block(const TilePosition& tile) const {
-    if constexpr (!splits_k) return 0;
-    constexpr unsigned places = 32;
-    const unsigned number = params_.tile_columns >= params_.tile_rows ? tile.column : tile.row;
-    return number % places * params_.k_blocks / places;
-  }
 
   __device__ unsigned rows_left(const OutputPlace& place) const {
     return place.row < params_.m ? params_.m - place.row : 0;

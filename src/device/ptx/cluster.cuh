@@ -28,9 +28,8 @@ __device__ inline void st_async_v4(unsigned address, const unsigned (&values)[4]
       : "memory");
 }
 
-/// Orders no memory by itself: a release would be a fence of the whole device.
-__device__ inline void barrier_cluster_arrive_relaxed() {
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+__device__ inline void barrier_cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
 __device__ inline void barrier_cluster_wait() {

@@ -184,11 +184,19 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
          (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
 }
 
+// Clusters that run at a time, one block a multiprocessor. A cluster lies in one group of
+// multiprocessors, and groups have 14 to 18: of the 132 of two H200s, 66 clusters of two run at a
+// time, 30 or 31 of four, 15 of eight (2026-11-22).
+int clusters_at_once(const DeviceInfo& device, int cluster_size) {
+  const int left_over = cluster_size > 2 ? 12 : 0;
+  return std::max((device.multiprocessors - left_over) / cluster_size, 1);
+}
+
 // Whether all blocks of a launch run at once. Splits are offered there: elsewhere tiles fill the
 // device without them.
 bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Query& query) {
   const double clusters = static_cast<double>(query.problem.l) * tiles.rows * tiles.columns;
-  return clusters <= model::clusters_at_once(query.device.multiprocessors, split_k);
+  return clusters <= clusters_at_once(query.device, split_k);
 }
 
 // Whether any split may be: the largest tile of a split does not fill the device, and there is more
@@ -279,6 +287,25 @@ TmaBox operand_box(abi::Major major, int extent, bool is_shared) {
   const int k = is_shared ? 32 : 64;
   return {.adjacent = 64,
           .other = major == abi::Major::k ? abi::rows_per_copy(extent, is_shared) : k};
+}
+
+// The copies of one stage of an operand.
+struct StageCopies {
+  TmaBox box;
+  unsigned bytes;  // of all together
+};
+
+// A K-major operand that has fewer rows than its tile is brought without those that it lacks, where
+// one copy brings all.
+StageCopies stage_copies(abi::Major major, int tile, bool is_shared, unsigned extent) {
+  StageCopies copies{.box = operand_box(major, tile, is_shared),
+                     .bytes = static_cast<unsigned>(abi::operand_stage_bytes(major, tile))};
+  const bool is_one_copy = major == abi::Major::k && copies.box.other == tile;
+  if (is_one_copy && extent < static_cast<unsigned>(tile)) {
+    copies.box.other = static_cast<int>(std::max(extent, 1U));
+    copies.bytes = static_cast<unsigned>(copies.box.other * abi::sm90_swizzle_bytes);
+  }
+  return copies;
 }
 
 // Out or C as the kernel sees it.
@@ -459,25 +486,29 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const Side& first = is_turned(rules) ? b : a;
   const Side& second = is_turned(rules) ? a : b;
   const void* const out = arguments.out().data();
-  TmaBox a_box = operand_box(design.a_major, design.tile_m, design.cluster_n > 1);
-  TmaBox b_box = operand_box(design.b_major, design.tile_n, design.cluster_m > 1);
+  const StageCopies a_copies =
+      stage_copies(design.a_major, design.tile_m, design.cluster_n > 1, extents.rows);
+  const StageCopies b_copies =
+      stage_copies(design.b_major, design.tile_n, design.cluster_m > 1, extents.columns);
+  params.a_bytes = a_copies.bytes;
+  params.b_bytes = b_copies.bytes;
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   if (problem.k > 0 && arguments.alpha() != 0) {
     const unsigned k_blocks = divide_up(static_cast<unsigned>(problem.k), 64);
     params.k_blocks = divide_up(k_blocks, static_cast<unsigned>(design.split_k));
     params.a_batch_step = first.view.batches > 1 ? 1 : 0;
     params.b_batch_step = second.view.batches > 1 ? 1 : 0;
-    params.a = encode_map(request.driver,
-                          map_of(first.tensor.data(), first.matrix.dtype, first.view, a_box));
-    params.b = encode_map(request.driver,
-                          map_of(second.tensor.data(), second.matrix.dtype, second.view, b_box));
+    params.a = encode_map(
+        request.driver, map_of(first.tensor.data(), first.matrix.dtype, first.view, a_copies.box));
+    params.b = encode_map(request.driver, map_of(second.tensor.data(), second.matrix.dtype,
+                                                 second.view, b_copies.box));
   } else {
     // Maps of anything: the one block of k lies beyond them and is all zeros.
     constexpr TmaView least{8, 1, 1, 16, 16};
     params.k_blocks = 1;
     params.first_k = 1 << 30;
-    params.a = encode_map(request.driver, map_of(out, problem.a.dtype, least, a_box));
-    params.b = encode_map(request.driver, map_of(out, problem.a.dtype, least, b_box));
+    params.a = encode_map(request.driver, map_of(out, problem.a.dtype, least, a_copies.box));
+    params.b = encode_map(request.driver, map_of(out, problem.a.dtype, least, b_copies.box));
   }
   params.out =
       encode_map(request.driver,
@@ -495,9 +526,9 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                           ? std::min(request.max_multiprocessors, request.device.multiprocessors)
                           : request.device.multiprocessors;
   const auto size = static_cast<unsigned>(abi::cluster_size(design));
-  const auto resident = static_cast<unsigned>(
-      std::min(std::max(allowed / static_cast<int>(size), 1),
-               model::clusters_at_once(request.device.multiprocessors, static_cast<int>(size))));
+  const auto resident =
+      static_cast<unsigned>(std::min(std::max(allowed / static_cast<int>(size), 1),
+                                     clusters_at_once(request.device, static_cast<int>(size))));
   const unsigned clusters = std::min(resident, tiles.rows * tiles.columns * batches);
   plan.shape.grid = {clusters * size, 1, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
