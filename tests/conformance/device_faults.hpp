@@ -13,7 +13,14 @@ namespace gemmery::conformance {
 
 // Which sound kernel a fault is planted in.
 // A chained one is launched behind itself, on what it has stored.
-enum class SoundKernel : std::uint8_t { simt, cooperative, ping_pong, pair_of_blocks, chained };
+enum class SoundKernel : std::uint8_t {
+  simt,
+  cooperative,
+  ping_pong,
+  pair_of_blocks,
+  chained,
+  split  // k over two blocks
+};
 
 // One place of the source.
 struct Edit {

@@ -65,6 +65,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.stages = 2;
   tile.schedule =
       kernel == SoundKernel::ping_pong ? abi::Schedule::ping_pong : abi::Schedule::cooperative;
+  tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   return tile;
 }
 
