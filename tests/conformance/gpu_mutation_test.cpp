@@ -168,8 +168,8 @@ struct Row {
 };
 
 std::string_view name(SoundKernel kernel) {
-  constexpr std::array<std::string_view, 5> names{"simt", "sm90 coop", "sm90 pingpong",
-                                                  "sm90 2x1 coop", "sm90 coop, chained"};
+  constexpr std::array<std::string_view, 6> names{
+      "simt", "sm90 coop", "sm90 pingpong", "sm90 2x1 coop", "sm90 coop, chained", "sm90 k2 coop"};
   return names[static_cast<std::size_t>(kernel)];
 }
 
