@@ -2,7 +2,8 @@
 // Which planted faults show on a GPU, and to whom: to conformance, to conformance with delays in
 // the kernel, to the tools of compute-sanitizer (under GEMMERY_SOAK=1), and to the emulator. Each
 // hunt is a process of its own, for a faulty kernel may hang or end its context. Prints the table
-// that tests/results/ keeps. GEMMERY_TEST_FAULTS limits it to faults whose names hold that text.
+// that tests/results/ keeps. GEMMERY_TEST_FAULTS limits it to rows ("simt, stores a row too many")
+// that hold that text.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -178,7 +179,8 @@ std::vector<Row> wanted_rows() {
   std::vector<Row> rows;
   for (std::size_t index = 0; index < device_faults().size(); ++index) {
     const DeviceFault& fault = device_faults()[index];
-    if (wanted == nullptr || fault.is_none() || fault.name.find(wanted) != std::string_view::npos)
+    const std::string label = fmt::format("{}, {}", name(fault.kernel), fault.name);
+    if (wanted == nullptr || label.find(wanted) != std::string::npos)
       rows.push_back({.index = index, .fault = &fault, .findings = {}});
   }
   return rows;
