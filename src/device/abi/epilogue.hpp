@@ -52,6 +52,9 @@ struct RegionGrid {
   unsigned column_parts;  // parts that a region writes for each of its columns
   unsigned whole_parts;   // parts that it writes where it has one final value
   unsigned arrivals;      // warps of a region that arrive
+  // Groups of warps that keep what they have of one value for everything until all of their regions
+  // are done: each writes one part then, and arrives once. 0 where that too goes by regions.
+  unsigned groups;
 };
 
 /// One reduction of a launch.
@@ -62,6 +65,13 @@ struct ReductionSchedule {
   unsigned parts;     // of each final value
   unsigned arrivals;  // of a band
 };
+
+/// A reduction of all of out, all batches, to one value.
+GEMMERY_HOST_DEVICE
+constexpr bool is_of_everything(const EpilogueTensor& output) {
+  return output.reduction != Reduction::none && !output.varies_l && !output.varies_m &&
+         !output.varies_n;
+}
 
 GEMMERY_HOST_DEVICE
 constexpr unsigned parts_of_region(const EpilogueTensor& tensor, const RegionGrid& grid) {
@@ -125,6 +135,6 @@ struct ProgramParams {
 
 static_assert(sizeof(EpiloguePlace) == 32);
 static_assert(sizeof(ReductionSchedule) == 32);
-static_assert(sizeof(EpilogueParams<1, 1, 2, float>) == 8 + 24 + 3 * 32 + 8);
+static_assert(sizeof(EpilogueParams<1, 1, 2, float>) == 8 + 32 + 3 * 32 + 8);
 
 }  // namespace gemmery::abi

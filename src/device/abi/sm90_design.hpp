@@ -46,6 +46,8 @@ struct Sm90Design {
   int stages;  // blocks of k in shared memory at once
   bool has_c;
   int split_k = 1;  // blocks of a cluster that multiply shares of k of one tile
+  // Bytes of shared memory for an emitted epilogue (abi/sm90_program.hpp).
+  int program_bytes = 0;
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -225,7 +227,7 @@ constexpr int shared_bytes(const Sm90Design& design) {
   constexpr int alignment = 1024;  // divides the limit
   const int used =
       design.stages * stage_bytes(design) + all_slab_bytes(design) + split_sums_bytes(design);
-  return (used + alignment - 1) / alignment * alignment;
+  return (used + alignment - 1) / alignment * alignment + design.program_bytes;
 }
 
 /// What a launch asks for: more than half of a multiprocessor's. A launch that begins while the one
@@ -240,7 +242,8 @@ constexpr int launch_shared_bytes(const Sm90Design& design) {
 /// The stages that fit, at most 8: more are never waited for.
 GEMMERY_HOST_DEVICE
 constexpr int most_stages(const Sm90Design& design) {
-  const int room = sm90_shared_limit - all_slab_bytes(design) - split_sums_bytes(design);
+  const int room =
+      sm90_shared_limit - all_slab_bytes(design) - split_sums_bytes(design) - design.program_bytes;
   const int stages = room / stage_bytes(design);
   return stages < 8 ? stages : 8;
 }

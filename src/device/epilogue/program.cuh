@@ -91,7 +91,15 @@ struct LoadedPatch {
   unsigned words[at_least_one(Epilogue::inputs)][rows][2 * columns];
 };
 
-template <class Epilogue, class Compute, int rows, int row_step>
+/// Every input is read by ProgramRows: patch by patch where it varies with n, otherwise at once.
+struct ReadsAllInputs {
+  GEMMERY_HOST_DEVICE
+  static constexpr bool reads(int) { return true; }
+};
+
+/// `Reader::reads(input)`: whether an input is read here; of others the caller puts the elements
+/// into patches, or gives them to `hold`.
+template <class Epilogue, class Compute, int rows, int row_step, class Reader = ReadsAllInputs>
 class ProgramRows {
  public:
   using Params = EpilogueParamsOf<Epilogue, Compute>;
@@ -112,7 +120,7 @@ class ProgramRows {
                                        int offset) const {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
-      if constexpr (tensor.varies_n) {
+      if constexpr (tensor.varies_n && Reader::reads(input)) {
 #pragma unroll
         for (int row = 0; row < (tensor.varies_m ? rows : 1); ++row)
           load_row<input>(loaded, row, offset);
@@ -143,6 +151,12 @@ class ProgramRows {
     store_outputs(results, offset);
   }
 
+  /// The element of an input that does not vary with n, for one of the rows.
+  template <int input>
+  __device__ __forceinline__ void hold(int row, Compute value) {
+    held_[input][row] = value;
+  }
+
   __device__ int columns_left(int offset) const { return columns_left_ - offset; }
   __device__ bool has_row(int row) const { return row * row_step < rows_left_; }
 
@@ -152,7 +166,7 @@ class ProgramRows {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
       input_[input] = corner<tensor>(params_.input[input], batch, row, column);
-      if constexpr (!tensor.varies_n) hold<input>();
+      if constexpr (!tensor.varies_n && Reader::reads(input)) read_held<input>();
       begin_inputs<input + 1>(batch, row, column);
     }
   }
@@ -206,7 +220,7 @@ class ProgramRows {
   /// Reads a tensor that does not vary with n. Threads without an element of out read nothing: a
   /// tensor may be exactly out, which others have written by then.
   template <int input>
-  __device__ __forceinline__ void hold() {
+  __device__ __forceinline__ void read_held() {
     constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
     constexpr int bytes = abi::bytes_of(tensor.dtype);
 #pragma unroll

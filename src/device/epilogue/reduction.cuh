@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of an epilogue across regions of out: parts in the workspace, an arrival, and the last
 // warp of a band that adds parts up in their order (device/abi/epilogue.hpp). Bits do not depend on
-// which warp that is.
+// which warp that is. Counters begin at 0 and are 0 again when the last has arrived.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -82,7 +82,13 @@ class RegionReductions {
            final_of<output>(row, column);
   }
 
-  /// All lanes come here once the warp has written its parts.
+  /// Where a group of warps leaves what it has of a reduction to one value, whatever its regions.
+  template <int output>
+  __device__ __forceinline__ Compute* part_of_group(unsigned group) const {
+    return partials<output>() + group;
+  }
+
+  /// All lanes of a warp come here once its parts, and those that it answers for, are written.
   template <int output>
   __device__ __forceinline__ void arrive(unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
@@ -91,10 +97,10 @@ class RegionReductions {
     if (lane == 0) {
       unsigned* const counters = reinterpret_cast<unsigned*>(static_cast<char*>(params_.workspace) +
                                                              params_.reduction[output].counters);
-      before = ptx::atom_add_acq_rel_gpu(
+      before = ptx::atom_inc_acq_rel_gpu(
           counters + abi::band_of(tensor, params_.regions, batch_, row_ / region_rows,
                                   column_ / region_columns),
-          1);
+          params_.reduction[output].arrivals - 1);
     }
     before = __shfl_sync(0xffffffffU, before, 0);
     __syncwarp();  // what lane 0 has acquired, all may read

@@ -3,16 +3,22 @@
 // leaves.
 //
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a slab has one for every 8
-// columns. What the program reads of a slab is under way while the slab before it is filled, as far
-// as registers allow.
+// columns. What the program reads takes the way that its form allows:
+//
+//   vectors            to shared memory before the tile is multiplied, by the consumer's threads
+//   full tensors       by TMA into slabs like those of D, the first ones before the tile is
+//                      multiplied (those that TMA takes: abi/sm90_program.hpp)
+//   other full ones    prefetched then, loaded a few patches ahead of the sums that want them
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
+#include <device/abi/sm90_program.hpp>
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
 #include <device/epilogue/slab_store.cuh>
+#include <device/epilogue/staged_inputs.cuh>
 
 namespace gemmery::device {
 
@@ -20,36 +26,44 @@ template <abi::Sm90Design design, class Epilogue>
 class SlabProgram {
  public:
   using Params = EpilogueParamsOf<Epilogue, float>;
+  using Staged = StagedInputs<design, Epilogue>;
   class Block;
 
-  /// `thread` of the warpgroup.
+  /// `maps`: of the inputs that come by slabs; `shared`: where the block's memory for programs
+  /// begins; `thread` of the warpgroup.
   __device__ __forceinline__ SlabProgram(const abi::Sm90Params& params, const Params& epilogue,
-                                         unsigned thread)
-      : params_(params), epilogue_(epilogue), thread_(thread) {}
+                                         const abi::TensorMap* maps, unsigned shared,
+                                         unsigned consumer, unsigned thread)
+      : params_(params),
+        epilogue_(epilogue),
+        staged_(epilogue, maps, shared, consumer, thread),
+        consumer_(consumer),
+        thread_(thread) {
+    clear<true>();
+  }
+
+  /// One thread of the block calls it before the others begin.
+  __device__ static void initialize(const abi::TensorMap* maps, unsigned shared) {
+    Staged::initialize(maps, shared);
+  }
 
   /// What the first patches read comes while the last sums are waited for.
   static constexpr bool reads_early = true;
-  static constexpr bool prefetches = true;
 
-  /// Tensors with an element for every sum come near while the tile, whose share for this consumer
-  /// is at `place`, is multiplied.
-  template <int input = 0>
-  __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
-    if constexpr (input < Epilogue::inputs) {
-      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
-      if constexpr (tensor.varies_m && tensor.varies_n && tensor.vector_bytes > 0) {
-        if (place.row < params_.m && place.column < params_.n) prefetch_input<input>(place);
-      }
-      prefetch<input + 1>(place);
-    }
+  /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
+  /// multiplied.
+  __device__ __forceinline__ void begin_share(const OutputPlace& place) {
+    if (!holds_output(place)) return;
+    staged_.begin_share(place, params_.m, params_.n);
+    prefetch(place);
   }
 
-  /// The consumer's share of a tile, its first row and column at `place`. False where it holds
-  /// nothing of out: then nothing else is to be called.
+  /// False where the share holds nothing of out: then nothing else of it is to be called.
   __device__ __forceinline__ bool begin_tile(const OutputPlace& place) {
     tile_ = place;
-    clear();
-    return place.row < params_.m && place.column < params_.n;
+    clear<false>();
+    staged_.wait_for_vectors();
+    return holds_output(place);
   }
 
   /// Its 64 rows at `place`, the index-th block of them.
@@ -58,37 +72,45 @@ class SlabProgram {
   }
 
   /// Hands the tile's parts of reductions over.
-  template <int output = 0>
   __device__ __forceinline__ void end_tile() const {
-    if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_reduced<Epilogue, output>) {
-        constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-        const Region region = this->region();
-        if constexpr (!tensor.varies_m && !tensor.varies_n) {
-          const float all = ReducerOf<Epilogue, output, float>::across_lanes(whole_[output], 1, 32);
-          if (lane() == 0) *region.template part_of<output>(0, 0, warp()) = all;
-        }
-        region.template arrive<output>(lane());
-      }
-      end_tile<output + 1>();
-    }
+    if constexpr (!has_parts_of_tiles()) return;
+    write_whole();
+    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have written parts
+    if (warp() == 0) arrive<false>(region());
+  }
+
+  /// The same of what is kept across tiles, after the last one. All consumers come here, those
+  /// without a tile, too.
+  __device__ __forceinline__ void finish() const {
+    if constexpr (!has_parts_of_all()) return;
+    share_parts();
+    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
+    if (warp() != 0) return;
+    const Region all(epilogue_, 0, 0, 0, params_.m, params_.n);
+    write_group(all);
+    arrive<true>(all);
   }
 
  private:
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
   static constexpr int eights = abi::slab_columns(design) / 8;
+  static constexpr int warps = abi::warpgroup_threads / 32;
   using Region = RegionReductions<Epilogue, float, region_rows, region_columns>;
-  using Rows = ProgramRows<Epilogue, float, 2, 8>;
+  using Rows = ProgramRows<Epilogue, float, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
-  /// 32-bit registers that one patch's reads come in.
+  __device__ __forceinline__ bool holds_output(const OutputPlace& place) const {
+    return place.row < params_.m && place.column < params_.n;
+  }
+
+  /// 32-bit registers that one patch's inputs come in, of those that are staged or the others.
   GEMMERY_HOST_DEVICE
-  static constexpr int patch_registers() {
+  static constexpr int patch_registers(bool is_staged) {
     int count = 0;
     for (int input = 0; input < Epilogue::inputs; ++input) {
       const abi::EpilogueTensor& tensor = Epilogue::input[input];
-      if (!tensor.varies_n) continue;
+      if (!tensor.varies_n || Staged::is_staged(input) != is_staged) continue;
       const int run_bytes = 2 * abi::bytes_of(tensor.dtype);
       count += (tensor.varies_m ? 2 : 1) * (run_bytes < 4 ? 1 : run_bytes / 4);
     }
@@ -96,18 +118,47 @@ class SlabProgram {
   }
   /// Patches that are read together: all of a slab where they fit 16 registers.
   GEMMERY_HOST_DEVICE
-  static constexpr int patches_ahead() {
+  static constexpr int patches_together(bool is_staged) {
+    const int least = is_staged ? 2 : 1;  // matrices come for 16 columns at once
     int patches = eights;
-    while (patches > 1 && patches * patch_registers() > 16) patches /= 2;
+    while (patches > least && patches * patch_registers(is_staged) > 16) patches /= 2;
     return patches;
   }
 
-  template <int output = 0>
+  GEMMERY_HOST_DEVICE
+  static constexpr bool has_parts_of_all() {
+    for (int output = 0; output < Epilogue::outputs; ++output)
+      if (abi::is_of_everything(Epilogue::output[output])) return true;
+    return false;
+  }
+  GEMMERY_HOST_DEVICE
+  static constexpr bool has_parts_of_tiles() {
+    for (int output = 0; output < Epilogue::outputs; ++output)
+      if (Epilogue::output[output].reduction != abi::Reduction::none &&
+          !abi::is_of_everything(Epilogue::output[output]))
+        return true;
+    return false;
+  }
+
+  /// Sets what tiles begin with, or what is kept across them.
+  template <bool of_all, int output = 0>
   __device__ __forceinline__ void clear() {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_reduced<Epilogue, output>)
+      if constexpr (is_reduced<Epilogue, output> &&
+                    abi::is_of_everything(Epilogue::output[output]) == of_all)
         whole_[output] = ReducerOf<Epilogue, output, float>::nothing();
-      clear<output + 1>();
+      clear<of_all, output + 1>();
+    }
+  }
+
+  /// Full tensors that come by plain loads, to the second-level cache.
+  template <int input = 0>
+  __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
+    if constexpr (input < Epilogue::inputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+      if constexpr (tensor.varies_m && tensor.varies_n && tensor.vector_bytes > 0)
+        prefetch_input<input>(place);
+      prefetch<input + 1>(place);
     }
   }
 
@@ -125,6 +176,68 @@ class SlabProgram {
         static_cast<abi::Int64>(params_.n - place.column) * bytes, thread_);
   }
 
+  // --- parts of reductions ----------------------------------------------------------------------
+
+  /// The warp's parts of one value for each batch.
+  template <int output = 0>
+  __device__ __forceinline__ void write_whole() const {
+    if constexpr (output < Epilogue::outputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+      if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n &&
+                    tensor.varies_l) {
+        const float all = ReducerOf<Epilogue, output, float>::across_lanes(whole_[output], 1, 32);
+        if (lane() == 0) *region().template part_of<output>(0, 0, warp()) = all;
+      }
+      write_whole<output + 1>();
+    }
+  }
+
+  /// The warps' parts of one value for everything, to the consumer's shared memory.
+  template <int output = 0, int place = 0>
+  __device__ __forceinline__ void share_parts() const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
+        const float all = ReducerOf<Epilogue, output, float>::across_lanes(whole_[output], 1, 32);
+        if (lane() == 0)
+          ptx::st_shared<4>(staged_.parts() + (place * warps + warp()) * 4,
+                            {{__float_as_uint(all)}});
+        share_parts<output + 1, place + 1>();
+      } else {
+        share_parts<output + 1, place>();
+      }
+    }
+  }
+
+  template <int output = 0, int place = 0>
+  __device__ __forceinline__ void write_group(const Region& all) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
+        using Reducer = ReducerOf<Epilogue, output, float>;
+        float part = Reducer::nothing();
+#pragma unroll
+        for (int warp = 0; warp < warps; ++warp)
+          part = Reducer::both(
+              part,
+              __uint_as_float(ptx::ld_shared<4>(staged_.parts() + (place * warps + warp) * 4)));
+        const unsigned group = blockIdx.x * abi::consumer_count(design) + consumer_;
+        if (lane() == 0) *all.template part_of_group<output>(group) = part;
+        write_group<output + 1, place + 1>(all);
+      } else {
+        write_group<output + 1, place>(all);
+      }
+    }
+  }
+
+  template <bool of_all, int output = 0>
+  __device__ __forceinline__ void arrive(const Region& region) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output> &&
+                    abi::is_of_everything(Epilogue::output[output]) == of_all)
+        region.template arrive<output>(lane());
+      arrive<of_all, output + 1>(region);
+    }
+  }
+
   __device__ unsigned lane() const { return thread_ % 32; }
   __device__ unsigned warp() const { return thread_ / 32; }
   __device__ Region region() const {
@@ -133,6 +246,8 @@ class SlabProgram {
 
   const abi::Sm90Params& params_;
   const Params& epilogue_;
+  Staged staged_;
+  unsigned consumer_;
   unsigned thread_;
   OutputPlace tile_{};
   float whole_[at_least_one(Epilogue::outputs)];  // of reductions to one value
@@ -151,35 +266,88 @@ class SlabProgram<design, Epilogue>::Block {
     read_ahead(0);
   }
 
+  /// The slab is about to be filled: after a barrier of the warpgroup, before `finish` for its
+  /// first columns.
+  __device__ __forceinline__ void begin_slab(int slab) {
+    if (slab == 0) hold();
+    program_.staged_.wait_for_slab(index_ * slabs + slab);
+  }
+  /// The slab is filled by all, or holds nothing of out.
+  __device__ __forceinline__ void end_slab(int slab) {
+    program_.staged_.replace_slab(index_ * slabs + slab, program_.tile_, program_.params_.n);
+  }
+
   /// Of sums of two rows by two columns makes those of D; `eight` counts columns by 8. In ascending
   /// order.
   __device__ __forceinline__ void finish(float (&values)[2][2], int eight) {
+    if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
+    if (eight % near == 0) read_slabs(eight);
     float results[Epilogue::outputs + 1][2][2];
-    rows_.apply(patches_[eight % (2 * ahead)], values, 8 * eight, results);
+    rows_.apply(patches_[eight % ring], values, 8 * eight, results);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       values[half][0] = results[0][half][0];
       values[half][1] = results[0][half][1];
     }
     collect(results, eight);
+    if (eight % near == near - 1 && reads_vectors_ahead) read_vectors(eight + 1);
     if (eight % ahead == 0) read_ahead(eight + ahead);
   }
 
-  __device__ __forceinline__ void end() const { write_rows(); }
+  __device__ __forceinline__ void end() {
+    write_rows();
+    add_to_whole();
+  }
 
  private:
-  static constexpr int ahead = patches_ahead();
+  static constexpr int slabs = region_columns / abi::slab_columns(design);
+  static constexpr int near = patches_together(true);    // read together from shared memory
+  static constexpr int ahead = patches_together(false);  // read together from global memory
+  static constexpr int ring = 2 * eights;
+
+  /// What does not vary with n, for the thread's rows.
+  template <int input = 0>
+  __device__ __forceinline__ void hold() {
+    if constexpr (input < Epilogue::inputs) {
+      if constexpr (!Epilogue::input[input].varies_n) {
+        const unsigned row = static_cast<unsigned>(index_) * abi::sm90_block_rows +
+                             program_.warp() * 16 + program_.lane() / 4;
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          rows_.template hold<input>(half, program_.staged_.template read_held<input>(
+                                               row + 8 * static_cast<unsigned>(half)));
+      }
+      hold<input + 1>();
+    }
+  }
+
+  /// Vectors lie in shared memory for the whole share, so those of the next patches can be read
+  /// before the barriers between two slabs: arithmetic on them fills the wait. Not beside 192 sums:
+  /// 23 registers spilled (ptxas 13.0).
+  static constexpr bool reads_vectors_ahead = abi::accumulator_registers(design) <= 160;
+
+  /// Vectors of the `near` patches that begin with one.
+  __device__ __forceinline__ void read_vectors(int first) {
+    if (first * 8 >= region_columns) return;
+#pragma unroll
+    for (int patch = first; patch < first + near; ++patch)
+      program_.staged_.read_vectors(patches_[patch % ring], patch);
+  }
+
+  /// Slabs of as many.
+  __device__ __forceinline__ void read_slabs(int first) {
+#pragma unroll
+    for (int patch = first; patch < first + near; patch += 2)
+      program_.staged_.read_slabs(patches_[patch % ring], patches_[(patch + 1) % ring],
+                                  index_ * slabs, patch);
+  }
 
   /// Reads the `ahead` patches that begin with one.
   __device__ __forceinline__ void read_ahead(int first) {
     if (first * 8 >= region_columns) return;
 #pragma unroll
     for (int patch = 0; patch < ahead; ++patch)
-      rows_.load(patches_[(first + patch) % (2 * ahead)], 8 * (first + patch));
-  }
-
-  __device__ __forceinline__ bool exists(int half, int eight, int column) const {
-    return rows_.has_row(half) && rows_.columns_left(8 * eight) > column;
+      rows_.load(patches_[(first + patch) % ring], 8 * (first + patch));
   }
 
   template <int output = 0>
@@ -204,29 +372,32 @@ class SlabProgram<design, Epilogue>::Block {
   __device__ __forceinline__ void add(const float (&results)[2][2], int eight) {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
     using Reducer = ReducerOf<Epilogue, output, float>;
-    float values[2][2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    if constexpr (tensor.varies_m && tensor.varies_n) {
+      write_elements<output>(results, eight);
+    } else if constexpr (tensor.varies_n) {
+      float both[2];
 #pragma unroll
       for (int column = 0; column < 2; ++column)
-        values[half][column] =
-            exists(half, eight, column) ? Reducer::of(results[half][column]) : Reducer::nothing();
-    }
-    if constexpr (tensor.varies_m && tensor.varies_n) {
-      write_elements<output>(values, eight);
-    } else if constexpr (tensor.varies_m) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        of_row_[output][half] =
-            Reducer::both(of_row_[output][half], Reducer::both(values[half][0], values[half][1]));
-    } else if constexpr (tensor.varies_n) {
-      write_columns<output>(Reducer::both(values[0][0], values[1][0]),
-                            Reducer::both(values[0][1], values[1][1]), eight);
+        both[column] = Reducer::both(in_row<Reducer>(results[0][column], 0),
+                                     in_row<Reducer>(results[1][column], 1));
+      write_columns<output>(both[0], both[1], eight);
     } else {
-      const float all = Reducer::both(Reducer::both(values[0][0], values[0][1]),
-                                      Reducer::both(values[1][0], values[1][1]));
-      program_.whole_[output] = Reducer::both(program_.whole_[output], all);
+      // Rows beyond out are left out in the end.
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        if (rows_.columns_left(8 * eight) <= column) continue;
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          of_row_[output][half] =
+              Reducer::both(of_row_[output][half], Reducer::of(results[half][column]));
+      }
     }
+  }
+
+  /// What an element counts as; nothing where out does not have its row.
+  template <class Reducer>
+  __device__ __forceinline__ float in_row(float value, int half) const {
+    return rows_.has_row(half) ? Reducer::of(value) : Reducer::nothing();
   }
 
   /// Of the columns of the region.
@@ -248,6 +419,23 @@ class SlabProgram<design, Epilogue>::Block {
     }
   }
 
+  /// Of all columns and, with the blocks before, of all rows.
+  template <int output = 0>
+  __device__ __forceinline__ void add_to_whole() {
+    if constexpr (output < Epilogue::outputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+      if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n) {
+        using Reducer = ReducerOf<Epilogue, output, float>;
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          program_.whole_[output] =
+              Reducer::both(program_.whole_[output],
+                            rows_.has_row(half) ? of_row_[output][half] : Reducer::nothing());
+      }
+      add_to_whole<output + 1>();
+    }
+  }
+
   /// Where batches alone are reduced, every element is a part by itself.
   template <int output>
   __device__ __forceinline__ void write_elements(const float (&values)[2][2], int eight) const {
@@ -256,10 +444,10 @@ class SlabProgram<design, Epilogue>::Block {
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
       for (int column = 0; column < 2; ++column) {
-        if (!exists(half, eight, column)) continue;
+        if (!rows_.has_row(half) || rows_.columns_left(8 * eight) <= column) continue;
         *region.template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
                                          column_ + static_cast<unsigned>(8 * eight + column), 0) =
-            values[half][column];
+            ReducerOf<Epilogue, output, float>::of(values[half][column]);
       }
     }
   }
@@ -285,7 +473,7 @@ class SlabProgram<design, Epilogue>::Block {
   unsigned row_;  // of the thread's first element in out
   unsigned column_;
   Rows rows_;
-  Patch patches_[2 * ahead];
+  Patch patches_[ring];
   float of_row_[at_least_one(Epilogue::outputs)][2];  // of reductions along rows
 };
 

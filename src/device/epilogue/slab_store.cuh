@@ -41,6 +41,14 @@ __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 ste
   }
 }
 
+/// Where 16 bytes of a slab's row lie: TMA's swizzle of the pitch's width.
+template <unsigned pitch>
+__device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk) {
+  constexpr unsigned mask = pitch / 16 - 1;
+  constexpr unsigned row_shift = pitch == 128 ? 0 : pitch == 64 ? 1 : 2;
+  return row * pitch + ((chunk ^ (row >> row_shift & mask)) << 4);
+}
+
 /// beta * c, read where a thread's sums lie in a block of 64 rows: two adjacent columns at a time,
 /// nothing beyond the matrix.
 template <abi::Sm90Design design>
@@ -113,7 +121,9 @@ class SlabLinearCombination {
         if constexpr (design.has_c) addend_.add(values[half], eight, half);
       }
     }
-    __device__ __forceinline__ void end() {}
+    __device__ static void begin_slab(int) {}
+    __device__ static void end_slab(int) {}
+    __device__ static void end() {}
 
    private:
     const float& alpha_;
@@ -126,7 +136,7 @@ class SlabLinearCombination {
   static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 176;
 
   /// C comes near while the tile, whose share for this consumer is at `place`, is multiplied.
-  __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
+  __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
     if constexpr (prefetches) {
       constexpr int element_bytes = abi::bytes_of(design.c);
       if (params_.beta == 0.0F || place.row >= params_.m || place.column >= params_.n) return;
@@ -146,6 +156,7 @@ class SlabLinearCombination {
     return Block(params_, place, thread_);
   }
   __device__ static void end_tile() {}
+  __device__ static void finish() {}
 
  private:
   const abi::Sm90Params& params_;
@@ -169,31 +180,30 @@ class SlabStore {
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
     unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
+    unsigned ragged_column = 0;
 #pragma unroll
     for (int slab = 0; slab < abi::columns_per_consumer(design) / columns; ++slab) {
-      if (corner.column >= params_.n) break;
-      const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
-      if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
-      ptx::bar_sync<abi::warpgroup_threads>(barrier_);
-      fill(target, sums, slab, block);
-      ptx::fence_proxy_async();
-      ptx::bar_sync<abi::warpgroup_threads>(barrier_);  // waits until the slab is filled by all
-      if (corner.column + columns > params_.whole_columns) {
-        ragged = target;
-        break;
+      if (corner.column < params_.n) {
+        const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
+        fill_slab(target, sums, slab, block);
+        if (corner.column + columns > params_.whole_columns) {
+          ragged = target;
+          ragged_column = corner.column;
+        } else if (thread_ == 0) {
+          ptx::tma_store(params_.out,
+                         {.adjacent = static_cast<int>(corner.column),
+                          .row = static_cast<int>(corner.row),
+                          .batch = static_cast<int>(corner.batch)},
+                         target);
+          ptx::bulk_commit_group();
+        }
       }
-      if (thread_ == 0) {
-        ptx::tma_store(params_.out,
-                       {.adjacent = static_cast<int>(corner.column),
-                        .row = static_cast<int>(corner.row),
-                        .batch = static_cast<int>(corner.batch)},
-                       target);
-        ptx::bulk_commit_group();
-      }
+      block.end_slab(slab);
       corner.column += columns;
     }
     block.end();
     if (ragged != 0) {
+      corner.column = ragged_column;
       store_by_elements(ragged, corner);
       if (thread_ == 0) ptx::bulk_commit_group();  // an empty one: groups count slabs
     }
@@ -208,13 +218,6 @@ class SlabStore {
   static constexpr int columns = abi::slab_columns(design);
   static constexpr unsigned pitch = abi::slab_pitch_bytes(design);
   static constexpr unsigned slab_bytes = abi::slab_bytes(design);
-  // Chunks of 16 bytes lie where TMA's swizzle of the pitch's width expects them.
-  static constexpr unsigned chunk_mask = pitch / 16 - 1;
-  static constexpr unsigned row_shift = pitch == 128 ? 0 : pitch == 64 ? 1 : 2;
-
-  __device__ static unsigned chunk_offset(unsigned row, unsigned chunk) {
-    return row * pitch + ((chunk ^ (row >> row_shift & chunk_mask)) << 4);
-  }
 
   /// Where a row of out ends within 16 bytes. Rare and small, so the loop stays a loop.
   __device__ __forceinline__ void store_by_elements(unsigned source,
@@ -232,11 +235,23 @@ class SlabStore {
       if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
       const unsigned byte = column * element_bytes;
       const unsigned bits =
-          ptx::ld_shared<element_bytes>(source + chunk_offset(row, byte / 16) + byte % 16);
+          ptx::ld_shared<element_bytes>(source + swizzled_chunk<pitch>(row, byte / 16) + byte % 16);
       ptx::st_global<element_bytes>(
           first + ((corner.row + row) * params_.out_rows.row_stride + column) * element_bytes,
           {{bits}});
     }
+  }
+
+  /// Fills a slab when its last store has read it; all have, when this returns.
+  template <class Sums, class Block>
+  __device__ __forceinline__ void fill_slab(unsigned target, const Sums& sums, int slab,
+                                            Block& block) const {
+    if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
+    ptx::bar_sync<abi::warpgroup_threads>(barrier_);
+    block.begin_slab(slab);
+    fill(target, sums, slab, block);
+    ptx::fence_proxy_async();
+    ptx::bar_sync<abi::warpgroup_threads>(barrier_);  // waits until the slab is filled by all
   }
 
   template <class Sums, class Block>
@@ -254,36 +269,44 @@ class SlabStore {
                                                    Block& block) const {
     const unsigned lane = thread_ % 32;
     const unsigned row = thread_ / 32 * 16 + lane % 16;
+    // All are finished before any is stored: no access to memory stands between the arithmetic of
+    // different columns, which then fills each other's latencies.
+    unsigned packed[columns / 16][4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
+#pragma unroll
+    for (int eight = 0; eight < columns / 8; ++eight) {
+      float values[2][2];
+      finish_eight(values, sums, slab * (columns / 8) + eight, block);
+      packed[eight / 2][eight % 2 * 2] = pack(values[0]);
+      packed[eight / 2][eight % 2 * 2 + 1] = pack(values[1]);
+    }
 #pragma unroll
     for (int sixteen = 0; sixteen < columns / 16; ++sixteen) {
-      unsigned packed[4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
-#pragma unroll
-      for (int next = 0; next < 2; ++next) {
-        float values[2][2];
-        finish_eight(values, sums, slab * (columns / 8) + 2 * sixteen + next, block);
-        packed[2 * next] = pack(values[0]);
-        packed[2 * next + 1] = pack(values[1]);
-      }
-      ptx::stmatrix_x4(target + chunk_offset(row, 2 * static_cast<unsigned>(sixteen) + lane / 16),
-                       packed);
+      const unsigned chunk = 2 * static_cast<unsigned>(sixteen) + lane / 16;
+      ptx::stmatrix_x4(target + swizzled_chunk<pitch>(row, chunk), packed[sixteen]);
     }
   }
 
   template <class Sums, class Block>
   __device__ __forceinline__ void fill_by_pairs(unsigned target, const Sums& sums, int slab,
                                                 Block& block) const {
-    const unsigned lane = thread_ % 32;
 #pragma unroll
     for (int eight = 0; eight < columns / 8; ++eight) {
       float values[2][2];
       finish_eight(values, sums, slab * (columns / 8) + eight, block);
+      store_pairs(target, values, 2 * static_cast<unsigned>(eight));
+    }
+  }
+
+  /// float32 results of 8 columns, which begin with a chunk.
+  __device__ __forceinline__ void store_pairs(unsigned target, const float (&values)[2][2],
+                                              unsigned first_chunk) const {
+    const unsigned lane = thread_ % 32;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
-        const unsigned chunk = 2 * static_cast<unsigned>(eight) + lane % 4 / 2;
-        ptx::st_shared_v2(target + chunk_offset(row, chunk) + lane % 2 * 8,
-                          __float_as_uint(values[half][0]), __float_as_uint(values[half][1]));
-      }
+    for (int half = 0; half < 2; ++half) {
+      const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
+      ptx::st_shared_v2(
+          target + swizzled_chunk<pitch>(row, first_chunk + lane % 4 / 2) + lane % 2 * 8,
+          __float_as_uint(values[half][0]), __float_as_uint(values[half][1]));
     }
   }
 

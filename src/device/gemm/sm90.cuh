@@ -60,13 +60,15 @@ class Sm90Gemm {
   /// while the kernel before this one still ends; from here on global memory is as it left it.
   /// Every thread waits for that, those that read and write nothing too: then this kernel's end
   /// implies the end of all before it, which is what a plain launch behind it relies on.
-  __device__ void prepare() const {
+  template <class Initialize>
+  __device__ void prepare(Initialize&& initialize_finish) const {
     if (threadIdx.x == 0) {
       ptx::prefetch_tensormap(params_.a);
       ptx::prefetch_tensormap(params_.b);
       ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warpgroup_threads / 32);
       TileSums::initialize(shared_.split_sums);
+      initialize_finish();
       ptx::fence_mbarrier_init();
     }
     clear_stages(shared_.a, params_.a_bytes);
@@ -114,8 +116,8 @@ class Sm90Gemm {
     if (is_ping_pong && consumer == 1) skip_tile();
 #pragma unroll 1
     for (; !tiles.is_done(); tiles.advance()) {
+      finish.begin_share(place_of(tiles.position(), share));
       if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
-      if constexpr (Finish::prefetches) finish.prefetch(place_of(tiles.position(), share));
       const unsigned last_stage = multiply_tile(sums, cursor, share);
       if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
       if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
@@ -130,6 +132,7 @@ class Sm90Gemm {
       }
       if constexpr (is_ping_pong) skip_tile();
     }
+    finish.finish();
     output.finish();
   }
 
@@ -302,25 +305,30 @@ class Sm90Gemm {
   const unsigned rank_;
 };
 
-/// Both roles; `make_finish(thread of the warpgroup)` gives what makes out's values of sums.
-template <abi::Sm90Design design, class MakeFinish>
+/// Both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the warpgroup)`
+/// gives what makes out's values of sums, `initialize_finish(that address)` is called before.
+template <abi::Sm90Design design, class MakeFinish, class Initialize>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
-                                              MakeFinish&& make_finish) {
+                                              MakeFinish&& make_finish,
+                                              Initialize&& initialize_finish) {
+  using Shared = Sm90Shared<design>;
   static_assert(abi::find_fault(design) == abi::Sm90Fault::none,
                 "find_fault names the field of the design to change");
-  static_assert(sizeof(Sm90Shared<design>) == abi::shared_bytes(design));
+  static_assert(sizeof(Shared) + design.program_bytes == abi::shared_bytes(design));
   extern __shared__ __align__(1024) char shared[];
-  const Sm90Gemm<design> gemm(params, *reinterpret_cast<Sm90Shared<design>*>(shared));
+  const Sm90Gemm<design> gemm(params, *reinterpret_cast<Shared*>(shared));
+  const unsigned behind = ptx::cvta_shared(shared) + sizeof(Shared);
   // The same in all lanes, which the compiler must know for wgmma.
   const unsigned warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / abi::warpgroup_threads, 0);
   constexpr abi::RegisterBudget registers = abi::register_budget(design);
-  gemm.prepare();
+  gemm.prepare([&] { initialize_finish(behind); });
   if (warpgroup == 0) {
     if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();
     gemm.produce();
   } else {
     if constexpr (registers.consumer > 0) ptx::setmaxnreg_inc<registers.consumer>();
-    gemm.consume(warpgroup - 1, make_finish(threadIdx.x % abi::warpgroup_threads));
+    const unsigned consumer = warpgroup - 1;
+    gemm.consume(consumer, make_finish(behind, consumer, threadIdx.x % abi::warpgroup_threads));
   }
   gemm.leave();
 }
@@ -329,18 +337,33 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
 /// per block, a grid of any number of clusters along x.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
-  run_sm90_gemm<design>(params, [&](unsigned thread) {
-    return SlabLinearCombination<abi::stored_design(design)>(params, thread);
-  });
+  run_sm90_gemm<design>(
+      params,
+      [&](unsigned, unsigned, unsigned thread) {
+        return SlabLinearCombination<abi::stored_design(design)>(params, thread);
+      },
+      [](unsigned) {});
 }
 
-/// The same with an emitted epilogue.
+/// The same with an emitted epilogue; `maps` are those of the inputs that come by slabs.
 template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
 __device__ __forceinline__ void sm90_gemm(
-    const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params) {
-  run_sm90_gemm<design>(params.gemm, [&](unsigned thread) {
-    return SlabProgram<abi::stored_design(design), Epilogue>(params.gemm, params.epilogue, thread);
-  });
+    const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params, const abi::TensorMap* maps) {
+  using Finish = SlabProgram<abi::stored_design(design), Epilogue>;
+  run_sm90_gemm<design>(
+      params.gemm,
+      [&](unsigned shared, unsigned consumer, unsigned thread) {
+        return Finish(params.gemm, params.epilogue, maps, shared, consumer, thread);
+      },
+      [&](unsigned shared) { Finish::initialize(maps, shared); });
+}
+
+template <abi::Sm90Design design, class Epilogue, class Program, int maps>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ProgramParams<Program, maps>& params) {
+  if constexpr (maps > 0)
+    sm90_gemm<design, Epilogue>(params.program, params.input);
+  else
+    sm90_gemm<design, Epilogue>(params.program, static_cast<const abi::TensorMap*>(nullptr));
 }
 
 }  // namespace gemmery::device

@@ -4,13 +4,13 @@
 
 namespace gemmery::device::ptx {
 
-/// Adds, and returns what was there. What this thread did before, and what it has seen of others,
-/// is seen by whoever counts on from here.
-__device__ inline unsigned atom_add_acq_rel_gpu(unsigned* address, unsigned value) {
+/// Counts from 0 to `last` and then from 0 again; returns what was there. What this thread did
+/// before, and what it has seen of others, is seen by whoever counts on from here.
+__device__ inline unsigned atom_inc_acq_rel_gpu(unsigned* address, unsigned last) {
   unsigned before;
-  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+  asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;"
                : "=r"(before)
-               : "l"(address), "r"(value)
+               : "l"(address), "r"(last)
                : "memory");
   return before;
 }

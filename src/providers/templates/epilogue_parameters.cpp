@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "core/invariant.hpp"
 #include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
 
@@ -30,12 +28,7 @@ class ParameterWriter {
 
   template <class Value>
   std::size_t write(const Value& value) {
-    const std::size_t at = round_up(plan_.parameter_size, alignof(Value));
-    require(at + sizeof value <= runtime::LaunchPlan::parameter_capacity,
-            "an epilogue's parameters do not fit a launch");
-    std::memcpy(plan_.parameter_bytes + at, &value, sizeof value);
-    plan_.parameter_size = at + sizeof value;
-    return at;
+    return append_parameter(value, plan_);
   }
 
   // A struct ends at its own alignment.
@@ -55,11 +48,12 @@ abi::EpiloguePlace place_of(const EpilogueOperand& operand, const MatrixType& ty
 
 abi::EpilogueTensor tensor_of(const EpilogueOperandRule& rule, epilogue::Reduction reduction,
                               bool is_turned) {
+  const Adjacent along_row = is_turned ? Adjacent::along_m : Adjacent::along_n;
   return {.dtype = static_cast<abi::DType>(rule.dtype),
           .varies_l = rule.varies_l,
           .varies_m = is_turned ? rule.varies_n : rule.varies_m,
           .varies_n = is_turned ? rule.varies_m : rule.varies_n,
-          .vector_bytes = 0,
+          .vector_bytes = rule.adjacent == along_row ? rule.alignment : std::uint8_t{0},
           .reduction = static_cast<abi::Reduction>(reduction)};
 }
 
@@ -90,8 +84,10 @@ class WorkspacePlan {
     schedule.finals = (tensor.varies_l ? regions_.batches : 1) * (tensor.varies_m ? rows_ : 1) *
                       (tensor.varies_n ? columns_ : 1);
     const unsigned regions_in_band = abi::regions_of_band(tensor, regions_);
-    schedule.parts = regions_in_band * abi::parts_of_region(tensor, regions_);
-    schedule.arrivals = regions_in_band * regions_.arrivals;
+    const bool is_by_groups = abi::is_of_everything(tensor) && regions_.groups > 0;
+    schedule.parts =
+        is_by_groups ? regions_.groups : regions_in_band * abi::parts_of_region(tensor, regions_);
+    schedule.arrivals = is_by_groups ? regions_.groups : regions_in_band * regions_.arrivals;
     part_bytes_ += round_up(schedule.finals * schedule.parts * value_bytes_, workspace_unit);
     return schedule;
   }
@@ -128,6 +124,23 @@ std::size_t for_each(const std::vector<EpilogueOperandRule>& rules, Slot slot, V
 }
 
 }  // namespace
+
+ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned) {
+  ProgramTensors tensors;
+  if (epilogue == default_epilogue) return tensors;
+  const EpilogueRules& rules = rules_of(epilogue);
+  const auto tensor = [&](std::size_t index) {
+    const EpilogueOperandRule& rule = rules.operands[index];
+    return tensor_of(rule, reduction_of(rules.program.graph(), rule), is_turned);
+  };
+  for_each(rules.operands, Slot::input, [&](std::size_t index) {
+    tensors.inputs.push_back(tensor(index));
+    tensors.input_operands.push_back(index);
+  });
+  for_each(rules.operands, Slot::output,
+           [&](std::size_t index) { tensors.outputs.push_back(tensor(index)); });
+  return tensors;
+}
 
 EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_view parameters,
                            std::string_view function) {

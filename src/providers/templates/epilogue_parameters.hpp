@@ -9,9 +9,13 @@
 #include <gemmery/problem.hpp>
 #include <gemmery/status.hpp>
 
+#include <cstddef>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/invariant.hpp"
 #include "device/abi/epilogue.hpp"
 #include "runtime/launch_plan.hpp"
 
@@ -20,6 +24,15 @@ namespace gemmery::templates {
 // What of the problem's epilogue no kernel here does: a reduction of nothing, for which nothing is
 // launched that could write it.
 Status check_carried(const GemmProblem& problem);
+
+// The tensors of a program in the order of its parameters, as a kernel sees them; none of the
+// default program.
+struct ProgramTensors {
+  std::vector<abi::EpilogueTensor> inputs;
+  std::vector<abi::EpilogueTensor> outputs;  // beside D
+  std::vector<std::size_t> input_operands;   // the number of each input among the operands
+};
+ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned);
 
 // What stands in a kernel's source for its epilogue.
 struct EpilogueText {
@@ -37,5 +50,17 @@ EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_vie
 // of what it computes.
 void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilogue, bool is_turned,
                                 const abi::RegionGrid& regions, runtime::LaunchPlan& plan);
+
+// Appends a member behind what the plan holds, at its alignment; returns where it is.
+template <class Value>
+std::size_t append_parameter(const Value& value, runtime::LaunchPlan& plan) {
+  constexpr std::size_t unit = alignof(Value);
+  const std::size_t at = (plan.parameter_size + unit - 1) / unit * unit;
+  require(at + sizeof value <= runtime::LaunchPlan::parameter_capacity,
+          "an epilogue's parameters do not fit a launch");
+  std::memcpy(plan.parameter_bytes + at, &value, sizeof value);
+  plan.parameter_size = at + sizeof value;
+  return at;
+}
 
 }  // namespace gemmery::templates

@@ -519,7 +519,8 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                                   .batches = batches,
                                   .column_parts = 1,
                                   .whole_parts = 1,
-                                  .arrivals = 1};
+                                  .arrivals = 1,
+                                  .groups = 0};
     append_epilogue_parameters(arguments, request.kernel.epilogue(), false, regions, plan);
   }
   // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.

@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "device/abi/sm90_params.hpp"
+#include "device/abi/sm90_program.hpp"
 #include "driver/tensor_map.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
@@ -76,6 +81,53 @@ std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
   if (misfit.empty())
     misfit = find_misfit("out", view_of(rules.out, problem.out, problem.m, problem.n, problem.l));
   return misfit;
+}
+
+// --- a program's inputs that TMA brings ---------------------------------------------------------
+
+// One of them: its number among the operands, and how TMA walks it.
+struct SlabInput {
+  std::size_t operand;
+  TmaView view;
+};
+
+std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const OperandRules& rules,
+                                        const abi::Sm90Design& design,
+                                        const ProgramTensors& tensors) {
+  const abi::SlabInputs slabs = abi::slab_inputs(
+      tensors.inputs.data(), static_cast<int>(tensors.inputs.size()), abi::stored_design(design));
+  std::vector<SlabInput> inputs;
+  for (int place = 0; place < slabs.count; ++place) {
+    const auto input = static_cast<std::size_t>(slabs.index[place]);
+    const std::size_t operand = tensors.input_operands[input];
+    const MatrixType& matrix = problem.epilogue_operands[operand];
+    const OperandRule rule{
+        .dtype = matrix.dtype, .layout = rules.out.layout, .alignment = widest_access};
+    inputs.push_back({operand, view_of(rule, matrix, problem.m, problem.n, problem.l)});
+  }
+  return inputs;
+}
+
+// What of them a tensor map cannot say.
+std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogue) {
+  for (const SlabInput& input : inputs) {
+    const std::string& name = rules_of(epilogue).operands[input.operand].name;
+    std::string misfit = find_misfit(("epilogue operand " + name).c_str(), input.view);
+    if (!misfit.empty()) return misfit;
+  }
+  return {};
+}
+
+// The tile with the stages that fit beside what the program takes; none where that is too much, or
+// TMA cannot walk what it would have to bring.
+std::optional<Sm90Tile> fit_program(Sm90Tile tile, const GemmProblem& problem,
+                                    const OperandRules& rules, const ProgramTensors& tensors) {
+  const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);
+  if (!find_misfit(list_slab_inputs(problem, rules, design, tensors), problem.epilogue).empty())
+    return std::nullopt;
+  tile.stages = static_cast<std::uint8_t>(std::max(abi::most_stages(design), 0));
+  if (tile.stages < 2) return std::nullopt;
+  return tile;
 }
 
 // --- constraints --------------------------------------------------------------------------------
@@ -210,6 +262,41 @@ bool may_split(const Sm90Extents& extents, const Query& query) {
 // No tile that is offered is smaller in either extent.
 constexpr Sm90Tile smallest_tile{.m = 64, .n = 16, .cluster_m = 1, .cluster_n = 1, .stages = 0};
 
+void match_programs(const Family& family, const Query& query, const OperandRules& rules,
+                    std::vector<RankedKernel>& kernels) {
+  const GemmProblem& problem = query.problem;
+  const Sm90Extents extents = extents_of(rules, problem);
+  const Sm90Prediction prediction(problem, rules, query.device);
+  const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
+  const auto add = [&](const Sm90Candidate& candidate) {
+    if (!candidate.has_room_for_programs) return;
+    const auto tile = fit_program(candidate.tile, problem, rules, tensors);
+    if (!tile) return;
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(*tile), problem.epilogue),
+                         prediction.microseconds(*tile));
+  };
+  for (const Sm90Candidate& candidate : sm90_candidates(rules))
+    if (fits_count(count_tiles(extents, candidate.tile), problem.l)) add(candidate);
+  if (!may_split(extents, query)) return;
+  for (const Sm90Candidate& candidate : sm90_split_candidates(rules))
+    if (fits_one_wave(count_tiles(extents, candidate.tile), candidate.tile.split_k, query))
+      add(candidate);
+}
+
+// What of a program's operands no kernel takes, where none fits.
+std::string find_program_failure(const GemmProblem& problem) {
+  std::string failure;
+  walk_fitting_rules(problem, [&](const OperandRules& rules) {
+    const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
+    for (const Sm90Tile& tile : sm90_tiles(rules)) {
+      if (!failure.empty()) return;
+      const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);
+      failure = find_misfit(list_slab_inputs(problem, rules, design, tensors), problem.epilogue);
+    }
+  });
+  return failure;
+}
+
 // --- source -------------------------------------------------------------------------------------
 
 std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k" : "extent"; }
@@ -222,11 +309,12 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .a_major = Major::{}, .b_major = Major::{},\n"
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
-      "    .stages = {}, .has_c = {}, .split_k = {}}}",
+      "    .stages = {}, .has_c = {}, .split_k = {}, .program_bytes = {}}}",
       text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
       text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
       d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative",
-      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k);
+      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k,
+      d.program_bytes);
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
@@ -316,6 +404,20 @@ abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
           .row_stride = is_turned(rules) ? matrix.column_stride : matrix.row_stride};
 }
 
+// abi::Sm90ProgramParams::input, behind what the plan holds.
+void append_slab_maps(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                      runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = request.arguments;
+  const OperandRules& rules = request.kernel.operands();
+  const ProgramTensors tensors = program_tensors(request.kernel.epilogue(), is_turned(rules));
+  const TmaBox box{.adjacent = abi::slab_columns(design), .other = abi::sm90_block_rows};
+  for (const SlabInput& input : list_slab_inputs(arguments.problem(), rules, design, tensors)) {
+    const Tensor& tensor = std::get<Tensor>(arguments.epilogue_operands()[input.operand].value);
+    append_parameter(
+        encode_map(request.driver, map_of(tensor.data(), tensor.dtype(), input.view, box)), plan);
+  }
+}
+
 // One side of a product as the kernel takes it.
 struct Side {
   const Tensor& tensor;
@@ -332,22 +434,20 @@ int Sm90Family::version() const noexcept { return sm90_version; }
 void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_type_failure(query).empty()) return;
   const GemmProblem& problem = query.problem;
-  const bool is_program = problem.epilogue != default_epilogue;
   walk_fitting_rules(problem, [&](const OperandRules& rules) {
+    if (problem.epilogue != default_epilogue) return match_programs(*this, query, rules, kernels);
     const Sm90Extents extents = extents_of(rules, problem);
     const Sm90Prediction prediction(problem, rules, query.device);
     const bool fits_all = fits_count(count_tiles(extents, smallest_tile), problem.l);
     const std::span<const Sm90Candidate> candidates = sm90_candidates(rules);
     kernels.reserve(kernels.size() + candidates.size());
     for (const Sm90Candidate& candidate : candidates) {
-      if (is_program && !candidate.has_room_for_programs) continue;
       if (!fits_all && !fits_count(count_tiles(extents, candidate.tile), problem.l)) continue;
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(candidate.tile), problem.epilogue),
                            prediction.microseconds(candidate));
     }
     if (!may_split(extents, query)) return;
     for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
-      if (is_program && !candidate.has_room_for_programs) continue;
       const Sm90TileCounts counts = count_tiles(extents, candidate.tile);
       if (!fits_one_wave(counts, candidate.tile.split_k, query)) continue;
       kernels.emplace_back(Kernel(*this, rules, DesignBytes::of(candidate.tile), problem.epilogue),
@@ -363,6 +463,10 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   const Sm90Tile tile = sm90_tile(kernel);
+  misfit = find_misfit(list_slab_inputs(problem, rules, sm90_design(kernel),
+                                        program_tensors(problem.epilogue, is_turned(rules))),
+                       problem.epilogue);
+  if (!misfit.empty()) return Status::fail(std::move(misfit));
   if (!fits_count(count_tiles(extents_of(rules, problem), tile), problem.l)) {
     return Status::fail(
         fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {} x {}x{} elements",
@@ -381,6 +485,7 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
   std::vector<RankedKernel> kernels;
   if (reason.failed.empty()) match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
+  if (reason.failed.empty() && kernels.empty()) reason.failed = find_program_failure(query.problem);
   reasons.push_back(std::move(reason));
 }
 
@@ -437,8 +542,14 @@ Status Sm90Family::carries(const GemmProblem& problem) const { return check_carr
 
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
-  const EpilogueText epilogue =
+  EpilogueText epilogue =
       epilogue_text(kernel, is_turned(kernel.operands()), "Sm90Params", "sm90_gemm");
+  if (kernel.epilogue() != default_epilogue) {
+    epilogue.parameters = fmt::format(
+        "Sm90ProgramParams<{}, slab_inputs(Epilogue::input, Epilogue::inputs, "
+        "stored_design(design)).count>",
+        epilogue.parameters);
+  }
   return {.text = fmt::format(
               "// {}\n"
               "{}"
@@ -548,9 +659,11 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
         .batches = batches,
         .column_parts = blocks * warps,
         .whole_parts = warps,
-        .arrivals = warps};
+        .arrivals = 1,
+        .groups = plan.shape.grid[0] * static_cast<unsigned>(abi::consumer_count(design))};
     append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules), regions,
                                plan);
+    append_slab_maps(request, design, plan);
   }
 }
 

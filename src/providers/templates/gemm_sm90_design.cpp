@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/sm90_program.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -198,8 +199,20 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .split_k = tile.split_k};
 }
 
-abi::Sm90Design sm90_design(const Kernel& kernel) noexcept {
-  return sm90_design(kernel.operands(), sm90_tile(kernel));
+abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept {
+  const auto count = [](const auto& values) { return static_cast<int>(values.size()); };
+  const abi::Sm90Design stored = abi::stored_design(design);
+  const abi::ProgramBytes bytes =
+      abi::program_bytes(tensors.inputs.data(), count(tensors.inputs), tensors.outputs.data(),
+                         count(tensors.outputs), stored);
+  design.program_bytes = abi::all_program_bytes(bytes, stored);
+  return design;
+}
+
+abi::Sm90Design sm90_design(const Kernel& kernel) {
+  const abi::Sm90Design design = sm90_design(kernel.operands(), sm90_tile(kernel));
+  if (kernel.epilogue() == default_epilogue) return design;
+  return with_program(design, program_tensors(kernel.epilogue(), is_turned(kernel.operands())));
 }
 
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm90Tile>(); }
@@ -242,7 +255,10 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (!name_parts) return std::nullopt;
   const auto tile = read_tile(name_parts->design);
   if (!tile) return std::nullopt;
-  if (!is_served(name_parts->rules) || !abi::is_legal(sm90_design(name_parts->rules, *tile)))
+  if (!is_served(name_parts->rules)) return std::nullopt;
+  const ProgramTensors tensors =
+      program_tensors(name_parts->epilogue, is_turned(name_parts->rules));
+  if (!abi::is_legal(with_program(sm90_design(name_parts->rules, *tile), tensors)))
     return std::nullopt;
   return Sm90Parts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }

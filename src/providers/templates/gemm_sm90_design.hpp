@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "device/abi/sm90_design.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
 
 namespace gemmery::templates {
 
@@ -59,7 +60,10 @@ bool is_sm90_accumulator(DType accumulator, DType input) noexcept;
 
 // The device's own description. The kernel must be of this family.
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
-abi::Sm90Design sm90_design(const Kernel& kernel) noexcept;
+abi::Sm90Design sm90_design(const Kernel& kernel);
+
+// The same with the shared memory that a program takes.
+abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept;
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
 
 // Whether the device computes out^T = B^T A^T, because out is column major.

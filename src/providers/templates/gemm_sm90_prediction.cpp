@@ -25,10 +25,10 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .split_k = design.split_k};
 }
 
-// A program needs registers beside the sums: those of a thread beyond 160, or where three consumers
+// A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
 // share a block's, leave too few.
 bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
-  return abi::accumulator_registers(design) <= 160 && abi::consumer_count(design) < 3;
+  return abi::accumulator_registers(design) <= 192 && abi::consumer_count(design) < 3;
 }
 
 using Tiles = std::span<const Sm90Tile> (*)(const OperandRules&);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the operands of an emitted epilogue come to an sm90 block: which of them lie in shared
+// memory, where, and the parameters that this takes.
+#pragma once
+
+#include <device/abi/epilogue.hpp>
+#include <device/abi/host_device.hpp>
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+
+namespace gemmery::abi {
+
+// Per consumer, in shared memory behind everything else:
+//
+//   slabs    of each input that TMA brings: `input_slab_depth` boxes as large as a slab of out
+//   vectors  of each input that is no full matrix: the elements of the consumer's columns or rows
+//   parts    of each reduction to one value: what the consumer's warps have
+//   full     a barrier for each place of the slabs, for all inputs
+
+constexpr int input_slab_depth = 2;  // one is read while the other comes
+constexpr int most_slab_inputs = 2;  // more leave no room for stages; others come by plain loads
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_vector(const EpilogueTensor& tensor) {
+  return !(tensor.varies_m && tensor.varies_n);
+}
+
+/// Bytes of a row of an input's slab, which has the columns of out's.
+GEMMERY_HOST_DEVICE
+constexpr int input_pitch_bytes(const EpilogueTensor& tensor, const Sm90Design& design) {
+  return slab_columns(design) * bytes_of(tensor.dtype);
+}
+
+/// Whether TMA can bring an input: rows of units of 16 bytes, and slabs no wider than a swizzle.
+GEMMERY_HOST_DEVICE
+constexpr bool fits_slab(const EpilogueTensor& tensor, const Sm90Design& design) {
+  const int pitch = input_pitch_bytes(tensor, design);
+  return tensor.varies_m && tensor.varies_n && tensor.vector_bytes == 16 &&
+         detail::is_sm90_output(tensor.dtype) && (pitch == 32 || pitch == 64 || pitch == 128);
+}
+
+/// The inputs that come by slabs: the first few that can.
+struct SlabInputs {
+  int count;
+  int index[most_slab_inputs];
+
+  /// Which of them an input is, -1 for none.
+  GEMMERY_HOST_DEVICE
+  constexpr int place_of(int input) const {
+    for (int place = 0; place < count; ++place)
+      if (index[place] == input) return place;
+    return -1;
+  }
+};
+
+GEMMERY_HOST_DEVICE
+constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
+                                 const Sm90Design& design) {
+  SlabInputs found{};
+  for (int input = 0; input < count && found.count < most_slab_inputs; ++input)
+    if (fits_slab(inputs[input], design)) found.index[found.count++] = input;
+  return found;
+}
+
+/// Bytes of one consumer.
+struct ProgramBytes {
+  int slabs;
+  int vectors;
+  int parts;
+  int barriers;
+
+  GEMMERY_HOST_DEVICE
+  constexpr int behind_slabs() const { return vectors + parts + barriers; }
+};
+
+/// Elements of a vector that a consumer needs for its share of a tile.
+GEMMERY_HOST_DEVICE
+constexpr int vector_elements(const EpilogueTensor& tensor, const Sm90Design& design) {
+  if (tensor.varies_n) return columns_per_consumer(design);
+  return tensor.varies_m ? blocks_per_consumer(design) * sm90_block_rows : 1;
+}
+
+/// Rounded up, so that each begins at a unit of 16 bytes.
+GEMMERY_HOST_DEVICE
+constexpr int vector_room(const EpilogueTensor& tensor, const Sm90Design& design) {
+  return (vector_elements(tensor, design) * bytes_of(tensor.dtype) + 15) / 16 * 16;
+}
+
+/// Of a program with these inputs and outputs (beside D).
+GEMMERY_HOST_DEVICE
+constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_count,
+                                     const EpilogueTensor* outputs, int output_count,
+                                     const Sm90Design& design) {
+  ProgramBytes bytes{};
+  const SlabInputs slabs = slab_inputs(inputs, input_count, design);
+  for (int place = 0; place < slabs.count; ++place)
+    bytes.slabs +=
+        input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], design);
+  if (slabs.count > 0) bytes.barriers = 16;
+  for (int input = 0; input < input_count; ++input)
+    if (is_vector(inputs[input])) bytes.vectors += vector_room(inputs[input], design);
+  for (int output = 0; output < output_count; ++output)
+    if (is_of_everything(outputs[output])) bytes.parts += warpgroup_threads / 32 * 4;
+  return bytes;
+}
+
+/// Of all consumers of a block: the design's `program_bytes`.
+GEMMERY_HOST_DEVICE
+constexpr int all_program_bytes(const ProgramBytes& bytes, const Sm90Design& design) {
+  constexpr int unit = 1024;
+  const int used = consumer_count(design) * (bytes.slabs + bytes.behind_slabs());
+  return (used + unit - 1) / unit * unit;
+}
+
+/// What an sm90 kernel takes that carries an emitted epilogue; `Program` is a ProgramParams.
+template <class Program, int maps>
+struct Sm90ProgramParams {
+  Program program;
+  TensorMap input[maps];  // of the inputs that come by slabs
+};
+template <class Program>
+struct Sm90ProgramParams<Program, 0> {
+  Program program;
+};
+
+}  // namespace gemmery::abi

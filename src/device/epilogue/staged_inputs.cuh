@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an emitted epilogue reads by way of shared memory: vectors, copied there by a consumer's
+// threads, and full tensors, which TMA brings in slabs like those of D (abi/sm90_program.hpp says
+// which and where). Nothing is read beyond a tensor; what stands for it in shared memory is 0.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/abi/sm90_program.hpp>
+#include <device/epilogue/program.cuh>
+#include <device/epilogue/slab_store.cuh>
+#include <device/ptx/async_copy.cuh>
+#include <device/ptx/mbarrier.cuh>
+#include <device/ptx/shared_memory.cuh>
+#include <device/ptx/tma.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design, class Epilogue>
+class StagedInputs {
+ public:
+  using Params = EpilogueParamsOf<Epilogue, float>;
+  using Patch = LoadedPatch<Epilogue, 2, 2>;
+
+  /// Whether an input comes this way.
+  GEMMERY_HOST_DEVICE
+  static constexpr bool is_staged(int input) {
+    return abi::is_vector(Epilogue::input[input]) || inputs.place_of(input) >= 0;
+  }
+
+  /// `shared`: where the block's memory for programs begins.
+  __device__ __forceinline__ StagedInputs(const Params& params, const abi::TensorMap* maps,
+                                          unsigned shared, unsigned consumer, unsigned thread)
+      : params_(params),
+        maps_(maps),
+        slabs_(shared + consumer * bytes.slabs),
+        vectors_(shared + behind_slabs(consumer)),
+        thread_(thread) {}
+
+  __device__ static void initialize(const abi::TensorMap* maps, unsigned shared) {
+    if constexpr (inputs.count > 0) {
+      for (int place = 0; place < inputs.count; ++place) ptx::prefetch_tensormap(maps[place]);
+      for (unsigned consumer = 0; consumer < abi::consumer_count(design); ++consumer) {
+        const unsigned full = shared + behind_slabs(consumer) + bytes.vectors + bytes.parts;
+        for (int slot = 0; slot < depth; ++slot) ptx::mbarrier_init(full + slot * 8, 1);
+      }
+    }
+  }
+
+  /// Begins to bring what the share of a tile at `place` reads; out has m rows and n columns. The
+  /// share before is read, as a barrier of the warpgroup has told.
+  __device__ __forceinline__ void begin_share(const OutputPlace& place, unsigned m, unsigned n) {
+    copy_vectors(place, m, n);
+    if constexpr (bytes.vectors > 0) ptx::cp_async_commit_group();
+#pragma unroll
+    for (int slab = 0; slab < depth; ++slab) load_slab(slab, place, n);
+  }
+
+  /// Each thread waits for what it copied; a barrier of the warpgroup then tells the others.
+  __device__ __forceinline__ void wait_for_vectors() const {
+    if constexpr (bytes.vectors > 0) ptx::cp_async_wait_group<0>();
+  }
+
+  /// Slabs count from 0 in every share, by blocks of 64 rows.
+  __device__ __forceinline__ void wait_for_slab(int slab) {
+    if constexpr (inputs.count > 0) {
+      const unsigned slot = static_cast<unsigned>(slab % depth);
+      while (!ptx::mbarrier_try_wait_parity(full_barrier(slot), phases_ >> slot & 1U)) {
+      }
+      phases_ ^= 1U << slot;
+    }
+  }
+
+  /// All have read a slab: the one that takes its place may come.
+  __device__ __forceinline__ void replace_slab(int slab, const OutputPlace& place, unsigned n) {
+    load_slab(slab + depth, place, n);
+  }
+
+  /// The element of a vector that does not vary with n, for a row of the share.
+  template <int input>
+  __device__ __forceinline__ float read_held(unsigned row) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    constexpr int element = abi::bytes_of(tensor.dtype);
+    const unsigned at = tensor.varies_m ? row * element : 0;
+    return decode<tensor.dtype, float>(
+        ptx::ld_shared_registers<element>(vectors_ + vector_offset(input) + at), 0);
+  }
+
+  /// What vectors along n have for a patch, `eight` columns by 8 from the block's first.
+  __device__ __forceinline__ void read_vectors(Patch& patch, int eight) const {
+    read_vector(patch, eight);
+  }
+
+  /// What slabs have for two adjacent patches of a block whose first slab is `first_slab`.
+  __device__ __forceinline__ void read_slabs(Patch& patch, Patch& next, int first_slab,
+                                             int eight) const {
+    read_slab(patch, next, (first_slab + eight / eights) % depth, eight % eights);
+  }
+
+  /// Where the consumer's warps leave parts of reductions to one value.
+  __device__ __forceinline__ unsigned parts() const { return vectors_ + bytes.vectors; }
+
+ private:
+  static constexpr int depth = abi::input_slab_depth;
+  static constexpr int columns = abi::slab_columns(design);
+  static constexpr int eights = columns / 8;
+  static constexpr int slabs_per_block = abi::columns_per_consumer(design) / columns;
+  static constexpr int slabs_per_share = slabs_per_block * abi::blocks_per_consumer(design);
+  static constexpr abi::SlabInputs inputs =
+      abi::slab_inputs(Epilogue::input, Epilogue::inputs, design);
+  static constexpr abi::ProgramBytes bytes = abi::program_bytes(
+      Epilogue::input, Epilogue::inputs, Epilogue::output, Epilogue::outputs, design);
+  static_assert(abi::all_program_bytes(bytes, design) == design.program_bytes,
+                "host and device disagree about a program's shared memory");
+
+  __device__ static constexpr unsigned behind_slabs(unsigned consumer) {
+    return abi::consumer_count(design) * bytes.slabs + consumer * bytes.behind_slabs();
+  }
+  __device__ unsigned full_barrier(unsigned slot) const {
+    return vectors_ + bytes.vectors + bytes.parts + slot * 8;
+  }
+
+  template <int input>
+  static constexpr int pitch = abi::input_pitch_bytes(Epilogue::input[input], design);
+
+  /// Of the vectors before an input.
+  GEMMERY_HOST_DEVICE
+  static constexpr int vector_offset(int input) {
+    int offset = 0;
+    for (int before = 0; before < input; ++before)
+      if (abi::is_vector(Epilogue::input[before]))
+        offset += abi::vector_room(Epilogue::input[before], design);
+    return offset;
+  }
+  /// Of the slabs before an input, in one slot.
+  GEMMERY_HOST_DEVICE
+  static constexpr int slab_offset(int place) {
+    int offset = 0;
+    for (int before = 0; before < place; ++before)
+      offset += abi::sm90_block_rows *
+                abi::input_pitch_bytes(Epilogue::input[inputs.index[before]], design);
+    return offset;
+  }
+  static constexpr int slot_bytes = bytes.slabs / depth;
+
+  // --- vectors ----------------------------------------------------------------------------------
+
+  template <int input = 0>
+  __device__ __forceinline__ void copy_vectors(const OutputPlace& place, unsigned m,
+                                               unsigned n) const {
+    if constexpr (input < Epilogue::inputs) {
+      if constexpr (abi::is_vector(Epilogue::input[input])) copy_vector<input>(place, m, n);
+      copy_vectors<input + 1>(place, m, n);
+    }
+  }
+
+  /// In the widest units that are aligned, asynchronously from 4 bytes on.
+  template <int input>
+  __device__ __forceinline__ void copy_vector(const OutputPlace& place, unsigned m,
+                                              unsigned n) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+    constexpr int element = abi::bytes_of(tensor.dtype);
+    constexpr bool is_adjacent = tensor.varies_n && tensor.vector_bytes > element;
+    constexpr int unit = is_adjacent ? tensor.vector_bytes : element;
+    constexpr unsigned units = abi::vector_elements(tensor, design) * element / unit;
+    const abi::EpiloguePlace& vector = params_.input[input];
+    const abi::Int64 step = tensor.varies_n ? vector.column_stride : vector.row_stride;
+    const unsigned begin = tensor.varies_n ? place.column : tensor.varies_m ? place.row : 0;
+    const unsigned end = tensor.varies_n ? n : tensor.varies_m ? m : 1;
+    abi::Int64 elements = static_cast<abi::Int64>(begin) * step;
+    if constexpr (tensor.varies_l)
+      elements += static_cast<abi::Int64>(place.batch) * vector.batch_stride;
+    const char* const first = static_cast<const char*>(vector.data) + elements * element;
+    const int left = static_cast<int>(end - begin) * element;
+#pragma unroll
+    for (unsigned index = thread_; index < units; index += abi::warpgroup_threads) {
+      const int at = static_cast<int>(index) * unit;
+      const int valid = min(max(left - at, 0), unit);
+      const char* const source = first + (is_adjacent ? 1 : step) * at;
+      copy_unit<unit>(vectors_ + vector_offset(input) + index * unit, source, valid);
+    }
+  }
+
+  /// The first `valid` bytes of a unit; the others become 0.
+  template <int unit>
+  __device__ __forceinline__ static void copy_unit(unsigned target, const char* source, int valid) {
+    if constexpr (unit == 16) {
+      ptx::cp_async_cg(target, source, valid);
+    } else if constexpr (unit >= 4) {
+      ptx::cp_async_ca<unit>(target, source, valid);
+    } else {
+      ptx::st_shared<unit>(target, ptx::ld_global_if<unit>(valid > 0, source, {}));
+    }
+  }
+
+  template <int input = 0>
+  __device__ __forceinline__ void read_vector(Patch& patch, int eight) const {
+    if constexpr (input < Epilogue::inputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
+      if constexpr (tensor.varies_n && !tensor.varies_m) {
+        constexpr int element = abi::bytes_of(tensor.dtype);
+        const unsigned column = static_cast<unsigned>(8 * eight) + thread_ % 4 * 2;
+        put(patch, input, 0,
+            ptx::ld_shared_registers<2 * element>(vectors_ + vector_offset(input) +
+                                                  column * element));
+      }
+      read_vector<input + 1>(patch, eight);
+    }
+  }
+
+  // --- slabs ------------------------------------------------------------------------------------
+
+  /// The slab of the share at `place`, into the slot of the one `depth` before it.
+  __device__ __forceinline__ void load_slab(int slab, const OutputPlace& place, unsigned n) const {
+    if constexpr (inputs.count > 0) {
+      const OutputPlace corner{
+          .row = place.row + static_cast<unsigned>(slab / slabs_per_block) * abi::sm90_block_rows,
+          .column = place.column + static_cast<unsigned>(slab % slabs_per_block) * columns,
+          .batch = place.batch};
+      if (slab >= slabs_per_share || thread_ != 0 || corner.column >= n) return;
+      const unsigned slot = static_cast<unsigned>(slab % depth);
+      ptx::mbarrier_arrive_expect_tx(full_barrier(slot), slot_bytes);
+      load_inputs(slabs_ + slot * slot_bytes, corner, full_barrier(slot));
+    }
+  }
+
+  template <int place = 0>
+  __device__ __forceinline__ void load_inputs(unsigned slot, const OutputPlace& corner,
+                                              unsigned barrier) const {
+    if constexpr (place < inputs.count) {
+      constexpr bool has_batches = Epilogue::input[inputs.index[place]].varies_l;
+      ptx::tma_load(slot + slab_offset(place), maps_[place],
+                    {.adjacent = static_cast<int>(corner.column),
+                     .row = static_cast<int>(corner.row),
+                     .batch = has_batches ? static_cast<int>(corner.batch) : 0},
+                    barrier);
+      load_inputs<place + 1>(slot, corner, barrier);
+    }
+  }
+
+  template <int place = 0>
+  __device__ __forceinline__ void read_slab(Patch& patch, Patch& next, int slot, int eight) const {
+    if constexpr (place < inputs.count) {
+      constexpr int input = inputs.index[place];
+      const unsigned slab = slabs_ + static_cast<unsigned>(slot) * slot_bytes + slab_offset(place);
+      if constexpr (abi::bytes_of(Epilogue::input[input].dtype) == 2)
+        read_matrices<input>(patch, next, slab, eight);
+      else
+        read_pairs<input>(patch, next, slab, eight);
+      read_slab<place + 1>(patch, next, slot, eight);
+    }
+  }
+
+  template <int input>
+  __device__ __forceinline__ void read_matrices(Patch& patch, Patch& next, unsigned slab,
+                                                int eight) const {
+    const unsigned lane = thread_ % 32;
+    const unsigned row = thread_ / 32 * 16 + lane % 16;
+    unsigned values[4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
+    ptx::ldmatrix_x4(
+        values, slab + swizzled_chunk<pitch<input>>(row, static_cast<unsigned>(eight) + lane / 16));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      patch.words[input][half][0] = values[half];
+      next.words[input][half][0] = values[2 + half];
+    }
+  }
+
+  template <int input>
+  __device__ __forceinline__ void read_pairs(Patch& patch, Patch& next, unsigned slab,
+                                             int eight) const {
+    const unsigned lane = thread_ % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
+#pragma unroll
+      for (int which = 0; which < 2; ++which) {
+        const unsigned chunk = 2 * static_cast<unsigned>(eight + which) + lane % 4 / 2;
+        put(which == 0 ? patch : next, input, half,
+            ptx::ld_shared_registers<8>(slab + swizzled_chunk<pitch<input>>(row, chunk) +
+                                        lane % 2 * 8));
+      }
+    }
+  }
+
+  template <int count>
+  __device__ __forceinline__ static void put(Patch& patch, int input, int row,
+                                             const ptx::Registers<count>& loaded) {
+#pragma unroll
+    for (int word = 0; word < static_cast<int>(sizeof loaded / 4); ++word)
+      patch.words[input][row][word] = loaded.words[word];
+  }
+
+  const Params& params_;
+  const abi::TensorMap* maps_;
+  unsigned slabs_;    // the consumer's
+  unsigned vectors_;  // the consumer's; parts and barriers stand behind them
+  unsigned thread_;
+  unsigned phases_ = 0;  // the parity of each slot
+};
+
+/// Tells ProgramRows which inputs are left to it.
+template <abi::Sm90Design design, class Epilogue>
+struct DirectInputs {
+  GEMMERY_HOST_DEVICE
+  static constexpr bool reads(int input) {
+    return !StagedInputs<design, Epilogue>::is_staged(input);
+  }
+};
+
+}  // namespace gemmery::device
