@@ -16,6 +16,7 @@
 #include "device/abi/sm90_params.hpp"
 #include "device/abi/sm90_program.hpp"
 #include "driver/tensor_map.hpp"
+#include "epilogue/graph.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
@@ -118,11 +119,37 @@ std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogu
   return {};
 }
 
+// Operations that want many registers at a time, ten and more instructions each.
+bool is_heavy(const epilogue::Node& node) {
+  constexpr epilogue::Op heavy[] = {
+      epilogue::Op::pow,  epilogue::Op::log,  epilogue::Op::softplus, epilogue::Op::erf,
+      epilogue::Op::tanh, epilogue::Op::sqrt, epilogue::Op::rsqrt,    epilogue::Op::divide};
+  return node.kind == epilogue::NodeKind::cast ||
+         (node.kind == epilogue::NodeKind::operation &&
+          std::ranges::find(heavy, node.op) != std::end(heavy));
+}
+
+// Whether a program does with the 40 registers that 192 sums leave: a few simple operations, all
+// that it reads in shared memory, nothing stored beside D but reductions to one value.
+bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::Sm90Design& design) {
+  const epilogue::Graph& graph = rules_of(epilogue).program.graph();
+  const auto operations =
+      std::ranges::count(graph.nodes, epilogue::NodeKind::operation, &epilogue::Node::kind);
+  if (operations > 4 || std::ranges::any_of(graph.nodes, is_heavy)) return false;
+  const abi::SlabInputs slabs = abi::slab_inputs(
+      tensors.inputs.data(), static_cast<int>(tensors.inputs.size()), abi::stored_design(design));
+  const auto full = std::ranges::count_if(tensors.inputs,
+                                          [](const auto& input) { return !abi::is_vector(input); });
+  return full <= slabs.count && std::ranges::all_of(tensors.outputs, abi::is_of_everything);
+}
+
 // The tile with the stages that fit beside what the program takes; none where that is too much, or
 // TMA cannot walk what it would have to bring.
 std::optional<Sm90Tile> fit_program(Sm90Tile tile, const GemmProblem& problem,
                                     const OperandRules& rules, const ProgramTensors& tensors) {
   const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);
+  if (abi::accumulator_registers(design) > 160 && !is_light(problem.epilogue, tensors, design))
+    return std::nullopt;
   if (!find_misfit(list_slab_inputs(problem, rules, design, tensors), problem.epilogue).empty())
     return std::nullopt;
   tile.stages = static_cast<std::uint8_t>(std::max(abi::most_stages(design), 0));
