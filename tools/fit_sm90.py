@@ -26,7 +26,7 @@ JUDGED_BY = "heldout"
 
 # Where a constant may lie: beyond, it would no longer mean what its name says.
 RANGES = {
-    "launch_us": (0.3, 4),
+    "launch_us": (0.1, 4),
     "fill_clocks": (50, 4000),
     "cluster_clocks": (20, 2000),
     "issue_clocks": (0.2, 20),
@@ -34,8 +34,7 @@ RANGES = {
     "lone_stage_clocks": (2, 200),
     "tile_clocks": (50, 3000),
     "shared_write_share": (0.05, 1.5),
-    "l2_bytes_per_clock": (25, 90),
-    "l2_bytes_per_ns_of_all": (5000, 15000),
+    "ask_bytes_per_clock": (25, 80),
     "sharer_clocks": (1, 100),
     "load_clocks": (300, 5000),
     "cluster_load_clocks": (20, 3000),
@@ -47,7 +46,9 @@ RANGES = {
     "store_bytes_per_clock_of_all": (1000, 8000),
     "turn_clocks": (10, 800),
     "store_interference": (0.02, 1),
-    "memory_share": (0.5, 1),
+    "exchange_clocks": (100, 4000),
+    "exchange_bytes_per_clock": (4, 64),
+    "memory_share": (0.5, 0.92),
     "write_weight": (1, 2),
     "memory_bytes_per_clock": (10, 80),
     "l2_share": (0.2, 1.2),

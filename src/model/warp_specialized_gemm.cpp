@@ -22,11 +22,10 @@ constexpr double shared_bytes_per_clock = 128;
 // without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
 constexpr double c_slab_clocks = 2300;
 
-// Where k is split: clocks of a tile from a block's last sums to those of all blocks, and bytes per
-// clock that a multiprocessor takes from the others of its cluster.
-constexpr double exchange_clocks = 1000;
-constexpr double exchange_bytes_per_clock = 14;
 constexpr double sum_bytes = 4;
+// Of the multiprocessors, for clusters of 4 and more, which do not fill the groups that hold them:
+// 30 of 4 run at a time on 132, and 32 take twice as long (split k, H200, 2026-11-22).
+constexpr double usable_by_large_clusters = 10.0 / 11;
 
 // Of whole numbers, rounded up: half a unit below x + size there is no multiple of `size`, so the
 // inverse's rounding decides nothing below 2^40. std::ceil is a call where the compiler may not use
@@ -104,6 +103,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       stored_columns(static_cast<double>(design.tile_n) / design.split_k),
       sums_from_others(stored_columns * (design.split_k - 1)),
       slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
+      usable_share(cluster_size.size > 2 ? usable_by_large_clusters : 1),
       has_one_consumer(design.consumers == 1),
       is_ping_pong(design.is_ping_pong),
       is_clustered(cluster_size.size > 1),
@@ -149,8 +149,7 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   clock_ghz_ = settled_clock_ghz(problem, device);
   rates_.us_per_clock = 1 / (clock_ghz_ * 1e3);
   rates_.memory_us_per_byte_of_one = rates_.us_per_clock / constants.memory_bytes_per_clock;
-  rates_.l2_clocks_per_byte = 1 / constants.l2_bytes_per_clock;
-  rates_.l2_clocks_per_byte_of_all = clock_ghz_ / constants.l2_bytes_per_ns_of_all;
+  rates_.ask_clocks_per_byte = 1 / constants.ask_bytes_per_clock;
   rates_.store_clocks_per_byte = 1 / constants.store_bytes_per_clock;
   rates_.store_clocks_per_byte_of_all = 1 / constants.store_bytes_per_clock_of_all;
   rates_.per_l2_byte = 1 / (static_cast<double>(device.l2_bytes) * constants.l2_share);
@@ -177,7 +176,8 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
   grid.columns = divide_up(columns_, design.cluster_columns);
   grid.tiles = std::max(grid.rows * grid.columns * batches_, 1.0);
   // Whole clusters of multiprocessors.
-  const auto clusters = static_cast<int>((multiprocessors_ + 0.5) * design.cluster_size.inverse);
+  const auto clusters = static_cast<int>((multiprocessors_ * design.usable_share + 0.5) *
+                                         design.cluster_size.inverse);
   grid.resident = std::min(grid.tiles, static_cast<double>(std::max(clusters, 1)));
   const double per_resident = 1 / grid.resident;
   grid.tiles_each = divide_up(grid.tiles, {grid.resident, per_resident});
@@ -217,11 +217,10 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
   const double own =
       design.has_one_consumer ? constants_.lone_stage_clocks : constants_.stage_clocks;
   const double multiply = std::max(tensor + wgmmas * constants_.issue_clocks, shared) + own;
-  const double a_read = k_bytes * grid.read_rows * design.cluster_n.inverse;
-  const double b_read = k_bytes * grid.read_columns * design.cluster_m.inverse;
-  const double read = std::max(
-      (a_read + b_read) * rates_.l2_clocks_per_byte,
-      (a_read * a_splits_ + b_read * b_splits_) * rates_.l2_clocks_per_byte_of_all * grid.active);
+  // Blocks of a cluster ask for a share each of what they have in common.
+  const double asked = k_bytes * (grid.read_rows * a_splits_ * design.cluster_n.inverse +
+                                  grid.read_columns * b_splits_ * design.cluster_m.inverse);
+  const double read = asked * rates_.ask_clocks_per_byte;
   // Stages that are in flight when a block begins are waited for once, in the fill.
   const double latency = wait_clocks(design, grid);
   const double wait =
@@ -246,7 +245,7 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
 double WarpSpecializedModel::time_exchange(const WarpSpecializedTerms& design) const noexcept {
   if (design.sums_from_others == 0) return 0;
   const double bytes = std::min(design.tile_m, rows_) * design.sums_from_others * sum_bytes;
-  return exchange_clocks + bytes / exchange_bytes_per_clock;
+  return constants_.exchange_clocks + bytes / constants_.exchange_bytes_per_clock;
 }
 
 // Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the

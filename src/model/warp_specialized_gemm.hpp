@@ -53,6 +53,7 @@ struct WarpSpecializedTerms {
   double stored_columns;       // by one block
   double sums_from_others;     // of a row, that a block adds to its own
   double slabs_per_tile_byte;  // of a warpgroup
+  double usable_share;         // of the multiprocessors
   bool has_one_consumer;
   bool is_ping_pong;
   bool is_clustered;
@@ -60,71 +61,74 @@ struct WarpSpecializedTerms {
 };
 
 // What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
-// here) from bench/results/sm90-designs-h200.csv, one H200, 2026-11-21.
+// here) from bench/results/sm90-designs-h200.csv, two H200, 2026-11-21 and 22.
 struct WarpSpecializedConstants {
   // From the end of the kernel before to the start of the first block, and back.
-  double launch_us = 0.797;
+  double launch_us = 0.1;
   // Clocks from a block's start to its first products, beyond waiting for memory.
-  double fill_clocks = 190;
+  double fill_clocks = 50;
   // Clocks that a cluster adds to the start and end of a kernel.
-  double cluster_clocks = 603;
+  double cluster_clocks = 1650;
   // Clocks between two wgmmas of a warpgroup.
-  double issue_clocks = 1.1;
+  double issue_clocks = 7.85;
   // Clocks of a stage that multiplying cannot hide, where several warpgroups share a tile, and
   // where one is alone with it.
-  double stage_clocks = 41;
-  double lone_stage_clocks = 2.12;
+  double stage_clocks = 2;
+  double lone_stage_clocks = 4.11;
   // Clocks of a tile beside its stages: first stage, last sums.
-  double tile_clocks = 50.6;
+  double tile_clocks = 50;
   // Share of bytes brought into shared memory that hinder reading it.
-  double shared_write_share = 0.509;
-  // Bytes per clock from the second-level cache to one multiprocessor, and per nanosecond to all:
-  // its clock does not fall with that of the multiprocessors.
-  double l2_bytes_per_clock = 86.6;
-  double l2_bytes_per_ns_of_all = 14400;
+  double shared_write_share = 0.755;
+  // Bytes per clock that one multiprocessor asks the second-level cache for. A limit on what all
+  // ask for, or receive, is not seen beside it.
+  double ask_bytes_per_clock = 79.5;
   // Clocks from asking for a stage to having it; more where the other block of a cluster must have
   // released it, too; and more for each cluster that reads the same lines of the second-level cache
   // at the same time: 16x4096x4096 takes 25 us in 128 tiles of 64x32, 15 us in 43 of 64x96.
-  double load_clocks = 1760;
-  double cluster_load_clocks = 20;
-  double sharer_clocks = 49.1;
-  // What reading takes longer, for all together, where rows begin amid the cache's sectors of 32
-  // bytes: 264x1240x904 gets 5.4 TB/s whatever the tile. And storing.
-  double ragged_load_share = 0.528;
-  double ragged_store_share = 0.373;
+  double load_clocks = 1800;
+  double cluster_load_clocks = 675;
+  double sharer_clocks = 13.8;
+  // What asking takes longer where rows begin amid the cache's sectors of 32 bytes: 264x1240x904
+  // gets 5.4 TB/s whatever the tile. And storing.
+  double ragged_load_share = 1.98;
+  double ragged_store_share = 0.02;
   // Clocks of storing a tile, of each slab of a warpgroup; bytes per clock that one multiprocessor
   // stores, and all of them.
-  double store_clocks = 59.5;
-  double slab_clocks = 553;
-  double store_bytes_per_clock = 12.8;
-  double store_bytes_per_clock_of_all = 1580;
+  double store_clocks = 50;
+  double slab_clocks = 613;
+  double store_bytes_per_clock = 9.55;
+  double store_bytes_per_clock_of_all = 2830;
   // Clocks between a ping-pong group's last wgmma of a tile and the other's first; share of a store
   // by which it slows the multiplying group down.
-  double turn_clocks = 333;
-  double store_interference = 0.193;
+  double turn_clocks = 398;
+  double store_interference = 0.177;
+  // Where k is split: clocks of a tile from a block's last sums to those of all blocks, and bytes
+  // per clock that a multiprocessor takes from the others of its cluster.
+  double exchange_clocks = 100;
+  double exchange_bytes_per_clock = 6.15;
   // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
   // stands for; bytes per clock that one multiprocessor
   // takes from memory.
-  double memory_share = 1;
+  double memory_share = 0.92;
   double write_weight = 1;
-  double memory_bytes_per_clock = 45;
+  double memory_bytes_per_clock = 52;
   // Share of the second-level cache that keeps panels for the next wave.
-  double l2_share = 0.779;
+  double l2_share = 1.2;
   // What two things that go on at a time add to the longer one where they are alike.
-  double crowding_share = 0.4;
+  double crowding_share = 0.299;
   // Clock while all tensor cores are busy all the time, and what it rises by the share of time that
   // they are not, up to the device's own.
-  double full_load_ghz = 1.46;
-  double idle_gain_ghz = 0.94;
+  double full_load_ghz = 1.5;
+  double idle_gain_ghz = 1.1;
 };
 
 // The parts of a prediction, in microseconds.
 struct WarpSpecializedParts {
-  double launch_us = 0.797;
-  double fill_us = 0;           // first loads, which nothing overlaps
-  double compute_us = 0;        // the busiest multiprocessor's tiles: multiplying, loading, storing
-  double memory_us = 0;         // device memory, with what is read again
-  double crowding_share = 0.4;  // of the shorter of these two, where they are alike
+  double launch_us = 0;
+  double fill_us = 0;         // first loads, which nothing overlaps
+  double compute_us = 0;      // the busiest multiprocessor's tiles: multiplying, loading, storing
+  double memory_us = 0;       // device memory, with what is read again
+  double crowding_share = 0;  // of the shorter of these two, where they are alike
 
   double total_us() const noexcept;
 };
@@ -175,8 +179,7 @@ class WarpSpecializedModel {
     double us_per_clock;
     double memory_us_per_byte;
     double memory_us_per_byte_of_one;  // multiprocessor
-    double l2_clocks_per_byte;
-    double l2_clocks_per_byte_of_all;
+    double ask_clocks_per_byte;
     double store_clocks_per_byte;
     double store_clocks_per_byte_of_all;
     double per_l2_byte;
