@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code of sm90 kernels that carry random programs: short ones fit into the registers beside
+// the sums, and no program keeps wgmmas from running side by side. A short run compiles a few,
+// GEMMERY_SOAK=1 many.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <gemmery/discovery.hpp>
+#include <gemmery/error.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "jit/nvrtc.hpp"
+#include "platform/parallel.hpp"
+#include "tests/providers/templates/sm90_cubin_checks.hpp"
+#include "tests/support/random_programs.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+struct Drawn {
+  Kernel kernel;
+  std::string problem;
+};
+
+std::string draw_product(std::mt19937_64& random) {
+  constexpr std::array inputs{"bf16", "f16"};
+  constexpr std::array layouts{"", ":c"};
+  constexpr std::array outputs{"bf16", "f16", "f32"};
+  const auto extent = [&] { return 8 * (1 + random() % 300); };
+  const char* const input = inputs[random() % inputs.size()];
+  return fmt::format("gemm {}x{}x{} a={}{} b={}{} out={}{}", extent(), extent(), extent(), input,
+                     layouts[random() % 2], input, layouts[random() % 2],
+                     outputs[random() % outputs.size()], layouts[random() % 2]);
+}
+
+// Any of the kernels that discovery offers for a random program.
+std::vector<Drawn> draw_kernels(std::size_t count, const tests::ProgramLimits& limits,
+                                std::mt19937_64& random) {
+  const DeviceInfo device = *find_device_info("h200");
+  std::vector<Drawn> drawn;
+  while (drawn.size() < count) {
+    const std::string line = tests::add_random_program(random, draw_product(random), limits);
+    std::vector<Kernel> fitting;
+    for (const RankedKernel& kernel : get_kernels(parse_problem(line).problem, device))
+      if (kernel.family().name() == "sm90") fitting.push_back(kernel);
+    if (!fitting.empty()) drawn.push_back({fitting[random() % fitting.size()], line});
+  }
+  return drawn;
+}
+
+struct Outcome {
+  std::vector<std::string> refused;  // by the compiler; warnings are errors
+  std::vector<std::string> faults;   // of resources
+};
+
+Outcome compile_all(const std::vector<Drawn>& drawn) {
+  Outcome outcome;
+  std::mutex mutex;
+  const auto visit = [&](const Drawn& one) {
+    const std::string what = one.kernel.name() + "\n  " + one.problem + "\n  ";
+    try {
+      const std::vector<std::string> faults =
+          find_resource_faults(one.kernel, compile_sm90(one.kernel).usage);
+      const std::scoped_lock lock(mutex);
+      for (const std::string& fault : faults) outcome.faults.push_back(what + fault);
+    } catch (const Error& error) {
+      const std::scoped_lock lock(mutex);
+      outcome.refused.push_back(what + error.what());
+    }
+  };
+  platform::parallel_for(static_cast<std::int64_t>(drawn.size()), 1,
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t index = begin; index < end; ++index)
+                             visit(drawn[static_cast<std::size_t>(index)]);
+                         });
+  return outcome;
+}
+
+class Sm90ProgramCubins : public testing::Test {
+ protected:
+  void SetUp() override {
+    const jit::CompilerStatus status = jit::compiler_status();
+    if (!status.found) GTEST_SKIP() << status.searched;
+  }
+  static std::size_t count() { return std::getenv("GEMMERY_SOAK") != nullptr ? 300 : 6; }
+};
+
+TEST_F(Sm90ProgramCubins, of_short_programs_spill_nothing) {
+  std::mt19937_64 random(tests::random_seed());
+  const tests::ProgramLimits limits{
+      .depth = 2, .most_tensors = 2, .most_numbers = 2, .most_results = 1};
+  const Outcome outcome = compile_all(draw_kernels(count(), limits, random));
+  for (const std::string& refusal : outcome.refused) ADD_FAILURE() << refusal;
+  for (const std::string& fault : outcome.faults) ADD_FAILURE() << fault;
+}
+
+// Long ones may spill, and are right all the same; that is counted and said.
+TEST_F(Sm90ProgramCubins, of_any_program_serialise_no_wgmma) {
+  std::mt19937_64 random(tests::random_seed() + 1);
+  const Outcome outcome = compile_all(draw_kernels(count(), {}, random));
+  for (const std::string& refusal : outcome.refused) ADD_FAILURE() << refusal;
+  std::printf("%zu kernels with long programs, %zu notes on spills and stack\n", count(),
+              outcome.faults.size());
+  for (const std::string& fault : outcome.faults) std::printf("%s\n", fault.c_str());
+}
+
+}  // namespace
+}  // namespace gemmery::templates
