@@ -264,8 +264,8 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
 }
 
 // Clusters that run at a time, one block a multiprocessor. A cluster lies in one group of
-// multiprocessors, and groups have 14 to 18: of the 132 of two H200s, 66 clusters of two run at a
-// time, 30 or 31 of four, 15 of eight (2026-11-22).
+// multiprocessors, and groups have 14 to 18: of the 132 of an H200, 66 clusters of two run at a
+// time, 30 of four, 15 of eight (cuOccupancyMaxActiveClusters, 2026-11-22).
 int clusters_at_once(const DeviceInfo& device, int cluster_size) {
   const int left_over = cluster_size > 2 ? 12 : 0;
   return std::max((device.multiprocessors - left_over) / cluster_size, 1);
