@@ -98,7 +98,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a slab is stored before all have filled it",
      .kernel = cooperative,
      .edits =
-         {{{"ptx::fence_proxy_async();\n      ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
+         {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
             "ptx::fence_proxy_async();"}}}},
     {.name = "a slab is filled while it is stored",
      .kernel = cooperative,
@@ -110,7 +110,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "no proxy fence before a slab is stored",
      .kernel = cooperative,
      .edits =
-         {{{"ptx::fence_proxy_async();\n      ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
+         {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
             "ptx::bar_sync<abi::warpgroup_threads>(barrier_);"}}},
      .on_gpu = Shows::seldom},
     {.name = "rows that no copy brings are not cleared",
