@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include <nanobind/stl/array.h>
@@ -40,6 +41,20 @@ void refuse_after_exit() {
                .got = "one that has ended"});
 }
 
+// What Python prints of an exception. Its own text may hold what is no UTF-8, which nanobind's
+// what() does not survive.
+std::string words_of(const nb::python_error& error) {
+  try {
+    const nb::object lines =
+        nb::module_::import_("traceback").attr("format_exception")(error.value());
+    const nb::object text = nb::str("").attr("join")(lines).attr("rstrip")();
+    const auto bytes = nb::cast<nb::bytes>(text.attr("encode")("utf-8", "backslashreplace"));
+    return {bytes.c_str(), bytes.size()};
+  } catch (const nb::python_error&) {
+    return "an exception that cannot be printed";
+  }
+}
+
 // Copies share what they hold; made with the GIL, called without.
 class Callback {
  public:
@@ -53,7 +68,11 @@ class Callback {
     if (Py_IsInitialized() == 0) refuse_after_exit();
     const nb::gil_scoped_acquire gil;
     if (held_->function == nullptr) refuse_after_exit();
-    return use(nb::borrow(held_->function));
+    try {
+      return use(nb::borrow(held_->function));
+    } catch (const nb::python_error& error) {
+      throw std::runtime_error(words_of(error));
+    }
   }
 
  private:

@@ -486,3 +486,24 @@ def test_a_name_is_given_once():
     with pytest.raises(ValueError, match=name):
         source_kernel(name=name)
     own_kernels.withdraw_kernel(kernel)
+
+
+@pytest.mark.parametrize("words", ["a\udc80b", "a\x00b", "\U0001f4a5", ""], ids=ascii)
+@pytest.mark.parametrize("hook", ["run", "supports"])
+def test_whatever_text_a_callable_raises_is_told(hook, words):
+    def fail(*_):
+        raise RuntimeError(words)
+
+    hooks = {"run": lambda call: None, hook: fail}
+    kernel = own_kernels.register_callable(
+        f"raises_{next(unique)}", A="float32", B="float32", out="float32", targets=["cpu"], **{
+            name: hook for name, hook in hooks.items() if name != "run"
+        }
+    )(hooks["run"])
+    try:
+        args = gemm_arguments()
+        assert gemmery.get_kernels(args)
+        with pytest.raises(gemmery.Error, match="threw: (.|\n)*RuntimeError"):
+            kernel.run(args)
+    finally:
+        own_kernels.withdraw_kernel(kernel)
