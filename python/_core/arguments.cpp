@@ -2,6 +2,7 @@
 // GemmArguments from tensors of any framework, validated by the library, once.
 #include "arguments.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <gemmery/buffer.hpp>
@@ -35,8 +36,15 @@ Math to_math(std::string_view word) {
 
 void read_performance(PyGemmArguments& arguments) {
   if (arguments.performance.is_none()) return;
+  if (!nb::hasattr(arguments.performance, "max_sms"))
+    throw nb::type_error("performance: expected PerformanceControls");
   const nb::object max_sms = arguments.performance.attr("max_sms");
-  arguments.max_multiprocessors = max_sms.is_none() ? 0 : nb::cast<int>(max_sms);
+  if (!max_sms.is_none() && !nb::try_cast(max_sms, arguments.max_multiprocessors)) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "max_sms",
+                 .expected = "a number of multiprocessors",
+                 .got = nb::cast<std::string>(nb::repr(max_sms))});
+  }
   arguments.wants_deterministic = nb::cast<bool>(arguments.performance.attr("deterministic"));
 }
 
@@ -166,6 +174,45 @@ std::string problem_line(const PyGemmArguments& arguments) {
 
 // --- patching ------------------------------------------------------------------------------------
 
+// The tensor that an operand was bound to; nullptr for a name that there is not.
+const ImportedTensor* find_bound(const PyGemmArguments& arguments, const std::string& operand) {
+  if (operand == "out") return &arguments.result();
+  const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments();
+  const ImportedTensor* const named =
+      epilogue == nullptr ? nullptr : epilogue->find_tensor(operand);
+  if (arguments.is_elementwise && named != nullptr) return named;
+  if (operand == "A") return &arguments.A;
+  if (operand == "B") return &arguments.B;
+  if (operand == "C" && arguments.C) return &*arguments.C;
+  return named;
+}
+
+bool is_written(const PyGemmArguments& arguments, const std::string& operand) {
+  if (operand == "out") return true;
+  const PyEpilogueArguments* const epilogue = arguments.epilogue_arguments();
+  if (epilogue == nullptr) return false;
+  for (const std::string& output : epilogue->program().outputs())
+    if (output == operand) return true;
+  return false;
+}
+
+// Whether an address of the one serves where the other's did. Batches of 1 may be left out, and
+// what is the stride of an extent of 1 does not matter.
+bool has_same_layout(const Tensor& given, const Tensor& bound) {
+  if (given.dtype() != bound.dtype() || given.device() != bound.device()) return false;
+  const auto extent = [](const Tensor& tensor, int from_last) {
+    return from_last < tensor.rank() ? tensor.extent(tensor.rank() - 1 - from_last) : 1;
+  };
+  for (int d = 0; d < std::max(given.rank(), bound.rank()); ++d) {
+    if (extent(given, d) != extent(bound, d)) return false;
+    if (extent(given, d) > 1 &&
+        given.stride(given.rank() - 1 - d) != bound.stride(bound.rank() - 1 - d)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // What `operand` is bound to from now on is kept alive in place of what it was bound to.
 void keep(PyGemmArguments& arguments, const std::string& operand, ImportedTensor&& tensor) {
   if (operand == "A")
@@ -246,12 +293,38 @@ void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, 
   });
 }
 
+void* to_address(nb::handle number, std::string_view operand) {
+  const std::size_t address = PyLong_AsSize_t(number.ptr());
+  if (PyErr_Occurred() == nullptr) return reinterpret_cast<void*>(address);
+  PyErr_Clear();
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::string(operand),
+               .expected = "an address, from 0 to 2^64 - 1",
+               .got = nb::cast<std::string>(nb::str(number))});
+}
+
+ImportedTensor import_replacement(const PyGemmArguments& arguments, const std::string& operand,
+                                  nb::handle given) {
+  ImportedTensor tensor = is_written(arguments, operand) ? import_result(given, operand)
+                                                         : import_tensor(given, operand);
+  // A name that nobody knows is the library's to refuse.
+  const ImportedTensor* const bound = find_bound(arguments, operand);
+  if (bound == nullptr) return tensor;
+  if (!tensor.is_fake && has_same_layout(tensor.view, bound->view)) return tensor;
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = operand,
+       .expected = "a tensor like the one that was bound, " + to_string(bound->view),
+       .got = tensor.is_fake ? "one of torch's meta or fake tensors" : to_string(tensor.view),
+       .hint = "make new arguments: shape, strides and type are part of the problem"});
+}
+
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given) {
   if (PyLong_Check(given.ptr())) {
-    arguments.native->set_data(arguments.native_name(operand), PyLong_AsVoidPtr(given.ptr()));
+    arguments.native->set_data(arguments.native_name(operand), to_address(given, operand));
     return;
   }
-  ImportedTensor tensor = import_tensor(given, operand);
+  ImportedTensor tensor = import_replacement(arguments, operand, given);
   arguments.native->set_data(arguments.native_name(operand), tensor.view.data());
   keep(arguments, operand, std::move(tensor));
 }
@@ -285,6 +358,7 @@ int visit_arguments(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_arguments(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   auto* const arguments = nb::inst_ptr<PyGemmArguments>(self);
   arguments->epilogue.reset();
   arguments->performance.reset();

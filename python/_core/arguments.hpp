@@ -86,6 +86,14 @@ nb::object stage(nb::handle self, Device device);
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device);
 void finish_staged(const PyGemmArguments& arguments, void* handle);
 
+// The address that a Python number is; Error (invalid_argument) for one that is none.
+void* to_address(nb::handle number, std::string_view operand);
+
+// A tensor to take the place of an operand's; Error (invalid_argument) where it is of another
+// shape, type or device, has other strides, or may not be written and will be.
+ImportedTensor import_replacement(const PyGemmArguments& arguments, const std::string& operand,
+                                  nb::handle given);
+
 // A new memory for an operand; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
 

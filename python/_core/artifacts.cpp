@@ -50,6 +50,7 @@ int visit_artifact(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_artifact(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   auto* const artifact = nb::inst_ptr<PyArtifact>(self);
   artifact->compiled_obj.reset();
   artifact->kernel_obj.reset();
@@ -63,7 +64,7 @@ PyType_Slot artifact_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_a
 // --- prepared launches ---------------------------------------------------------------------------
 
 PyPreparedLaunch bind(const PyArtifact& self, nb::handle args) {
-  const auto& arguments = nb::cast<const PyGemmArguments&>(args);
+  const auto& arguments = cast_for<PyGemmArguments>(args, "args", "GemmArguments");
   require_memory(arguments, "bind");
   const Artifact& artifact = native_artifact(self, "bind");
   const WithoutGil released;
@@ -84,13 +85,14 @@ void launch(PyPreparedLaunch& self, nb::handle stream) {
 }
 
 void set_launch_data(PyPreparedLaunch& self, const std::string& operand, nb::handle given) {
-  const std::string native = nb::inst_ptr<PyGemmArguments>(self.arguments)->native_name(operand);
+  const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self.arguments);
+  const std::string native = arguments->native_name(operand);
   if (PyLong_Check(given.ptr())) {
-    self.launch.set_data(native, PyLong_AsVoidPtr(given.ptr()));
+    self.launch.set_data(native, to_address(given, operand));
     self.patched.erase(operand);
     return;
   }
-  ImportedTensor tensor = import_tensor(given, operand);
+  ImportedTensor tensor = import_replacement(*arguments, operand, given);
   self.launch.set_data(native, tensor.view.data());
   self.patched.insert_or_assign(operand, std::move(tensor));
 }
@@ -107,6 +109,7 @@ int visit_launch(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_launch(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   auto* const launch = nb::inst_ptr<PyPreparedLaunch>(self);
   launch->arguments.reset();
   for (auto& [operand, tensor] : launch->patched) tensor.clear_references();
@@ -126,8 +129,15 @@ void save(const std::string& path, const std::vector<StoredArtifact>& artifacts,
   });
 }
 
+// The bytes of a path as the system takes them; names need not be UTF-8.
 std::string path_text(nb::handle path) {
-  return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+  const auto bytes = nb::cast<nb::bytes>(nb::module_::import_("os").attr("fsencode")(path));
+  std::string text(bytes.c_str(), bytes.size());
+  if (text.find('\0') == std::string::npos) return text;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "path",
+               .expected = "a path without a null character",
+               .got = nb::cast<std::string>(nb::repr(path))});
 }
 
 void save_one(const PyArtifact& self, nb::handle path, const std::vector<std::string>& problems,
@@ -137,8 +147,10 @@ void save_one(const PyArtifact& self, nb::handle path, const std::vector<std::st
 
 void save_all(nb::handle path, nb::sequence artifacts, bool with_ptx) {
   std::vector<StoredArtifact> stored;
-  for (const nb::handle artifact : artifacts)
-    stored.push_back({native_artifact(nb::cast<const PyArtifact&>(artifact), "save"), {}});
+  for (const nb::handle artifact : artifacts) {
+    const auto& compiled = cast_for<PyArtifact>(artifact, "artifacts", "CompiledArtifacts");
+    stored.push_back({native_artifact(compiled, "save"), {}});
+  }
   save(path_text(path), stored, with_ptx);
 }
 
@@ -159,7 +171,7 @@ nb::list load_all(nb::handle path) {
 nb::list compile_many(nb::sequence kernels, nb::handle cc, int jobs, nb::handle progress) {
   std::vector<CompileJob> work;
   for (const nb::handle kernel : kernels) {
-    const Kernel& native = nb::cast<const PyKernel&>(kernel).kernel;
+    const Kernel& native = cast_for<PyKernel>(kernel, "kernels", "kernels of the library").kernel;
     work.push_back({native, compile_target(native, cc)});
   }
   std::vector<CompileResult> results;

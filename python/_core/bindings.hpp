@@ -65,6 +65,17 @@ nb::object make_exception(const Error& error);
 
 nb::tuple to_tuple(std::span<const std::int64_t> numbers);
 
+// What a Python object holds; TypeError for one of another class, or one whose __init__ has not
+// run.
+template <class Held>
+const Held& cast_for(nb::handle object, std::string_view parameter, std::string_view expected) {
+  if (nb::isinstance<Held>(object) && nb::inst_ready(object)) return *nb::inst_ptr<Held>(object);
+  const std::string text = std::string(parameter) + ": expected " + std::string(expected) +
+                           ", got " +
+                           nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+  throw nb::type_error(text.c_str());
+}
+
 // --- calls that take long ------------------------------------------------------------------------
 
 // Lets other Python threads run while it lives.

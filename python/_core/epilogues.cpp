@@ -127,6 +127,7 @@ int visit_arguments(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_arguments(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   auto* const arguments = nb::inst_ptr<PyEpilogueArguments>(self);
   arguments->given.reset();
   for (NamedOperand& operand : arguments->operands) {

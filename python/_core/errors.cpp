@@ -3,11 +3,18 @@
 #include "bindings.hpp"
 
 #include <exception>
+#include <typeinfo>
 
 namespace gemmery::python {
 namespace {
 
-nb::str text(std::string_view words) { return nb::str(words.data(), words.size()); }
+// Words may hold the name of a file, which need not be UTF-8: as os.fsdecode reads them.
+nb::object text(std::string_view words) {
+  PyObject* const decoded =
+      PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "surrogateescape");
+  if (decoded == nullptr) nb::raise_python_error();
+  return nb::steal(decoded);
+}
 
 void raise(const Error& error) {
   const nb::object exception = make_exception(error);
@@ -29,6 +36,8 @@ void bind_errors(nb::module_&) {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
       raise(error);
+    } catch (const std::bad_cast&) {  // nanobind's, which would come out as RuntimeError
+      PyErr_SetString(PyExc_TypeError, "a value of another kind, or beyond the range of its type");
     }
   });
 }

@@ -81,7 +81,7 @@ Status check(const PyKernel& self, const PyGemmArguments& arguments, nb::handle 
 }
 
 nb::object supports(const PyKernel& self, nb::handle args, nb::handle cc) {
-  if (!nb::isinstance<PyGemmArguments>(args)) {
+  if (!nb::isinstance<PyGemmArguments>(args) || !nb::inst_ready(args)) {
     return to_status(Status::fail("expected GemmArguments, got " +
                                   nb::cast<std::string>(nb::str(args.type().attr("__name__")))));
   }
@@ -129,7 +129,7 @@ PyArtifact compile(nb::handle self_object, nb::handle args, nb::handle cc) {
   if (args.is_none()) {
     if (cc.is_none()) throw nb::type_error("compile: expected arguments, a cc, or both");
   } else {
-    const auto& arguments = nb::cast<const PyGemmArguments&>(args);
+    const auto& arguments = cast_for<PyGemmArguments>(args, "args", "GemmArguments");
     if (const Status status = check(self, arguments, cc); !status) refuse_arguments(status);
     if (runs_here(arguments, cc)) {
       with_nvrtc([&] { compiled.native = compile_and_load(kernel, *arguments.native); });
@@ -237,6 +237,7 @@ int visit_kernel(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_kernel(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   nb::inst_ptr<PyKernel>(self)->metadata.reset();
   return 0;
 }

@@ -277,6 +277,7 @@ int visit_tensor(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_tensor(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   nb::inst_ptr<ImportedTensor>(self)->clear_references();
   return 0;
 }

@@ -22,7 +22,7 @@ def save(
     kernels that are not compiled (those of the CPU).
     """
     several = [artifacts] if isinstance(artifacts, CompiledArtifact) else list(artifacts)
-    _core.save_artifacts(os.fspath(path), several, with_ptx=with_ptx)
+    _core.save_artifacts(path, several, with_ptx=with_ptx)
 
 
 def load(path: str | os.PathLike[str]) -> list[CompiledArtifact]:
@@ -31,7 +31,7 @@ def load(path: str | os.PathLike[str]) -> list[CompiledArtifact]:
     FileError for a file that cannot be read or is damaged anywhere, UnsupportedError for one that this version does
     not know.
     """
-    return _core.load_artifacts(os.fspath(path))
+    return _core.load_artifacts(path)
 
 
 def compile_all(

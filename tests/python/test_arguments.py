@@ -227,6 +227,87 @@ def test_new_memory_takes_the_place_of_the_old(rng, gemm):
         args.set_data("out", args.B)
 
 
+@pytest.mark.parametrize(
+    "replacement",
+    [
+        numpy.ones((4, 4), "f4"),
+        numpy.ones((5, 4), "f4").T,
+        numpy.ones((4, 5), "f8"),
+        numpy.ones((2, 4, 5), "f4"),
+    ],
+    ids=["shape", "strides", "type", "batches"],
+)
+def test_memory_of_another_layout_is_not_taken(replacement):
+    args = gemmery.GemmArguments(*arrays(), numpy.float32)
+    launch = gemmery.get_kernels(args)[0].compile(args).bind(args)
+    for holder in (args, launch):
+        with pytest.raises(gemmery.errors.InvalidArgumentError, match="A: expected a tensor like the one that was bound"):
+            holder.set_data("A", replacement)
+        holder.set_data("A", numpy.ones((1, 4, 5), "f4"))
+
+
+def test_read_only_memory_does_not_become_the_result():
+    args = gemmery.GemmArguments(*arrays(), numpy.float32)
+    launch = gemmery.get_kernels(args)[0].compile(args).bind(args)
+    fixed = numpy.zeros((4, 6), "f4")
+    fixed.flags.writeable = False
+    for holder in (args, launch):
+        with pytest.raises(ValueError, match="out: expected a tensor that may be written"):
+            holder.set_data("out", fixed)
+
+
+def test_what_is_no_address_is_refused():
+    args = gemmery.GemmArguments(*arrays(), numpy.float32)
+    launch = gemmery.get_kernels(args)[0].compile(args).bind(args)
+    for holder in (args, launch):
+        for number in (-4, 2**64):
+            with pytest.raises(gemmery.errors.InvalidArgumentError, match=f"A: expected an address.*got {number}"):
+                holder.set_data("A", number)
+
+
+# --- objects of other kinds ----------------------------------------------------------------------
+
+
+def test_objects_of_another_class_are_type_errors():
+    args = gemmery.GemmArguments(*arrays(), numpy.float32)
+    kernel = gemmery.get_kernels(args)[0]
+    artifact = kernel.compile(args)
+    for call in (
+        lambda: kernel.compile("x"),
+        lambda: artifact.bind("x"),
+        lambda: gemmery.compile_all(["x"], 90),
+        lambda: gemmery.artifact.save("unused", ["x"]),
+        lambda: gemmery.GemmArguments(*arrays(), performance="x"),
+    ):
+        with pytest.raises(TypeError, match="expected .*"):
+            call()
+
+
+def test_a_limit_of_multiprocessors_beyond_its_type_is_refused():
+    limit = gemmery.PerformanceControls(max_sms=2**40)
+    with pytest.raises(gemmery.errors.InvalidArgumentError, match="max_sms"):
+        gemmery.GemmArguments(*arrays(), performance=limit)
+
+
+@pytest.mark.filterwarnings("ignore:nanobind")
+def test_objects_that_were_never_initialised_do_no_harm():
+    class Unready(gemmery.GemmArguments):
+        def __init__(self):
+            self.itself = self
+
+    args = gemmery.GemmArguments(*arrays(), numpy.float32)
+    kernel = gemmery.get_kernels(args)[0]
+    assert not kernel.supports(Unready())
+    with pytest.raises(TypeError):
+        kernel.compile(Unready())
+    for kind in (gemmery.PreparedLaunch, gemmery.CompiledArtifact, gemmery.EpilogueArguments, gemmery.GemmArguments):
+        unready = kind.__new__(kind)
+        cycle = [unready]
+        cycle.append(cycle)
+        del unready, cycle
+    gc.collect()
+
+
 # --- lifetimes -----------------------------------------------------------------------------------
 
 
@@ -282,3 +363,14 @@ def test_the_subclass_of_a_user_is_arguments_too():
     kernel = gemmery.get_kernels(gemmery.GemmArguments(*arrays()))[0]
     status = kernel.supports(mine)
     assert not status and "expected GemmArguments, got Mine" in str(status.error)
+
+
+# --- names of files ------------------------------------------------------------------------------
+
+
+def test_names_of_files_need_not_be_text(tmp_path):
+    for name in ("\udc80\udcff", "a\nb", "\U0001f4a5"):
+        with pytest.raises(gemmery.errors.FileError):
+            gemmery.artifact.load(tmp_path / name)
+    with pytest.raises(gemmery.errors.InvalidArgumentError, match="path: expected a path without a null"):
+        gemmery.artifact.load(f"{tmp_path}/a\0b")
