@@ -62,6 +62,15 @@ long double unit_of(DType accumulator, bool uses_tensor_cores) {
   return uses_tensor_cores ? 0x1p-23L : 0x1p-24L;
 }
 
+// What a sum loses at most where a step of it falls below the normal numbers of its type, as steps
+// of float16 do below 2^-14.
+long double smallest_positive(DType accumulator) {
+  const DTypeFacts& known = facts(accumulator);
+  if (known.kind != DTypeKind::floating) return 0;
+  const int bias = (1 << (known.exponent_bits - 1)) - 1;
+  return std::ldexp(1.0L, 1 - bias - known.mantissa_bits);
+}
+
 // Bounds of what a value in [x - e, x + e] may be once it is stored.
 struct Interval {
   long double low;
@@ -133,7 +142,8 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, long 
                                          arguments.c()->dtype() == DType::int32);
   const long double conversion = !is_double && is_wide ? 0x1p-24L : 0;
   const auto steps = static_cast<long double>(k_extent + 2);
-  element.error = steps * (unit + 0x1p-63L) * std::fabs(alpha) * magnitude +
+  element.error = steps * std::fabs(alpha) *
+                      ((unit + 0x1p-63L) * magnitude + smallest_positive(rules.accumulator)) +
                   (2 * (unit + 0x1p-63L) + conversion) * std::fabs(addend);
   // Sums that may overflow on their way may become anything: those of float16 at 65504.
   if (magnitude * (1 + steps * unit) > largest_finite(rules.accumulator))
