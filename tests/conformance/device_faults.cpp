@@ -97,9 +97,8 @@ constexpr DeviceFault fault_table[] = {
                  "(params_.batches - 1 - place.batch) * params_.b_batch_step"}}}},
     {.name = "a slab is stored before all have filled it",
      .kernel = cooperative,
-     .edits =
-         {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
-            "ptx::fence_proxy_async();"}}}},
+     .edits = {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
+                 "ptx::fence_proxy_async();"}}}},
     {.name = "a slab is filled while it is stored",
      .kernel = cooperative,
      .edits = {{{"if (thread_ == 0) ptx::bulk_wait_group_read<1>();", ""}}}},
@@ -109,9 +108,8 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},
     {.name = "no proxy fence before a slab is stored",
      .kernel = cooperative,
-     .edits =
-         {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
-            "ptx::bar_sync<abi::warpgroup_threads>(barrier_);"}}},
+     .edits = {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<abi::warpgroup_threads>(barrier_);",
+                 "ptx::bar_sync<abi::warpgroup_threads>(barrier_);"}}},
      .on_gpu = Shows::seldom},
     {.name = "rows that no copy brings are not cleared",
      .kernel = cooperative,
