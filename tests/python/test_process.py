@@ -19,6 +19,7 @@ def test_ctrl_c_cancels_a_compilation():
     # Forty of the largest kernels take tens of seconds, as nothing of them is in the cache.
     code = """
 import gemmery, numpy, signal, sys, threading, os, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without
 a = numpy.zeros((4096, 4096), "f2")
 args = gemmery.GemmArguments(a, a.copy(), a.copy(), "f32")
 kernels = gemmery.get_kernels(args, cc=90)
