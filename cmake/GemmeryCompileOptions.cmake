@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # gemmery_compile_options: how our own code is compiled. Warnings become errors in our presets (CMAKE_COMPILE_WARNING_AS_ERROR).
+# gemmery_hardening: what users get is guarded against the use of our own mistakes (tests/security/program_test.py looks at the result).
 
 add_library(gemmery_compile_options INTERFACE)
 target_compile_features(gemmery_compile_options INTERFACE cxx_std_20)
@@ -18,3 +19,13 @@ if(GEMMERY_SANITIZE)
   endif()
   target_link_options(gemmery_compile_options INTERFACE -fsanitize=${GEMMERY_SANITIZE})
 endif()
+
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-fstack-protector-strong GEMMERY_HAS_STACK_PROTECTOR)
+add_library(gemmery_hardening INTERFACE)
+if(GEMMERY_HAS_STACK_PROTECTOR)
+  # An overflow of an array on the stack ends the program before the function returns.
+  target_compile_options(gemmery_hardening INTERFACE -fstack-protector-strong)
+endif()
+# Tables of addresses are read-only once the program runs.
+target_link_options(gemmery_hardening INTERFACE -Wl,-z,relro,-z,now)

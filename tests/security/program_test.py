@@ -45,6 +45,10 @@ class Linking(unittest.TestCase):
             self.assertIn("NOW", output_of("readelf", "-dW", file), file)
             self.assertIn("DYN", output_of("readelf", "-hW", file), file)
 
+    def test_functions_with_arrays_notice_that_their_stack_was_overwritten(self):
+        for file in (PROGRAM, LIBRARY):
+            self.assertIn("__stack_chk_fail", output_of("nm", "-D", "--undefined-only", file), file)
+
     def test_the_library_exports_its_own_names_only(self):
         for line in output_of("nm", "-DC", "--defined-only", LIBRARY).splitlines():
             kind, name = line.split(maxsplit=2)[-2:]
