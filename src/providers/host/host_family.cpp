@@ -7,6 +7,7 @@
 
 #include <gemmery/error.hpp>
 
+#include "kernel/codeless.hpp"
 #include "kernel/epilogue.hpp"
 #include "platform/host_info.hpp"
 #include "providers/host/number.hpp"
@@ -91,53 +92,33 @@ void require_cpu_stream(Stream stream) {
                .cause = {}});
 }
 
-class HostLaunch final : public PreparedLaunchState {
+class HostLaunch final : public kernel::CodelessLaunch {
  public:
   HostLaunch(const Kernel& kernel, const GemmArguments& arguments)
-      : kernel_(kernel), arguments_(arguments) {}
-  void set_data(std::string_view operand, const void* data) override {
-    arguments_.set_data(operand, data);
-  }
-  void set_scalars(double alpha, double beta) override { arguments_.set_scalars(alpha, beta); }
-  void set_scalar(std::string_view name, double value) override {
-    arguments_.set_scalar(name, value);
-  }
+      : CodelessLaunch(arguments), kernel_(kernel) {}
   void launch(Stream stream) override {
-    kernel_.family().run(kernel_, arguments_, {.stream = stream});
+    kernel_.family().run(kernel_, arguments(), {.stream = stream});
   }
 
  private:
   Kernel kernel_;
-  GemmArguments arguments_;
 };
 
-class HostArtifact final : public ArtifactState {
+class HostArtifact final : public kernel::CodelessArtifact {
  public:
-  explicit HostArtifact(const Kernel& kernel) : kernel_(kernel) {}
-  const Kernel& kernel() const noexcept override { return kernel_; }
-  std::vector<Target> targets() const override { return {Target::cpu()}; }
-  std::string_view source() const noexcept override { return {}; }
-  std::string_view log() const noexcept override { return {}; }
-  double compile_ms() const noexcept override { return 0; }
-  std::optional<CodeResources> resources() const override { return std::nullopt; }
+  explicit HostArtifact(const Kernel& kernel) : CodelessArtifact(kernel, Target::cpu()) {}
   void load(Device device) const override {
     if (device.is_cpu()) return;
     throw Error({.kind = ErrorKind::unsupported,
-                 .operand = kernel_.name(),
+                 .operand = kernel().name(),
                  .expected = "the CPU",
                  .got = to_string(device),
                  .hint = {},
                  .cause = {}});
   }
-  void run(const GemmArguments& arguments, const RunOptions& options) const override {
-    kernel_.family().run(kernel_, arguments, options);
-  }
   PreparedLaunch bind(const GemmArguments& arguments, std::size_t) const override {
-    return PreparedLaunch(std::make_unique<HostLaunch>(kernel_, arguments));
+    return PreparedLaunch(std::make_unique<HostLaunch>(kernel(), arguments));
   }
-
- private:
-  Kernel kernel_;
 };
 
 // --- names ---

@@ -10,6 +10,7 @@
 
 #include "driver/driver.hpp"
 #include "driver/stream.hpp"
+#include "kernel/codeless.hpp"
 #include "platform/host_info.hpp"
 #include "providers/user/user_fault.hpp"
 #include "runtime/device_family.hpp"
@@ -20,49 +21,34 @@
 namespace gemmery::user {
 namespace {
 
-// Arguments that may be patched, and scratch memory that is kept for them.
-class CallableLaunch final : public PreparedLaunchState {
+// Beside the arguments, scratch memory that is kept for them.
+class CallableLaunch final : public kernel::CodelessLaunch {
  public:
   CallableLaunch(const CallableFamily& family, const GemmArguments& arguments,
                  std::size_t workspace_bytes)
-      : family_(family), arguments_(arguments), workspace_(arguments.device(), workspace_bytes) {}
+      : CodelessLaunch(arguments),
+        family_(family),
+        workspace_(arguments.device(), workspace_bytes) {}
 
-  void set_data(std::string_view operand, const void* data) override {
-    arguments_.set_data(operand, data);
-  }
-  void set_scalars(double alpha, double beta) override { arguments_.set_scalars(alpha, beta); }
-  void set_scalar(std::string_view name, double value) override {
-    arguments_.set_scalar(name, value);
-  }
   void launch(Stream stream) override {
-    runtime::check_stream(stream, arguments_.device());
-    if (runtime::is_empty_output(arguments_.problem())) return;
+    runtime::check_stream(stream, arguments().device());
+    if (runtime::is_empty_output(arguments().problem())) return;
     workspace_.use(stream, [&] {
-      family_.call({.arguments = arguments_, .stream = stream, .workspace = workspace_.lend()});
+      family_.call({.arguments = arguments(), .stream = stream, .workspace = workspace_.lend()});
     });
   }
 
  private:
   const CallableFamily& family_;
-  GemmArguments arguments_;
   runtime::LaunchWorkspace workspace_;
 };
 
-class CallableArtifact final : public ArtifactState {
+class CallableArtifact final : public kernel::CodelessArtifact {
  public:
   CallableArtifact(const CallableFamily& family, const Kernel& kernel, Target target)
-      : family_(family), kernel_(kernel), target_(target) {}
+      : CodelessArtifact(kernel, target), family_(family) {}
 
-  const Kernel& kernel() const noexcept override { return kernel_; }
-  std::vector<Target> targets() const override { return {target_}; }
-  std::string_view source() const noexcept override { return {}; }
-  std::string_view log() const noexcept override { return {}; }
-  double compile_ms() const noexcept override { return 0; }
-  std::optional<CodeResources> resources() const override { return std::nullopt; }
   void load(Device device) const override { family_.prepare(device); }
-  void run(const GemmArguments& arguments, const RunOptions& options) const override {
-    family_.run(kernel_, arguments, options);
-  }
   PreparedLaunch bind(const GemmArguments& arguments, std::size_t workspace_bytes) const override {
     family_.prepare(arguments.device());
     return PreparedLaunch(std::make_unique<CallableLaunch>(family_, arguments, workspace_bytes));
@@ -70,35 +56,28 @@ class CallableArtifact final : public ArtifactState {
 
  private:
   const CallableFamily& family_;
-  Kernel kernel_;
-  Target target_;
 };
 
 }  // namespace
 
-CallableFamily::CallableFamily(std::unique_ptr<const DeclaredKernel> declared)
-    : declared_(std::move(declared)) {}
-
-std::optional<Kernel> CallableFamily::parse_name(std::string_view kernel_name) const {
-  if (kernel_name != declared_->kernel_name()) return std::nullopt;
-  return declared_->kernel_of(*this);
-}
+CallableFamily::CallableFamily(std::unique_ptr<const DeclaredKernel> kernel)
+    : DeclaredFamily(std::move(kernel)) {}
 
 const DeviceInfo* CallableFamily::device_info(Device device) const {
-  const bool is_of_cpu = declared_->targets().front().is_cpu();
+  const bool is_of_cpu = declared().targets().front().is_cpu();
   if (device.is_cpu() != is_of_cpu) return nullptr;
   return is_of_cpu ? &platform::host_device_info() : &driver::open_device(device).info();
 }
 
 Target CallableFamily::target_for(const Kernel&, const DeviceInfo& device) const {
-  const std::vector<Target>& targets = declared_->targets();
+  const std::vector<Target>& targets = declared().targets();
   const Target* const best = runtime::find_closest(targets, device.target);
   return best == nullptr ? targets.front() : *best;
 }
 
 std::size_t CallableFamily::workspace_bytes(const Kernel&, const GemmArguments& arguments) const {
   if (runtime::is_empty_output(arguments.problem())) return 0;
-  return declared_->workspace_bytes(arguments.problem(), *device_info(arguments.device()));
+  return declared().workspace_bytes(arguments.problem(), *device_info(arguments.device()));
 }
 
 Artifact CallableFamily::compile(const Kernel& kernel, Target target) const {
@@ -122,7 +101,7 @@ void CallableFamily::call(const UserCall& call) const {
   try {
     callable().run(call);
   } catch (...) {
-    rethrow_caught(ErrorKind::launch, declared_->kernel_name(), "the callable");
+    rethrow_caught(ErrorKind::launch, declared().kernel_name(), "the callable");
   }
 }
 
@@ -137,7 +116,7 @@ void CallableFamily::prepare(Device device) const {
   try {
     callable().prepare(device);
   } catch (...) {
-    rethrow_caught(ErrorKind::compile, declared_->kernel_name(), "the function `prepare`");
+    rethrow_caught(ErrorKind::compile, declared().kernel_name(), "the function `prepare`");
   }
   prepared_.push_back(device);
 }
@@ -151,7 +130,7 @@ void CallableFamily::prepare_for(Stream stream) const {
   }
   if (!device.is_cpu() && driver::is_capturing(driver::open_device(device), stream)) {
     throw Error({.kind = ErrorKind::unsupported,
-                 .operand = declared_->kernel_name(),
+                 .operand = declared().kernel_name(),
                  .expected = "a kernel that is prepared, while the stream is being captured",
                  .got = "one that is not",
                  .hint = "call compile(args) before the capture begins"});

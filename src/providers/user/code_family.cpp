@@ -40,9 +40,9 @@ std::shared_ptr<const jit::CompiledCode> code_of(const UserImage& image, CodeFor
 
 }  // namespace
 
-CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> declared)
-    : declared_(std::move(declared)) {
-  const auto* const images = std::get_if<UserImages>(&declared_->given().code);
+CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> kernel)
+    : DeclaredFamily(std::move(kernel)) {
+  const auto* const images = std::get_if<UserImages>(&declared().given().code);
   if (images == nullptr) return;
   for (const UserImage& image : *images) {
     if (!image.cubin.empty()) check_code(image.cubin, CodeForm::cubin);
@@ -50,19 +50,14 @@ CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> declared)
   }
 }
 
-std::optional<Kernel> CodeFamily::parse_name(std::string_view kernel_name) const {
-  if (kernel_name != declared_->kernel_name()) return std::nullopt;
-  return declared_->kernel_of(*this);
-}
-
 // The first line is what a compiler's complaint is named by; behind it lines count as the user's.
 runtime::EmittedSource CodeFamily::emit(const Kernel&, Target) const {
-  const UserKernel& given = declared_->given();
+  const UserKernel& given = declared().given();
   runtime::EmittedSource emitted;
   emitted.entry = given.launch.entry;
   emitted.max_dynamic_shared_bytes = static_cast<int>(given.launch.shared_bytes);
   if (const auto* const source = std::get_if<UserSource>(&given.code)) {
-    emitted.text = fmt::format("// {}\n#line 1 \"{}.cu\"\n{}\n", declared_->kernel_name(),
+    emitted.text = fmt::format("// {}\n#line 1 \"{}.cu\"\n{}\n", declared().kernel_name(),
                                given.name, source->text);
     emitted.options = source->options;
   }
@@ -70,22 +65,22 @@ runtime::EmittedSource CodeFamily::emit(const Kernel&, Target) const {
 }
 
 void CodeFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
-  declared_->launch().pack(request, plan);
-  plan.workspace_bytes = declared_->workspace_bytes(request.arguments.problem(), request.device);
-  if (declared_->given().launch.clears_workspace)
+  declared().launch().pack(request, plan);
+  plan.workspace_bytes = declared().workspace_bytes(request.arguments.problem(), request.device);
+  if (declared().given().launch.clears_workspace)
     plan.zeroed_workspace_bytes = plan.workspace_bytes;
 }
 
 // Also called while the family is made.
 void CodeFamily::check_code(std::span<const std::byte> code, CodeForm form) const {
-  const std::string& entry = declared_->given().launch.entry;
+  const std::string& entry = declared().given().launch.entry;
   const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
   const auto taken = form == CodeForm::ptx ? runtime::parameters_of_ptx(text, entry)
                                            : runtime::parameters_of_cubin(code, entry);
-  const runtime::EntryParameters packed = declared_->launch().parameters();
+  const runtime::EntryParameters packed = declared().launch().parameters();
   if (!taken || *taken == packed) return;
   throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = declared_->kernel_name() + ": launch.parameters",
+               .operand = declared().kernel_name() + ": launch.parameters",
                .expected = "what " + entry + " takes, " + runtime::describe(*taken),
                .got = runtime::describe(packed),
                .hint = "a parameter's type can be said behind it: \"m:i64\", \"alpha:f64\""});
@@ -94,7 +89,7 @@ void CodeFamily::check_code(std::span<const std::byte> code, CodeForm form) cons
 std::shared_ptr<const runtime::DeviceArtifact> CodeFamily::make_artifact(const Kernel& kernel,
                                                                          Target target,
                                                                          CodeForm form) const {
-  const auto* const images = std::get_if<UserImages>(&declared_->given().code);
+  const auto* const images = std::get_if<UserImages>(&declared().given().code);
   if (images == nullptr) {
     auto artifact = DeviceFamily::make_artifact(kernel, target, form);
     const jit::CompiledCode& code = artifact->code(form);

@@ -16,25 +16,14 @@
 
 #include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
+#include "providers/user/refusal.hpp"
 #include "providers/user/user_fault.hpp"
+#include "runtime/portable_targets.hpp"
 
 namespace gemmery::user {
 namespace {
 
 constexpr std::size_t most_name_characters = 64;
-// Code for one of them runs on every later device of its major version.
-constexpr std::array portable_targets{Target{80},  Target{86},  Target{89},
-                                      Target{90},  Target{100}, Target{103},
-                                      Target{110}, Target{120}, Target{121}};
-
-[[noreturn]] void refuse(std::string_view kernel_name, std::string_view field, std::string expected,
-                         std::string got, std::string hint = {}) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = fmt::format("{}: {}", kernel_name, field),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 // Fewer bytes than an element has would be no promise of use.
 OperandRules with_whole_elements(OperandRules rules) {
@@ -236,7 +225,8 @@ void DeclaredKernel::choose_targets() {
   }
   targets_ = kernel_.targets;
   if (targets_.empty() && is_callable()) targets_ = {Target::cpu()};
-  if (targets_.empty()) targets_.assign(portable_targets.begin(), portable_targets.end());
+  if (targets_.empty())
+    targets_.assign(runtime::portable_targets.begin(), runtime::portable_targets.end());
   for (const Target target : targets_) {
     const bool is_gpu_of_source = !is_callable() && target.is_cpu();
     const bool is_mixed = target.is_cpu() != targets_.front().is_cpu();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "providers/user/refusal.hpp"
 #include "providers/user/user_fault.hpp"
 
 namespace gemmery::user {
@@ -19,15 +20,6 @@ namespace {
 constexpr std::uint32_t most_threads = 1024;
 constexpr std::array<std::uint32_t, 3> most_block{1024, 1024, 64};
 constexpr std::uint32_t portable_cluster = 8;
-
-[[noreturn]] void refuse(std::string_view kernel_name, std::string_view field, std::string expected,
-                         std::string got, std::string hint = {}) {
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = fmt::format("{}: {}", kernel_name, field),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .hint = std::move(hint)});
-}
 
 std::uint64_t product(const std::array<std::uint32_t, 3>& extents) {
   return std::uint64_t{extents[0]} * extents[1] * extents[2];

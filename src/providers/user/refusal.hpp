@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A declaration that is refused, by the kernel and the field.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gemmery::user {
+
+// Throws Error (invalid_argument).
+[[noreturn]] void refuse(std::string_view kernel_name, std::string_view field, std::string expected,
+                         std::string got, std::string hint = {});
+
+}  // namespace gemmery::user
