@@ -297,6 +297,15 @@ constexpr bool is_split(const Sm90Design& design) {
          design.tile_n % (16 * blocks) == 0;
 }
 
+/// What a consumer has for its accumulators. With 512 threads a kernel starts with 128 registers
+/// each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602). Warpgroups that take
+/// turns spill 2 to 5 registers where they read C beside 208 sums.
+GEMMERY_HOST_DEVICE
+constexpr int most_accumulator_registers(const Sm90Design& design) {
+  if (consumer_count(design) == 3) return 96;
+  return design.has_c && design.schedule == Schedule::ping_pong ? 200 : 208;
+}
+
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
 GEMMERY_HOST_DEVICE
 constexpr bool is_raster(const Raster& raster) {
@@ -330,10 +339,8 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
     return Sm90Fault::cluster;
   if (!is_split(design)) return Sm90Fault::split_k;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
-  // What a consumer has for its accumulators. With 512 threads a kernel starts with 128
-  // registers each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602).
-  const int limit = consumer_count(design) == 3 ? 96 : 208;
-  if (accumulator_registers(design) > limit) return Sm90Fault::accumulators;
+  if (accumulator_registers(design) > most_accumulator_registers(design))
+    return Sm90Fault::accumulators;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

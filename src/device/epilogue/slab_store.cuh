@@ -56,16 +56,16 @@ class AddendReader {
  public:
   __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
                                           unsigned thread)
-      : beta_(params.beta) {
+      : params_(params) {
     const unsigned row = place.row + thread / 32 * 16 + thread % 32 / 4;
     const unsigned column = place.column + thread % 4 * 2;
     first_ = static_cast<const char*>(params.c.data) +
              (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +
               row * params.c.row_stride + column) *
                  element_bytes;
-    step_8_rows_ = 8 * params.c.row_stride * element_bytes;
     // With beta = 0, C is not read.
-    const int columns = beta_ == 0.0F ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
+    const int columns =
+        params.beta == 0.0F ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
     columns_left_[0] = row < params.m ? columns : 0;
     columns_left_[1] = row + 8 < params.m ? columns : 0;
 #pragma unroll
@@ -74,29 +74,32 @@ class AddendReader {
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
   __device__ __forceinline__ void add(float (&values)[2], int eight, int half) const {
-    const char* const source = first_ + half * step_8_rows_ + 8 * eight * element_bytes;
+    const char* const source = row_of(half) + 8 * eight * element_bytes;
     const int left = columns_left_[half] - 8 * eight;
     const auto pair =
         ptx::ld_global_if<2 * element_bytes>(left > 1, source, {{last_[half].words[0]}});
-    values[0] += beta_ * decode<design.c, float>(pair, 0);
-    values[1] += beta_ * decode<design.c, float>(pair, 1);
+    values[0] += params_.beta * decode<design.c, float>(pair, 0);
+    values[1] += params_.beta * decode<design.c, float>(pair, 1);
   }
 
  private:
   static constexpr int element_bytes = abi::bytes_of(design.c);
 
+  __device__ __forceinline__ const char* row_of(int half) const {
+    return first_ + half * (8 * params_.c.row_stride * element_bytes);
+  }
+
   /// The last element of a row where it is half a pair of this thread's. It stands in for all pairs
   /// that are not read; the others of these lie beyond the matrix, and their results go nowhere.
   __device__ __forceinline__ ptx::Registers<element_bytes> read_last(int half) const {
     const int left = columns_left_[half];
-    const char* const source = first_ + half * step_8_rows_ + (left - 1) * element_bytes;
+    const char* const source = row_of(half) + (left - 1) * element_bytes;
     return ptx::ld_global_if<element_bytes>(left % 8 == 1 && left < design.tile_n, source, {});
   }
 
-  float beta_;
+  const abi::Sm90Params& params_;
   ptx::Registers<element_bytes> last_[2];  // 0 where there is none
   const char* first_;
-  abi::Int64 step_8_rows_;
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
 
@@ -132,8 +135,8 @@ class SlabLinearCombination {
 
   /// Sums are waited for first: what is read beside them would cost registers.
   static constexpr bool reads_early = false;
-  // Not beside so many sums: 192 spilled 4 to 15 registers, 208 spilled 12 (ptxas 13.0).
-  static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 176;
+  // Not beside so many sums: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
+  static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 160;
 
   /// C comes near while the tile, whose share for this consumer is at `place`, is multiplied.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
@@ -179,17 +182,12 @@ class SlabStore {
   template <class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
-    unsigned ragged = 0;  // the slab that TMA can't store; the last one that holds any of out
-    unsigned ragged_column = 0;
 #pragma unroll
-    for (int slab = 0; slab < abi::columns_per_consumer(design) / columns; ++slab) {
+    for (int slab = 0; slab < slab_count; ++slab) {
       if (corner.column < params_.n) {
         const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
         fill_slab(target, sums, slab, block);
-        if (corner.column + columns > params_.whole_columns) {
-          ragged = target;
-          ragged_column = corner.column;
-        } else if (thread_ == 0) {
+        if (is_whole(corner.column) && thread_ == 0) {
           ptx::tma_store(params_.out,
                          {.adjacent = static_cast<int>(corner.column),
                           .row = static_cast<int>(corner.row),
@@ -202,11 +200,7 @@ class SlabStore {
       corner.column += columns;
     }
     block.end();
-    if (ragged != 0) {
-      corner.column = ragged_column;
-      store_by_elements(ragged, corner);
-      if (thread_ == 0) ptx::bulk_commit_group();  // an empty one: groups count slabs
-    }
+    store_ragged(place);
   }
 
   /// Waits until shared memory is no longer read: it must outlive the stores.
@@ -216,8 +210,31 @@ class SlabStore {
 
  private:
   static constexpr int columns = abi::slab_columns(design);
+  static constexpr int slab_count = abi::columns_per_consumer(design) / columns;
   static constexpr unsigned pitch = abi::slab_pitch_bytes(design);
   static constexpr unsigned slab_bytes = abi::slab_bytes(design);
+  /// Of 16 columns, those that are finished before any is stored: the whole slab's, so that no
+  /// access to memory stands between the arithmetic of different columns, which then fills each
+  /// other's latencies. Beside many sums and a C whose elements would all be waited for at once,
+  /// one.
+  static constexpr int together =
+      design.has_c && abi::accumulator_registers(design) > 160 ? 1 : columns / 16;
+
+  /// Whether TMA can store a slab that begins there.
+  __device__ bool is_whole(unsigned column) const {
+    return column + columns <= params_.whole_columns;
+  }
+
+  /// The slab that was filled last, if TMA could not store it: no other is such.
+  __device__ __forceinline__ void store_ragged(const OutputPlace& place) const {
+    if (place.column >= params_.n) return;
+    const unsigned columns_left = min(params_.n - place.column, unsigned{slab_count * columns});
+    OutputPlace corner = place;
+    corner.column += (columns_left - 1) / columns * columns;
+    if (is_whole(corner.column)) return;
+    store_by_elements(slabs_ + (turn_ - 1 & 1U) * slab_bytes, corner);
+    if (thread_ == 0) ptx::bulk_commit_group();  // an empty one: groups count slabs
+  }
 
   /// Where a row of out ends within 16 bytes. Rare and small, so the loop stays a loop.
   __device__ __forceinline__ void store_by_elements(unsigned source,
@@ -269,20 +286,22 @@ class SlabStore {
                                                    Block& block) const {
     const unsigned lane = thread_ % 32;
     const unsigned row = thread_ / 32 * 16 + lane % 16;
-    // All are finished before any is stored: no access to memory stands between the arithmetic of
-    // different columns, which then fills each other's latencies.
-    unsigned packed[columns / 16][4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
 #pragma unroll
-    for (int eight = 0; eight < columns / 8; ++eight) {
-      float values[2][2];
-      finish_eight(values, sums, slab * (columns / 8) + eight, block);
-      packed[eight / 2][eight % 2 * 2] = pack(values[0]);
-      packed[eight / 2][eight % 2 * 2 + 1] = pack(values[1]);
-    }
+    for (int first = 0; first < columns / 16; first += together) {
+      constexpr int eights = columns / 8;
+      unsigned packed[together][4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
 #pragma unroll
-    for (int sixteen = 0; sixteen < columns / 16; ++sixteen) {
-      const unsigned chunk = 2 * static_cast<unsigned>(sixteen) + lane / 16;
-      ptx::stmatrix_x4(target + swizzled_chunk<pitch>(row, chunk), packed[sixteen]);
+      for (int eight = 0; eight < 2 * together; ++eight) {
+        float values[2][2];
+        finish_eight(values, sums, slab * eights + 2 * first + eight, block);
+        packed[eight / 2][eight % 2 * 2] = pack(values[0]);
+        packed[eight / 2][eight % 2 * 2 + 1] = pack(values[1]);
+      }
+#pragma unroll
+      for (int sixteen = 0; sixteen < together; ++sixteen) {
+        const unsigned chunk = 2 * static_cast<unsigned>(first + sixteen) + lane / 16;
+        ptx::stmatrix_x4(target + swizzled_chunk<pitch>(row, chunk), packed[sixteen]);
+      }
     }
   }
 

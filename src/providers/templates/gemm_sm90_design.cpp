@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/simt_design.hpp"
 #include "device/abi/sm90_program.hpp"
 #include "providers/templates/name_words.hpp"
 
@@ -64,11 +65,12 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
 }
 
 // What decides which tiles are legal and how many stages fit, a bit each: adjacent indices of what
-// the device multiplies, and the widths of sums and out.
+// the device multiplies, the widths of sums and out, and whether C is read.
 constexpr std::size_t k_major_a = 1;
 constexpr std::size_t k_major_b = 2;
 constexpr std::size_t half_sums = 4;
 constexpr std::size_t wide_out = 8;
+constexpr std::size_t with_c = 16;
 
 using TileTables = std::array<std::vector<Sm90Tile>, sm90_tile_class_count>;
 
@@ -141,7 +143,7 @@ std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
   return (design.a_major == abi::Major::k ? k_major_a : 0U) |
          (design.b_major == abi::Major::k ? k_major_b : 0U) |
          (design.accumulator == abi::DType::float16 ? half_sums : 0U) |
-         (design.out == abi::DType::float32 ? wide_out : 0U);
+         (design.out == abi::DType::float32 ? wide_out : 0U) | (design.has_c ? with_c : 0U);
 }
 
 OperandRules sm90_rules_of_class(std::size_t index) noexcept {
@@ -150,11 +152,14 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept {
                        .layout = is_row ? LayoutRule::row : LayoutRule::column,
                        .alignment = widest_access};
   };
+  const OperandRule out = rule((index & wide_out) != 0 ? DType::float32 : DType::float16, true);
+  const bool has_c = (index & with_c) != 0;
   return {.a = rule(DType::float16, (index & k_major_a) != 0),
           .b = rule(DType::float16, (index & k_major_b) == 0),
-          .c = {},
-          .out = rule((index & wide_out) != 0 ? DType::float32 : DType::float16, true),
-          .accumulator = (index & half_sums) != 0 ? DType::float16 : DType::float32};
+          .c = has_c ? out : OperandRule{},
+          .out = out,
+          .accumulator = (index & half_sums) != 0 ? DType::float16 : DType::float32,
+          .has_c = has_c};
 }
 
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
@@ -224,8 +229,8 @@ Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) no
 }
 
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept {
-  return {divide_up(extents.rows, static_cast<unsigned>(tile.m) * tile.cluster_m),
-          divide_up(extents.columns, static_cast<unsigned>(tile.n) * tile.cluster_n)};
+  return {abi::tiles_along(extents.rows, tile.m * tile.cluster_m),
+          abi::tiles_along(extents.columns, tile.n * tile.cluster_n)};
 }
 
 std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }

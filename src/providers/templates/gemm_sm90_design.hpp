@@ -5,6 +5,7 @@
 #include <gemmery/kernel.hpp>
 #include <gemmery/problem.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,7 @@
 namespace gemmery::templates {
 
 inline constexpr int sm90_version = 2;
+inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
 // What an sm90 kernel is beside its operand rules; kept in DesignBytes. Where out is column major
 // the kernel computes out^T: m counts its rows there. No padding, so that equal tiles are equal
@@ -41,7 +43,7 @@ struct Sm90Tile {
 static_assert(sizeof(Sm90Tile) == 12);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
-inline constexpr std::size_t sm90_tile_class_count = 16;
+inline constexpr std::size_t sm90_tile_class_count = 32;
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
 // Some rules of a class.
 OperandRules sm90_rules_of_class(std::size_t index) noexcept;
@@ -80,10 +82,6 @@ struct Sm90TileCounts {
 };
 Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept;
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
-
-constexpr unsigned divide_up(unsigned extent, unsigned size) noexcept {
-  return extent / size + (extent % size != 0 ? 1U : 0U);
-}
 
 // "sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read, and "1x1_k4" where four blocks have shares of k.
