@@ -5,8 +5,9 @@
 usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how they stand
 
 A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
-`asan` / `tsan`: every cpu test in a build with that sanitizer. Output goes to build/soak/PART.log; the last line counts the
-cases of the parts run now.
+`asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts. `asan` and `tsan`
+name all of theirs. A part that is named by itself is run even if it passed. Output goes to build/soak/*.log; the last line counts the
+cases of all parts that were asked for, those that passed before on this tree included.
 """
 
 import argparse
@@ -20,24 +21,29 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "soak"
+RELEASE = "release"
 SANITIZERS = ("asan", "tsan")
 # Longest that one program of one part may take.
 TIME_LIMIT_S = "14400"
+VERDICT = re.compile(r"^(?:passed|FAILED|skipped) +(\S+) +(\d+) passed +(\d+) failed +(\d+) skipped +([\d.]+) s$")
 
 
 def build(preset, *targets):
     subprocess.run([ROOT / "tools" / "build.sh", preset, *targets], cwd=ROOT, check=True)
 
 
-def tests_of(preset):
-    return json.loads((ROOT / "build" / preset / "tests.json").read_text())
-
-
 def list_parts():
-    def is_part(labels):
-        return "soak" in labels and bool({"cpu", "nvrtc"} & set(labels))
+    """Every part as (preset, program). The tests are the same in all presets; configuring is enough to know them."""
+    build(RELEASE, "build.ninja")
+    tests = [test for test in json.loads((ROOT / "build" / RELEASE / "tests.json").read_text()) if {"cpu", "nvrtc"} & set(test["labels"])]
+    parts = [(RELEASE, test["name"]) for test in tests if "soak" in test["labels"]]
+    # Scripts look at what is installed or linked, and Python itself is not instrumented.
+    return parts + [(preset, test["name"]) for preset in SANITIZERS for test in tests if test["kind"] == "gtest"]
 
-    return [test["name"] for test in tests_of("release") if is_part(test["labels"])] + list(SANITIZERS)
+
+def name_of(part):
+    preset, program = part
+    return program if preset == RELEASE else f"{preset}/{program}"
 
 
 def tree_identity():
@@ -47,31 +53,70 @@ def tree_identity():
     return hashlib.sha256(b"".join(output)).hexdigest()
 
 
-def command_of(part, jobs):
-    runner = [sys.executable, str(ROOT / "tools" / "run_tests.py")]
-    if part in SANITIZERS:
-        build(part, "all")
-        return [*runner, f"build/{part}", "--label", "cpu", "--no-scripts", "--jobs", str(jobs)]
-    return [*runner, "build/release", "--only", part, "--jobs", "1"]
+class Stamps:
+    """What passed, by part; of the tree as it is now only."""
+
+    def __init__(self):
+        self.tree = tree_identity()
+
+    def file_of(self, part):
+        return FOLDER / f"{name_of(part)}.stamp"
+
+    def counts(self, part):
+        """(passed, failed, skipped), or None for a part that did not pass on this tree."""
+        try:
+            stamp = json.loads(self.file_of(part).read_text())
+        except (OSError, ValueError):
+            return None
+        return tuple(stamp["counts"]) if stamp["tree"] == self.tree else None
+
+    def write(self, part, counts, elapsed_s):
+        self.file_of(part).parent.mkdir(parents=True, exist_ok=True)
+        self.file_of(part).write_text(json.dumps({"tree": self.tree, "counts": counts, "elapsed_s": elapsed_s}))
 
 
-def run_part(part, jobs):
-    """Runs it, showing and keeping what it prints; returns its three counts."""
+def run_parts(preset, programs, jobs, stamps):
+    """Runs programs of one build, showing and keeping what they print; returns the three counts of each that reported."""
+    build(preset, *(programs if preset in SANITIZERS else ["all"]))
     environment = {**os.environ, "GEMMERY_TEST_TIME_LIMIT": TIME_LIMIT_S}
-    if part not in SANITIZERS:
+    if preset == RELEASE:
         environment["GEMMERY_SOAK"] = "1"
-    print(f"== {part}", flush=True)
-    log = FOLDER / f"{part}.log"
-    with log.open("w") as file:
-        process = subprocess.Popen(command_of(part, jobs), cwd=ROOT, env=environment, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    command = [sys.executable, str(ROOT / "tools" / "run_tests.py"), f"build/{preset}", "--jobs", str(jobs)]
+    command += [word for program in programs for word in ("--only", program)]
+    counts = {}
+    with (FOLDER / f"{preset if preset in SANITIZERS else programs[0]}.log").open("a") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for line in process.stdout:
-            file.write(line)
+            log.write(line)
+            log.flush()
             print(line, end="", flush=True)
+            if verdict := VERDICT.match(line):
+                program, elapsed_s = verdict[1], float(verdict[5])
+                counts[program] = tuple(map(int, verdict.group(2, 3, 4)))
+                if counts[program][1] == 0:
+                    stamps.write((preset, program), counts[program], elapsed_s)
         process.wait()
-    counted = re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", log.read_text(), re.MULTILINE)
-    # The runner's own status is no help here: it also says no when all cases were skipped.
-    return tuple(map(int, counted[-1])) if counted else (0, 1, 0)
+    return counts
+
+
+def select_parts(known, words, parser):
+    """The parts that were asked for, and those of them that were asked for one by one."""
+    named = [part for part in known if name_of(part) in words]
+    of_groups = [part for part in known if part[0] in words]
+    unknown = set(words) - {name_of(part) for part in named} - set(SANITIZERS)
+    if unknown:
+        parser.error(f'no such part: {", ".join(sorted(unknown))}; `list` prints them')
+    return (named + [part for part in of_groups if part not in named] if words else known), named
+
+
+def groups(parts):
+    """Parts that are run together: a long test is run by itself, those of a sanitizer side by side."""
+    for part in parts:
+        if part[0] == RELEASE:
+            yield RELEASE, [part[1]]
+    for preset in SANITIZERS:
+        if programs := [program for of, program in parts if of == preset]:
+            yield preset, programs
 
 
 def main(arguments):
@@ -81,27 +126,23 @@ def main(arguments):
     options = parser.parse_args(arguments)
 
     FOLDER.mkdir(parents=True, exist_ok=True)
-    build("release", "all")
-    identity = tree_identity()
-    is_done = lambda part: (FOLDER / f"{part}.stamp").is_file() and (FOLDER / f"{part}.stamp").read_text() == identity  # noqa: E731
     known = list_parts()
+    stamps = Stamps()
     if options.parts == ["list"]:
         for part in known:
-            print(f'{"done" if is_done(part) else "to do":6} {part}')
+            print(f'{"to do" if stamps.counts(part) is None else "done":6} {name_of(part)}')
         return 0
-    unknown = set(options.parts) - set(known)
-    if unknown:
-        parser.error(f'no such part: {", ".join(sorted(unknown))}; there are {", ".join(known)}')
 
-    totals = [0, 0, 0]
-    for part in options.parts or known:
-        if is_done(part) and not options.parts:
-            print(f"== {part}: passed before on this tree (build/soak/{part}.log)")
-            continue
-        counts = run_part(part, options.jobs)
-        totals = [total + count for total, count in zip(totals, counts)]
-        if counts[1] == 0:
-            (FOLDER / f"{part}.stamp").write_text(identity)
+    parts, named = select_parts(known, options.parts, parser)
+    results = {part: stamps.counts(part) for part in parts if part not in named}
+    if before := [part for part in parts if results.get(part) is not None]:
+        print(f"{len(before)} of {len(parts)} parts passed before on this tree")
+    for preset, programs in groups([part for part in parts if part not in before]):
+        print(f"== {preset}: {', '.join(programs)}", flush=True)
+        found = run_parts(preset, programs, options.jobs, stamps)
+        # The runner's own status is no help here: it also says no when all cases were skipped.
+        results |= {(preset, program): found.get(program, (0, 1, 0)) for program in programs}
+    totals = [sum(column) for column in zip(*results.values())]
     print("\n{} passed, {} failed, {} skipped".format(*totals))
     return 1 if totals[1] else 0
 
