@@ -212,34 +212,49 @@ struct Past {
 // Judges by all accesses ever made.
 class Chronicle {
  public:
+  explicit Chronicle(std::uint64_t bytes) : last_writes_(bytes) {}
+
   bool conflicts(const Past& now) const {
     for (std::uint64_t byte = now.offset; byte < now.offset + now.bytes; ++byte) {
-      const Past* last_write = nullptr;
       for (const Past& past : history_) {
-        if (byte < past.offset || byte >= past.offset + past.bytes) continue;
-        if (past.is_write) last_write = &past;
-        if (is_race(past, now)) return true;
+        if (past.offset <= byte && byte < past.offset + past.bytes && is_race(past, now))
+          return true;
       }
-      if (last_write != nullptr && now.who.proxy == Proxy::async &&
-          last_write->who.proxy == Proxy::generic &&
-          !now.who.known->fenced.knows(last_write->who.epoch, 0)) {
-        return true;
-      }
+      if (now.who.proxy == Proxy::async && is_any_unfenced(last_writes_[byte], now)) return true;
     }
     return false;
   }
-  void note(const Past& now) { history_.push_back(now); }
+
+  void note(const Past& now) {
+    history_.push_back(now);
+    if (!now.is_write) return;
+    for (std::uint64_t byte = now.offset; byte < now.offset + now.bytes; ++byte) {
+      std::erase_if(last_writes_[byte], [&](const Accessor& last) { return follows(now, last); });
+      last_writes_[byte].push_back(now.who);
+    }
+  }
 
  private:
+  static bool follows(const Past& now, const Accessor& earlier) {
+    return now.who.epoch == earlier.epoch || now.who.known->happened.knows(earlier.epoch, 0);
+  }
   static bool is_race(const Past& past, const Past& now) {
     if (!past.is_write && !now.is_write) return false;
     if (past.who.is_atomic && now.who.is_atomic) return false;
     if (past.who.epoch == now.who.epoch) {
       return past.who.lane != now.who.lane || past.who.operation != now.who.operation;
     }
-    return !now.who.known->happened.knows(past.who.epoch, 0);
+    return !follows(now, past.who);
   }
+  static bool is_any_unfenced(const std::vector<Accessor>& writes, const Past& now) {
+    return std::ranges::any_of(writes, [&](const Accessor& write) {
+      return write.proxy == Proxy::generic && !now.who.known->fenced.knows(write.epoch, 0);
+    });
+  }
+
   std::vector<Past> history_;
+  // Of each byte: those that no other one follows. Atomics may be several, in either order.
+  std::vector<std::vector<Accessor>> last_writes_;
 };
 
 constexpr std::uint64_t lanes_begin = 0x1000;
@@ -303,7 +318,7 @@ std::array<int, 2> compare_histories(int histories, int steps, std::uint64_t few
   std::array<int, 2> outcomes{};
   for (int history = 0; history < histories; ++history) {
     Shadow shadow(8 * most_cells);
-    Chronicle chronicle;
+    Chronicle chronicle(8 * most_cells);
     std::array<Party, 3> parties{Party(0), Party(1), Party(2)};
     std::array<Knowledge, 2> barriers;
     std::array<std::uint32_t, 3> groups{1, 1, 1};
