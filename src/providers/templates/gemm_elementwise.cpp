@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,16 +14,16 @@
 #include "epilogue/graph.hpp"
 #include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
+#include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
+#include "runtime/portable_targets.hpp"
 
 namespace gemmery::templates {
 namespace {
 
 constexpr int elementwise_version = 1;
 constexpr std::string_view entry_name = "gemmery_elementwise";
-// Code for one of them runs on every later device of its major version.
-constexpr Target all_targets[] = {{80}, {86}, {89}, {90}, {100}, {103}, {110}, {120}, {121}};
 
 // --- designs ------------------------------------------------------------------------------------
 
@@ -69,19 +70,13 @@ bool has_reductions(EpilogueId epilogue) {
 // The first constraint that fails, in words; empty where the query is served.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
-  if (query.device.target.is_cpu()) return "device: expected a GPU, got the CPU";
-  if (runtime::find_closest(all_targets, query.device.target) == nullptr) {
-    return fmt::format("target: expected {} to {}, got {}", to_string(all_targets[0]),
-                       to_string(all_targets[std::size(all_targets) - 1]),
-                       to_string(query.device.target));
-  }
+  std::string failure = find_device_failure(runtime::portable_targets, query.device);
+  if (!failure.empty()) return failure;
   if (problem.k != 0)
     return fmt::format("K: expected 0, a program without a product, got {}", problem.k);
   if (problem.epilogue == default_epilogue)
     return "epilogue: expected a program other than alpha * accum + beta * C";
-  if (problem.math != Math::native)
-    return fmt::format("math: expected native, got {}", name(problem.math));
-  return {};
+  return find_math_failure(problem);
 }
 
 // The widest access that a rule of this layout may promise.
@@ -150,7 +145,10 @@ abi::ElementwiseParams params_of(const Kernel& kernel, const GemmProblem& proble
 
 }  // namespace
 
-int ElementwiseFamily::version() const noexcept { return elementwise_version; }
+ElementwiseFamily::ElementwiseFamily()
+    : TemplateFamily({.name = "elementwise",
+                      .version = elementwise_version,
+                      .targets = runtime::portable_targets}) {}
 
 // --- discovery ----------------------------------------------------------------------------------
 
@@ -186,12 +184,9 @@ Status ElementwiseFamily::supports(const Kernel& kernel, const Query& query) con
 void ElementwiseFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
   std::vector<RankedKernel> kernels;
   match(query, kernels);
-  reasons.push_back({.provider = std::string(provider()),
-                     .family = std::string(name()),
-                     .design_class = {},
-                     .failed = find_failure(query),
-                     .fitting = static_cast<int>(kernels.size()),
-                     .nearest = {}});
+  Reason reason = reason_of(find_failure(query));
+  reason.fitting = static_cast<int>(kernels.size());
+  reasons.push_back(std::move(reason));
 }
 
 // --- metadata -----------------------------------------------------------------------------------
@@ -202,19 +197,16 @@ std::string ElementwiseFamily::kernel_name(const Kernel& kernel) const {
                    fmt::format("{}x{}", shape.columns, shape.patches), kernel.epilogue());
 }
 
-std::optional<Kernel> ElementwiseFamily::parse_name(std::string_view kernel_name) const {
-  const auto parts =
-      read_gemm_name(kernel_name, fmt::format("elementwise{}", elementwise_version), 1);
+std::optional<Kernel> ElementwiseFamily::read_name(std::string_view text) const {
+  const auto parts = read_gemm_name(text, fmt::format("elementwise{}", elementwise_version), 1);
   if (!parts || parts->epilogue == default_epilogue || parts->rules.has_c) return std::nullopt;
-  const Kernel kernel(*this, parts->rules, DesignBytes::of(shape_for(parts->rules.out.dtype)),
-                      parts->epilogue);
   const OperandRule& out = parts->rules.out;
   const bool is_legal = parts->rules.a.layout == LayoutRule::any &&
                         parts->rules.b.layout == LayoutRule::any &&
                         std::has_single_bit(out.alignment) &&
                         out.alignment >= byte_width(out.dtype) && !has_reductions(parts->epilogue);
-  if (!is_legal || this->kernel_name(kernel) != kernel_name) return std::nullopt;
-  return kernel;
+  if (!is_legal) return std::nullopt;
+  return Kernel(*this, parts->rules, DesignBytes::of(shape_for(out.dtype)), parts->epilogue);
 }
 
 std::vector<DesignField> ElementwiseFamily::design_fields(const Kernel& kernel) const {
@@ -222,10 +214,6 @@ std::vector<DesignField> ElementwiseFamily::design_fields(const Kernel& kernel) 
   return {{"patch", fmt::format("1x{}", shape.columns)},
           {"patches", std::to_string(shape.patches)},
           {"threads", std::to_string(abi::elementwise_threads)}};
-}
-
-std::span<const Target> ElementwiseFamily::target_table(const Kernel&) const noexcept {
-  return all_targets;
 }
 
 // --- source and launch --------------------------------------------------------------------------

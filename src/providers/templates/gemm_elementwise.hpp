@@ -3,17 +3,15 @@
 // half: device/gemm/elementwise.cuh.
 #pragma once
 
-#include "runtime/device_family.hpp"
+#include "providers/templates/template_family.hpp"
 
 namespace gemmery::templates {
 
 // Any program without reductions on a problem of K = 0 (ElementwiseArguments); any types, strides
 // and alignment; sm_80 to sm_121.
-class ElementwiseFamily final : public runtime::DeviceFamily {
+class ElementwiseFamily final : public TemplateFamily {
  public:
-  std::string_view provider() const noexcept override { return "templates"; }
-  std::string_view name() const noexcept override { return "elementwise"; }
-  int version() const noexcept override;
+  ElementwiseFamily();
 
   Status carries(const GemmProblem& problem) const override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
@@ -22,13 +20,14 @@ class ElementwiseFamily final : public runtime::DeviceFamily {
   void enumerate(const std::function<void(const Kernel&)>&) const override {}
 
   std::string kernel_name(const Kernel& kernel) const override;
-  std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;
-  std::span<const Target> target_table(const Kernel& kernel) const noexcept override;
   Status supports(const Kernel& kernel, const Query& query) const override;
 
   runtime::EmittedSource emit(const Kernel& kernel, Target target) const override;
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;
+
+ private:
+  std::optional<Kernel> read_name(std::string_view text) const override;
 };
 
 }  // namespace gemmery::templates

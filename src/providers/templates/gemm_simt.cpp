@@ -1,50 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simt family: which kernels serve a query and how fast, why others do not, their source and
-// launches.
+// The simt family: which kernels serve a query, why others do not, and what they are called.
 #include "providers/templates/gemm_simt.hpp"
-
-#include <gemmery/error.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "device/abi/simt_params.hpp"
 #include "kernel/rules.hpp"
-#include "model/tiled_gemm.hpp"
+#include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_simt_design.hpp"
-#include "providers/templates/name_words.hpp"
+#include "providers/templates/gemm_simt_prediction.hpp"
+#include "runtime/portable_targets.hpp"
 
 namespace gemmery::templates {
 namespace {
 
-// Code for one of them runs on every later device of its major version.
-constexpr Target targets_from_sm80[] = {{80}, {86}, {89}, {90}, {100}, {103}, {110}, {120}, {121}};
-constexpr std::span<const Target> all_targets = targets_from_sm80;
-
-bool runs_anywhere_on(std::span<const Target> targets, const DeviceInfo& device) {
-  return std::ranges::any_of(targets,
-                             [&](Target target) { return runs_on(target, device.target); });
-}
-
 // --- constraints --------------------------------------------------------------------------------
-
-bool contains(std::span<const DType> dtypes, DType dtype) {
-  return std::ranges::find(dtypes, dtype) != dtypes.end();
-}
 
 // The first constraint that the whole family fails, in words; empty where it serves the query.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
-  const Target device = query.device.target;
-  if (device.is_cpu()) return "device: expected a GPU, got the CPU";
-  if (!runs_anywhere_on(all_targets, query.device)) {
-    return fmt::format("target: expected {} to {}, got {}", to_string(all_targets.front()),
-                       to_string(all_targets.back()), to_string(device));
-  }
+  std::string failure = find_device_failure(runtime::portable_targets, query.device);
+  if (!failure.empty()) return failure;
   const auto arithmetic = simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
   if (!arithmetic) {
     return fmt::format(
@@ -52,18 +32,8 @@ std::string find_failure(const Query& query) {
         "float64, int32 for 8-bit integers, got {} for {} times {}",
         name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
   }
-  const auto outputs = simt_outputs(*arithmetic);
-  if (!contains(outputs, problem.out.dtype)) {
-    return fmt::format("out: expected one of {}, got {}", list_names(outputs),
-                       name(problem.out.dtype));
-  }
-  if (problem.c && !contains(outputs, problem.c->dtype)) {
-    return fmt::format("C: expected one of {}, got {}", list_names(outputs),
-                       name(problem.c->dtype));
-  }
-  if (problem.math != Math::native)
-    return fmt::format("math: expected native, got {}", name(problem.math));
-  return {};
+  failure = find_output_failure(simt_outputs(*arithmetic), problem);
+  return failure.empty() ? find_math_failure(problem) : failure;
 }
 
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
@@ -100,119 +70,6 @@ struct FittingRules {
     }
   }
   std::span<const OperandRule> span() const { return {rules.data(), size}; }
-};
-
-// --- predictions --------------------------------------------------------------------------------
-
-// Multiply-adds per clock and multiprocessor. Four products of 8-bit integers are one dp4a.
-double fma_per_clock(SimtArithmetic arithmetic, const DeviceInfo& device) {
-  switch (arithmetic) {
-    case SimtArithmetic::f32:
-      return device.fma_f32_per_clock;
-    case SimtArithmetic::f64:
-      return device.fma_f64_per_clock;
-    case SimtArithmetic::integer:
-      return 4.0 * device.fma_int_per_clock;
-  }
-  return 1;
-}
-
-int threads_of(const SimtTile& tile) {
-  return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices;
-}
-
-// What one element costs on its way to shared memory, in multiply-adds of the same arithmetic:
-// alone where 16 bytes go there as they are, more where they are transposed, decoded or come one by
-// one. Fitted, with `own_cost` below, to 272 times on an H200 (8 shapes of tile, 128^3 to 4096^3
-// and skinny outputs, 2026-11-21): the kernel predicted first is 2 % slower than the fastest on
-// average.
-struct CopyCosts {
-  double whole;       // 16 bytes along the tile's edge
-  double transposed;  // along k
-  double single;      // element by element
-};
-
-CopyCosts copy_costs(DType dtype) {
-  switch (bit_width(dtype)) {
-    case 64:
-      return {.whole = 10, .transposed = 16, .single = 18};
-    case 32:
-      return {.whole = 14, .transposed = 25, .single = 28};
-    case 16:
-      return {.whole = 24, .transposed = 28, .single = 40};
-    default:
-      return is_integer(dtype) ? CopyCosts{.whole = 25, .transposed = 11, .single = 40}
-                               : CopyCosts{.whole = 35, .transposed = 40, .single = 50};
-  }
-}
-
-double copy_cost(const OperandRule& rule, LayoutRule along_edge) {
-  const CopyCosts costs = copy_costs(rule.dtype);
-  const bool is_wide = rule.alignment == 16;
-  if (rule.layout == LayoutRule::any || (!is_wide && bit_width(rule.dtype) < 32))
-    return costs.single;
-  return is_wide && rule.layout == along_edge ? costs.whole : costs.transposed;
-}
-
-// Clocks for one multiply-add, loop and reads of shared memory included, in units of the peak's.
-double own_cost(SimtArithmetic arithmetic) {
-  switch (arithmetic) {
-    case SimtArithmetic::f32:
-      return 1.08;
-    case SimtArithmetic::f64:
-      return 1.25;
-    case SimtArithmetic::integer:
-      return 1.0;
-  }
-  return 1;
-}
-
-// An element of A is multiplied with the tile's n columns, one of B with its m rows.
-double efficiency_of(const SimtTile& tile, const OperandRules& rules, SimtArithmetic arithmetic) {
-  return 1 / (own_cost(arithmetic) + copy_cost(rules.a, LayoutRule::column) / tile.n +
-              copy_cost(rules.b, LayoutRule::row) / tile.m);
-}
-
-// Work on rows and columns beyond the matrix is lost even where arithmetic is not what takes the
-// time.
-double padding_factor(const GemmProblem& problem, const SimtTile& tile) {
-  const double m = static_cast<double>(problem.m);
-  const double n = static_cast<double>(problem.n);
-  if (m == 0 || n == 0) return 1;
-  const double padded = std::ceil(m / tile.m) * tile.m * std::ceil(n / tile.n) * tile.n;
-  return 1 + 0.1 * std::log2(padded / (m * n));
-}
-
-// Narrow stores cost instructions at the end.
-double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
-
-// Predicts one kernel after another on the same problem.
-class SimtPrediction {
- public:
-  SimtPrediction(const GemmProblem& problem, SimtArithmetic arithmetic, const DeviceInfo& device)
-      : model_(problem, device),
-        arithmetic_(arithmetic),
-        fma_per_clock_(fma_per_clock(arithmetic, device)) {}
-
-  double microseconds(const SimtTile& tile, const OperandRules& rules) const {
-    const int threads = threads_of(tile);
-    return model_
-               .predict({.tile_m = tile.m,
-                         .tile_n = tile.n,
-                         .tile_k = tile.k,
-                         .threads = threads,
-                         .blocks_per_multiprocessor = std::max(512 / threads, 1),
-                         .fma_per_clock = fma_per_clock_,
-                         .efficiency = efficiency_of(tile, rules, arithmetic_),
-                         .step_latency_clocks = 700.0 / (tile.stages - 1)})
-               .total_us() *
-           output_factor(rules.out);
-  }
-
- private:
-  model::TiledGemmModel model_;
-  SimtArithmetic arithmetic_;
-  double fma_per_clock_;
 };
 
 // --- walking the space --------------------------------------------------------------------------
@@ -262,59 +119,11 @@ DType accumulator_of(SimtArithmetic arithmetic) {
   return DType::float32;
 }
 
-// --- source -------------------------------------------------------------------------------------
-
-std::string_view text_of(abi::Contiguity contiguity) {
-  switch (contiguity) {
-    case abi::Contiguity::none:
-      return "none";
-    case abi::Contiguity::row_major:
-      return "row_major";
-    case abi::Contiguity::column_major:
-      return "column_major";
-  }
-  return "none";
-}
-
-std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
-
-std::string design_text(const abi::SimtDesign& d) {
-  return fmt::format(
-      "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = "
-      "DType::{},\n"
-      "    .a_contiguity = Contiguity::{}, .b_contiguity = Contiguity::{}, .c_contiguity = "
-      "Contiguity::{}, .out_contiguity = Contiguity::{},\n"
-      "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
-      "{},\n"
-      "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
-      "{}, .stages = {}, .has_c = {}}}",
-      text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
-      text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
-      text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
-      d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
-      d.stages, d.has_c);
-}
-
-constexpr std::string_view entry_name = "gemmery_simt";
-
-// --- launch -------------------------------------------------------------------------------------
-
-// Strides of extents 1 say nothing, and the copies' addresses beyond k must be aligned, too, though
-// nothing is read there.
-std::int64_t stride_or_zero(const Tensor& view, int dimension) {
-  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
-}
-
-abi::SimtMatrix to_abi(const Tensor& view) {
-  return {.data = view.data(),
-          .batch_stride = stride_or_zero(view, 0),
-          .row_stride = stride_or_zero(view, 1),
-          .column_stride = stride_or_zero(view, 2)};
-}
-
 }  // namespace
 
-int SimtFamily::version() const noexcept { return simt_version; }
+SimtFamily::SimtFamily()
+    : TemplateFamily(
+          {.name = "simt", .version = simt_version, .targets = runtime::portable_targets}) {}
 
 // --- discovery ----------------------------------------------------------------------------------
 
@@ -368,12 +177,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
 }
 
 void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
-  Reason reason{.provider = std::string(provider()),
-                .family = std::string(name()),
-                .design_class = {},
-                .failed = find_failure(query),
-                .fitting = 0,
-                .nearest = {}};
+  Reason reason = reason_of(find_failure(query));
   std::vector<RankedKernel> kernels;
   if (!reason.failed.empty()) {
     // The same operands in the arithmetic that the family has for them.
@@ -435,13 +239,10 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
 
 std::string SimtFamily::kernel_name(const Kernel& kernel) const { return simt_name(kernel); }
 
-std::optional<Kernel> SimtFamily::parse_name(std::string_view kernel_name) const {
-  const auto parts = parse_simt_name(kernel_name);
+std::optional<Kernel> SimtFamily::read_name(std::string_view text) const {
+  const auto parts = parse_simt_name(text);
   if (!parts) return std::nullopt;
-  const Kernel kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
-  if (simt_name(kernel) != kernel_name)
-    return std::nullopt;  // another spelling of it is not its name
-  return kernel;
+  return Kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
 }
 
 std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
@@ -452,85 +253,6 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
           {"threads", std::to_string(threads_of(tile))},
           {"k_slices", std::to_string(tile.k_slices)},
           {"stages", std::to_string(tile.stages)}};
-}
-
-std::span<const Target> SimtFamily::target_table(const Kernel&) const noexcept {
-  return all_targets;
-}
-
-// --- source and launch --------------------------------------------------------------------------
-
-Status SimtFamily::carries(const GemmProblem& problem) const { return check_carried(problem); }
-
-runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
-  const abi::SimtDesign design = simt_design(kernel);
-  const bool is_default = kernel.epilogue() == default_epilogue;
-  const EpilogueText epilogue = epilogue_text(kernel, false, "SimtParams", "simt_gemm");
-  // A program wants registers of its own: what two blocks leave each other would be spilled.
-  const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
-  return {.text = fmt::format(
-              "// {}\n"
-              "{}"
-              "#include <device/gemm/simt.cuh>\n\n"
-              "using namespace gemmery::abi;\n"
-              "constexpr SimtDesign design{};\n"
-              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
-              "device disagree\");\n\n"
-              "{}"
-              "extern \"C\" __global__ void\n"
-              "__launch_bounds__(thread_count(design), {})\n"
-              "{}(const __grid_constant__ {} params) {{\n"
-              "    gemmery::device::{}(params);\n"
-              "}}\n",
-              class_line(kernel.operands()), is_default ? "// D = alpha * accum + beta * C\n" : "",
-              design_text(design), abi::thread_count(design), abi::shared_bytes(design),
-              epilogue.head, blocks, entry_name, epilogue.parameters, epilogue.call),
-          .entry = std::string(entry_name),
-          .max_dynamic_shared_bytes = abi::shared_bytes(design),
-          .options = {}};
-}
-
-void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
-  const GemmArguments& arguments = request.arguments;
-  const GemmProblem& problem = arguments.problem();
-  const abi::SimtDesign design = simt_design(request.kernel);
-  const auto m = static_cast<unsigned>(problem.m);
-  const auto n = static_cast<unsigned>(problem.n);
-  const unsigned tile_rows = abi::tiles_along(m, design.tile_m);
-  const unsigned tile_columns = abi::tiles_along(n, design.tile_n);
-  const auto batches = static_cast<unsigned>(problem.l);
-  plan.set_parameters(abi::SimtParams{
-      .a = to_abi(arguments.a()),
-      .b = to_abi(arguments.b()),
-      .c = arguments.c() ? to_abi(*arguments.c()) : abi::SimtMatrix{},
-      .out = to_abi(arguments.out()),
-      .alpha = arguments.alpha(),
-      .beta = arguments.beta(),
-      .m = m,
-      .n = n,
-      // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
-      .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
-      .tile_rows = tile_rows,
-      .tile_columns = tile_columns,
-      .batches = batches});
-  if (request.kernel.epilogue() != default_epilogue) {
-    const abi::RegionGrid regions{.rows = tile_rows,
-                                  .columns = tile_columns,
-                                  .batches = batches,
-                                  .column_parts = 1,
-                                  .whole_parts = 1,
-                                  .arrivals = 1,
-                                  .groups = 0};
-    append_epilogue_parameters(arguments, request.kernel.epilogue(), false, regions, plan);
-  }
-  // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.
-  const unsigned limit = request.max_multiprocessors > 0
-                             ? static_cast<unsigned>(request.max_multiprocessors)
-                             : 0x7fffffffU;
-  const abi::SimtGrid grid = abi::simt_grid(tile_rows * tile_columns, batches, limit);
-  plan.shape.grid = {grid.x, grid.y, 1};
-  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
-  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
 }
 
 }  // namespace gemmery::templates

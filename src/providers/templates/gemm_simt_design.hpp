@@ -51,6 +51,9 @@ std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept;
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept;
 SimtTile simt_tile(const Kernel& kernel) noexcept;
 
+// Of a block.
+int threads_of(const SimtTile& tile) noexcept;
+
 // Elements of one access to out (or C) along its contiguous direction: the matrix must hold such
 // runs wholly. 1 where there is none.
 std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,

@@ -3,31 +3,29 @@
 // half: device/gemm/sm90.cuh.
 #pragma once
 
-#include "runtime/device_family.hpp"
+#include "providers/templates/template_family.hpp"
 
 namespace gemmery::templates {
 
 // 16-bit floats, sums in float32 or, of float16, in float16; rows or columns that TMA takes
 // (16-byte aligned), any size; sm_90a.
-class Sm90Family final : public runtime::DeviceFamily {
+class Sm90Family final : public TemplateFamily {
  public:
-  std::string_view provider() const noexcept override { return "templates"; }
-  std::string_view name() const noexcept override { return "sm90"; }
-  int version() const noexcept override;
+  Sm90Family();
 
-  Status carries(const GemmProblem& problem) const override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;
 
   std::string kernel_name(const Kernel& kernel) const override;
-  std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;
-  std::span<const Target> target_table(const Kernel& kernel) const noexcept override;
   Status supports(const Kernel& kernel, const Query& query) const override;
 
   runtime::EmittedSource emit(const Kernel& kernel, Target target) const override;
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;
+
+ private:
+  std::optional<Kernel> read_name(std::string_view text) const override;
 };
 
 }  // namespace gemmery::templates

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for devices, types and math that no kernel of a family takes.
+#include "providers/templates/constraints.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "providers/templates/name_words.hpp"
+#include "runtime/device_family.hpp"
+
+namespace gemmery::templates {
+
+bool contains(std::span<const DType> dtypes, DType dtype) noexcept {
+  return std::ranges::find(dtypes, dtype) != dtypes.end();
+}
+
+std::string find_device_failure(std::span<const Target> targets, const DeviceInfo& device) {
+  if (device.target.is_cpu()) return "device: expected a GPU, got the CPU";
+  if (runtime::find_closest(targets, device.target) != nullptr) return {};
+  const std::string first = to_string(targets.front());
+  const std::string range =
+      targets.size() == 1 ? first : first + " to " + to_string(targets.back());
+  return fmt::format("target: expected {}, got {}", range, to_string(device.target));
+}
+
+std::string find_output_failure(std::span<const DType> outputs, const GemmProblem& problem) {
+  if (!contains(outputs, problem.out.dtype)) {
+    return fmt::format("out: expected one of {}, got {}", list_names(outputs),
+                       name(problem.out.dtype));
+  }
+  if (problem.c && !contains(outputs, problem.c->dtype)) {
+    return fmt::format("C: expected one of {}, got {}", list_names(outputs),
+                       name(problem.c->dtype));
+  }
+  return {};
+}
+
+std::string find_math_failure(const GemmProblem& problem) {
+  if (problem.math == Math::native) return {};
+  return fmt::format("math: expected native, got {}", name(problem.math));
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limits of tensor maps, and maps of rank 3: the adjacent index, the other, the batch.
+#include "providers/templates/tma_view.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace gemmery::templates {
+namespace {
+
+// Coordinates are 32 bits with a sign, and tiles reach beyond extents.
+constexpr std::int64_t largest_extent = std::numeric_limits<std::int32_t>::max() - 1024;
+
+bool is_tma_stride(std::int64_t bytes) {
+  return bytes > 0 && bytes % 16 == 0 && bytes < std::int64_t{1} << 40;
+}
+
+driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes) {
+  using Swizzle = driver::cuda::TensorMapSwizzle;
+  return pitch_bytes == 128  ? Swizzle::bytes128
+         : pitch_bytes == 64 ? Swizzle::bytes64
+                             : Swizzle::bytes32;
+}
+
+// Strides of extents 1 are not looked at, but must keep the rules.
+std::uint64_t stride_or_least(std::int64_t extent, std::int64_t bytes) {
+  return extent > 1 ? static_cast<std::uint64_t>(bytes) : 16U;
+}
+
+}  // namespace
+
+TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
+                std::int64_t columns, std::int64_t batches) {
+  const bool is_row = rule.layout == LayoutRule::row;
+  const auto width = static_cast<std::int64_t>(byte_width(matrix.dtype));
+  return {.adjacent = is_row ? columns : rows,
+          .other = is_row ? rows : columns,
+          .batches = matrix.batch_stride == 0 ? 1 : batches,
+          .stride_bytes = width * (is_row ? matrix.row_stride : matrix.column_stride),
+          .batch_stride_bytes = width * matrix.batch_stride};
+}
+
+std::string find_misfit(const char* operand, const TmaView& view) {
+  if (std::max({view.adjacent, view.other, view.batches}) > largest_extent) {
+    return fmt::format("{}: expected extents of at most {}, got {}x{}x{}", operand, largest_extent,
+                       view.batches, view.other, view.adjacent);
+  }
+  if (view.other > 1 && !is_tma_stride(view.stride_bytes)) {
+    return fmt::format("{}: expected a stride of 16 to 2^40 bytes in steps of 16, got {}", operand,
+                       view.stride_bytes);
+  }
+  if (view.batches > 1 && !is_tma_stride(view.batch_stride_bytes)) {
+    return fmt::format("{}: expected a batch stride of 16 to 2^40 bytes in steps of 16, got {}",
+                       operand, view.batch_stride_bytes);
+  }
+  return {};
+}
+
+driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box) {
+  const auto extent = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const auto side = [](int value) { return static_cast<std::uint32_t>(value); };
+  driver::TiledTensorMap map{.address = data, .dtype = dtype, .rank = 3};
+  map.extents = {extent(view.adjacent), extent(view.other), extent(view.batches)};
+  map.byte_strides = {stride_or_least(view.other, view.stride_bytes),
+                      stride_or_least(view.batches, view.batch_stride_bytes)};
+  map.box = {side(box.adjacent), side(box.other), 1};
+  map.swizzle = swizzle_of(box.adjacent * static_cast<int>(byte_width(dtype)));
+  return map;
+}
+
+}  // namespace gemmery::templates
