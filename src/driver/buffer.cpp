@@ -123,8 +123,9 @@ void copy(void* destination, Device to, const void* source, Device from, std::si
   }
   const driver::GpuDevice& device = driver::open_device(stream.device());
   const driver::ScopedContext current(device);
-  driver::check(device.api(), put_copy(device, {destination, to, source, from, bytes, stream}),
-                "copy");
+  driver::check_on_stream(device.api(),
+                          put_copy(device, {destination, to, source, from, bytes, stream}), "copy",
+                          stream);
 }
 
 void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream stream) {
@@ -136,18 +137,19 @@ void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream strea
   }
   const driver::GpuDevice& device = driver::open_device(stream.device());
   const driver::ScopedContext current(device);
-  driver::check(device.api(),
-                device.api().cuMemsetD8Async(driver::device_pointer(destination), value, bytes,
-                                             driver::stream_handle(stream)),
-                "cuMemsetD8Async");
+  driver::check_on_stream(device.api(),
+                          device.api().cuMemsetD8Async(driver::device_pointer(destination), value,
+                                                       bytes, driver::stream_handle(stream)),
+                          "cuMemsetD8Async", stream);
 }
 
 void synchronize(Stream stream) {
   if (stream.device().is_cpu()) return;
   const driver::GpuDevice& device = driver::open_device(stream.device());
   const driver::ScopedContext current(device);
-  driver::check(device.api(), device.api().cuStreamSynchronize(driver::stream_handle(stream)),
-                "cuStreamSynchronize");
+  driver::check_on_stream(device.api(),
+                          device.api().cuStreamSynchronize(driver::stream_handle(stream)),
+                          "cuStreamSynchronize", stream);
 }
 
 // --- streams ------------------------------------------------------------------------------------

@@ -305,4 +305,15 @@ void throw_driver_error(const DriverApi& api, cuda::Result result, std::string_v
                .got = describe(api, result)});
 }
 
+void throw_stream_call_error(const DriverApi& api, cuda::Result result, std::string_view call,
+                             Stream stream) {
+  if (result != cuda::Result::invalid_handle) throw_driver_error(api, result, call);
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "stream",
+               .expected = "a stream of " + to_string(stream.device()) + " that is alive",
+               .got = describe(api, result),
+               .hint = "a handle is a CUstream or cudaStream_t, as a number",
+               .cause = std::string(call)});
+}
+
 }  // namespace gemmery::driver

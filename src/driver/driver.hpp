@@ -153,6 +153,16 @@ inline void check(const DriverApi& api, cuda::Result result, std::string_view ca
     throw_driver_error(api, result, call);
 }
 
+// The same for a call whose only handle of the caller's is a stream: one that is no stream, or was
+// destroyed, is then an invalid argument of that name, where the driver notices.
+[[noreturn]] void throw_stream_call_error(const DriverApi& api, cuda::Result result,
+                                          std::string_view call, Stream stream);
+inline void check_on_stream(const DriverApi& api, cuda::Result result, std::string_view call,
+                            Stream stream) {
+  if (result != cuda::Result::success) [[unlikely]]
+    throw_stream_call_error(api, result, call, stream);
+}
+
 // Handles of the API from the opaque ones of the interface.
 inline cuda::Stream stream_handle(Stream stream) noexcept {
   return static_cast<cuda::Stream>(stream.handle());

@@ -11,7 +11,7 @@ bool is_capturing(const GpuDevice& device, Stream stream) {
   cuda::CaptureStatus status = cuda::CaptureStatus::none;
   const cuda::Result result = device.api().cuStreamIsCapturing(stream_handle(stream), &status);
   if (result == cuda::Result::stream_capture_implicit) return true;
-  check(device.api(), result, "cuStreamIsCapturing");
+  check_on_stream(device.api(), result, "cuStreamIsCapturing", stream);
   return status != cuda::CaptureStatus::none;
 }
 
@@ -33,8 +33,8 @@ Event& Event::operator=(Event&& other) noexcept {
 
 void Event::record(Stream stream) const {
   const ScopedContext current(*device_);
-  check(device_->api(), device_->api().cuEventRecord(handle_, stream_handle(stream)),
-        "cuEventRecord");
+  check_on_stream(device_->api(), device_->api().cuEventRecord(handle_, stream_handle(stream)),
+                  "cuEventRecord", stream);
 }
 
 void Event::synchronize() const {
@@ -44,8 +44,9 @@ void Event::synchronize() const {
 
 void Event::make_wait(Stream stream) const {
   const ScopedContext current(*device_);
-  check(device_->api(), device_->api().cuStreamWaitEvent(stream_handle(stream), handle_, 0),
-        "cuStreamWaitEvent");
+  check_on_stream(device_->api(),
+                  device_->api().cuStreamWaitEvent(stream_handle(stream), handle_, 0),
+                  "cuStreamWaitEvent", stream);
 }
 
 double elapsed_ms(const Event& start, const Event& end) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,6 +105,7 @@ struct HandleState {
   std::mutex mutex;
   std::vector<cuda::ContextHandle> contexts;        // by ordinal
   std::vector<cuda::StreamHandle> default_streams;  // by ordinal
+  std::set<cuda::Stream> streams;                   // alive, beside the default ones
   std::vector<SharedCapture> captures;              // under way
   std::map<cuda::DevicePointer, Block> blocks;
   std::map<cuda::Library, std::unique_ptr<cuda::LibraryHandle>> libraries;
@@ -122,7 +124,8 @@ EmulatedDevice& device_of(cuda::DeviceOrdinal ordinal);
 // --- streams ------------------------------------------------------------------------------------
 
 // The stream behind a handle; 0 and 1 are the legacy stream of the current device, 2 that of the
-// thread, which is the same here. The caller holds `mutex`.
+// thread, which is the same here. Throws Refusal (invalid_handle) for what is no stream, or none
+// any more. The caller holds `mutex`.
 cuda::StreamHandle& resolve(cuda::Stream handle);
 
 // Does the work now, or records it. Throws what the work throws, and Refusal by the rules of

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "emulator/handles.hpp"
 #include "emulator/table.hpp"
 
@@ -16,6 +18,14 @@ thread_local cuda::CaptureMode thread_mode = cuda::CaptureMode::global;
 
 bool is_legacy(cuda::Stream handle) noexcept {
   return reinterpret_cast<std::uintptr_t>(handle) <= 2;
+}
+
+// A number that nobody has made a stream of, or the handle of one that is destroyed: callers bring
+// streams of other libraries, so unlike other handles they are never trusted.
+[[noreturn]] void refuse_handle(cuda::Stream handle) {
+  throw Refusal{cuda::Result::invalid_handle,
+                fmt::format("{:#x} is no stream of an emulated device, or one that was destroyed",
+                            reinterpret_cast<std::uintptr_t>(handle))};
 }
 
 // The capture of a stream that the legacy stream would have to wait for; nullptr without one. The
@@ -66,7 +76,7 @@ void begin_capture(cuda::Stream handle, cuda::CaptureMode mode) {
 void end_capture(cuda::Stream handle, cuda::Graph* graph) {
   *graph = nullptr;
   const std::lock_guard lock(handles().mutex);
-  const SharedCapture capture = is_legacy(handle) ? nullptr : handle->capture;
+  const SharedCapture capture = is_legacy(handle) ? nullptr : resolve(handle).capture;
   if (capture == nullptr || capture->origin != handle)
     throw Refusal{cuda::Result::illegal_state, "no capture began on this stream"};
   const bool is_owner = capture->owner == std::this_thread::get_id();
@@ -115,7 +125,10 @@ double elapsed_milliseconds(const cuda::EventHandle& start, const cuda::EventHan
 }  // namespace
 
 cuda::StreamHandle& resolve(cuda::Stream handle) {
-  if (!is_legacy(handle)) return *handle;
+  if (!is_legacy(handle)) {
+    if (!handles().streams.contains(handle)) refuse_handle(handle);
+    return *handle;
+  }
   return handles().default_streams[static_cast<std::size_t>(current_device().ordinal)];
 }
 
@@ -168,18 +181,20 @@ namespace calls {
 cuda::Result cuStreamCreate(cuda::Stream* stream, unsigned flags) {
   return answer([&] {
     const bool is_blocking = (flags & cuda::stream_non_blocking) == 0;
-    *stream = new cuda::StreamHandle{
-        .device = &current_device(), .is_blocking = is_blocking, .capture = nullptr};
+    auto made = std::make_unique<cuda::StreamHandle>(cuda::StreamHandle{
+        .device = &current_device(), .is_blocking = is_blocking, .capture = nullptr});
+    const std::lock_guard lock(handles().mutex);
+    handles().streams.insert(made.get());
+    *stream = made.release();
   });
 }
 
 cuda::Result cuStreamDestroy(cuda::Stream stream) {
   return answer([&] {
     if (is_legacy(stream)) throw Refusal{cuda::Result::invalid_handle, {}};
-    {
-      const std::lock_guard lock(handles().mutex);
-      if (const SharedCapture capture = stream->capture) forget(capture);
-    }
+    const std::lock_guard lock(handles().mutex);
+    if (const SharedCapture capture = resolve(stream).capture) forget(capture);
+    handles().streams.erase(stream);
     delete stream;
   });
 }

@@ -4,11 +4,14 @@
 
 #include "driver/emulated_driver.hpp"
 #include "emulator/device.hpp"
+#include "platform/parallel.hpp"
 
 namespace gemmery::driver {
 
 std::unique_ptr<Driver> open_emulated_driver() {
-  (void)emulator::schedule_seed();  // a variable in disorder is told here, not by every launch
+  // A variable in disorder is told here, not as the failure of every launch.
+  (void)emulator::schedule_seed();
+  (void)platform::thread_count();
   DriverApi api;
 #define GEMMERY_FILL_IN(name, parameters) api.name = emulator::calls::name;
   GEMMERY_CUDA_FUNCTIONS(GEMMERY_FILL_IN)

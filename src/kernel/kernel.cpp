@@ -36,6 +36,13 @@ void require_support(const Kernel& kernel, const GemmArguments& arguments) {
   if (const Status status = kernel.supports(arguments); !status) refuse_support(kernel, status);
 }
 
+[[noreturn]] void refuse_multiprocessors(int given) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "max_multiprocessors",
+               .expected = "a number of multiprocessors, or 0 for all",
+               .got = std::to_string(given)});
+}
+
 }  // namespace
 
 std::string_view name(LayoutRule rule) noexcept {
@@ -140,6 +147,7 @@ std::size_t Kernel::get_workspace_size(const GemmArguments& arguments) const {
 }
 
 void Kernel::run(const GemmArguments& arguments, const RunOptions& options) const {
+  if (options.max_multiprocessors < 0) refuse_multiprocessors(options.max_multiprocessors);
   if (!options.assume_supported) require_support(*this, arguments);
   if (options.artifact == nullptr) return family_->run(*this, arguments, options);
   if (!(options.artifact->kernel() == *this)) {

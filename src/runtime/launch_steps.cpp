@@ -27,12 +27,16 @@ driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Fun
   return driver::launch_with_parameters(api, function, plan.shape, stream, parameters.data());
 }
 
+// The kernel's own handle is sound, so an invalid one is the stream.
 [[noreturn]] void throw_launch_error(const Kernel& kernel, const driver::DriverApi& api,
-                                     driver::cuda::Result result,
-                                     const driver::LaunchShape& shape) {
+                                     driver::cuda::Result result, const driver::LaunchShape& shape,
+                                     Stream stream) {
+  const std::string call = "cuLaunchKernelEx of " + kernel.name();
+  if (result == driver::cuda::Result::invalid_handle)
+    driver::throw_stream_call_error(api, result, call, stream);
   throw Error({.kind = result == driver::cuda::Result::out_of_memory ? ErrorKind::out_of_memory
                                                                      : ErrorKind::launch,
-               .operand = "cuLaunchKernelEx of " + kernel.name(),
+               .operand = call,
                .expected = {},
                .got = driver::describe(api, result),
                .hint = {},
@@ -52,7 +56,7 @@ void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& pl
   const driver::DriverApi& api = loaded.device->api();
   const driver::cuda::Result result = launch_plan(api, loaded.function, plan, stream);
   if (result != driver::cuda::Result::success) [[unlikely]]
-    throw_launch_error(kernel, api, result, plan.shape);
+    throw_launch_error(kernel, api, result, plan.shape, stream);
 }
 
 void clear_and_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan,
@@ -60,10 +64,11 @@ void clear_and_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPl
   if (plan.zeroed_workspace_bytes != 0) {
     const driver::ScopedContext current(*loaded.device);
     const driver::DriverApi& api = loaded.device->api();
-    driver::check(api,
-                  api.cuMemsetD8Async(driver::device_pointer(workspace), 0,
-                                      plan.zeroed_workspace_bytes, driver::stream_handle(stream)),
-                  "cuMemsetD8Async");
+    driver::check_on_stream(
+        api,
+        api.cuMemsetD8Async(driver::device_pointer(workspace), 0, plan.zeroed_workspace_bytes,
+                            driver::stream_handle(stream)),
+        "cuMemsetD8Async", stream);
   }
   put_launch(kernel, loaded, plan, stream);
 }

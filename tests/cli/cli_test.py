@@ -146,6 +146,13 @@ class BadInput(unittest.TestCase):
         self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
         self.assertIn('GEMMERY_EMULATOR_SEED: expected a whole number from 0 to 9223372036854775807, got "seven"', done.stderr)
 
+    def test_a_number_of_threads_that_is_none_is_refused_by_its_variable_on_every_device(self):
+        for device in ("cpu", "emulated:h200"):
+            with self.subTest(device):
+                done = run("verify", "--device", device, *SMALL, env={**os.environ, "GEMMERY_NUM_THREADS": "0"})
+                self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+                self.assertIn('GEMMERY_NUM_THREADS: expected a whole number from 1 to 4096, got "0"', done.stderr)
+
     def test_words_that_are_not_utf8_are_refused_and_not_fatal(self):
         done = subprocess.run([PROGRAM.encode(), b"run", b"gemm", b"\xff\xfe"], cwd=ROOT, capture_output=True, timeout=60, check=False)
         self.assertEqual(done.returncode, BAD_INPUT)

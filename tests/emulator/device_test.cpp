@@ -7,8 +7,10 @@
 #include <gemmery/buffer.hpp>
 #include <gemmery/log.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -257,6 +259,59 @@ TEST(EmulatedCapture, the_legacy_stream_depends_on_blocking_streams_only) {
     }
     EXPECT_FALSE(driver::is_capturing(device, legacy));
     api.cuStreamDestroy(handle);
+  }
+}
+
+// --- handles that are no streams ----------------------------------------------------------------
+
+// A number, the address of something else, and a stream that is no more.
+std::vector<Stream> no_streams() {
+  static int something_else = 0;
+  std::vector<Stream> handles{Stream::of(reinterpret_cast<void*>(std::uintptr_t{12345}), h200),
+                              Stream::of(&something_else, h200)};
+  const OwnedStream gone(h200);
+  handles.push_back(gone);
+  return handles;
+}
+
+TEST(EmulatedStream, what_is_no_stream_is_an_invalid_argument_of_that_name_wherever_it_is_used) {
+  const driver::GpuDevice& device = driver::open_device(h200);
+  const OwnedStream sound(h200);
+  const Buffer buffer(16, sound);
+  const driver::Event event(h200, driver::Event::Kind::ordering);
+  event.record(sound);
+  std::array<std::uint8_t, 16> host{};
+  for (const Stream stream : no_streams()) {
+    const std::vector<std::function<void()>> uses{
+        [&] { synchronize(stream); },
+        [&] { fill(buffer.data(), 1, 16, stream); },
+        [&] { copy(buffer.data(), h200, host.data(), Device::cpu(), 16, stream); },
+        [&] { copy(host.data(), Device::cpu(), buffer.data(), h200, 16, stream); },
+        [&] { const Buffer more(16, stream); },
+        [&] { event.record(stream); },
+        [&] { event.make_wait(stream); },
+        [&] { driver::is_capturing(device, stream); }};
+    for (std::size_t index = 0; index < uses.size(); ++index) {
+      const Error error = thrown_error(uses[index]);
+      EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << index << ": " << error.what();
+      EXPECT_EQ(error.operand(), "stream") << index;
+      EXPECT_EQ(error.expected(), "a stream of emulated:h200 that is alive") << index;
+      EXPECT_NE(error.got().find("CUDA_ERROR_INVALID_HANDLE"), std::string::npos) << error.got();
+    }
+  }
+}
+
+TEST(EmulatedStream, one_is_destroyed_once_and_begins_no_capture_afterwards) {
+  const driver::GpuDevice& device = driver::open_device(h200);
+  const driver::DriverApi& api = device.api();
+  const driver::ScopedContext current(device);
+  for (const Stream stream : no_streams()) {
+    const driver::cuda::Stream handle = driver::stream_handle(stream);
+    driver::cuda::Graph graph = nullptr;
+    EXPECT_EQ(api.cuStreamDestroy(handle), driver::cuda::Result::invalid_handle);
+    EXPECT_EQ(api.cuStreamBeginCapture(handle, driver::cuda::CaptureMode::global),
+              driver::cuda::Result::invalid_handle);
+    EXPECT_EQ(api.cuStreamEndCapture(handle, &graph), driver::cuda::Result::invalid_handle);
   }
 }
 

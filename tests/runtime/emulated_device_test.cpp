@@ -51,6 +51,26 @@ TEST_P(Emulated, a_fault_is_the_launchs_error_with_the_whole_report) {
   operands.expect_right();
 }
 
+TEST_P(Emulated, a_number_that_is_no_stream_is_refused_by_every_way_to_run) {
+  const OwnedStream stream(device());
+  const Stream none = Stream::of(reinterpret_cast<void*>(std::uintptr_t{12345}), device());
+  for (const DirectDesign& design : {DirectDesign{}, DirectDesign{.workspace_bytes = 256}}) {
+    const Kernel kernel = new_kernel(design);
+    Operands operands({}, stream);
+    const Artifact artifact = kernel.compile(operands.arguments());
+    PreparedLaunch prepared = artifact.bind(operands.arguments());
+    const RunOptions options{.artifact = &artifact, .stream = none};
+    for (const Error& error :
+         {thrown_error([&] { kernel.run(operands.arguments(), {.stream = none}); }),
+          thrown_error([&] { kernel.run(operands.arguments(), options); }),
+          thrown_error([&] { prepared.launch(none); })}) {
+      EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << error.what();
+      EXPECT_EQ(error.operand(), "stream") << error.what();
+    }
+    operands.expect_untouched();
+  }
+}
+
 TEST_P(Emulated, every_schedule_gives_the_same_result) {
   const OwnedStream stream(device());
   const Kernel kernel = new_kernel({.workspace_bytes = 256, .zeroed_bytes = 16});

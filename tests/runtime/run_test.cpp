@@ -146,6 +146,23 @@ TEST_P(OnDevice, a_limit_of_multiprocessors_reaches_the_grid) {
   }
 }
 
+TEST_P(OnDevice, a_negative_limit_of_multiprocessors_is_refused) {
+  const OwnedStream stream(device());
+  const Kernel kernel = new_kernel();
+  Operands operands({}, stream);
+  const Artifact artifact = kernel.compile(operands.arguments());
+  for (const Artifact* const compiled : {static_cast<const Artifact*>(nullptr), &artifact}) {
+    const Error error = thrown_error([&] {
+      kernel.run(operands.arguments(),
+                 {.artifact = compiled, .stream = stream, .max_multiprocessors = -5});
+    });
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    EXPECT_EQ(error.operand(), "max_multiprocessors");
+    EXPECT_EQ(error.got(), "-5");
+  }
+  operands.expect_untouched();
+}
+
 TEST_P(OnDevice, many_streams_run_one_kernel_side_by_side) {
   const Kernel kernel = new_kernel({.workspace_bytes = 256, .zeroed_bytes = 16, .delay_us = 50});
   std::vector<std::unique_ptr<OwnedStream>> streams;
