@@ -11,7 +11,7 @@
 
 #include "driver/graph.hpp"
 #include "tests/driver/fake_driver.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 namespace {
@@ -39,7 +39,7 @@ TEST(CpuBuffer, of_no_bytes_has_no_memory) { EXPECT_EQ(Buffer(0, Stream::cpu()).
 
 TEST(CpuBuffer, of_impossible_size_is_out_of_memory) {
   for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX / 4}) {
-    EXPECT_EQ(thrown_error([&] { Buffer(bytes, Stream::cpu()); }).kind(), ErrorKind::out_of_memory);
+    EXPECT_EQ(error_of([&] { Buffer(bytes, Stream::cpu()); }).kind(), ErrorKind::out_of_memory);
   }
 }
 
@@ -56,24 +56,23 @@ TEST(CpuCopy, moves_and_fills_bytes) {
 
 TEST(CpuCopy, refuses_null_pointers_and_streams_of_others) {
   std::uint8_t byte = 0;
-  EXPECT_EQ(thrown_error([&] {
+  EXPECT_EQ(error_of([&] {
               copy(nullptr, Device::cpu(), &byte, Device::cpu(), 1, Stream::cpu());
             }).operand(),
             "destination");
-  EXPECT_EQ(thrown_error([&] {
+  EXPECT_EQ(error_of([&] {
               copy(&byte, Device::cpu(), nullptr, Device::cpu(), 1, Stream::cpu());
             }).operand(),
             "source");
-  EXPECT_EQ(thrown_error([&] { fill(nullptr, 0, 1, Stream::cpu()); }).operand(), "destination");
+  EXPECT_EQ(error_of([&] { fill(nullptr, 0, 1, Stream::cpu()); }).operand(), "destination");
   const Stream gpu = Stream::of(nullptr, Device::cuda(0));
-  EXPECT_EQ(
-      thrown_error([&] { copy(&byte, Device::cpu(), &byte, Device::cpu(), 1, gpu); }).operand(),
-      "stream");
-  EXPECT_EQ(thrown_error([&] {
+  EXPECT_EQ(error_of([&] { copy(&byte, Device::cpu(), &byte, Device::cpu(), 1, gpu); }).operand(),
+            "stream");
+  EXPECT_EQ(error_of([&] {
               copy(&byte, Device::cuda(0), &byte, Device::cpu(), 1, Stream::cpu());
             }).operand(),
             "stream");
-  EXPECT_EQ(thrown_error([&] {
+  EXPECT_EQ(error_of([&] {
               copy(&byte, Device::cuda(0), &byte, Device::cuda(1), 1,
                    Stream::of(nullptr, Device::cuda(2)));
             }).operand(),
@@ -154,7 +153,7 @@ TEST_F(FakeGpu, the_pools_limit_holds_and_what_is_freed_can_be_had_again) {
   EXPECT_EQ(pool_statistics(fake_device(0)).limit_bytes, 1000U);
   {
     const Buffer first(600, stream);
-    const Error error = thrown_error([&] { Buffer(401, stream); });
+    const Error error = error_of([&] { Buffer(401, stream); });
     EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
     EXPECT_NE(error.expected().find("1000"), std::string::npos) << error.what();
     EXPECT_NO_THROW(Buffer(400, stream));
@@ -165,7 +164,7 @@ TEST_F(FakeGpu, the_pools_limit_holds_and_what_is_freed_can_be_had_again) {
 }
 
 TEST_F(FakeGpu, an_initial_size_beyond_the_limit_is_refused) {
-  const Error error = thrown_error(
+  const Error error = error_of(
       [] { configure_pool(fake_device(0), {.initial_bytes = 1001, .limit_bytes = 1000}); });
   EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
   EXPECT_EQ(error.operand(), "initial_bytes");
@@ -174,7 +173,7 @@ TEST_F(FakeGpu, an_initial_size_beyond_the_limit_is_refused) {
 TEST_F(FakeGpu, the_driver_out_of_memory_is_ours) {
   const OwnedStream stream(fake_device(0));
   fail_next("cuMemAllocFromPoolAsync", driver::cuda::Result::out_of_memory);
-  const Error error = thrown_error([&] { Buffer(64, stream); });
+  const Error error = error_of([&] { Buffer(64, stream); });
   EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
   EXPECT_NE(error.operand().find("cuMemAllocFromPoolAsync"), std::string::npos);
   EXPECT_NE(error.got().find("FAKE_OUT_OF_MEMORY"), std::string::npos);
@@ -185,7 +184,7 @@ TEST_F(FakeGpu, the_driver_out_of_memory_is_ours) {
 TEST_F(FakeGpu, memory_is_refused_during_a_capture_which_stays_valid) {
   const OwnedStream stream(fake_device(0));
   driver::GraphCapture capture(stream);
-  EXPECT_EQ(thrown_error([&] { Buffer(64, stream); }).kind(), ErrorKind::unsupported);
+  EXPECT_EQ(error_of([&] { Buffer(64, stream); }).kind(), ErrorKind::unsupported);
   EXPECT_NO_THROW(capture.end());
   EXPECT_EQ(fake_counts().calls_refused_in_capture, 0);
 }

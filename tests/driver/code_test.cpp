@@ -13,7 +13,7 @@
 
 #include "driver/graph.hpp"
 #include "tests/driver/fake_driver.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 namespace {

@@ -10,7 +10,7 @@
 #include "driver/launch.hpp"
 #include "driver/stream.hpp"
 #include "tests/driver/fake_driver.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 namespace {
@@ -20,14 +20,14 @@ TEST(CudaDriver, absence_is_told_with_what_was_looked_for) {
   if (finding.driver != nullptr) GTEST_SKIP() << "there is a driver: " << finding.driver->path();
   EXPECT_NE(finding.reason.find("libcuda.so.1"), std::string::npos) << finding.reason;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Error error = thrown_error([] { driver::open_device(Device::cuda(0)); });
+    const Error error = error_of([] { driver::open_device(Device::cuda(0)); });
     EXPECT_EQ(error.kind(), ErrorKind::unavailable);
     EXPECT_NE(std::string(error.what()).find("libcuda.so.1"), std::string::npos) << error.what();
   }
 }
 
 TEST(CudaDriver, the_cpu_is_no_gpu) {
-  EXPECT_EQ(thrown_error([] { driver::open_device(Device::cpu()); }).kind(),
+  EXPECT_EQ(error_of([] { driver::open_device(Device::cpu()); }).kind(),
             ErrorKind::invalid_argument);
 }
 
@@ -41,7 +41,7 @@ class FakeDriver : public testing::Test {
 
 TEST_F(FakeDriver, an_index_that_is_not_there_is_refused_with_the_count) {
   for (const int index : {-1, 2, 64, 1'000'000}) {
-    const Error error = thrown_error([&] { driver::open_device(fake_device(index)); });
+    const Error error = error_of([&] { driver::open_device(fake_device(index)); });
     EXPECT_EQ(error.kind(), ErrorKind::unavailable);
     EXPECT_NE(error.expected().find("below 2"), std::string::npos) << error.what();
     EXPECT_EQ(error.got(), std::to_string(index));
@@ -64,7 +64,7 @@ TEST_F(FakeDriver, a_device_is_opened_once) {
 }
 
 TEST_F(FakeDriver, a_second_driver_of_one_type_is_refused) {
-  EXPECT_EQ(thrown_error([] {
+  EXPECT_EQ(error_of([] {
               driver::register_driver(std::make_unique<driver::Driver>(
                   DeviceType::emulated, driver::driver_for(DeviceType::emulated).api(), "another"));
             }).kind(),
@@ -74,7 +74,7 @@ TEST_F(FakeDriver, a_second_driver_of_one_type_is_refused) {
 TEST_F(FakeDriver, an_error_carries_the_call_and_the_drivers_words) {
   fail_next("cuStreamSynchronize", driver::cuda::Result::unknown);
   const OwnedStream stream(fake_device(0));
-  const Error error = thrown_error([&] { synchronize(stream); });
+  const Error error = error_of([&] { synchronize(stream); });
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   EXPECT_EQ(error.operand(), "cuStreamSynchronize");
   EXPECT_EQ(error.got(), "FAKE_ERROR (as the test asked)");
@@ -83,7 +83,7 @@ TEST_F(FakeDriver, an_error_carries_the_call_and_the_drivers_words) {
 TEST_F(FakeDriver, more_shared_memory_than_the_device_has_is_unsupported) {
   const driver::GpuDevice& device = driver::open_device(fake_device(0));
   const driver::LoadedCode code(device.driver(), {}, "entry");
-  const Error error = thrown_error([&] { code.prepare(device, 1 << 20); });
+  const Error error = error_of([&] { code.prepare(device, 1 << 20); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_EQ(error.got(), "1048576");
 }

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "tests/driver/fake_driver.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 namespace {
@@ -52,7 +52,7 @@ TEST(TensorMap, each_broken_rule_is_named) {
   for (const Row& row : rows) {
     View view = good_view();
     row.spoil(view);
-    const Error error = thrown_error([&] { driver::encode(install_fake_driver().api(), view); });
+    const Error error = error_of([&] { driver::encode(install_fake_driver().api(), view); });
     EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
     EXPECT_EQ(error.operand(), std::string("tensor map: ") + row.field) << error.what();
     EXPECT_FALSE(error.expected().empty());
@@ -63,7 +63,7 @@ TEST(TensorMap, each_broken_rule_is_named) {
 TEST(TensorMap, a_type_that_the_hardware_does_not_know_is_unsupported) {
   driver::TiledTensorMap view = good_view();
   view.dtype = DType::float4_e2m1fn;
-  EXPECT_EQ(thrown_error([&] { driver::encode(install_fake_driver().api(), view); }).kind(),
+  EXPECT_EQ(error_of([&] { driver::encode(install_fake_driver().api(), view); }).kind(),
             ErrorKind::unsupported);
 }
 

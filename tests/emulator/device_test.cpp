@@ -24,7 +24,7 @@
 #include "driver/tensor_map.hpp"
 #include "emulator/device.hpp"
 #include "emulator/memory/tensor_map.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::tests {
@@ -89,7 +89,7 @@ TEST(EmulatedDevice, every_known_device_is_there_with_the_facts_of_the_table) {
 }
 
 TEST(EmulatedDevice, one_that_is_not_there_is_refused) {
-  const Error error = thrown_error([] { driver::open_device(Device::emulated(6)); });
+  const Error error = error_of([] { driver::open_device(Device::emulated(6)); });
   EXPECT_EQ(error.kind(), ErrorKind::unavailable);
   EXPECT_EQ(error.hint(), "");
 }
@@ -99,7 +99,7 @@ TEST(EmulatedDevice, a_seed_that_is_no_number_is_refused_when_the_emulator_is_op
   const std::string kept = before == nullptr ? "" : before;
   for (const char* const seed : {"seven", "-1", "1.5", "99999999999999999999"}) {
     setenv("GEMMERY_EMULATOR_SEED", seed, 1);
-    const Error error = thrown_error([] { driver::open_emulated_driver(); });
+    const Error error = error_of([] { driver::open_emulated_driver(); });
     EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
     EXPECT_EQ(error.operand(), "GEMMERY_EMULATOR_SEED");
     EXPECT_EQ(error.expected(), "a whole number from 0 to 9223372036854775807");
@@ -140,7 +140,7 @@ TEST(EmulatedMemory, an_allocation_ends_where_it_was_asked_to) {
   const Buffer buffer(1000, stream);
   const std::vector<std::uint8_t> bytes(1001);
   EXPECT_NO_THROW(fill(buffer.data(), 1, 1000, stream));
-  const Error error = thrown_error([&] { upload(buffer, bytes, stream); });
+  const Error error = error_of([&] { upload(buffer, bytes, stream); });
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   EXPECT_NE(words(error).find("1000 bytes from"), std::string::npos) << error.what();
   EXPECT_THROW(fill(static_cast<char*>(buffer.data()) + 1000, 1, 1, stream), Error);
@@ -173,7 +173,7 @@ TEST(EmulatedMemory, the_pool_counts_and_holds_its_limit) {
   {
     const Buffer buffer(5 << 20, stream);
     EXPECT_EQ(pool_statistics(h100).used_bytes, before + (5 << 20));
-    EXPECT_EQ(thrown_error([&] { Buffer(5 << 20, stream); }).kind(), ErrorKind::out_of_memory);
+    EXPECT_EQ(error_of([&] { Buffer(5 << 20, stream); }).kind(), ErrorKind::out_of_memory);
   }
   EXPECT_EQ(pool_statistics(h100).used_bytes, before);
   configure_pool(h100, {});
@@ -182,8 +182,8 @@ TEST(EmulatedMemory, the_pool_counts_and_holds_its_limit) {
 TEST(EmulatedMemory, more_than_this_machine_holds_is_refused) {
   const OwnedStream stream(h200);
   const auto most = static_cast<std::size_t>(driver::open_device(h200).info().memory_bytes);
-  EXPECT_EQ(thrown_error([&] { Buffer(most + 1, stream); }).kind(), ErrorKind::out_of_memory);
-  EXPECT_EQ(thrown_error([&] { Buffer(std::size_t{1} << 46, stream); }).kind(),
+  EXPECT_EQ(error_of([&] { Buffer(most + 1, stream); }).kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(error_of([&] { Buffer(std::size_t{1} << 46, stream); }).kind(),
             ErrorKind::out_of_memory);
 }
 
@@ -221,7 +221,7 @@ TEST(EmulatedCapture, waiting_or_allocating_on_the_stream_invalidates) {
   EXPECT_EQ(api.cuStreamIsCapturing(driver::stream_handle(stream), &status),
             driver::cuda::Result::success);
   EXPECT_EQ(status, driver::cuda::CaptureStatus::invalidated);
-  const Error error = thrown_error([&] { capture.end(); });
+  const Error error = error_of([&] { capture.end(); });
   EXPECT_NE(words(error).find("INVALIDATED"), std::string::npos) << error.what();
   EXPECT_NO_THROW(synchronize(stream));
 }
@@ -292,7 +292,7 @@ TEST(EmulatedStream, what_is_no_stream_is_an_invalid_argument_of_that_name_where
         [&] { event.make_wait(stream); },
         [&] { driver::is_capturing(device, stream); }};
     for (std::size_t index = 0; index < uses.size(); ++index) {
-      const Error error = thrown_error(uses[index]);
+      const Error error = error_of(uses[index]);
       EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << index << ": " << error.what();
       EXPECT_EQ(error.operand(), "stream") << index;
       EXPECT_EQ(error.expected(), "a stream of emulated:h200 that is alive") << index;
@@ -336,7 +336,7 @@ TEST(EmulatedCode, machine_code_is_refused_with_what_is_taken) {
       "\x7f"
       "ELF and so on");
   const Error error =
-      thrown_error([&] { driver::LoadedCode(driver, std::as_bytes(std::span(cubin)), "entry"); });
+      error_of([&] { driver::LoadedCode(driver, std::as_bytes(std::span(cubin)), "entry"); });
   EXPECT_NE(words(error).find("NO_BINARY_FOR_GPU"), std::string::npos) << error.what();
   EXPECT_NE(words(error).find("compute_90a"), std::string::npos) << error.what();
 }
@@ -345,7 +345,7 @@ TEST(EmulatedCode, text_that_is_not_ptx_is_refused_with_its_line) {
   const driver::Driver& driver = driver::driver_for(DeviceType::emulated);
   const std::string text = ".version 9.0\n.target sm_90a\n.address_size 64\nnonsense here;\n";
   const Error error =
-      thrown_error([&] { driver::LoadedCode(driver, std::as_bytes(std::span(text)), "entry"); });
+      error_of([&] { driver::LoadedCode(driver, std::as_bytes(std::span(text)), "entry"); });
   EXPECT_NE(words(error).find("INVALID_PTX"), std::string::npos) << error.what();
   EXPECT_NE(words(error).find("line 4"), std::string::npos) << error.what();
 }
@@ -354,8 +354,8 @@ TEST(EmulatedCode, an_entry_that_is_not_there_is_named) {
   const driver::Driver& driver = driver::driver_for(DeviceType::emulated);
   const std::string text =
       ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n";
-  const Error error = thrown_error(
-      [&] { driver::LoadedCode(driver, std::as_bytes(std::span(text)), "something"); });
+  const Error error =
+      error_of([&] { driver::LoadedCode(driver, std::as_bytes(std::span(text)), "something"); });
   EXPECT_NE(words(error).find("NOT_FOUND"), std::string::npos) << error.what();
   EXPECT_NE(words(error).find("something"), std::string::npos) << error.what();
 }

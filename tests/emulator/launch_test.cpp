@@ -15,7 +15,7 @@
 #include "driver/driver.hpp"
 #include "driver/graph.hpp"
 #include "emulator/device.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::tests {
@@ -168,7 +168,7 @@ TEST_F(EmulatedLaunch, a_fault_in_a_graph_is_told_by_its_launch) {
   driver::GraphCapture capture(stream_);
   ASSERT_EQ(launch(careless, {1, 64}, {&address}), cuda::Result::success);
   const driver::Graph graph = capture.end();
-  const Error error = thrown_error([&] { graph.launch(stream_); });
+  const Error error = error_of([&] { graph.launch(stream_); });
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   EXPECT_NE(std::string(error.what()).find("kernel careless"), std::string::npos) << error.what();
 }
@@ -194,7 +194,7 @@ TEST_F(EmulatedLaunch, code_for_a_later_device_is_refused) {
   later.replace(later.find("sm_80"), 5, "sm_90a");
   const driver::GpuDevice& ampere = driver::open_device(*parse_device("emulated:a100"));
   const driver::LoadedCode code(driver_, std::as_bytes(std::span(later)), "add");
-  const Error error = thrown_error([&] { code.prepare(ampere, 0); });
+  const Error error = error_of([&] { code.prepare(ampere, 0); });
   EXPECT_NE(std::string(error.what()).find("sm_90a"), std::string::npos) << error.what();
   EXPECT_NO_THROW(code.prepare(device_, 0));
 }

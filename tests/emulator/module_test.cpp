@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "jit/nvrtc.hpp"
-#include "tests/driver/thrown_error.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::tests {
@@ -92,23 +92,22 @@ TEST_F(Module, parameters_must_be_the_kernels_own) {
   const EmulatedModule module = EmulatedModule::compile(source, h200);
   const EmulatedLaunch shape{.block = {32, 1, 1}};
   const float* const none = nullptr;
-  const Error few = thrown_error([&] { module.launch("careful", shape, none, 1U); });
+  const Error few = error_of([&] { module.launch("careful", shape, none, 1U); });
   EXPECT_EQ(few.operand(), "parameters of careful");
   EXPECT_EQ(few.expected(), "3");
-  const Error wide = thrown_error([&] { module.launch("careful", shape, none, 1U, 0.5); });
+  const Error wide = error_of([&] { module.launch("careful", shape, none, 1U, 0.5); });
   EXPECT_EQ(wide.expected(), "4 bytes for number 2");
   EXPECT_EQ(wide.got(), "8");
   const std::vector<EmulatedParameter> hollow{{&none, sizeof none}, {nullptr, 4}, {nullptr, 4}};
-  const Error null = thrown_error(
+  const Error null = error_of(
       [&] { module.launch("careful", shape, std::span<const EmulatedParameter>(hollow)); });
   EXPECT_EQ(null.expected(), "the bytes of number 1");
-  EXPECT_EQ(thrown_error([&] { module.launch("nothing", shape); }).kind(),
-            ErrorKind::invalid_argument);
+  EXPECT_EQ(error_of([&] { module.launch("nothing", shape); }).kind(), ErrorKind::invalid_argument);
 }
 
 TEST_F(Module, source_that_does_not_compile_is_refused_in_the_compilers_words) {
   const Error error =
-      thrown_error([] { EmulatedModule::compile("__global__ void f() { nonsense; }", h200); });
+      error_of([] { EmulatedModule::compile("__global__ void f() { nonsense; }", h200); });
   EXPECT_EQ(error.kind(), ErrorKind::compile);
   EXPECT_NE(std::string(error.what()).find("nonsense"), std::string::npos) << error.what();
 }
@@ -150,8 +149,8 @@ TEST_F(Module, headers_of_the_writer_find_what_lies_beside_them) {
 }
 
 TEST_F(Module, only_emulated_devices_serve) {
-  EXPECT_EQ(thrown_error([] { EmulatedModule::load("", Device::cpu()); }).operand(), "device");
-  EXPECT_EQ(thrown_error([] { emulator_statistics(Device::cuda(0)); }).operand(), "device");
+  EXPECT_EQ(error_of([] { EmulatedModule::load("", Device::cpu()); }).operand(), "device");
+  EXPECT_EQ(error_of([] { emulator_statistics(Device::cuda(0)); }).operand(), "device");
 }
 
 TEST_F(Module, ptx_text_serves_as_well) {
@@ -172,12 +171,12 @@ TEST_F(Module, tensor_maps_keep_the_manuals_rules) {
                      .swizzle_bytes = 128};
   EXPECT_NO_THROW(encode_emulated_tensor_map(view));
   view.swizzle_bytes = 48;
-  EXPECT_EQ(thrown_error([&] { encode_emulated_tensor_map(view); }).operand(), "swizzle_bytes");
+  EXPECT_EQ(error_of([&] { encode_emulated_tensor_map(view); }).operand(), "swizzle_bytes");
   view.swizzle_bytes = 64;
   EXPECT_THROW(encode_emulated_tensor_map(view), Error);
   view.swizzle_bytes = 128;
   view.address = nullptr;
-  const Error null = thrown_error([&] { encode_emulated_tensor_map(view); });
+  const Error null = error_of([&] { encode_emulated_tensor_map(view); });
   EXPECT_NE(std::string(null.what()).find("not null"), std::string::npos) << null.what();
 }
 
@@ -185,7 +184,7 @@ TEST_F(Module, times_are_not_measured_there) {
   const auto kernels =
       get_kernels(parse_problem("gemm 16x16x16 a=f32").problem, find_device_info("h200").value());
   ASSERT_FALSE(kernels.empty());
-  const Error error = thrown_error(
+  const Error error = error_of(
       [&] { measure(parse_problem("gemm 16x16x16 a=f32"), kernels.front(), {.device = h200}); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
 }

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/on_device.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 
@@ -43,7 +43,7 @@ TEST_P(Emulated, a_fault_is_the_launchs_error_with_the_whole_report) {
   GemmArguments arguments = operands.arguments();
   const Buffer small(100, stream);
   arguments.set_data("out", small.data());
-  const Error error = thrown_error([&] { kernel.run(arguments, {.stream = stream}); });
+  const Error error = error_of([&] { kernel.run(arguments, {.stream = stream}); });
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   for (const char* const part : {"out of bounds", "st.global", "kernel.cu:", "seed"})
     EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
@@ -61,9 +61,9 @@ TEST_P(Emulated, a_number_that_is_no_stream_is_refused_by_every_way_to_run) {
     PreparedLaunch prepared = artifact.bind(operands.arguments());
     const RunOptions options{.artifact = &artifact, .stream = none};
     for (const Error& error :
-         {thrown_error([&] { kernel.run(operands.arguments(), {.stream = none}); }),
-          thrown_error([&] { kernel.run(operands.arguments(), options); }),
-          thrown_error([&] { prepared.launch(none); })}) {
+         {error_of([&] { kernel.run(operands.arguments(), {.stream = none}); }),
+          error_of([&] { kernel.run(operands.arguments(), options); }),
+          error_of([&] { prepared.launch(none); })}) {
       EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << error.what();
       EXPECT_EQ(error.operand(), "stream") << error.what();
     }

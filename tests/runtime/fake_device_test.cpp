@@ -4,9 +4,9 @@
 #include <gemmery/error.hpp>
 
 #include "tests/driver/fake_driver.hpp"
-#include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/allocation_count.hpp"
 #include "tests/runtime/on_device.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 
@@ -65,7 +65,7 @@ TEST_P(FakeRuntime, a_refused_launch_names_kernel_call_and_shape) {
   const Kernel kernel = new_kernel();
   kernel.compile(operands.arguments());
   fail_next("cuLaunchKernelEx", driver::cuda::Result::unknown);
-  const Error error = thrown_error([&] { kernel.run(operands.arguments(), {.stream = stream}); });
+  const Error error = error_of([&] { kernel.run(operands.arguments(), {.stream = stream}); });
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   EXPECT_EQ(error.operand(), "cuLaunchKernelEx of " + kernel.name());
   EXPECT_NE(error.cause().find("block 128x1x1"), std::string::npos) << error.what();
@@ -77,7 +77,7 @@ TEST_P(FakeRuntime, a_failure_to_load_is_told_and_tried_again) {
   const Kernel kernel = new_kernel();
   for (const char* const step : {"cuLibraryLoadData", "cuKernelGetFunction"}) {
     fail_next(step, driver::cuda::Result::no_binary_for_gpu);
-    const Error error = thrown_error([&] { kernel.compile(operands.arguments()); });
+    const Error error = error_of([&] { kernel.compile(operands.arguments()); });
     EXPECT_EQ(error.kind(), ErrorKind::launch);
     EXPECT_NE(error.operand().find(step), std::string::npos) << error.what();
   }
@@ -101,7 +101,7 @@ TEST_P(FakeRuntime, a_kernel_that_asks_for_more_shared_memory_than_there_is_is_u
   const OwnedStream stream(device());
   Operands operands({}, stream);
   const Kernel kernel = new_kernel({.shared_bytes = 1 << 20});
-  EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.stream = stream}); }).kind(),
+  EXPECT_EQ(error_of([&] { kernel.run(operands.arguments(), {.stream = stream}); }).kind(),
             ErrorKind::unsupported);
 }
 

@@ -13,8 +13,8 @@
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
 #include "driver/tensor_map.hpp"
-#include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/on_device.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace gemmery::tests {
 
@@ -124,13 +124,13 @@ TEST_P(Gpu, the_pool_keeps_what_it_reserved_and_holds_its_limit) {
   {
     const Buffer first(300 * mib, stream);
     EXPECT_GE(pool_statistics(device()).used_bytes, 300 * mib);
-    EXPECT_EQ(thrown_error([&] { Buffer(300 * mib, stream); }).kind(), ErrorKind::out_of_memory);
+    EXPECT_EQ(error_of([&] { Buffer(300 * mib, stream); }).kind(), ErrorKind::out_of_memory);
   }
   EXPECT_NO_THROW(Buffer(500 * mib, stream));
   configure_pool(device(), {});
   synchronize(stream);
   EXPECT_LT(pool_statistics(device()).used_bytes, 300 * mib);
-  EXPECT_EQ(thrown_error([&] { Buffer(std::size_t{1} << 50, stream); }).kind(),
+  EXPECT_EQ(error_of([&] { Buffer(std::size_t{1} << 50, stream); }).kind(),
             ErrorKind::out_of_memory);
 }
 

@@ -7,8 +7,8 @@
 #include "driver/driver.hpp"
 #include "driver/graph.hpp"
 #include "runtime/device_family.hpp"
-#include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/hopper_gemm.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/moving_columns.hpp"
 #include "tests/support/random_seed.hpp"
 
@@ -42,7 +42,7 @@ TEST_P(HopperGemm, what_is_not_compiled_is_refused_in_a_capture_that_stays_valid
   const Kernel& early = kernels.front();
   early.compile(columns.forth());
   driver::GraphCapture capture(stream);
-  const Error error = thrown_error([&] { late.run(columns.forth(), {.stream = stream}); });
+  const Error error = error_of([&] { late.run(columns.forth(), {.stream = stream}); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_NE(error.hint().find("compile"), std::string::npos) << error.what();
   early.run(columns.forth(), {.stream = stream});

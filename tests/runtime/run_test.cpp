@@ -9,8 +9,8 @@
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
 #include "tests/driver/fake_driver.hpp"
-#include "tests/driver/thrown_error.hpp"
 #include "tests/runtime/on_device.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/no_disk_cache.hpp"
 
 namespace gemmery::tests {
@@ -91,7 +91,7 @@ TEST_P(OnDevice, code_for_another_architecture_is_refused_by_name) {
   const bool is_blackwell = driver::open_device(device()).info().target.major() == 10;
   const Target foreign = is_blackwell ? Target{120, 0} : Target{100, 0};
   const Artifact artifact = new_kernel().compile(foreign);
-  const Error error = thrown_error([&] { artifact.load(device()); });
+  const Error error = error_of([&] { artifact.load(device()); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_NE(error.expected().find(to_string(foreign)), std::string::npos) << error.what();
 }
@@ -119,13 +119,13 @@ TEST_P(OnDevice, streams_of_other_devices_are_refused) {
   PreparedLaunch prepared = artifact.bind(operands.arguments());
   for (const Stream other :
        {Stream::cpu(), Stream::of(stream.get().handle(), {device().type, device().index + 1})}) {
-    EXPECT_EQ(thrown_error([&] {
+    EXPECT_EQ(error_of([&] {
                 kernel.run(operands.arguments(), {.artifact = &artifact, .stream = other});
               }).operand(),
               "stream");
-    EXPECT_EQ(thrown_error([&] { kernel.run(operands.arguments(), {.stream = other}); }).operand(),
+    EXPECT_EQ(error_of([&] { kernel.run(operands.arguments(), {.stream = other}); }).operand(),
               "stream");
-    EXPECT_EQ(thrown_error([&] { prepared.launch(other); }).operand(), "stream");
+    EXPECT_EQ(error_of([&] { prepared.launch(other); }).operand(), "stream");
   }
   operands.expect_untouched();
 }
@@ -152,7 +152,7 @@ TEST_P(OnDevice, a_negative_limit_of_multiprocessors_is_refused) {
   Operands operands({}, stream);
   const Artifact artifact = kernel.compile(operands.arguments());
   for (const Artifact* const compiled : {static_cast<const Artifact*>(nullptr), &artifact}) {
-    const Error error = thrown_error([&] {
+    const Error error = error_of([&] {
       kernel.run(operands.arguments(),
                  {.artifact = compiled, .stream = stream, .max_multiprocessors = -5});
     });
@@ -237,7 +237,7 @@ TEST_P(OnDevice,
   kernel.compile(operands.arguments());
   const Buffer workspace(2000, stream);
   reset_fake_counts();
-  const Error small = thrown_error([&] {
+  const Error small = error_of([&] {
     kernel.run(operands.arguments(), {.stream = stream, .workspace = {workspace.data(), 999}});
   });
   EXPECT_EQ(small.kind(), ErrorKind::invalid_argument);
@@ -245,7 +245,7 @@ TEST_P(OnDevice,
   EXPECT_EQ(small.expected(), "at least 1000 bytes");
   EXPECT_EQ(small.got(), "999");
   void* const shifted = static_cast<char*>(workspace.data()) + 16;
-  const Error misaligned = thrown_error([&] {
+  const Error misaligned = error_of([&] {
     kernel.run(operands.arguments(), {.stream = stream, .workspace = {shifted, 1900}});
   });
   EXPECT_EQ(misaligned.kind(), ErrorKind::invalid_argument);
@@ -276,7 +276,7 @@ TEST_P(OnDevice, a_kernel_that_is_not_compiled_is_refused_in_a_capture_that_stay
   Operands operands({}, stream);
   const Kernel kernel = new_kernel();
   driver::GraphCapture capture(stream);
-  const Error error = thrown_error([&] { kernel.run(operands.arguments(), {.stream = stream}); });
+  const Error error = error_of([&] { kernel.run(operands.arguments(), {.stream = stream}); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_NE(error.hint().find("compile"), std::string::npos) << error.what();
   EXPECT_NO_THROW(capture.end());
@@ -293,7 +293,7 @@ TEST_P(OnDevice, code_that_is_not_loaded_is_refused_in_a_capture_that_stays_vali
       DirectFamily::instance().target_for(kernel, driver::open_device(device()).info()));
   {
     driver::GraphCapture capture(stream);
-    const Error error = thrown_error(
+    const Error error = error_of(
         [&] { kernel.run(operands.arguments(), {.artifact = &artifact, .stream = stream}); });
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
     EXPECT_NE(error.hint().find("artifact.load"), std::string::npos) << error.what();
@@ -316,8 +316,8 @@ TEST_P(OnDevice, a_missing_workspace_is_refused_in_a_capture_that_stays_valid) {
   const Artifact artifact = kernel.compile(operands.arguments());
   driver::GraphCapture capture(stream);
   for (const Artifact* const given : {&artifact, static_cast<const Artifact*>(nullptr)}) {
-    const Error error = thrown_error(
-        [&] { kernel.run(operands.arguments(), {.artifact = given, .stream = stream}); });
+    const Error error =
+        error_of([&] { kernel.run(operands.arguments(), {.artifact = given, .stream = stream}); });
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
     EXPECT_NE(error.hint().find("bind"), std::string::npos) << error.what();
   }
