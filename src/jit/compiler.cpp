@@ -17,6 +17,7 @@
 #include "jit/compiler_choice.hpp"
 #include "jit/embedded.hpp"
 #include "jit/fork_guard.hpp"
+#include "jit/interrupt_handler.hpp"
 #include "jit/nvcc.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/environment.hpp"
@@ -106,7 +107,11 @@ class Program {
   nvrtc::Result compile(const std::vector<std::string>& options) {
     std::vector<const char*> words;
     for (const std::string& option : options) words.push_back(option.c_str());
-    return api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
+    const KeptInterruptHandler kept(reinterpret_cast<const void*>(api_.nvrtcCompileProgram));
+    const nvrtc::Result result =
+        api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
+    if (result == nvrtc::Result::success) KeptInterruptHandler::note_compilation();
+    return result;
   }
 
   // When to give a compilation up.
