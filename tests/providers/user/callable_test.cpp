@@ -18,24 +18,15 @@
 #include <thread>
 #include <vector>
 
+#include "tests/providers/user/registered.hpp"
 #include "tests/providers/user/tiled_kernel.hpp"
 
 namespace gemmery {
 namespace {
 
+using tests::expect_contains;
 using tests::host_kernel;
-
-struct Registered {
-  Kernel kernel;
-  explicit Registered(UserKernel declared) : kernel(register_kernel(std::move(declared))) {}
-  ~Registered() { withdraw_kernel(kernel); }
-  Registered(const Registered&) = delete;
-  Registered& operator=(const Registered&) = delete;
-};
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
+using tests::Registered;
 
 // 2 x 3 times 3 x 2 of ones, so that out is 3.
 struct Ones {

@@ -15,14 +15,18 @@
 #include <random>
 
 #include "jit/compiler.hpp"
+#include "tests/providers/user/registered.hpp"
 #include "tests/providers/user/tiled_kernel.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery {
 namespace {
 
 using tests::device_under_test;
+using tests::expect_contains;
 using tests::packed_kernel;
+using tests::Registered;
 using tests::tiled_kernel;
 
 // Images are for sm_90 here, and so are tensor maps.
@@ -41,27 +45,7 @@ class ImagesOfUsers : public OnSm90 {};
 
 DeviceInfo h200() { return *find_device_info("h200"); }
 
-// A kernel that leaves with its test.
-struct Registered {
-  Kernel kernel;
-  explicit Registered(UserKernel declared) : kernel(register_kernel(std::move(declared))) {}
-  ~Registered() { withdraw_kernel(kernel); }
-  Registered(const Registered&) = delete;
-  Registered& operator=(const Registered&) = delete;
-};
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
+std::string error_of(const std::function<void()>& action) { return tests::error_of(action).what(); }
 
 std::string refusal(const Kernel& kernel, const std::string& line) {
   return kernel.supports(parse_problem(line).problem, h200()).error();
