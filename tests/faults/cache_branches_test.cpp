@@ -26,6 +26,7 @@
 #include "platform/file_system.hpp"
 #include "tests/faults/failing_calls.hpp"
 #include "tests/faults/sample_code.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gemmery::tests {
@@ -37,23 +38,6 @@ using jit::DiskCache;
 using jit::EntryState;
 using platform::FileCalls;
 using platform::Folder;
-
-// What a process with its own limits, user and environment finds.
-bool holds_in_child(const std::function<bool()>& claim) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    try {
-      _exit(claim() ? 0 : 1);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(2);
-    }
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 // No file of this process grows beyond so many bytes.
 bool limits_files_to(rlim_t bytes) {

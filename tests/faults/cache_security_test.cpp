@@ -17,6 +17,7 @@
 
 #include "jit/cache_settings.hpp"
 #include "tests/faults/sample_code.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gemmery::tests {
@@ -30,16 +31,12 @@ constexpr uid_t somebody_else = 12345;
 
 // Whether `claim` holds in a child that is this user and has no rights; false where it hangs.
 bool holds_as(uid_t user, const std::function<bool()>& claim) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const auto claim_as_user = [&] {
     const bool is_dropped =
         setgroups(0, nullptr) == 0 && setgid(user) == 0 && setuid(user) == 0 && geteuid() == user;
-    _exit(is_dropped && claim() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return is_dropped && claim();
+  };
+  return holds_in_child(claim_as_user, 20);
 }
 
 // The code is right in any case; whether it came from, or went into, the cache at this place.

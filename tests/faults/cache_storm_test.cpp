@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // RELIABILITY G10: many processes that start cold with the same kernels and one cache.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <new>
 #include <set>
 #include <thread>
 
 #include "tests/faults/failing_calls.hpp"
 #include "tests/faults/sample_code.hpp"
+#include "tests/faults/shared_tally.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gemmery::tests {
@@ -30,24 +30,8 @@ struct Tally {
   std::atomic<int> compiles[kernels]{};
 };
 
-class SharedTally {
- public:
-  SharedTally()
-      : memory_(mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                     0)),
-        tally_(new (memory_) Tally) {}
-  ~SharedTally() { munmap(memory_, sizeof(Tally)); }
-  SharedTally(const SharedTally&) = delete;
-  SharedTally& operator=(const SharedTally&) = delete;
-  Tally* operator->() const { return tally_; }
-
- private:
-  void* memory_;
-  Tally* tally_;
-};
-
 // As a program that needs all kernels would do it, with 2 ms for a compilation.
-void need_all(DiskCache& cache, const SharedTally& tally, int process) {
+void need_all(DiskCache& cache, const SharedTally<Tally>& tally, int process) {
   for (int turn = 0; turn < kernels; ++turn) {
     const int number = (turn + process) % kernels;
     const CodeCache::Found found = cache.find(sample_key(number));
@@ -69,7 +53,7 @@ struct StormOutcome {
 
 StormOutcome storm(int processes, const jit::CacheSettings& settings,
                    const platform::FileCalls& calls = platform::system_file_calls()) {
-  SharedTally tally;
+  SharedTally<Tally> tally;
   for (int process = 0; process < processes; ++process) {
     if (fork() != 0) continue;
     alarm(120);
@@ -80,11 +64,7 @@ StormOutcome storm(int processes, const jit::CacheSettings& settings,
   }
   tally->is_open = 1;
   StormOutcome outcome;
-  for (int process = 0; process < processes; ++process) {
-    int status = 0;
-    wait(&status);
-    outcome.crashes += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
-  }
+  outcome.crashes = count_failed_children(processes);
   outcome.failures = tally->failures;
   for (const std::atomic<int>& count : tally->compiles)
     outcome.most_compiles = std::max(outcome.most_compiles, count.load());

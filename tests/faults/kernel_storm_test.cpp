@@ -2,7 +2,6 @@
 // RELIABILITY G10 with real kernels: many processes that start cold, each with a builder and NVRTC
 // of its own, need the same kernels from one cache at once.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <new>
 #include <string_view>
 #include <thread>
 
@@ -20,6 +18,8 @@
 #include "jit/nvrtc.hpp"
 #include "tests/faults/failing_calls.hpp"
 #include "tests/faults/sample_code.hpp"
+#include "tests/faults/shared_tally.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/support/random_seed.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -48,31 +48,17 @@ struct Tally {
   std::atomic<std::uint64_t> digests[kernels]{};  // of the code; 0: nobody has it yet
 };
 
-class SharedTally {
- public:
-  SharedTally()
-      : memory_(mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                     0)),
-        tally_(new (memory_) Tally) {}
-  ~SharedTally() { munmap(memory_, sizeof(Tally)); }
-  SharedTally(const SharedTally&) = delete;
-  SharedTally& operator=(const SharedTally&) = delete;
-  Tally* operator->() const { return tally_; }
-
- private:
-  void* memory_;
-  Tally* tally_;
-};
-
 // The same bytes for all processes, wherever they come from.
-bool is_the_code_of_all(const SharedTally& tally, int number, const jit::CompiledCode& code) {
+bool is_the_code_of_all(const SharedTally<Tally>& tally, int number,
+                        const jit::CompiledCode& code) {
   const std::uint64_t digest = XXH3_64bits(code.cubin.data(), code.cubin.size()) | 1;
   std::uint64_t expected = 0;
   return !code.cubin.empty() &&
          (tally->digests[number].compare_exchange_strong(expected, digest) || expected == digest);
 }
 
-void need_all(jit::Builder& builder, const SharedTally& tally, int process, std::uint64_t seed) {
+void need_all(jit::Builder& builder, const SharedTally<Tally>& tally, int process,
+              std::uint64_t seed) {
   for (int turn = 0; turn < kernels; ++turn) {
     const int number = (turn + process) % kernels;
     try {
@@ -98,11 +84,7 @@ class KernelStorm : public testing::Test {
 
   // Asked in a process of its own: the storm begins in processes that have opened no compiler.
   static bool is_compiler_here() {
-    const pid_t child = fork();
-    if (child == 0) _exit(jit::compiler_status().found ? 0 : 1);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return holds_in_child([] { return jit::compiler_status().found; });
   }
 
   struct Outcome {
@@ -113,7 +95,7 @@ class KernelStorm : public testing::Test {
   Outcome storm(const platform::FileCalls& calls = platform::system_file_calls()) {
     const std::uint64_t seed = random_seed();
     const int processes = process_count();
-    const SharedTally tally;
+    const SharedTally<Tally> tally;
     const auto start = std::chrono::steady_clock::now();
     for (int process = 0; process < processes; ++process) {
       if (fork() != 0) continue;
@@ -125,13 +107,7 @@ class KernelStorm : public testing::Test {
       _exit(0);
     }
     tally->is_open = 1;
-    int crashes = 0;
-    for (int process = 0; process < processes; ++process) {
-      int status = 0;
-      wait(&status);
-      crashes += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
-    }
-    EXPECT_EQ(crashes, 0);
+    EXPECT_EQ(count_failed_children(processes), 0);
     EXPECT_EQ(tally->failures, 0);
     Outcome outcome;
     for (const std::atomic<int>& count : tally->compiles) {

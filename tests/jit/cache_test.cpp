@@ -4,37 +4,26 @@
 #include <gemmery/error.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 
 #include "tests/faults/sample_code.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gemmery {
 namespace {
 
 // The process's cache is that of the environment at its first use, so each case has a process.
-bool holds_in_child(const std::function<void()>& prepare, const std::function<bool()>& claim) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(30);
+bool holds_after(const std::function<void()>& prepare, const std::function<bool()>& claim) {
+  return tests::holds_in_child([&] {
     unsetenv("GEMMERY_CACHE_READONLY");
     setenv("GEMMERY_CACHE_MAX_BYTES", "1000000", 1);
     prepare();
-    try {
-      _exit(claim() ? 0 : 1);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(2);
-    }
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return claim();
+  });
 }
 
 class CacheView : public testing::Test {
@@ -48,8 +37,8 @@ class CacheView : public testing::Test {
     std::ofstream(tests::entry_path(folder_ / "cache", tests::sample_key(number)) / "log") << "x";
   }
   bool holds(const std::function<bool()>& claim) const {
-    return holds_in_child([this] { setenv("GEMMERY_CACHE_DIR", (folder_ / "cache").c_str(), 1); },
-                          claim);
+    return holds_after([this] { setenv("GEMMERY_CACHE_DIR", (folder_ / "cache").c_str(), 1); },
+                       claim);
   }
 
   tests::TemporaryFolder folder_;
@@ -106,11 +95,11 @@ TEST_F(CacheView, a_cache_that_cannot_be_used_is_reported_and_refused_by_name) {
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
   };
-  EXPECT_TRUE(holds_in_child(nowhere, [] {
+  EXPECT_TRUE(holds_after(nowhere, [] {
     const CacheReport report = cache_report();
     return !report.is_usable && report.refusal.find("HOME") != std::string::npos;
   }));
-  EXPECT_TRUE(holds_in_child(nowhere, [] {
+  EXPECT_TRUE(holds_after(nowhere, [] {
     try {
       list_cache();
     } catch (const Error& error) {
@@ -135,18 +124,18 @@ TEST_F(CacheView, a_read_only_cache_is_not_tidied) {
 }
 
 TEST_F(CacheView, a_variable_that_cannot_be_read_is_an_error_each_time) {
-  EXPECT_TRUE(holds_in_child([] { setenv("GEMMERY_CACHE_MAX_BYTES", "much", 1); },
-                             [] {
-                               int errors = 0;
-                               for (int turn = 0; turn < 2; ++turn) {
-                                 try {
-                                   cache_report();
-                                 } catch (const Error&) {
-                                   ++errors;
-                                 }
-                               }
-                               return errors == 2;
-                             }));
+  EXPECT_TRUE(holds_after([] { setenv("GEMMERY_CACHE_MAX_BYTES", "much", 1); },
+                          [] {
+                            int errors = 0;
+                            for (int turn = 0; turn < 2; ++turn) {
+                              try {
+                                cache_report();
+                              } catch (const Error&) {
+                                ++errors;
+                              }
+                            }
+                            return errors == 2;
+                          }));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <gemmery/error.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <string>
 
 #include "tests/kernel/toy_family.hpp"
+#include "tests/support/child_process.hpp"
 
 namespace gemmery {
 namespace {
@@ -33,20 +33,10 @@ class Varying final : public tests::ToyFamily {
 };
 
 bool holds_with(const char* variable, const char* value, const std::function<bool()>& claim) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
+  return tests::holds_in_child([&] {
     value != nullptr ? setenv(variable, value, 1) : unsetenv(variable);
-    try {
-      _exit(claim() ? 0 : 1);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(2);
-    }
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return claim();
+  });
 }
 
 // A number that a process without any of these variables tells.

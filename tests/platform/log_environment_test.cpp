@@ -17,6 +17,7 @@
 #include <string>
 
 #include "platform/log.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gemmery::platform {
@@ -24,16 +25,11 @@ namespace {
 
 // Whether `claim` holds in a child with these values; nullptr: unset.
 bool holds_with(const char* level, const char* file, const std::function<bool()>& claim) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  return tests::holds_in_child([&] {
     level != nullptr ? setenv("GEMMERY_LOG_LEVEL", level, 1) : unsetenv("GEMMERY_LOG_LEVEL");
     file != nullptr ? setenv("GEMMERY_LOG_FILE", file, 1) : unsetenv("GEMMERY_LOG_FILE");
-    _exit(claim() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return claim();
+  });
 }
 
 // The error of the check: its operand and what it says.
