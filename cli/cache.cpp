@@ -74,8 +74,10 @@ ExitCode tell_report(Output& output) {
 // --- list ---------------------------------------------------------------------------------------
 
 std::string to_text(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%d %H:%M}",
-                     fmt::localtime(std::chrono::system_clock::to_time_t(time)));
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  return fmt::format("{:%Y-%m-%d %H:%M}", local);
 }
 
 ExitCode list_entries(Output& output) {

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "driver/driver.hpp"
 #include "kernel/rank.hpp"

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "driver/driver.hpp"
 #include "jit/nvcc.hpp"
