@@ -16,6 +16,7 @@
 #include "jit/compile_outcome.hpp"
 #include "jit/compiler_choice.hpp"
 #include "jit/embedded.hpp"
+#include "jit/exit_guard.hpp"
 #include "jit/fork_guard.hpp"
 #include "jit/interrupt_handler.hpp"
 #include "jit/nvcc.hpp"
@@ -125,7 +126,8 @@ class Program {
     if (api_.nvrtcSetFlowCallback == nullptr) return;
     const auto is_over = [](void* payload, void*) -> int {
       const Limits& own = *static_cast<const Limits*>(payload);
-      return own.cancellation.stop_requested() || Clock::now() > own.deadline ? 1 : 0;
+      return InsideNvrtc::must_leave() || own.cancellation.stop_requested() ||
+             Clock::now() > own.deadline;
     };
     api_.nvrtcSetFlowCallback(handle_, is_over, const_cast<Limits*>(&limits));
   }
@@ -185,7 +187,7 @@ void check_target(const Nvrtc& compiler, Target target) {
 void check_outcome(const NvrtcApi& api, const CompileRequest& request, nvrtc::Result result,
                    const std::string& log) {
   if (result == nvrtc::Result::cancelled) {
-    if (current_cancellation().stop_requested()) throw_cancelled(request);
+    if (current_cancellation().stop_requested() || is_process_ending()) throw_cancelled(request);
     throw_late(request, log);
   }
   if (result != nvrtc::Result::success) {
@@ -224,6 +226,7 @@ CompiledCode compile_with_nvrtc(const CompileRequest& request) {
   check_target(compiler, request.target);
   const Clock::time_point start = Clock::now();
   const Program::Limits limits{start + compile_time_limit(), current_cancellation()};
+  const InsideNvrtc inside;
   Program program(compiler.api, request.source);
   program.keep_to(limits);
   const nvrtc::Result result = program.compile(compile_options(request));
