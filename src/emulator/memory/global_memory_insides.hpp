@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What global memory is made of: allocations in chunks, each with a lock and a shadow. For the
+// files of GlobalMemory alone.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "emulator/check/publication.hpp"
+#include "emulator/check/shadow.hpp"
+#include "emulator/check/update_order.hpp"
+#include "emulator/memory/address.hpp"
+#include "emulator/memory/global_memory.hpp"
+#include "emulator/memory/lane_bytes.hpp"
+
+namespace gemmery::emulator {
+
+inline constexpr std::uint64_t global_window_end = global_window + (std::uint64_t{1} << 45);
+// Large enough to amortise a lock, small enough that threads rarely meet in one.
+inline constexpr std::uint64_t chunk_bytes = 16 * 1024;
+
+// Held for tens of nanoseconds, by few threads.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (flag_.test_and_set(std::memory_order_acquire)) {
+      if (++spins_ % 64 == 0) std::this_thread::yield();
+    }
+  }
+  void unlock() noexcept { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_;
+  static constinit inline thread_local std::uint32_t spins_ = 0;
+};
+
+struct Chunk {
+  explicit Chunk(std::uint64_t size) : bytes(size), shadow(size) {}
+  void mark_unwritten(std::uint64_t offset, std::uint64_t count) {
+    is_all_written = false;
+    shadow.mark_unwritten(offset, count);
+  }
+
+  const std::uint64_t bytes;
+  SpinLock lock;
+  bool has_accesses = false;    // since they were forgotten last
+  bool is_all_written = false;  // as operands are that a host has copied in
+  Shadow shadow;
+};
+
+// A piece on its way from one allocation to another, with which bytes of it were written.
+struct Carried {
+  std::vector<std::byte> values = std::vector<std::byte>(chunk_bytes);
+  std::vector<bool> is_written = std::vector<bool>(chunk_bytes);
+};
+
+struct FreeData {
+  void operator()(std::byte* data) const noexcept { std::free(data); }
+};
+
+struct GlobalMemory::Allocation {
+  Allocation(std::uint64_t at, std::uint64_t size, std::unique_ptr<std::byte[], FreeData> zeros)
+      : address(at),
+        bytes(size),
+        data(std::move(zeros)),
+        chunks(static_cast<std::size_t>((size + chunk_bytes - 1) / chunk_bytes)) {}
+  ~Allocation() {
+    for (std::atomic<Chunk*>& chunk : chunks) delete chunk.load();
+  }
+
+  std::uint64_t chunk_size(std::uint64_t index) const noexcept {
+    return std::min(chunk_bytes, bytes - index * chunk_bytes);
+  }
+  // Made when first touched; nullptr once the memory is freed.
+  Chunk* chunk(std::uint64_t index) {
+    Chunk* const made = chunks[index].load(std::memory_order_acquire);
+    return made != nullptr ? made : make_chunk(index);
+  }
+  Chunk* make_chunk(std::uint64_t index) {
+    const std::lock_guard lock(making);
+    if (is_freed.load(std::memory_order_relaxed)) return nullptr;
+    Chunk* made = chunks[index].load(std::memory_order_relaxed);
+    if (made == nullptr) {
+      made = new Chunk(chunk_size(index));
+      chunks[index].store(made, std::memory_order_release);
+    }
+    return made;
+  }
+  // Gives the bytes back; whoever still holds the allocation finds `is_freed` under a chunk's lock.
+  void retire() {
+    {
+      const std::lock_guard lock(making);
+      is_freed.store(true, std::memory_order_relaxed);
+    }
+    for (std::atomic<Chunk*>& each : chunks) {
+      if (Chunk* const chunk = each.load(std::memory_order_acquire)) {
+        const std::lock_guard wait_for_accesses(chunk->lock);
+      }
+    }
+    data.reset();
+  }
+
+  const std::uint64_t address;
+  const std::uint64_t bytes;
+  std::atomic<bool> is_freed{false};
+  std::unique_ptr<std::byte[], FreeData> data;
+  std::vector<std::atomic<Chunk*>> chunks;
+  std::mutex making;
+};
+
+struct GlobalMemory::Insides {
+  using AllocationPointer = std::shared_ptr<Allocation>;
+
+  // A chunk, locked, with the bytes that it covers.
+  struct View {
+    std::unique_lock<SpinLock> lock;
+    Chunk* chunk = nullptr;
+    std::byte* data = nullptr;
+    std::uint64_t begin = 0;  // address of its first byte
+    std::uint64_t bytes = 0;
+  };
+
+  AllocationPointer find(std::uint64_t address) const {
+    const std::shared_lock lock(mutex);
+    auto above = live.upper_bound(address);
+    if (above == live.begin()) return nullptr;
+    const AllocationPointer& candidate = std::prev(above)->second;
+    return address - candidate->address < candidate->bytes ? candidate : nullptr;
+  }
+
+  // Through what this thread has used lately; nullptr where nothing is.
+  Allocation* find_cached(std::uint64_t address);
+
+  // Bytes from `address` on, at least one and at most to the end of the chunk.
+  bool lock_chunk(std::uint64_t address, View& view);
+  // `note`: an access of a kernel, to be forgotten when the next begins.
+  void note_accesses(Allocation& allocation, std::uint64_t index, Chunk& chunk);
+  View chunk_of_access(std::uint64_t address, std::uint32_t bytes, int lane);
+
+  [[noreturn]] void throw_out_of_bounds(std::uint64_t address, std::uint32_t bytes, int lane) const;
+  std::string describe_neighbourhood(std::uint64_t address, std::uint32_t bytes) const;
+
+  // Notes accesses that a conflict stopped, cell by cell: they may follow the atomics of a cell
+  // through a later one. False, with `found`, where there is a conflict nevertheless.
+  bool note_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
+                           const Accessor& who, bool is_write, Conflict& found);
+  bool note_cell_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
+                                const Accessor& who, bool is_write, Conflict& found);
+  void require_followed(const View& view, const LaneBytes& lanes, Accessor who, bool is_write,
+                        const Conflict& found, int lane);
+
+  template <class Visit>
+  void for_each_accessed(std::uint64_t address, std::uint32_t bytes, int lane, Visit visit);
+  template <class Visit>
+  bool for_each_piece(std::uint64_t address, std::uint64_t bytes, Visit visit);
+
+  bool take(std::uint64_t from, std::uint64_t bytes, Carried& carried);
+  bool put(std::uint64_t to, std::uint64_t bytes, const Carried& carried);
+
+  std::uint64_t place_for(std::uint64_t bytes);
+
+  std::uint64_t id = 0;
+  std::uint64_t limit = 0;
+  mutable std::shared_mutex mutex;
+  std::map<std::uint64_t, AllocationPointer> live;
+  std::map<std::uint64_t, std::uint64_t> freed;  // address to bytes
+  std::uint64_t next_address = global_window;
+  std::atomic<std::uint64_t> used{0};
+  std::mutex touched_mutex;
+  std::vector<std::pair<AllocationPointer, std::uint64_t>> touched;  // chunks with accesses
+  PublicationTable publications;
+  UpdateOrder updates;
+};
+
+}  // namespace gemmery::emulator
