@@ -118,7 +118,7 @@ class Sm90Gemm {
     for (; !tiles.is_done(); tiles.advance()) {
       finish.begin_share(place_of(tiles.position(), share));
       if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
-      const unsigned last_stage = multiply_tile(sums, cursor, share);
+      const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(sums, cursor, share);
       if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
       if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
       const OutputPlace place = place_of(tiles.position(), share);
@@ -237,19 +237,39 @@ class Sm90Gemm {
                             barrier, rank_);
   }
 
+  /// Whether sums give their registers up as a program reads them. The compiler holds all of them
+  /// until a wgmma that by its text reads none: the first stage's, apart from the loop. Beside 192
+  /// sums a program's arithmetic had two chains in flight for want of registers, and took a third
+  /// longer by its stalls (bias + gelu 32 clocks an element, now 23: docs/performance.md). Up to
+  /// 160 they are enough, and one more stage's code gains nothing.
+  template <class Finish>
+  __device__ static constexpr bool frees_sums() {
+    return Finish::reads_early && abi::accumulator_registers(design) > 160;
+  }
+
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
   /// over while those of the next are under way; the last one is returned.
+  template <bool begins_apart>
   __device__ __forceinline__ unsigned multiply_tile(WarpgroupSums<design>& sums, Cursor& cursor,
                                                     const Share& share) const {
     unsigned previous = 0;
-#pragma unroll 1
-    for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
+    const auto multiply_next = [&](bool keeps_sums) {
       ring_.wait_for_stage(cursor);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
-      multiply_stage<design>(sums, a, b, k_block > 0);
+      multiply_stage<design>(sums, a, b, keeps_sums);
+    };
+    if constexpr (begins_apart) {
+      multiply_next(false);
+      previous = cursor.stage;
+      cursor.advance();
+    }
+#pragma unroll 1
+    for (unsigned k_block = begins_apart ? 1 : 0; k_block < params_.k_blocks; ++k_block) {
+      const bool is_later = begins_apart || k_block > 0;
+      multiply_next(is_later);
       ptx::wgmma_wait_group<1>();
-      if (k_block > 0) ring_.release(previous, lane());
+      if (is_later) ring_.release(previous, lane());
       previous = cursor.stage;
       cursor.advance();
     }

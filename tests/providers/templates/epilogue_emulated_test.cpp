@@ -118,6 +118,25 @@ TEST(EpilogueOnDevices, reductions_of_nothing_are_refused_by_name) {
   EXPECT_TRUE(get_kernels(problem("0x8x8"), h200).empty());
 }
 
+// 192 sums of a thread: the first stage of a tile is multiplied apart from the others, which may be
+// none or several; more tiles than multiprocessors, so that consumers come back to registers that a
+// program has used.
+TEST_F(EpilogueEmulated, programs_beside_192_sums_begin_every_tile_anew) {
+  struct Row {
+    const char* design;
+    std::string k;
+  };
+  for (const Row& row : {Row{"128x192x64_1x1_pingpong_m8_s3", extent(8, 64, 8)},
+                         Row{"128x192x64_1x1_pingpong_m8_s3", extent(72, 256, 8)},
+                         Row{"256x192x64_1x1_coop_m8_s2", extent(8, 128, 8)}}) {
+    check(std::string("sm90v2_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
+          "gemm " + extent(1, 128) + "x" + extent(200, 380, 8) + "x" + row.k + "x" +
+              extent(140, 160) +
+              " a=bf16 b=bf16:c out=bf16 epilogue=\"D = gelu(accum + bias); peak = amax(D)\" "
+              "bias=bf16[n] peak=f32[1]");
+  }
+}
+
 // --- casts ---------------------------------------------------------------------------------------
 
 // Every float16 and, between them, their neighbours in float32.
