@@ -22,6 +22,7 @@
 #include "runtime/artifact_file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/resident_memory.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace gemmery {
 namespace {
@@ -30,12 +31,6 @@ using tests::error_of;
 using tests::resident_mib;
 
 constexpr const char* small_line = "gemm 24x16x8 a=f32";
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool has_address_sanitizer = true;
-#else
-constexpr bool has_address_sanitizer = false;
-#endif
 
 bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
@@ -201,7 +196,7 @@ TEST_F(ArtifactFiles, loading_and_letting_go_a_thousand_times_keeps_memory_flat)
     artifact.load(device_);
     if (is_run) expect_runs(artifact, device_);
   };
-  if (has_address_sanitizer) GTEST_SKIP() << "the sanitizer keeps what is freed";
+  if (tests::is_sanitized) GTEST_SKIP() << "the sanitizer keeps what is freed";
   const int cycles = is_soak() ? 10'000 : 1'000;
   for (int round = 0; round < 100; ++round) cycle(round % 10 == 0);
   const double before = resident_mib();
