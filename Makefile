@@ -14,7 +14,7 @@ PART ?=
 IN := tools/in_environment.sh
 RELEASE := build/release
 SOURCES = $(filter-out tests/data/%,$(shell git ls-files '*.hpp' '*.cpp' '*.cuh' '*.cu' '*.h'))
-PYTHON = python tests/python bench/python_host_times.py $(wildcard tutorials)
+PYTHON = python tests/python tests/packaging bench/python_host_times.py $(wildcard tutorials)
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 

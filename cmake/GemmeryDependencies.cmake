@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Third-party packages, all from the distribution: installed in the system, or unpacked by tools/setup.sh under .deps/.
+# Third-party packages, all from the distribution: installed in the system, or unpacked by tools/setup.sh under .deps/. Only
+# `pip install .` has a second source for the headers of the library: the package index (GemmeryIndexHeaders.cmake).
 # The library uses header-only ones in its .cpp files only, so nothing here reaches a user of the installed library.
+
+include(GemmeryIndexHeaders)
 
 if(EXISTS "${PROJECT_SOURCE_DIR}/.deps/root/usr")
   list(APPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/.deps/root/usr")
@@ -10,8 +13,15 @@ endif()
 function(gemmery_add_header_only TARGET HEADER PACKAGE)
   find_path(${TARGET}_INCLUDE_DIR "${HEADER}")
   mark_as_advanced(${TARGET}_INCLUDE_DIR)
+  set(FAULT "")
+  if(NOT ${TARGET}_INCLUDE_DIR AND SKBUILD)
+    gemmery_get_index_headers(FOLDERS FAULT)
+    find_path(${TARGET}_INCLUDE_DIR "${HEADER}" PATHS ${FOLDERS} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
+  endif()
   if(NOT ${TARGET}_INCLUDE_DIR)
-    message(FATAL_ERROR "${HEADER} not found. Run tools/setup.sh, or install the package ${PACKAGE}.")
+    message(FATAL_ERROR
+      "The header ${HEADER} is not here. It is in the package ${PACKAGE}: as root, `apt-get install ${PACKAGE}`; "
+      "without root, `tools/setup.sh` unpacks it into .deps/.\n${FAULT}")
   endif()
   add_library(${TARGET} INTERFACE)
   target_include_directories(${TARGET} SYSTEM INTERFACE "${${TARGET}_INCLUDE_DIR}")
@@ -21,13 +31,15 @@ gemmery_add_header_only(gemmery_fmt fmt/core.h libfmt-dev)
 target_compile_definitions(gemmery_fmt INTERFACE FMT_HEADER_ONLY)
 gemmery_add_header_only(gemmery_xxhash xxhash.h libxxhash-dev)
 target_compile_definitions(gemmery_xxhash INTERFACE XXH_INLINE_ALL)
-gemmery_add_header_only(gemmery_json nlohmann/json.hpp nlohmann-json3-dev)
+if(GEMMERY_BUILD_CLI OR GEMMERY_BUILD_BENCH)
+  gemmery_add_header_only(gemmery_json nlohmann/json.hpp nlohmann-json3-dev)
+endif()
 if(GEMMERY_BUILD_CLI)
   gemmery_add_header_only(gemmery_cli11 CLI/CLI.hpp libcli11-dev)
 endif()
 
 add_library(gemmery_headers_of_others INTERFACE)
-target_link_libraries(gemmery_headers_of_others INTERFACE gemmery_fmt gemmery_xxhash gemmery_json)
+target_link_libraries(gemmery_headers_of_others INTERFACE gemmery_fmt gemmery_xxhash)
 
 find_package(Threads REQUIRED)
 if(GEMMERY_BUILD_TESTS)
