@@ -103,9 +103,9 @@ def command_of(test, options, report):
 
 
 def python_with_packages():
-    """The Python that tools/setup.sh made, or this one."""
+    """The Python that the user names (one with torch, say), the one that tools/setup.sh made, or this one."""
     private = ROOT / ".venv/bin/python"
-    return str(private) if private.exists() else sys.executable
+    return os.environ.get("GEMMERY_TEST_PYTHON") or (str(private) if private.exists() else sys.executable)
 
 
 def run_program(command, report, build):

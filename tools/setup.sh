@@ -124,16 +124,24 @@ get_packages() {
   get "${wanted[@]}"
 }
 
+fail_without() {
+  tail -n 5 "$deps/setup.log" >&2
+  fail "cannot get these packages, please install them: apt-get install $*"
+}
+
 ensure_packages() {
   local required optional
   mapfile -t required < <(missing_packages)
   mapfile -t optional < <(missing_optional_packages)
   if [ ${#required[@]} -gt 0 ]; then
     say "getting ${required[*]} ${optional[*]}"
-    get_packages "${required[@]}" "${optional[@]}" && return
-    get_packages "${required[@]}" && { say "not available: ${optional[*]}"; return; }
-    tail -n 5 "$deps/setup.log" >&2
-    fail "cannot get these packages, please install them: ${required[*]}"
+    if ! get_packages "${required[@]}" "${optional[@]}"; then
+      get_packages "${required[@]}" || fail_without "${required[@]}"
+      say "not available: ${optional[*]}"
+    fi
+    . tools/environment.sh  # .deps/ may be new
+    mapfile -t required < <(missing_packages)
+    [ ${#required[@]} -eq 0 ] || fail_without "${required[@]}"
   elif [ ${#optional[@]} -gt 0 ]; then
     say "getting ${optional[*]}"
     get_packages "${optional[@]}" || say "going on without ${optional[*]} (see .deps/setup.log)"
