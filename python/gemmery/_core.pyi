@@ -2,6 +2,7 @@
 """What the native module offers. Users import from `gemmery`; nothing here knows more than C++ does."""
 
 import enum
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final, overload
 
@@ -305,8 +306,8 @@ class PreparedLaunch:
     @property
     def args(self) -> GemmArguments: ...
 
-def save_artifacts(path: str, artifacts: Sequence[CompiledArtifact], *, with_ptx: bool = False) -> None: ...
-def load_artifacts(path: str) -> list[CompiledArtifact]: ...
+def save_artifacts(path: str | os.PathLike[str], artifacts: Sequence[CompiledArtifact], *, with_ptx: bool = False) -> None: ...
+def load_artifacts(path: str | os.PathLike[str]) -> list[CompiledArtifact]: ...
 def compile_all(
     kernels: Sequence[Kernel],
     cc: int | str,

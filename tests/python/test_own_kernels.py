@@ -496,9 +496,12 @@ def test_whatever_text_a_callable_raises_is_told(hook, words):
 
     hooks = {"run": lambda call: None, hook: fail}
     kernel = own_kernels.register_callable(
-        f"raises_{next(unique)}", A="float32", B="float32", out="float32", targets=["cpu"], **{
-            name: hook for name, hook in hooks.items() if name != "run"
-        }
+        f"raises_{next(unique)}",
+        A="float32",
+        B="float32",
+        out="float32",
+        targets=["cpu"],
+        **{name: hook for name, hook in hooks.items() if name != "run"},
     )(hooks["run"])
     try:
         args = gemm_arguments()
