@@ -218,9 +218,21 @@ CodeCache::Found DiskCache::find(const CacheKey& key) noexcept {
 
 // --- keeping ------------------------------------------------------------------------------------
 
+namespace {
+
+// A time that is yet to come is of a clock that was wrong, and as good as none: the entry would
+// outlive all that are used. Machines that share a file system may differ a little.
+std::chrono::system_clock::time_point believed_use(const EntryFacts& entry) {
+  constexpr std::chrono::hours most_difference{1};
+  const bool is_to_come = entry.used_at > std::chrono::system_clock::now() + most_difference;
+  return is_to_come ? std::chrono::system_clock::time_point{} : entry.used_at;
+}
+
+}  // namespace
+
 DiskCache::Trimmed DiskCache::trim(const CacheRoot& root, std::int64_t most_bytes) {
   std::vector<EntryFacts> entries = root.list();
-  std::ranges::sort(entries, {}, &EntryFacts::used_at);
+  std::ranges::sort(entries, {}, believed_use);
   Trimmed trimmed;
   for (const EntryFacts& entry : entries) trimmed.bytes_left += entry.bytes;
   for (const EntryFacts& entry : entries) {

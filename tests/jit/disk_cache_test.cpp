@@ -109,6 +109,26 @@ TEST_F(Disk, the_least_recently_used_entries_make_room) {
   EXPECT_GT(cache.counters().evicted, 10U);
 }
 
+// RELIABILITY G12: the clock was set back. What was kept before would otherwise be the last to go.
+TEST_F(Disk, a_use_that_is_yet_to_come_saves_no_entry) {
+  CacheSettings settings = settings_at(folder_ / "cache");
+  settings.most_bytes = 40'000;
+  DiskCache cache(settings);
+  for (int number = 0; number < 8; ++number) {
+    cache.keep(sample_key(number), sample_code(number));
+    age(number, -std::chrono::hours(24 * 365));
+  }
+  ASSERT_TRUE(cache.find(sample_key(0)).code);  // now, by the clock that is right
+  for (int number = 8; number < 16; ++number) {
+    cache.keep(sample_key(number), sample_code(number));
+    age(number, std::chrono::minutes(100 - number));
+  }
+  for (int number = 16; cache.counters().evicted == 0; ++number)
+    cache.keep(sample_key(number), sample_code(number));
+  EXPECT_TRUE(cache.find(sample_key(0)).code);
+  for (int number = 8; number < 16; ++number) EXPECT_TRUE(cache.find(sample_key(number)).code);
+}
+
 TEST_F(Disk, an_entry_larger_than_the_cache_is_not_kept) {
   CacheSettings settings = settings_at(folder_ / "cache");
   settings.most_bytes = 1000;
@@ -192,15 +212,17 @@ TEST_F(Disk, a_bound_of_no_bytes_switches_it_off_without_a_word) {
 TEST_F(Disk, leftovers_of_interrupted_processes_are_swept_when_they_are_old) {
   make_cache().keep(sample_key(1), sample_code(1));
   const std::filesystem::path aside = folder_ / "cache/v1/tmp";
-  for (const char* const name : {"old", "new"}) {
+  for (const char* const name : {"old", "to come", "new"}) {
     std::filesystem::create_directories(aside / name / "inside");
     std::ofstream(aside / name / "inside" / "file") << "half";
   }
-  std::filesystem::last_write_time(
-      aside / "old", std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(aside / "old", now - std::chrono::hours(2));
+  std::filesystem::last_write_time(aside / "to come", now + std::chrono::hours(2));
   EXPECT_EQ(make_cache().open_own().root->list().size(), 1U);
   make_cache().keep(sample_key(2), sample_code(2));
   EXPECT_FALSE(std::filesystem::exists(aside / "old"));
+  EXPECT_FALSE(std::filesystem::exists(aside / "to come"));
   EXPECT_TRUE(std::filesystem::exists(aside / "new"));
 }
 
