@@ -82,7 +82,7 @@ constexpr DeviceFault fault_table[] = {
                  "params_.a_bytes + params_.b_bytes - 8192)"}}}},
     {.name = "a stage is given back while it is multiplied",
      .kernel = cooperative,
-     .edits = {{{"if (k_block > 0) ring_.release(previous, lane());",
+     .edits = {{{"if (is_later) ring_.release(previous, lane());",
                  "ring_.release(cursor.stage, lane());"},
                 {"ring_.release(last_stage, lane());", ""}}}},
     {.name = "sums keep what was in the registers",
