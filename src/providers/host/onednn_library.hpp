@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN as it was found, whichever major version it is.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <gemmery/error.hpp>
+
+#include "providers/host/onednn.hpp"
+#include "providers/host/onednn_api.hpp"
+
+namespace gemmery::host::onednn {
+
+// Throw Error of what a function answered.
+[[noreturn]] void fail(ErrorKind kind, const char* function, Status status);
+void require_success(Status status, const char* function);
+
+// A version of oneDNN: its functions, its engine for the CPU, and how it describes a product.
+class Library {
+ public:
+  virtual ~Library() = default;
+  // Throws Error where oneDNN refuses the shape.
+  virtual PrimitiveDescriptor describe_matmul(const MatmulShape& shape) const = 0;
+
+  const ApiCommon& api() const { return *api_; }
+  Engine engine() const { return engine_; }
+  Stream stream() const { return stream_; }
+  const std::string& text() const { return text_; }
+
+ protected:
+  void open(const ApiCommon& api, const std::string& path);
+  Attributes attributes() const { return attributes_; }
+
+ private:
+  const ApiCommon* api_ = nullptr;
+  Engine engine_ = nullptr;
+  Stream stream_ = nullptr;
+  Attributes attributes_ = nullptr;
+  std::string text_;
+};
+
+struct FoundLibrary {
+  std::unique_ptr<const Library> library;
+  std::string reason;  // why there is none
+};
+
+// Looked for once in a process.
+const FoundLibrary& found_library();
+
+}  // namespace gemmery::host::onednn

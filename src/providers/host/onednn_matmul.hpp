@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Primitives of oneDNN that multiply, and those that are kept.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "providers/host/onednn_library.hpp"
+
+namespace gemmery::host::onednn {
+
+// One primitive; usable from many threads at a time, since memory and scratchpad are the call's.
+class Matmul {
+ public:
+  Matmul(const Library& library, const MatmulShape& shape);
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  void execute(const void* source, const void* weights, void* destination) const;
+  std::string implementation_name() const;
+
+ private:
+  const ApiCommon& api() const { return library_.api(); }
+  MemoryDescriptor query(int what) const {
+    return api().primitive_desc_query_md(descriptor_, what, 0);
+  }
+
+  const Library& library_;
+  PrimitiveDescriptor descriptor_;
+  Primitive primitive_ = nullptr;
+};
+
+// The primitives of the problems that were run last. Creating one compiles code: 0.1 to a few ms.
+class MatmulCache {
+ public:
+  std::shared_ptr<const Matmul> get(const Library& library, const MatmulShape& shape);
+
+ private:
+  static constexpr std::size_t capacity = 64;
+  struct Entry {
+    MatmulShape shape;
+    std::shared_ptr<const Matmul> matmul;
+  };
+
+  std::shared_ptr<const Matmul> find(const MatmulShape& shape);
+
+  std::mutex mutex_;
+  std::list<Entry> entries_;
+};
+
+}  // namespace gemmery::host::onednn
