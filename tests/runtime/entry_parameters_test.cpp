@@ -9,6 +9,7 @@
 #include "jit/compiler.hpp"
 #include "jit/nvrtc.hpp"
 #include "tests/support/random_seed.hpp"
+#include "tests/support/with_nvrtc.hpp"
 
 namespace gemmery::runtime {
 namespace {
@@ -34,13 +35,8 @@ TEST(EntryParameters, are_read_from_ptx) {
   EXPECT_EQ(describe({}), "none");
 }
 
-class CubinParameters : public testing::Test {
+class CubinParameters : public tests::WithNvrtc {
  protected:
-  void SetUp() override {
-    const jit::CompilerStatus status = jit::compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
-
   static std::vector<std::byte> compile(std::string_view target) {
     return jit::compile({.source = R"cuda(
 struct alignas(64) Map { unsigned long long words[16]; };

@@ -8,27 +8,16 @@
 #include <gemmery/verify.hpp>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "api/trial.hpp"
-#include "jit/nvrtc.hpp"
-#include "tests/support/random_seed.hpp"
+#include "tests/providers/templates/on_emulated_h200.hpp"
 
 namespace gemmery {
 namespace {
 
-class ElementwiseEmulated : public testing::Test {
- protected:
-  void SetUp() override {
-    const jit::CompilerStatus status = jit::compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
-
-  const Device h200_ = parse_device("emulated:h200").value();
-  std::mt19937_64 random_{tests::random_seed()};
-};
+class ElementwiseEmulated : public tests::OnEmulatedH200 {};
 
 const Kernel* find_elementwise(const std::vector<RankedKernel>& kernels) {
   const auto found = std::ranges::find_if(

@@ -14,19 +14,13 @@
 #include <vector>
 
 #include "api/trial.hpp"
-#include "jit/nvrtc.hpp"
-#include "tests/support/random_seed.hpp"
+#include "tests/providers/templates/on_emulated_h200.hpp"
 
 namespace gemmery {
 namespace {
 
-class EpilogueEmulated : public testing::Test {
+class EpilogueEmulated : public tests::OnEmulatedH200 {
  protected:
-  void SetUp() override {
-    const jit::CompilerStatus status = jit::compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
-
   std::string extent(int smallest, int largest, int step = 1) {
     std::uniform_int_distribution<int> steps((smallest + step - 1) / step, largest / step);
     return std::to_string(steps(random_) * step);
@@ -44,9 +38,6 @@ class EpilogueEmulated : public testing::Test {
     EXPECT_TRUE(report.passed) << text << " " << name << " seed " << seed << ": "
                                << report.first_failure;
   }
-
-  std::mt19937_64 random_{tests::random_seed()};
-  const Device h200_ = parse_device("emulated:h200").value();
 };
 
 // Every way in which sums lie in a block: one consumer, two by rows, two by columns, in turn, in

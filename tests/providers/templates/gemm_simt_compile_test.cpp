@@ -16,17 +16,13 @@
 #include "providers/templates/gemm_simt.hpp"
 #include "providers/templates/gemm_simt_design.hpp"
 #include "tests/support/random_seed.hpp"
+#include "tests/support/with_nvrtc.hpp"
 
 namespace gemmery::templates {
 namespace {
 
-class SimtCompile : public testing::Test {
+class SimtCompile : public tests::WithNvrtc {
  protected:
-  void SetUp() override {
-    const jit::CompilerStatus status = jit::compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
-
   static jit::CompiledCode compile(const Kernel& kernel, Target target) {
     const auto source = family().emit(kernel, target);
     return jit::compile({.source = source.text,

@@ -7,19 +7,13 @@
 #include <random>
 #include <string>
 
-#include "jit/nvrtc.hpp"
-#include "tests/support/random_seed.hpp"
+#include "tests/providers/templates/on_emulated_h200.hpp"
 
 namespace gemmery {
 namespace {
 
-class Sm90Emulated : public testing::Test {
+class Sm90Emulated : public tests::OnEmulatedH200 {
  protected:
-  void SetUp() override {
-    const jit::CompilerStatus status = jit::compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
-
   int extent(int smallest, int largest, int step) {
     std::uniform_int_distribution<int> steps(smallest / step, largest / step);
     return steps(random_) * step;
@@ -35,9 +29,6 @@ class Sm90Emulated : public testing::Test {
         verify(parse_problem(line), *kernel, {.fill = fill, .seed = random_(), .device = h200_});
     EXPECT_TRUE(report.passed) << line << " " << kernel_name << ": " << report.first_failure;
   }
-
-  std::mt19937_64 random_{tests::random_seed()};
-  const Device h200_ = parse_device("emulated:h200").value();
 };
 
 // More tiles than blocks in both directions, ragged bands and edges, some with clusters.

@@ -20,6 +20,7 @@
 #include "tests/providers/templates/sm90_cubin_checks.hpp"
 #include "tests/support/random_programs.hpp"
 #include "tests/support/random_seed.hpp"
+#include "tests/support/with_nvrtc.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -82,12 +83,8 @@ Outcome compile_all(const std::vector<Drawn>& drawn) {
   return outcome;
 }
 
-class Sm90ProgramCubins : public testing::Test {
+class Sm90ProgramCubins : public tests::WithNvrtc {
  protected:
-  void SetUp() override {
-    const jit::CompilerStatus status = jit::compiler_status();
-    if (!status.found) GTEST_SKIP() << status.searched;
-  }
   static std::size_t count() { return std::getenv("GEMMERY_SOAK") != nullptr ? 300 : 6; }
 };
 
