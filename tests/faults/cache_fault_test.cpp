@@ -236,5 +236,19 @@ TEST_F(CacheFault, a_full_file_system_is_a_miss) {
   EXPECT_LT(found, 12);
 }
 
+// RELIABILITY F26: nothing in a cache is a program. Needs a mount of its own.
+TEST_F(CacheFault, a_file_system_without_programs_is_as_good) {
+  const std::string mounted = folder_ / "noexec";
+  std::filesystem::create_directory(mounted);
+  if (mount("none", mounted.c_str(), "tmpfs", MS_NOEXEC, "size=1m,mode=0700") != 0)
+    GTEST_SKIP() << "this process may not mount a file system";
+  {
+    DiskCache(settings_at(mounted + "/cache")).keep(sample_key(1), sample_code(1));
+    const auto code = DiskCache(settings_at(mounted + "/cache")).find(sample_key(1)).code;
+    EXPECT_TRUE(code && is_sample(*code, 1));
+  }
+  umount(mounted.c_str());
+}
+
 }  // namespace
 }  // namespace gemmery::tests

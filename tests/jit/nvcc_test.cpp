@@ -3,6 +3,7 @@
 #include "jit/nvcc.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <gemmery/error.hpp>
@@ -129,6 +130,20 @@ TEST_F(NvccCompiler, works_where_names_of_folders_hold_what_shells_read) {
   const ScopedVariable temporary("TMPDIR", odd);
   EXPECT_FALSE(compile(request_of(plain_source())).cubin.empty());
   EXPECT_TRUE(std::filesystem::is_empty(odd)) << "nothing is left behind";
+}
+
+// RELIABILITY F26: what lies in a temporary folder may not be executed. Needs a mount of its own.
+TEST_F(NvccCompiler, executes_nothing_that_lies_in_its_folder) {
+  const platform::PrivateFolder outer("gemmery-noexec");
+  const std::string mounted = outer.path() + "/mounted";
+  std::filesystem::create_directory(mounted);
+  if (mount("none", mounted.c_str(), "tmpfs", MS_NOEXEC, "size=64m,mode=0700") != 0)
+    GTEST_SKIP() << "this process may not mount a file system";
+  {
+    const ScopedVariable temporary("TMPDIR", mounted);
+    EXPECT_FALSE(compile(request_of(plain_source())).cubin.empty());
+  }
+  umount(mounted.c_str());
 }
 
 TEST_F(NvccCompiler, an_error_tells_the_line_the_log_and_where_the_source_is) {
