@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an access may follow the earlier ones of a cell, and what is remembered of them then.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "emulator/check/access_cell.hpp"
+#include "emulator/check/shadow.hpp"
+
+namespace gemmery::emulator {
+
+// Accesses that are kept apart in one cell. Beyond, agents of other clusters (which no barrier
+// could order) take each other's place: a write unordered after the forgotten one hardly is ordered
+// after all of the others.
+inline constexpr std::size_t max_foreign_entries = 16;
+
+// One access under judgement, cell by cell.
+class Judge {
+ public:
+  Judge(AccessSets& sets, const Accessor& who, Conflict& found) noexcept
+      : sets_(sets), who_(who), found_(found) {}
+
+  // Which cell is judged next.
+  void look_at(std::uint64_t cell) noexcept { cell_ = cell; }
+
+  // False where there is a conflict; the cell then is left as it was.
+  template <bool is_write>
+  bool note(Cell& cell, const Access& mine) {
+    if (!agrees(cell.write, mine)) return false;
+    return is_write ? note_write(cell, mine) : note_read(cell, mine);
+  }
+
+  // May `mine` follow `earlier`, an access of which at least one is a write?
+  bool agrees(const Access& earlier, const Access& mine) noexcept {
+    const std::uint32_t both = earlier.mask() & mine.mask();
+    if (both == 0) return true;
+    const bool are_atomic = earlier.is_atomic() && mine.is_atomic();
+    const bool is_race = !are_atomic && !is_ordered(earlier, mine);
+    if (!is_race && is_visible(earlier)) return true;
+    found_ = {.is_race = is_race,
+              .other_was_write = earlier.is_write(),
+              .other_was_atomic = earlier.is_atomic(),
+              .other = earlier.epoch(),
+              .other_pc = earlier.pc(),
+              .other_lane = earlier.lane_at(cell_),
+              .other_proxy = earlier.is_async() ? Proxy::async : Proxy::generic,
+              .offset = static_cast<std::uint64_t>(std::countr_zero(both))};
+    return false;
+  }
+
+  // Adds a read to the cell's others, if it may follow the writes among them.
+  bool note_read(Cell& cell, const Access& mine) {
+    if (cell.others.is_set()) return read_beside_set(cell, mine);
+    if (cell.others.is_none() || stands_for(mine, cell.others)) {
+      cell.others = mine;
+    } else if (!is_merged(cell.others, mine)) {
+      add(cell, mine);
+    }
+    return true;
+  }
+  // May a write of `mine` follow all of the cell's others?
+  bool agrees_with_others(const Access& others, const Access& mine) noexcept {
+    if (!others.is_set()) return agrees(others, mine);
+    return std::ranges::all_of(sets_.entries(others.set_index()),
+                               [&](const Access& earlier) { return agrees(earlier, mine); });
+  }
+  // Whether a judgement since the last call holds for its cell alone, because lanes were compared
+  // that are told in different ways.
+  bool take_is_of_one_cell() noexcept { return std::exchange(is_of_one_cell_, false); }
+
+ private:
+  bool is_known(const Access& earlier) noexcept {
+    if (earlier.epoch_bits() == last_known_) return true;
+    if (!who_.known->happened.knows(earlier.epoch(), who_.cluster)) return false;
+    last_known_ = earlier.epoch_bits();
+    return true;
+  }
+  bool is_ordered(const Access& earlier, const Access& mine) noexcept {
+    if (earlier.epoch_bits() == mine.epoch_bits()) return is_same_party(earlier, mine);
+    return is_known(earlier);
+  }
+  // The same lane of the same operation, at the same point of its life.
+  bool is_same_party(const Access& earlier, const Access& mine) noexcept {
+    return earlier.is_same_operation(mine) && is_same_lane(earlier, mine);
+  }
+  bool is_same_lane(const Access& earlier, const Access& mine) noexcept {
+    if (earlier.lane_code() == several_lanes || mine.lane_code() == several_lanes) return false;
+    if (earlier.has_lane_kind_of(mine)) return earlier.lane_code() == mine.lane_code();
+    is_of_one_cell_ = true;
+    return earlier.lane_at(cell_) == mine.lane_at(cell_);
+  }
+  bool is_visible(const Access& earlier) noexcept {
+    if (!earlier.is_write() || earlier.is_async() || who_.proxy == Proxy::generic) return true;
+    if (earlier.epoch_bits() == last_fenced_) return true;
+    if (!who_.known->fenced.knows(earlier.epoch(), who_.cluster)) return false;
+    last_fenced_ = earlier.epoch_bits();
+    return true;
+  }
+
+  // What a write of `mine` leaves to be remembered of an earlier access. An atomic write lets other
+  // atomics by, so it can't stand for what they may conflict with, nor for atomics unordered with
+  // it.
+  Access left_of(const Access& earlier, const Access& mine) noexcept {
+    const bool stays = mine.is_atomic() && (!earlier.is_atomic() || !is_ordered(earlier, mine));
+    return stays ? earlier : earlier.with_mask(earlier.mask() & ~mine.mask());
+  }
+
+  bool note_write(Cell& cell, const Access& mine) {
+    const Access left = left_of(cell.write, mine);
+    const bool keeps_write = !cell.write.is_none() && left.mask() != 0;
+    if (cell.others.is_set()) return write_over_set(cell, mine, keeps_write, left);
+    if (!cell.others.is_none()) {
+      if (!agrees(cell.others, mine)) return false;
+      cell.others = left_of(cell.others, mine);
+      if (cell.others.mask() == 0) cell.others = {};
+    }
+    if (keeps_write) add(cell, left);
+    cell.write = mine;
+    return true;
+  }
+
+  bool write_over_set(Cell& cell, const Access& mine, bool keeps_write, const Access& left) {
+    kept_.clear();
+    for (const Access& earlier : sets_.entries(cell.others.set_index())) {
+      if (!agrees(earlier, mine)) return false;
+      const Access rest = left_of(earlier, mine);
+      if (rest.mask() != 0) kept_.push_back(rest);
+    }
+    if (keeps_write) kept_.push_back(left);
+    sets_.drop(cell.others);
+    cell.others = {};
+    if (!kept_.empty()) {
+      cell.others = Access::of_set(sets_.make());
+      sets_.entries(cell.others.set_index()).assign(kept_.begin(), kept_.end());
+    }
+    cell.write = mine;
+    return true;
+  }
+
+  // Does `mine` (a read) make it needless to remember `earlier`?
+  bool stands_for(const Access& mine, const Access& earlier) noexcept {
+    if (earlier.is_write() || (earlier.mask() & ~mine.mask()) != 0) return false;
+    if (mine.is_atomic() && !earlier.is_atomic()) return false;
+    if (earlier.epoch_bits() == mine.epoch_bits()) return is_same_party(earlier, mine);
+    return earlier.has_agent_of(mine) || is_known(earlier);
+  }
+  // Makes `earlier` speak for `mine` too, where they differ in lanes or bytes alone.
+  bool is_merged(Access& earlier, const Access& mine) noexcept {
+    if (earlier.epoch_bits() != mine.epoch_bits() || earlier.is_write()) return false;
+    if (earlier.is_atomic() != mine.is_atomic()) return false;
+    if (is_same_party(earlier, mine)) {
+      earlier = earlier.with_mask(earlier.mask() | mine.mask());
+      return true;
+    }
+    if (!earlier.is_same_kind(mine)) return false;
+    earlier = earlier.by_several_lanes();
+    return true;
+  }
+
+  bool read_beside_set(Cell& cell, const Access& mine) {
+    bool is_spoken_for = false;
+    for (const Access& earlier : sets_.entries(cell.others.set_index())) {
+      if (earlier.is_write() && !agrees(earlier, mine)) return false;
+      is_spoken_for = is_spoken_for || earlier.speaks_for(mine);
+    }
+    if (is_spoken_for) return true;
+    unshare(cell);
+    std::vector<Access>& entries = sets_.entries(cell.others.set_index());
+    for (Access& earlier : entries) {
+      if (is_merged(earlier, mine)) return true;
+    }
+    std::erase_if(entries, [&](const Access& earlier) { return stands_for(mine, earlier); });
+    append(entries, mine);
+    return true;
+  }
+
+  void unshare(Cell& cell) {
+    const std::uint32_t shared = cell.others.set_index();
+    if (!sets_.is_shared(shared)) return;
+    const std::uint32_t own = sets_.make();
+    sets_.entries(own) = sets_.entries(shared);
+    sets_.drop(cell.others);
+    cell.others = Access::of_set(own);
+  }
+
+  void add(Cell& cell, const Access& access) {
+    if (cell.others.is_none()) {
+      if (!access.is_write()) {
+        cell.others = access;
+        return;
+      }
+    } else if (cell.others.is_set()) {
+      unshare(cell);
+      append(sets_.entries(cell.others.set_index()), access);
+      return;
+    }
+    const std::uint32_t index = sets_.make();
+    std::vector<Access>& entries = sets_.entries(index);
+    if (!cell.others.is_none()) entries.push_back(cell.others);
+    entries.push_back(access);
+    cell.others = Access::of_set(index);
+  }
+
+  void append(std::vector<Access>& entries, const Access& access) {
+    if (entries.size() >= max_foreign_entries) {
+      const auto foreign = std::find_if(entries.begin(), entries.end(), [&](const Access& entry) {
+        return entry.epoch().cluster() != who_.cluster && (!entry.is_write() || entry.is_atomic());
+      });
+      if (foreign != entries.end()) entries.erase(foreign);
+    }
+    entries.push_back(access);
+  }
+
+  AccessSets& sets_;
+  const Accessor& who_;
+  Conflict& found_;
+  std::uint64_t cell_ = 0;
+  bool is_of_one_cell_ = false;
+  std::uint64_t last_known_ = 0;
+  std::uint64_t last_fenced_ = 0;
+  static inline thread_local std::vector<Access> kept_;
+};
+
+}  // namespace gemmery::emulator
