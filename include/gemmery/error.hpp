@@ -51,4 +51,12 @@ class GEMMERY_API Error : public std::exception {
   std::string message_;
 };
 
+// What a function of the caller's throws where it is no fault of the function but is to end the
+// call that it was asked in, such as Python's KeyboardInterrupt. Derive from it: nobody reports it,
+// replaces it or goes on without it, as is done with what else such functions throw.
+class GEMMERY_API Interruption {
+ public:
+  virtual ~Interruption();
+};
+
 }  // namespace gemmery

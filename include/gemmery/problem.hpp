@@ -74,6 +74,8 @@ struct GEMMERY_API GemmProblem {
 };
 
 GEMMERY_API std::size_t hash_value(const GemmProblem& problem) noexcept;
+// Row where both would do: of a single row or column, and of a matrix without elements, whose
+// strides are no part of a problem.
 GEMMERY_API Layout layout_of(const MatrixType& matrix, std::int64_t rows,
                              std::int64_t columns) noexcept;
 

@@ -49,4 +49,6 @@ std::string_view name(ErrorKind kind) noexcept {
 Error::Error(ErrorDetails details)
     : details_(std::move(details)), message_(compose_message(details_)) {}
 
+Interruption::~Interruption() = default;
+
 }  // namespace gemmery

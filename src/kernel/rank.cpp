@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include <gemmery/error.hpp>
+
 #include "kernel/rules.hpp"
 
 namespace gemmery::kernel {
@@ -57,11 +59,14 @@ void explain_determinism(const Family& family, const Query& query, std::vector<R
 }
 
 // What a family throws is its own affair: the others answer all the same, and `explain` tells it.
+// But for what is thrown to end the call.
 void match_family(const Family& family, const Query& query, std::vector<RankedKernel>& kernels) {
   const auto before = static_cast<std::ptrdiff_t>(kernels.size());
   try {
     if (family.availability() && family.carries(query.problem)) family.match(query, kernels);
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const Interruption&) {
     throw;
   } catch (...) {
     kernels.erase(kernels.begin() + before, kernels.end());
@@ -90,6 +95,8 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
     family.explain(query, reasons);
     if (is_determinism_required()) explain_determinism(family, query, reasons);
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const Interruption&) {
     throw;
   } catch (const std::exception& error) {
     refuse(std::string("this family threw: ") + error.what());

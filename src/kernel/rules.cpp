@@ -23,6 +23,7 @@ struct Pairing {
 };
 
 bool keeps_layout(const Pairing& pair) noexcept {
+  if (pair.rows == 0 || pair.columns == 0) return true;
   switch (pair.rule.layout) {
     case LayoutRule::any:
       return true;

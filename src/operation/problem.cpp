@@ -61,7 +61,7 @@ std::string_view name(Layout layout) noexcept {
 }
 
 Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) noexcept {
-  if (matrix.column_stride == 1 || columns <= 1) return Layout::row;
+  if (matrix.column_stride == 1 || columns <= 1 || rows == 0) return Layout::row;
   if (matrix.row_stride == 1 || rows <= 1) return Layout::column;
   return Layout::strided;
 }

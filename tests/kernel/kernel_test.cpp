@@ -123,6 +123,18 @@ TEST(Rules, each_broken_rule_is_named) {
   EXPECT_TRUE(kernel::keeps_rules(family.kernel(1).operands(), problem_of("gemm 8x8x8 a=f32")));
 }
 
+TEST(Rules, a_matrix_without_elements_has_every_layout) {
+  for (const LayoutRule layout : {LayoutRule::row, LayoutRule::column}) {
+    OperandRules rules;
+    for (OperandRule* const rule : {&rules.a, &rules.b, &rules.out}) rule->layout = layout;
+    for (const char* const line : {"gemm 0x63x0 a=f32", "gemm 0x63x0 a=f32:c b=f32:c out=f32:c"})
+      EXPECT_EQ(kernel::check_rules(rules, problem_of(line)).error(), "") << line;
+    const std::string refusal =
+        kernel::check_rules(rules, problem_of("gemm 65x63x0 a=f32")).error();
+    EXPECT_EQ(refusal, layout == LayoutRule::row ? "" : "out: expected layout column, got row");
+  }
+}
+
 TEST(Rules, alignment_must_be_a_multiple) {
   OperandRules rules;
   rules.a.alignment = 16;

@@ -140,5 +140,14 @@ TEST(Problem, row_major_wins_where_both_majors_fit) {
   EXPECT_EQ(layout_of(parse_problem("gemm 8x1x8 a=f32 b=f32:c").problem.b, 8, 1), Layout::row);
 }
 
+TEST(Problem, a_matrix_without_elements_is_row_major_as_it_prints) {
+  for (const char* const line : {"gemm 65x63x0 a=f32", "gemm 65x63x0 a=f32:c b=f32:c"}) {
+    const GemmProblem problem = parse_problem(line).problem;
+    EXPECT_EQ(layout_of(problem.a, 65, 0), Layout::row) << line;
+    EXPECT_EQ(layout_of(problem.b, 0, 63), Layout::row) << line;
+    EXPECT_EQ(to_string(problem), "gemm 65x63x0 a=f32");
+  }
+}
+
 }  // namespace
 }  // namespace gemmery

@@ -9,6 +9,8 @@ namespace gemmery::user {
 std::string caught_text() {
   try {
     throw;
+  } catch (const Interruption&) {
+    throw;
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {

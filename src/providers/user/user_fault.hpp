@@ -9,7 +9,7 @@
 
 namespace gemmery::user {
 
-// Within a handler: what was thrown.
+// Within a handler: what was thrown. An Interruption goes on, past the caller.
 std::string caught_text();
 
 // Within a handler: throws an Error of a kind that names kernel and function, what was thrown

@@ -173,6 +173,41 @@ class ThrowingFamily : public Family {
   [[noreturn]] static void fail() { throw std::runtime_error("out of order"); }
 };
 
+// What is thrown to end the call, not to tell of a fault.
+struct Enough : Interruption {};
+
+TEST(FunctionsOfUsers, that_end_the_call_are_let_through_by_every_call) {
+  const auto end_the_call = [](const auto&...) -> void { throw Enough(); };
+  UserKernel running = host_kernel("ends_in_run");
+  std::get<UserCallable>(running.code).run = end_the_call;
+  UserKernel preparing = host_kernel("ends_in_prepare");
+  std::get<UserCallable>(preparing.code).prepare = end_the_call;
+  UserKernel asked = host_kernel("ends_when_asked");
+  asked.supports = [](const Query&) -> Status { throw Enough(); };
+  UserKernel predicting = host_kernel("ends_in_prediction");
+  predicting.predicted_us = [](const Query&) -> double { throw Enough(); };
+  Ones ones;
+  const GemmArguments arguments = ones.arguments();
+  {
+    const Registered own(std::move(running));
+    EXPECT_THROW(own.kernel.run(arguments, {.stream = Stream::cpu()}), Enough);
+  }
+  {
+    const Registered own(std::move(preparing));
+    EXPECT_THROW(own.kernel.compile(arguments), Enough);
+    const CompileJob job{own.kernel, Target::cpu()};
+    EXPECT_NO_THROW(compile_all(std::span(&job, 1)));  // of the CPU nothing is prepared
+  }
+  {
+    const Registered own(std::move(asked));
+    EXPECT_THROW(own.kernel.supports(arguments), Enough);
+    EXPECT_THROW(get_kernels(arguments), Enough);
+    EXPECT_THROW(explain(arguments), Enough);
+  }
+  const Registered own(std::move(predicting));
+  EXPECT_THROW(get_kernels(arguments), Enough);
+}
+
 TEST(FamiliesOfUsers, that_throw_leave_discovery_to_the_others) {
   register_family(std::make_unique<ThrowingFamily>());
   Ones ones;
