@@ -28,7 +28,17 @@ function(gemmery_add_header_only TARGET HEADER PACKAGE)
 endfunction()
 
 gemmery_add_header_only(gemmery_fmt fmt/core.h libfmt-dev)
-target_compile_definitions(gemmery_fmt INTERFACE FMT_HEADER_ONLY)
+# Compiled once, by cmake/fmt.cpp: what uses it links gemmery_fmt_objects, too. Before version 9 it is compiled wherever it is used.
+# Its number stands in base.h since 11, in core.h before.
+foreach(HEADER IN ITEMS base.h core.h)
+  if(EXISTS "${gemmery_fmt_INCLUDE_DIR}/fmt/${HEADER}" AND NOT FMT_VERSION)
+    file(STRINGS "${gemmery_fmt_INCLUDE_DIR}/fmt/${HEADER}" FMT_VERSION REGEX "define FMT_VERSION [0-9]+")
+  endif()
+endforeach()
+string(REGEX MATCH "[0-9]+" FMT_VERSION "${FMT_VERSION}")
+if(FMT_VERSION LESS 90000)
+  target_compile_definitions(gemmery_fmt INTERFACE FMT_HEADER_ONLY)
+endif()
 gemmery_add_header_only(gemmery_xxhash xxhash.h libxxhash-dev)
 target_compile_definitions(gemmery_xxhash INTERFACE XXH_INLINE_ALL)
 if(GEMMERY_BUILD_CLI OR GEMMERY_BUILD_BENCH)
