@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gemmery/arguments.hpp>
+#include <gemmery/family.hpp>
 #include <gemmery/kernel.hpp>
 
 #include <optional>
