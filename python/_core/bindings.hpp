@@ -86,8 +86,11 @@ using WithoutGil = nb::gil_scoped_release;
 // ended. Called with the GIL, which is released meanwhile.
 void run_interruptibly(const std::function<void(std::stop_token)>& work);
 
-// Runs `work`; where it fails because no NVRTC was found and the wheel nvidia-cuda-nvrtc is
-// installed for this Python, names that one to the library and runs it once more.
+// Names the NVRTC of the wheel nvidia-cuda-nvrtc to the library; false where this Python has none.
+bool offer_nvrtc_wheel();
+
+// Runs `work`; where it fails because no NVRTC was found and there is one in a wheel, offers that
+// and runs it once more.
 void with_nvrtc(const std::function<void()>& work);
 
 }  // namespace gemmery::python

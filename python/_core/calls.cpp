@@ -150,15 +150,19 @@ void run_interruptibly(const std::function<void(std::stop_token)>& work) {
   if (error) std::rethrow_exception(error);
 }
 
+bool offer_nvrtc_wheel() {
+  const std::string path = find_nvrtc_wheel();
+  if (path.empty()) return false;
+  ::setenv("GEMMERY_NVRTC_LIBRARY", path.c_str(), 0);
+  return true;
+}
+
 void with_nvrtc(const std::function<void()>& work) {
   try {
     work();
     return;
   } catch (const Error& error) {
-    if (!is_missing_nvrtc(error)) throw;
-    const std::string path = find_nvrtc_wheel();
-    if (path.empty()) throw;
-    ::setenv("GEMMERY_NVRTC_LIBRARY", path.c_str(), 0);
+    if (!is_missing_nvrtc(error) || !offer_nvrtc_wheel()) throw;
   }
   work();
 }

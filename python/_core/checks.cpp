@@ -4,6 +4,8 @@
 #include <gemmery/measure.hpp>
 #include <gemmery/verify.hpp>
 
+#include <algorithm>
+
 #include "kernels.hpp"
 
 namespace gemmery::python {
@@ -58,6 +60,17 @@ nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::ha
   result["roofline_us"] = measured.roofline_us;
   result["roofline_share"] = measured.roofline_share;
   return result;
+}
+
+DoctorReport examine_machine() {
+  const WithoutGil released;
+  return doctor();
+}
+
+bool lacks_nvrtc(const DoctorReport& report) {
+  return std::ranges::any_of(report.libraries, [](const LibraryFinding& library) {
+    return library.name == "NVRTC" && !library.found;
+  });
 }
 
 }  // namespace
@@ -126,8 +139,9 @@ void bind_checks(nb::module_& module) {
   module.def(
       "doctor",
       [] {
-        const WithoutGil released;
-        return to_string(doctor());
+        DoctorReport report = examine_machine();
+        if (lacks_nvrtc(report) && offer_nvrtc_wheel()) report = examine_machine();
+        return to_string(report);
       },
       "What this machine offers: libraries, devices, the cache.");
 }
