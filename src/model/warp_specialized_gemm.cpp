@@ -22,6 +22,16 @@ constexpr double shared_bytes_per_clock = 128;
 // without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
 constexpr double c_slab_clocks = 2300;
 
+// Clocks of a warp for each instruction of a program; share of them by which a ping-pong group at
+// its program slows down the one that multiplies; clocks that a slab of a full input is waited for.
+// Fitted by eye to races of eight designs with six programs at three sizes
+// (bench/results/h200-epilogues-2026-11-22.md).
+constexpr double program_clocks = 1.6;
+constexpr double program_interference = 0.25;
+constexpr double input_slab_clocks = 860;
+// Elements that a multiprocessor's four schedulers take at a time, a warp each.
+constexpr double elements_at_once = 128;
+
 constexpr double sum_bytes = 4;
 // Of the multiprocessors, for clusters of 4 and more, which do not fill the groups that hold them:
 // 30 of 4 run at a time on 132, and 32 take twice as long (split k, H200, 2026-11-22).
@@ -82,7 +92,9 @@ struct WarpSpecializedModel::Grid {
 
 struct WarpSpecializedModel::TileClocks {
   double multiply;  // until the last product
-  double store;     // from there until out is on its way
+  double store;     // from there until out is on its way, without a program
+  double program;   // which comes between
+  double input;     // waiting for what it reads
   double transfer;  // the part of storing that no two warpgroups do at a time
   double latency;   // of the first stage
 };
@@ -119,8 +131,10 @@ double WarpSpecializedParts::total_us() const noexcept {
 
 WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_turned,
                                            const DeviceInfo& device,
-                                           const WarpSpecializedConstants& constants) noexcept
+                                           const WarpSpecializedConstants& constants,
+                                           const ProgramWork& program) noexcept
     : constants_(constants),
+      program_(program),
       rows_(static_cast<double>(is_turned ? problem.n : problem.m)),
       columns_(static_cast<double>(is_turned ? problem.m : problem.n)),
       k_(static_cast<double>(problem.k)),
@@ -137,7 +151,7 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   a_bytes_ = is_turned ? b : a;
   b_bytes_ = is_turned ? a : b;
   const double c_element_bytes = problem.c ? bit_width(problem.c->dtype) / 8.0 : 0.0;
-  out_bytes_ = rows_ * columns_ * batches_ * (out_element_bytes_ + c_element_bytes);
+  out_bytes_ = rows_ * columns_ * batches_ * (out_element_bytes_ + c_element_bytes) + program.bytes;
   const double a_splits = splits_sectors(problem.a) ? 1 + constants.ragged_load_share : 1;
   const double b_splits = splits_sectors(problem.b) ? 1 + constants.ragged_load_share : 1;
   a_splits_ = is_turned ? b_splits : a_splits;
@@ -237,6 +251,9 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
                       constants_.tile_clocks,
           .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer) +
                    time_exchange(design),
+          .program = design.tile_m * design.stored_columns / elements_at_once *
+                     program_.instructions * program_clocks,
+          .input = slabs * program_.full_inputs * input_slab_clocks,
           .transfer = transfer,
           .latency = latency};
 }
@@ -265,13 +282,16 @@ WarpSpecializedParts WarpSpecializedModel::predict(
     const WarpSpecializedTerms& design) const noexcept {
   const Grid grid = lay_out(design);
   const TileClocks tile = time_tile(design, grid);
-  // Ping-pong: the next tile is multiplied while one is stored, unless that takes longer.
+  // Ping-pong: the next tile is multiplied while one is stored, unless that takes longer; what its
+  // program reads comes before.
   const bool overlaps = design.is_ping_pong && grid.tiles_each > 1;
+  const double finish = tile.store + tile.program;
   const double period =
-      overlaps ? std::max({tile.multiply, tile.transfer, (tile.multiply + tile.store) / 2}) +
-                     constants_.turn_clocks + constants_.store_interference * tile.store
-               : tile.multiply + tile.store;
-  const double clocks = grid.tiles_each * period + (overlaps ? tile.store : 0.0);
+      overlaps ? std::max({tile.multiply, tile.transfer, (tile.multiply + finish) / 2}) +
+                     constants_.turn_clocks + constants_.store_interference * tile.store +
+                     program_interference * tile.program
+               : tile.multiply + finish + tile.input;
+  const double clocks = grid.tiles_each * period + (overlaps ? finish : 0.0);
   const double fill = constants_.fill_clocks + tile.latency +
                       (design.is_clustered ? constants_.cluster_clocks : 0.0);
 

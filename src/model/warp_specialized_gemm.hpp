@@ -27,6 +27,13 @@ struct WarpSpecializedDesign {
   int split_k = 1;     // blocks of a cluster that multiply shares of k of one tile
 };
 
+// What the program of an epilogue adds to storing D.
+struct ProgramWork {
+  double instructions = 0;  // of machine code, for each element of out
+  double bytes = 0;         // of the full tensors that it reads and writes
+  int full_inputs = 0;      // of which it reads
+};
+
 // What predictions take of a design whatever the problem: worked out once, asked often.
 struct WarpSpecializedTerms {
   explicit WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept;
@@ -137,7 +144,8 @@ struct WarpSpecializedParts {
 class WarpSpecializedModel {
  public:
   WarpSpecializedModel(const GemmProblem& problem, bool is_turned, const DeviceInfo& device,
-                       const WarpSpecializedConstants& constants = {}) noexcept;
+                       const WarpSpecializedConstants& constants = {},
+                       const ProgramWork& program = {}) noexcept;
 
   WarpSpecializedParts predict(const WarpSpecializedTerms& design) const noexcept;
   WarpSpecializedParts predict(const WarpSpecializedDesign& design) const noexcept {
@@ -158,6 +166,7 @@ class WarpSpecializedModel {
   double memory_bytes(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
 
   WarpSpecializedConstants constants_;
+  ProgramWork program_;
   double rows_;
   double columns_;
   double k_;
@@ -165,7 +174,7 @@ class WarpSpecializedModel {
   double element_bytes_;  // of A and B
   double a_bytes_;
   double b_bytes_;
-  double out_bytes_;  // C included
+  double out_bytes_;  // C and a program's tensors included
   // How much longer accesses take because of where rows begin.
   double a_splits_;
   double b_splits_;

@@ -145,6 +145,49 @@ TEST(WarpSpecializedModel, reading_c_costs_time_beyond_its_bytes) {
   EXPECT_GT(predict_us(problem, design), without_us);
 }
 
+// --- programs ------------------------------------------------------------------------------------
+
+WarpSpecializedParts parts_of(const GemmProblem& problem, const WarpSpecializedDesign& design,
+                              const ProgramWork& program) {
+  return WarpSpecializedModel(problem, false, h200(), {}, program).predict(design);
+}
+
+// By parts: their sum counts less where two of them stop being alike.
+TEST(WarpSpecializedModel, programs_take_longer_the_more_they_do) {
+  for (int turn = 0; turn < 500; ++turn) {
+    const GemmProblem problem = random_problem();
+    const WarpSpecializedDesign design = random_design();
+    const double instructions = draw(1, 40);
+    const WarpSpecializedParts plain = parts_of(problem, design, {});
+    const auto light = parts_of(problem, design, {.instructions = instructions});
+    const auto heavy = parts_of(problem, design, {.instructions = 2 * instructions});
+    const auto wide = parts_of(problem, design, {.bytes = 1e6});
+    EXPECT_GE(light.compute_us, plain.compute_us) << to_string(problem);
+    EXPECT_GE(heavy.compute_us, light.compute_us) << to_string(problem);
+    EXPECT_GT(wide.memory_us, plain.memory_us) << to_string(problem);
+    EXPECT_EQ(plain.total_us(), predict_us(problem, design)) << to_string(problem);
+  }
+}
+
+// While one group is at its program, the other multiplies: with k long enough most of it is hidden.
+TEST(WarpSpecializedModel, ping_pong_hides_most_of_a_program) {
+  for (int turn = 0; turn < 100; ++turn) {
+    WarpSpecializedDesign design = random_design();
+    design.tile_m = 128;
+    design.tile_n = 64 * draw(2, 4);
+    design.wgmma_columns = design.tile_n;
+    const GemmProblem problem = problem_of(8192, 8192, 64 * draw(64, 128));
+    const ProgramWork program{.instructions = static_cast<double>(draw(1, 20))};
+    const auto cost_us = [&](bool is_ping_pong) {
+      design.is_ping_pong = is_ping_pong;
+      design.consumers = is_ping_pong ? 1 : 2;
+      return parts_of(problem, design, program).compute_us -
+             parts_of(problem, design, {}).compute_us;
+    };
+    EXPECT_LT(cost_us(true), 0.5 * cost_us(false)) << to_string(problem);
+  }
+}
+
 TEST(WarpSpecializedModel, power_lowers_the_clock_of_problems_that_fill_the_tensor_cores) {
   const auto clock_ghz = [](const GemmProblem& problem) {
     return WarpSpecializedModel(problem, false, h200()).clock_ghz();

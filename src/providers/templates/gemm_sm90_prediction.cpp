@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "epilogue/cost.hpp"
+
 namespace gemmery::templates {
 namespace {
 
@@ -53,6 +55,54 @@ CandidateTables list_candidate_tables(Tiles tiles) {
   return tables;
 }
 
+// --- what a program adds ------------------------------------------------------------------------
+
+// Instructions for an element beside the program's own, by SASS of tiles of 128x128 (2026-11-22):
+// of a vector along n, read from shared memory and decoded for two rows at once; of a full tensor,
+// read as D is stored, or written by plain stores; of an element that falls into a reduction, with
+// the test for the edge, and where every column is shared out among the lanes of a warp.
+constexpr double vector_instructions = 0.75;
+constexpr double full_input_instructions = 1.1;
+constexpr double full_output_instructions = 3;
+constexpr double reduction_instructions = 2.2;
+constexpr double column_reduction_instructions = 8;
+
+double count_operand(const EpilogueOperandRule& rule, bool is_turned) noexcept {
+  if (rule.is_number) return 0;
+  const bool is_full = rule.varies_m && rule.varies_n;
+  const bool varies_along_rows = is_turned ? rule.varies_m : rule.varies_n;
+  if (rule.is_output) {
+    return is_full             ? full_output_instructions
+           : varies_along_rows ? column_reduction_instructions
+                               : reduction_instructions;
+  }
+  return is_full ? full_input_instructions : varies_along_rows ? vector_instructions : 0;
+}
+
+bool is_full_input(const EpilogueOperandRule& rule) noexcept {
+  return !rule.is_number && !rule.is_output && rule.varies_m && rule.varies_n;
+}
+
+// Of tensors as large as a matrix; of others nothing is seen beside the product.
+double count_bytes(const EpilogueOperandRule& rule, const GemmProblem& problem) noexcept {
+  if (rule.is_number || !rule.varies_m || !rule.varies_n) return 0;
+  return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+         static_cast<double>(rule.varies_l ? problem.l : 1) * bit_width(rule.dtype) / 8;
+}
+
+model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noexcept {
+  if (problem.epilogue == default_epilogue) return {};
+  const EpilogueRules& rules = rules_of(problem.epilogue);
+  model::ProgramWork work{.instructions = epilogue::count_instructions(rules.program.graph()),
+                          .bytes = 0};
+  for (const EpilogueOperandRule& rule : rules.operands) {
+    work.instructions += count_operand(rule, is_turned);
+    work.bytes += count_bytes(rule, problem);
+    work.full_inputs += is_full_input(rule) ? 1 : 0;
+  }
+  return work;
+}
+
 }  // namespace
 
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
@@ -68,7 +118,9 @@ std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) 
 Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
                                const DeviceInfo& device,
                                const model::WarpSpecializedConstants& constants) noexcept
-    : rules_(rules), model_(problem, is_turned(rules), device, constants) {}
+    : rules_(rules),
+      model_(problem, is_turned(rules), device, constants,
+             program_work(problem, is_turned(rules))) {}
 
 model::WarpSpecializedParts Sm90Prediction::parts(const Sm90Tile& tile) const noexcept {
   return model_.predict(describe(sm90_design(rules_, tile)));

@@ -2,8 +2,10 @@
 // The sm90 family's answers: names, matches, refusals, source. No GPU and no compiler are needed.
 #include "providers/templates/gemm_sm90.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <gemmery/device.hpp>
+#include <gemmery/discovery.hpp>
 #include <gemmery/problem.hpp>
 
 #include <algorithm>
@@ -90,6 +92,25 @@ TEST(Sm90Family, a_query_predicts_what_the_kernel_alone_would_be_predicted) {
       const Sm90Prediction prediction(problem, kernel.operands(), *find_device_info("h200"));
       ASSERT_DOUBLE_EQ(kernel.predicted_us, prediction.microseconds(sm90_tile(kernel)))
           << to_string(problem) << ", " << sm90_name(kernel);
+    }
+  }
+}
+
+// The best designs of bench/results/h200-epilogues-2026-11-22.md are ping-pong ones on every line,
+// those of 4096^3 too, where a cooperative one is first without a program.
+TEST(Sm90Family, programs_come_first_where_the_other_group_multiplies_meanwhile) {
+  const DeviceInfo device = *find_device_info("h200");
+  for (const char* const extents : {"4096x4096x4096", "8192x8192x1024", "8192x4096x512"}) {
+    for (const char* const program :
+         {R"p(epilogue="D = gelu(accum + bias)" bias=bf16[n])p",
+          R"p(epilogue="D = gelu_tanh(accum + bias)" bias=bf16[n])p",
+          R"p(epilogue="D = accum + aux" aux=bf16)p",
+          R"p(epilogue="D = sigmoid(accum) * aux" aux=bf16)p",
+          R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p"}) {
+      const std::string line = fmt::format("gemm {} a=bf16 b=bf16:c {}", extents, program);
+      const Kernel first = get_kernels(parse_problem(line).problem, device).front();
+      EXPECT_EQ(sm90_tile(first).schedule, abi::Schedule::ping_pong)
+          << line << ": " << first.name();
     }
   }
 }

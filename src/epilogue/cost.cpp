@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions of operations and casts, as ptxas 13.0 makes them for sm_90a of math.cuh and
+// element.cuh: a straight line of four elements, constants in registers left out (2026-11-22).
+#include "epilogue/cost.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gemmery::epilogue {
+namespace {
+
+struct OpCost {
+  Op op;
+  double instructions;
+};
+
+// Operations that are not one instruction. Signs and sizes are taken by whoever reads them.
+constexpr OpCost op_costs[] = {
+    {Op::negate, 0}, {Op::abs, 0},        {Op::divide, 20},   {Op::clamp, 2},      {Op::exp, 10},
+    {Op::exp2, 4},   {Op::log, 33},       {Op::sqrt, 17},     {Op::rsqrt, 4},      {Op::pow, 81},
+    {Op::erf, 23},   {Op::tanh, 19},      {Op::sigmoid, 10},  {Op::leaky_relu, 2}, {Op::silu, 11},
+    {Op::gelu, 10},  {Op::gelu_tanh, 12}, {Op::hardswish, 5}, {Op::softplus, 20}};
+
+double count_cast(const CastRule& rule) noexcept {
+  switch (rule.dtype) {
+    case DType::float32:
+    case DType::float64:
+      return 0;
+    case DType::bfloat16:
+    case DType::float16:
+      return rule.overflow == Overflow::saturate ? 4 : 2;
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+      return 16;
+    default:
+      return 4;  // an integer
+  }
+}
+
+double count_node(const Node& node) noexcept {
+  if (node.kind == NodeKind::cast) return count_cast(node.cast);
+  return node.kind == NodeKind::operation ? count_instructions(node.op) : 0;
+}
+
+}  // namespace
+
+double count_instructions(Op op) noexcept {
+  const auto* const cost = std::ranges::find(op_costs, op, &OpCost::op);
+  return cost == std::end(op_costs) ? 1 : cost->instructions;
+}
+
+double count_instructions(const Graph& graph) noexcept {
+  double count = 0;
+  for (const Node& node : graph.nodes) count += count_node(node);
+  return count;
+}
+
+}  // namespace gemmery::epilogue
