@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -63,7 +64,30 @@ const DeviceInfo& info_of_architecture(nb::handle cc);
 // The exception that Python gets for an error, of the classes of gemmery.errors.
 nb::object make_exception(const Error& error);
 
+// What a function of the user's raised to end the call that it was asked in, not to tell of a
+// fault: KeyboardInterrupt, SystemExit and what else is no Exception. Comes out of the call as it
+// is. Copied and destroyed with or without the GIL.
+struct PythonInterruption : Interruption {
+  // With the GIL.
+  explicit PythonInterruption(nb::handle raised) : raised_(raised.inc_ref().ptr(), let_go) {}
+  nb::handle exception() const { return raised_.get(); }
+
+ private:
+  static void let_go(PyObject* raised) {
+    const nb::gil_scoped_acquire gil;
+    Py_DECREF(raised);
+  }
+  std::shared_ptr<PyObject> raised_;
+};
+
 nb::tuple to_tuple(std::span<const std::int64_t> numbers);
+
+// The name of an object's class.
+std::string class_name(nb::handle object);
+
+// The UTF-8 of a str. Throws TypeError for another object, Error (invalid_argument) for a str that
+// has none: one with lone surrogates, as os.fsdecode makes of bytes.
+std::string to_text(nb::handle object, std::string_view role);
 
 // What a Python object holds; TypeError for one of another class, or one whose __init__ has not
 // run.
@@ -71,8 +95,7 @@ template <class Held>
 const Held& cast_for(nb::handle object, std::string_view parameter, std::string_view expected) {
   if (nb::isinstance<Held>(object) && nb::inst_ready(object)) return *nb::inst_ptr<Held>(object);
   const std::string text = std::string(parameter) + ": expected " + std::string(expected) +
-                           ", got " +
-                           nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+                           ", got " + class_name(object);
   throw nb::type_error(text.c_str());
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include <gemmery/buffer.hpp>
@@ -212,7 +213,7 @@ void delete_capsule(PyObject* capsule) {
   managed->deleter(managed);
 }
 
-std::pair<std::int32_t, std::int32_t> dlpack_device(const ImportedTensor& tensor) {
+dlpack::DeviceCode dlpack_device(const ImportedTensor& tensor) {
   const Device device = tensor.view.device();
   if (device.type == DeviceType::cpu) return {dlpack::device_cpu, 0};
   if (device.type == DeviceType::cuda) return {dlpack::device_cuda, device.index};
@@ -226,15 +227,13 @@ void fill_layout(Exported& exported, const ImportedTensor& tensor) {
   const auto rank = static_cast<std::size_t>(view.rank());
   std::copy_n(view.shape().begin(), rank, exported.shape.begin());
   std::copy_n(view.strides().begin(), rank, exported.strides.begin());
-  const auto [device_type, device_index] = dlpack_device(tensor);
   const DTypeFacts& type = facts(view.dtype());
   exported.managed.tensor = {.data = view.data(),
-                             .device_type = device_type,
-                             .device_index = device_index,
+                             .device = dlpack_device(tensor),
                              .rank = view.rank(),
-                             .type_code = static_cast<std::uint8_t>(type.dlpack_code),
-                             .type_bits = static_cast<std::uint8_t>(type.bits),
-                             .lanes = 1,
+                             .dtype = {.code = static_cast<std::uint8_t>(type.dlpack_code),
+                                       .bits = static_cast<std::uint8_t>(type.bits),
+                                       .lanes = 1},
                              .shape = exported.shape.data(),
                              .strides = exported.strides.data(),
                              .byte_offset = 0};
@@ -255,8 +254,9 @@ nb::object export_tensor(nb::handle self, nb::kwargs options) {
       synchronize(default_stream(tensor.view.device()));
     }
   }
-  auto* const exported = new Exported{};
-  fill_layout(*exported, tensor);
+  auto filled = std::make_unique<Exported>();
+  fill_layout(*filled, tensor);
+  Exported* const exported = filled.release();  // the capsule's from here on
   exported->owner = self.inc_ref().ptr();
   exported->managed.version = {1, 1};
   exported->managed.context = exported;

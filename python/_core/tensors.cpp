@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -19,6 +20,7 @@ enum class Producer : std::uint8_t {
   own,
   exchange_api,
   numpy,
+  masked_numpy,
   torch,
   fake_torch,
   cupy,
@@ -34,8 +36,6 @@ struct TypeFacts {
 };
 
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
-
-std::string class_of(nb::handle object) { return text_of(object.type().attr("__name__")); }
 
 // Whether a type or one of its bases is `name` of a module that starts with `module`.
 bool derives_from(nb::handle type, std::string_view module, std::string_view name) {
@@ -69,6 +69,8 @@ TypeFacts inspect_type(nb::handle type) {
   facts.exchange = read_exchange_api(type);
   if (derives_from(type, "torch", "FakeTensor")) {
     facts.producer = Producer::fake_torch;
+  } else if (derives_from(type, "numpy", "MaskedArray")) {
+    facts.producer = Producer::masked_numpy;
   } else if (derives_from(type, "numpy", "ndarray")) {
     facts.producer = Producer::numpy;
   } else if (derives_from(type, "jax", "Array") || derives_from(type, "jaxlib", "ArrayImpl")) {
@@ -113,7 +115,7 @@ const TypeFacts& facts_of(nb::handle object) {
   const std::string text = std::string(role) +
                            ": expected a tensor (torch, numpy, cupy, jax or any with DLPack 1.x), "
                            "got " +
-                           class_of(object);
+                           class_name(object);
   throw nb::type_error(text.c_str());
 }
 
@@ -198,17 +200,31 @@ ImportedTensor import_by_exchange(nb::handle object, const TypeFacts& facts,
   imported.base = nb::borrow(object);
   imported.exchange = facts.exchange;
   imported.is_read_only = (managed->flags & dlpack::flag_read_only) != 0;
-  if (managed->tensor.device_type == dlpack::device_cuda && facts.exchange->current_stream)
+  if (managed->tensor.device.type == dlpack::device_cuda && facts.exchange->current_stream)
     imported.stream_source = StreamSource::exchange_api;
   return imported;
 }
 
 // --- DLPack by Python ----------------------------------------------------------------------------
 
-bool is_cuda(nb::handle object) {
+// The first of the pair (type, index) that a producer tells of its device.
+std::optional<long> find_device_type(nb::handle pair) {
+  if (!nb::isinstance<nb::tuple>(pair) && !nb::isinstance<nb::list>(pair)) return std::nullopt;
+  if (nb::len(pair) != 2) return std::nullopt;
+  const nb::object number = nb::steal(PyNumber_Index(nb::object(pair[0]).ptr()));
+  const long type = number.is_valid() ? PyLong_AsLong(number.ptr()) : -1;
+  if (PyErr_Occurred() == nullptr) return type;
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+bool is_cuda(nb::handle object, std::string_view role) {
   if (!nb::hasattr(object, "__dlpack_device__")) return false;
   const nb::object device = object.attr("__dlpack_device__")();
-  return nb::cast<int>(nb::int_(device[0])) == dlpack::device_cuda;
+  if (const std::optional<long> type = find_device_type(device))
+    return *type == dlpack::device_cuda;
+  refuse(role, "a pair (device type, index) from __dlpack_device__",
+         nb::cast<std::string>(nb::repr(device)));
 }
 
 // A capsule of `object.__dlpack__`, of DLPack 1.x where the producer speaks it.
@@ -256,7 +272,7 @@ ImportedTensor import_capsule(nb::handle capsule, std::string_view role) {
   } catch (const Error& error) {
     rethrow_for(role, error);
   }
-  refuse(role, "a DLPack capsule from __dlpack__", class_of(capsule));
+  refuse(role, "a DLPack capsule from __dlpack__", class_name(capsule));
 }
 
 ImportedTensor import_by_dlpack(nb::handle object, nb::handle stream, std::string_view role) {
@@ -292,7 +308,8 @@ ImportedTensor import_jax(nb::handle object, std::string_view role) {
 
 // On CUDA the producer makes the legacy default stream wait for it, which is what serves then.
 ImportedTensor import_other(nb::handle object, std::string_view role) {
-  return import_by_dlpack(object, is_cuda(object) ? nb::object(nb::int_(1)) : nb::none(), role);
+  const bool on_cuda = is_cuda(object, role);
+  return import_by_dlpack(object, on_cuda ? nb::object(nb::int_(1)) : nb::none(), role);
 }
 
 // --- NumPy ---------------------------------------------------------------------------------------
@@ -394,6 +411,13 @@ ImportedTensor import_numpy(nb::handle object, std::string_view role) {
   return imported;
 }
 
+// Its mask would be lost without a word.
+[[noreturn]] void refuse_masked(std::string_view role) {
+  refuse(role, "an array without a mask", "a numpy.ma.MaskedArray",
+         "array.filled(0) gives what is masked a value, array.data leaves the mask away",
+         ErrorKind::unsupported);
+}
+
 // --- our own -------------------------------------------------------------------------------------
 
 // Shares what keeps the memory alive: the Python object itself.
@@ -421,6 +445,8 @@ ImportedTensor import_tensor(nb::handle object, std::string_view role) {
       return import_by_exchange(object, facts, role);
     case Producer::numpy:
       return import_numpy(object, role);
+    case Producer::masked_numpy:
+      refuse_masked(role);
     case Producer::torch:
       return import_torch(object, role);
     case Producer::fake_torch:

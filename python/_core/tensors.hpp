@@ -5,10 +5,10 @@
 #include <memory>
 #include <string_view>
 
+#include <gemmery/dlpack_abi.hpp>
 #include <gemmery/tensor.hpp>
 
 #include "bindings.hpp"
-#include "dlpack_abi.hpp"
 
 namespace gemmery::python {
 

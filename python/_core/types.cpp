@@ -16,13 +16,9 @@ namespace {
 // Objects that were asked about before, with their DType as Python has it; the module owns it.
 nb::handle known_dtypes;
 
-std::string class_of(nb::handle object) {
-  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
-}
-
 // "float16" of torch.float16, numpy.dtype("float16"), numpy.float16, ml_dtypes.bfloat16, …
-std::optional<std::string> dclass_of(nb::handle object) {
-  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+std::optional<std::string> find_type_name(nb::handle object, std::string_view role) {
+  if (nb::isinstance<nb::str>(object)) return to_text(object, role);
   if (nb::isinstance<nb::type_object>(object))
     return nb::cast<std::string>(nb::str(object.attr("__name__")));
   if (nb::hasattr(object, "name") && nb::isinstance<nb::str>(object.attr("name")))
@@ -42,10 +38,10 @@ std::optional<std::string> dclass_of(nb::handle object) {
 }
 
 DType read_dtype(nb::handle object, std::string_view role) {
-  const std::optional<std::string> name = dclass_of(object);
+  const std::optional<std::string> name = find_type_name(object, role);
   if (!name) {
     throw nb::type_error(
-        (std::string(role) + ": expected an element type, got " + class_of(object)).c_str());
+        (std::string(role) + ": expected an element type, got " + class_name(object)).c_str());
   }
   // CUDA tile languages spell them as classes: Float16, BFloat16, Float8E4M3FN.
   std::string lower = *name;
@@ -95,7 +91,7 @@ const DeviceInfo* find_named(nb::handle cc) {
       infos.emplace_back(name, *find_device_info(name));
     return infos;
   }());
-  const auto text = nb::cast<std::string>(cc);
+  const std::string text = to_text(cc, "cc");
   for (const auto& [name, info] : *named) {
     if (name == text) return &info;
   }
@@ -103,6 +99,26 @@ const DeviceInfo* find_named(nb::handle cc) {
 }
 
 }  // namespace
+
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+}
+
+std::string to_text(nb::handle object, std::string_view role) {
+  if (!nb::isinstance<nb::str>(object)) {
+    throw nb::type_error(
+        (std::string(role) + ": expected a str, got " + class_name(object)).c_str());
+  }
+  Py_ssize_t bytes = 0;
+  const char* const words = PyUnicode_AsUTF8AndSize(object.ptr(), &bytes);
+  if (words != nullptr) return {words, static_cast<std::size_t>(bytes)};
+  PyErr_Clear();
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::string(role),
+               .expected = "text that UTF-8 can hold",
+               .got = nb::cast<std::string>(nb::repr(object)),
+               .hint = "it has lone surrogates, which stand for bytes that are no UTF-8"});
+}
 
 DType to_dtype(nb::handle object, std::string_view role) {
   nb::handle known = PyDict_GetItemWithError(known_dtypes.ptr(), object.ptr());
@@ -119,7 +135,7 @@ nb::object from_dtype(DType dtype) { return nb::cast(dtype); }
 
 Device to_device(nb::handle object, std::string_view role) {
   if (PyLong_Check(object.ptr())) return Device::cuda(nb::cast<int>(object));
-  auto text = nb::cast<std::string>(nb::str(object));
+  std::string text = to_text(nb::str(object), role);
   if (text == "cuda") text = "cuda:0";
   if (const std::optional<Device> device = parse_device(text)) return *device;
   throw Error({.kind = ErrorKind::invalid_argument,
@@ -132,10 +148,10 @@ Target to_target(nb::handle cc) {
   if (const DeviceInfo* const named = find_named(cc)) return named->target;
   if (PyBool_Check(cc.ptr()) || !(PyLong_Check(cc.ptr()) || nb::isinstance<nb::str>(cc))) {
     throw nb::type_error(
-        ("cc: expected an int such as 90 or a target such as \"sm_90a\", got " + class_of(cc))
+        ("cc: expected an int such as 90 or a target such as \"sm_90a\", got " + class_name(cc))
             .c_str());
   }
-  return parse_target(nb::cast<std::string>(nb::str(cc)));
+  return parse_target(to_text(nb::str(cc), "cc"));
 }
 
 const DeviceInfo& info_of_architecture(nb::handle cc) {

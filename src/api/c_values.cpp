@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/dlpack_abi.hpp"
+#include <gemmery/dlpack_abi.hpp>
 
 namespace gemmery::c_api {
 namespace {

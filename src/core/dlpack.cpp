@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include <gemmery/dlpack_abi.hpp>
 #include "core/arithmetic.hpp"
-#include "core/dlpack_abi.hpp"
 
 namespace gemmery {
 namespace {
@@ -48,6 +48,19 @@ Device read_device(const dlpack::DeviceCode& device) {
   }
 }
 
+// No process has memory in the upper half of the address space, and beyond its end a sum would
+// begin anew.
+const void* apply_offset(const dlpack::TensorLayout& layout) {
+  constexpr std::uint64_t end_of_memory = std::uint64_t{1} << 63;
+  const auto first = reinterpret_cast<std::uintptr_t>(layout.data);
+  if (first == 0) return nullptr;
+  if (layout.byte_offset >= end_of_memory || first + layout.byte_offset >= end_of_memory) {
+    refuse(ErrorKind::invalid_argument, "a byte offset that leads to memory of a process",
+           "byte offset " + std::to_string(layout.byte_offset));
+  }
+  return reinterpret_cast<const void*>(first + static_cast<std::uintptr_t>(layout.byte_offset));
+}
+
 Tensor read_view(const dlpack::TensorLayout& layout) {
   if (layout.rank < 0 || layout.rank > Tensor::max_rank) {
     refuse(ErrorKind::invalid_argument, "a rank from 0 to 5",
@@ -60,8 +73,7 @@ Tensor read_view(const dlpack::TensorLayout& layout) {
   const DType dtype = read_dtype(layout.dtype);
   const Device device = read_device(layout.device);
   const std::span<const std::int64_t> shape(layout.shape, rank);
-  const auto* const bytes = static_cast<const std::byte*>(layout.data);
-  const void* const data = bytes == nullptr ? nullptr : bytes + layout.byte_offset;
+  const void* const data = apply_offset(layout);
   const Tensor view =
       layout.strides == nullptr
           ? Tensor(data, dtype, shape, device)

@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/dlpack_abi.hpp"
+#include <gemmery/dlpack_abi.hpp>
 
 namespace gemmery {
 namespace {
@@ -104,6 +104,8 @@ TEST(Dlpack, malformed_tensors_are_refused_and_released) {
       [](auto& tensor) { tensor.dtype.bits = 31; },
       [](auto& tensor) { tensor.device.type = 7; },
       [](auto& tensor) { tensor.byte_offset = 1; },
+      [](auto& tensor) { tensor.byte_offset = ~std::uint64_t{63}; },  // around, to just before it
+      [](auto& tensor) { tensor.byte_offset = std::uint64_t{1} << 63; },
       [](auto& tensor) { tensor.shape[0] = -1; },
       [](auto& tensor) { tensor.strides[0] = INT64_MIN; },
   };

@@ -12,7 +12,7 @@
 #include <gemmery/dlpack.hpp>
 #include <gemmery/error.hpp>
 
-#include "core/dlpack_abi.hpp"
+#include <gemmery/dlpack_abi.hpp>
 #include "core/invariant.hpp"
 #include "emulator/program/parser.hpp"
 #include "runtime/artifact_file.hpp"

@@ -14,7 +14,7 @@
 
 #include <gemmery/gemmery.hpp>
 
-#include "core/dlpack_abi.hpp"
+#include <gemmery/dlpack_abi.hpp>
 
 namespace gemmery {
 namespace {

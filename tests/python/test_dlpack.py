@@ -129,6 +129,8 @@ def test_later_minor_versions_are_taken():
         ({"data": None}, "null data"),
         ({"device_type": 10}, "device type 10"),
         ({"byte_offset": 2}, "byte offset"),
+        ({"byte_offset": 2**64 - 64}, "byte offset 18446744073709551552"),
+        ({"byte_offset": 2**63}, "byte offset 9223372036854775808"),
     ],
     ids=lambda value: str(value),
 )
@@ -138,6 +140,15 @@ def test_what_is_malformed_or_not_served_names_the_operand_and_is_deleted_once(f
         gemmery.GemmArguments(producer, numpy.zeros((4, 2), "f"), numpy.zeros((3, 2), "f"))
     assert caught.value.operand == "A"
     assert producer.deleted == 1
+
+
+@pytest.mark.parametrize("pair", [1, (1,), (1, 0, 0), None, "ab", ("cpu", 0), (2**80, 0)], ids=repr)
+def test_a_device_that_is_no_pair_is_told(pair):
+    producer = Producer()
+    producer.device = pair
+    with pytest.raises(gemmery.InvalidArgumentError, match="from __dlpack_device__") as raised:
+        gemmery.GemmArguments(producer, numpy.zeros((4, 2), "f"), numpy.zeros((3, 2), "f"))
+    assert raised.value.operand == "A" and producer.deleted == 0 and producer.asked == []
 
 
 def test_missing_strides_mean_row_major_and_offsets_count():

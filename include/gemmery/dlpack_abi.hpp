@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory layout of DLPack 1.x, as its specification publishes it. Our own names; the public
-// header forward-declares theirs.
+// The memory layout of DLPack 1.x, as its specification publishes it, under names of our own: for
+// those who read or write such tensors without a copy of dlpack.h. dlpack.hpp forward-declares its
+// names.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,8 @@ struct ManagedLayout {
   void (*deleter)(ManagedLayout* self);
 };
 
+inline constexpr std::uint64_t flag_read_only = 1;
+
 struct ManagedVersionedLayout {
   Version version;
   void* context;
@@ -53,7 +56,21 @@ struct ManagedVersionedLayout {
   TensorLayout tensor;
 };
 
+// The table of C functions that a framework offers as `type(tensor).__dlpack_c_exchange_api__`: its
+// address, or a capsule of this name.
+inline constexpr const char* exchange_capsule_name = "dlpack_exchange_api";
+
+struct ExchangeApi {
+  Version version;
+  ExchangeApi* previous;  // of an older major version
+  void* allocate;
+  int (*managed_from_object)(void* object, ManagedVersionedLayout** managed);
+  int (*managed_to_object)(ManagedVersionedLayout* managed, void** object);
+  int (*view_of_object)(void* object, TensorLayout* view);  // may be null
+  int (*current_stream)(std::int32_t device_type, std::int32_t device_index, void** stream);
+};
+
 static_assert(sizeof(TensorLayout) == 48 && sizeof(ManagedLayout) == 64 &&
-              sizeof(ManagedVersionedLayout) == 80);
+              sizeof(ManagedVersionedLayout) == 80 && sizeof(ExchangeApi) == 56);
 
 }  // namespace gemmery::dlpack
