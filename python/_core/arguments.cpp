@@ -103,6 +103,23 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   new (self) PyGemmArguments(std::move(arguments));
 }
 
+// Whether an address of the one serves where the other's did. Batches of 1 may be left out, and
+// what is the stride of an extent of 1 does not matter.
+bool has_same_layout(const Tensor& given, const Tensor& bound) {
+  if (given.dtype() != bound.dtype() || given.device() != bound.device()) return false;
+  const auto extent = [](const Tensor& tensor, int from_last) {
+    return from_last < tensor.rank() ? tensor.extent(tensor.rank() - 1 - from_last) : 1;
+  };
+  for (int d = 0; d < std::max(given.rank(), bound.rank()); ++d) {
+    if (extent(given, d) != extent(bound, d)) return false;
+    if (extent(given, d) > 1 &&
+        given.stride(given.rank() - 1 - d) != bound.stride(bound.rank() - 1 - d)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Without a program it is A + B.
 nb::object sum_of(nb::handle A, nb::handle B) {
   nb::dict names;
@@ -115,6 +132,29 @@ nb::object sum_of(nb::handle A, nb::handle B) {
       PyEpilogueArguments(epilogue::Program("D = A + B"), std::move(names), std::move(operands)));
 }
 
+bool is_same_tensor(const ImportedTensor& one, const ImportedTensor& other) {
+  if (one.base.is(other.base)) return true;
+  return one.view.data() == other.view.data() && has_same_layout(one.view, other.view);
+}
+
+// What is computed is what the program says of the tensors that are bound to it, so A and B must be
+// among these. One of them may stand for both.
+void check_named(const PyElementwiseArguments& arguments, const char* name,
+                 const ImportedTensor& given, const ImportedTensor& other) {
+  const PyEpilogueArguments& epilogue = *arguments.epilogue_arguments();
+  const ImportedTensor* const bound = epilogue.find_tensor(name);
+  if (bound != nullptr && is_same_tensor(*bound, given)) return;
+  if (bound == nullptr && is_same_tensor(given, other)) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = name,
+               .expected = "the tensor that the epilogue \"" + epilogue.program().text() +
+                           "\" binds to " + name,
+               .got = bound == nullptr ? "one that it does not read" : "another one",
+               .hint = bound == nullptr
+                           ? "where a program reads one tensor, pass it for A and for B"
+                           : std::string("EpilogueArguments(..., ") + name + "=" + name + ")"});
+}
+
 void construct_elementwise(PyElementwiseArguments* self, nb::handle A, nb::handle B, nb::handle out,
                            nb::handle epilogue, nb::handle performance) {
   PyElementwiseArguments arguments;
@@ -125,6 +165,8 @@ void construct_elementwise(PyElementwiseArguments* self, nb::handle A, nb::handl
   arguments.B = import_tensor(B, "B");
   arguments.out = import_result(out, "out");
   arguments.epilogue = epilogue.is_none() ? sum_of(A, B) : nb::borrow(epilogue);
+  check_named(arguments, "A", arguments.A, arguments.B);
+  check_named(arguments, "B", arguments.B, arguments.A);
   arguments.performance = nb::borrow(performance);
   read_performance(arguments);
   validate(arguments, nb::none(), 1, 0, Math::native);
@@ -196,23 +238,6 @@ bool is_written(const PyGemmArguments& arguments, const std::string& operand) {
   return false;
 }
 
-// Whether an address of the one serves where the other's did. Batches of 1 may be left out, and
-// what is the stride of an extent of 1 does not matter.
-bool has_same_layout(const Tensor& given, const Tensor& bound) {
-  if (given.dtype() != bound.dtype() || given.device() != bound.device()) return false;
-  const auto extent = [](const Tensor& tensor, int from_last) {
-    return from_last < tensor.rank() ? tensor.extent(tensor.rank() - 1 - from_last) : 1;
-  };
-  for (int d = 0; d < std::max(given.rank(), bound.rank()); ++d) {
-    if (extent(given, d) != extent(bound, d)) return false;
-    if (extent(given, d) > 1 &&
-        given.stride(given.rank() - 1 - d) != bound.stride(bound.rank() - 1 - d)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // What `operand` is bound to from now on is kept alive in place of what it was bound to.
 void keep(PyGemmArguments& arguments, const std::string& operand, ImportedTensor&& tensor) {
   if (operand == "A")
@@ -248,8 +273,10 @@ const ImportedTensor& PyGemmArguments::result() const {
 
 void* stream_of(const PyGemmArguments& arguments, nb::handle given) {
   const Device device = arguments.native->device();
+  // What is no stream is refused on the CPU, too, where a stream means nothing.
+  void* const named = given.is_none() ? nullptr : to_stream_handle(given, device);
   if (device.is_cpu()) return nullptr;
-  if (!given.is_none()) return to_stream_handle(given, device);
+  if (!given.is_none()) return named;
   CurrentStream current;
   for_each_tensor(arguments, [&](const char* name, const ImportedTensor& tensor) {
     current.consider(tensor, name);
@@ -299,7 +326,7 @@ void* to_address(nb::handle number, std::string_view operand) {
   PyErr_Clear();
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = std::string(operand),
-               .expected = "an address, from 0 to 2^64 - 1",
+               .expected = "an address or a handle, from 0 to 2^64 - 1",
                .got = nb::cast<std::string>(nb::str(number))});
 }
 

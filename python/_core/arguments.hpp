@@ -71,7 +71,8 @@ struct PyGemmArguments : PyRuntimeArguments {
   const ImportedTensor& result() const;
 };
 
-// The stream to run on: `given`, or (None) what the operands' frameworks report.
+// The stream to run on: `given`, or (None) what the operands' frameworks report. nullptr on the
+// CPU.
 void* stream_of(const PyGemmArguments& arguments, nb::handle given);
 
 // Throws Error (invalid_argument) for arguments without memory; `call` says what wanted it.

@@ -74,10 +74,11 @@ PyPreparedLaunch bind(const PyArtifact& self, nb::handle args) {
 }
 
 void launch(PyPreparedLaunch& self, nb::handle stream) {
+  const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self.arguments);
+  void* const handle = stream_of(*arguments, stream);
   if (!self.device.is_cpu()) {
     // A launch on a GPU takes less time than to hand the GIL to somebody and get it back.
-    const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self.arguments);
-    self.launch.launch(Stream::of(stream_of(*arguments, stream), self.device));
+    self.launch.launch(Stream::of(handle, self.device));
     return;
   }
   const WithoutGil released;

@@ -18,7 +18,7 @@ Filter make_filter(nb::handle cc, nb::handle providers) {
   if (nb::isinstance<nb::str>(providers))
     throw nb::type_error("providers: expected a list of names, got str");
   for (const nb::handle provider : providers)
-    filter.providers.push_back(nb::cast<std::string>(nb::str(provider)));
+    filter.providers.push_back(to_text(nb::str(provider), "providers"));
   return filter;
 }
 
@@ -110,8 +110,8 @@ void bind_discovery(nb::module_& module) {
   module.def("explain", &explain_for, nb::arg("args"), nb::arg("cc").none() = nb::none());
   module.def(
       "find_kernel",
-      [](std::string_view kernel_name) -> nb::object {
-        const std::optional<Kernel> kernel = find_kernel(kernel_name);
+      [](const nb::str& kernel_name) -> nb::object {
+        const std::optional<Kernel> kernel = find_kernel(to_text(kernel_name, "name"));
         return kernel ? nb::cast(PyKernel{*kernel}) : nb::none();
       },
       nb::arg("name"), "The kernel of a name; None where no family knows it.");

@@ -72,7 +72,7 @@ Program program_of_results(nb::sequence results) {
 }
 
 Program to_program(nb::handle object) {
-  if (nb::isinstance<nb::str>(object)) return Program(nb::cast<std::string>(object));
+  if (nb::isinstance<nb::str>(object)) return Program(to_text(object, "program"));
   return nb::cast<Program>(object);
 }
 
@@ -83,7 +83,7 @@ PyEpilogueArguments bind_operands(nb::handle program, const nb::dict& operands) 
   std::vector<NamedOperand> bound;
   for (const auto& [key, value] : operands) {
     given[key] = value;
-    const auto name = nb::cast<std::string>(key);
+    const std::string name = to_text(key, "name of an operand");
     if (is_tensor_like(value)) {
       bound.push_back({name, import_tensor(value, name)});
       continue;
@@ -91,9 +91,8 @@ PyEpilogueArguments bind_operands(nb::handle program, const nb::dict& operands) 
     const double number = PyFloat_AsDouble(value.ptr());
     if (number == -1 && PyErr_Occurred() != nullptr) {
       PyErr_Clear();
-      throw nb::type_error((name + ": expected a tensor or a number, got " +
-                            nb::cast<std::string>(nb::str(value.type().attr("__name__"))))
-                               .c_str());
+      throw nb::type_error(
+          (name + ": expected a tensor or a number, got " + class_name(value)).c_str());
     }
     bound.push_back({name, number});
   }
@@ -203,15 +202,16 @@ void bind_expressions(nb::module_& module) {
   nb::implicitly_convertible<int, Expression>();
 
   module.def("accum", &epilogue::accum, "The sums of the product, in the compute type.");
-  module.def("operand", &epilogue::operand, nb::arg("name"),
-             "A tensor or number, by the name under which EpilogueArguments binds it.");
+  module.def(
+      "operand", [](const nb::str& name) { return epilogue::operand(to_text(name, "name")); },
+      nb::arg("name"), "A tensor or number, by the name under which EpilogueArguments binds it.");
   module.def("cast", &cast_expression, nb::arg("x"), nb::arg("dtype"),
              nb::arg("rounding") = "nearest_even", nb::arg("overflow") = "natural",
              "The value rounded to a narrower type, and computed on in the compute type.");
   module.def(
       "call",
-      [](std::string_view function, const std::vector<Expression>& operands) {
-        return epilogue::call(function, operands);
+      [](const nb::str& function, const std::vector<Expression>& operands) {
+        return epilogue::call(to_text(function, "function"), operands);
       },
       nb::arg("function"), nb::arg("operands"),
       "A function of the text form by its name: a row of ops.def, another spelling of one, or what "
@@ -228,13 +228,21 @@ void bind_expressions(nb::module_& module) {
   module.def("function_names", &epilogue::function_names,
              "What programs in text may call: rows of ops.def, other spellings, what define_op "
              "named, the reductions and cast.");
-  module.def("define_op", &epilogue::define_op, nb::arg("name"), nb::arg("expression"),
-             "Gives an expression of x (and y, z) a name, from now on a function of programs.");
+  module.def(
+      "define_op",
+      [](const nb::str& name, const nb::str& expression) {
+        epilogue::define_op(to_text(name, "name"), to_text(expression, "expression"));
+      },
+      nb::arg("name"), nb::arg("expression"),
+      "Gives an expression of x (and y, z) a name, from now on a function of programs.");
 }
 
 void bind_programs(nb::module_& module) {
   nb::class_<Program>(module, "Program", "A whole program. Immutable.")
-      .def(nb::init<std::string_view>(), nb::arg("text"))
+      .def(
+          "__init__",
+          [](Program* self, const nb::str& text) { new (self) Program(to_text(text, "program")); },
+          nb::arg("text"))
       .def(
           "__init__",
           [](Program* self, nb::sequence results) {

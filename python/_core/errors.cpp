@@ -16,6 +16,11 @@ nb::object text(std::string_view words) {
   return nb::steal(decoded);
 }
 
+void raise(const PythonInterruption& interruption) {
+  const nb::handle exception = interruption.exception();
+  PyErr_SetObject(exception.type().ptr(), exception.ptr());
+}
+
 void raise(const Error& error) {
   const nb::object exception = make_exception(error);
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
@@ -36,6 +41,8 @@ void bind_errors(nb::module_&) {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
       raise(error);
+    } catch (const PythonInterruption& interruption) {
+      raise(interruption);
     } catch (const std::bad_cast&) {  // nanobind's, which would come out as RuntimeError
       PyErr_SetString(PyExc_TypeError, "a value of another kind, or beyond the range of its type");
     }

@@ -82,8 +82,7 @@ Status check(const PyKernel& self, const PyGemmArguments& arguments, nb::handle 
 
 nb::object supports(const PyKernel& self, nb::handle args, nb::handle cc) {
   if (!nb::isinstance<PyGemmArguments>(args) || !nb::inst_ready(args)) {
-    return to_status(Status::fail("expected GemmArguments, got " +
-                                  nb::cast<std::string>(nb::str(args.type().attr("__name__")))));
+    return to_status(Status::fail("expected GemmArguments, got " + class_name(args)));
   }
   return to_status(check(self, nb::cast<const PyGemmArguments&>(args), cc));
 }
@@ -207,10 +206,18 @@ void require_right_result(const PyGemmArguments& arguments, const Kernel& kernel
   nb::raise_python_error();
 }
 
+[[noreturn]] void refuse_max_sms(int given) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "max_sms",
+               .expected = "a number of multiprocessors, or 0 for all",
+               .got = std::to_string(given)});
+}
+
 void run(PyKernel& self, const PyGemmArguments& arguments, const PyArtifact* artifact,
          nb::handle stream, nb::handle workspace, bool assume_supported_args, int max_sms,
          bool verify) {
   require_memory(arguments, "run");
+  if (max_sms < 0) refuse_max_sms(max_sms);
   if (verify) require_inputs_to_stay(*arguments.native);
   if (!assume_supported_args) {
     if (const Status status = check_performance(self.kernel, arguments); !status)

@@ -14,9 +14,15 @@ namespace {
 void* as_handle(nb::handle number) {
   const nb::object integer = nb::steal(PyNumber_Long(number.ptr()));
   if (!integer.is_valid()) nb::raise_python_error();
-  void* const handle = PyLong_AsVoidPtr(integer.ptr());
-  if (PyErr_Occurred() != nullptr) nb::raise_python_error();
-  return handle;
+  return to_address(integer, "stream");
+}
+
+[[noreturn]] void refuse_stream(nb::handle object) {
+  const std::string text =
+      "stream: expected an int, a stream of torch, cupy, numba or cuda.core, or an object with "
+      "__cuda_stream__, got " +
+      class_name(object);
+  throw nb::type_error(text.c_str());
 }
 
 nb::object attribute(nb::handle object, const char* name) {
@@ -72,6 +78,7 @@ struct OwnStream {
 }  // namespace
 
 void* to_stream_handle(nb::handle object, Device device) {
+  if (PyBool_Check(object.ptr())) refuse_stream(object);
   if (PyLong_Check(object.ptr())) return as_handle(object);
   if (const nb::object handle = attribute(object, "cuda_stream"); handle.is_valid())
     return read_torch_stream(object, handle, device);
@@ -86,10 +93,7 @@ void* to_stream_handle(nb::handle object, Device device) {
   }
   if (attribute(object, "__int__").is_valid() && !PyFloat_Check(object.ptr()))
     return as_handle(object);  // cuda.bindings
-  throw nb::type_error(("stream: expected an int, a stream of torch, cupy, numba or cuda.core, or "
-                        "an object with __cuda_stream__, got " +
-                        nb::cast<std::string>(nb::str(object.type().attr("__name__"))))
-                           .c_str());
+  refuse_stream(object);
 }
 
 void CurrentStream::consider(const ImportedTensor& tensor, std::string_view role) {

@@ -58,7 +58,9 @@ std::string words_of(const nb::python_error& error) {
 // Copies share what they hold; made with the GIL, called without.
 class Callback {
  public:
-  explicit Callback(nb::handle function) : held_(std::make_shared<Held>(function.inc_ref().ptr())) {
+  // TypeError, with its role, for what cannot be called.
+  Callback(nb::handle function, std::string_view role)
+      : held_(std::make_shared<Held>(checked(function, role).inc_ref().ptr())) {
     held_functions().push_back(held_);
   }
 
@@ -71,11 +73,19 @@ class Callback {
     try {
       return use(nb::borrow(held_->function));
     } catch (const nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw PythonInterruption(error.value());
       throw std::runtime_error(words_of(error));
     }
   }
 
  private:
+  static nb::handle checked(nb::handle function, std::string_view role) {
+    if (PyCallable_Check(function.ptr()) != 0) return function;
+    const std::string text =
+        std::string(role) + ": expected what can be called, got " + class_name(function);
+    throw nb::type_error(text.c_str());
+  }
+
   std::shared_ptr<Held> held_;
 };
 
@@ -117,11 +127,11 @@ nb::object call_object(const UserCall& call) {
 
 UserCallable callable_of(nb::handle run, nb::handle prepare) {
   UserCallable callable;
-  callable.run = [run = Callback(run)](const UserCall& call) {
+  callable.run = [run = Callback(run, "run")](const UserCall& call) {
     run.with([&](const nb::object& callee) { callee(call_object(call)); });
   };
   if (!prepare.is_none()) {
-    callable.prepare = [prepare = Callback(prepare)](Device device) {
+    callable.prepare = [prepare = Callback(prepare, "prepare")](Device device) {
       prepare.with([&](const nb::object& callee) { callee(to_string(device)); });
     };
   }
@@ -158,7 +168,7 @@ Status to_native_status(nb::handle answer) {
 
 std::function<Status(const Query&)> supports_of(nb::handle function) {
   if (function.is_none()) return {};
-  return [asked = Callback(function)](const Query& query) {
+  return [asked = Callback(function, "supports")](const Query& query) {
     return asked.with([&](const nb::object& callee) {
       return to_native_status(ask(callee, query.problem, query.device));
     });
@@ -167,7 +177,7 @@ std::function<Status(const Query&)> supports_of(nb::handle function) {
 
 std::function<double(const Query&)> predicted_us_of(nb::handle function) {
   if (function.is_none()) return {};
-  return [asked = Callback(function)](const Query& query) {
+  return [asked = Callback(function, "predicted_us")](const Query& query) {
     return asked.with([&](const nb::object& callee) {
       return nb::cast<double>(ask(callee, query.problem, query.device));
     });
@@ -183,15 +193,27 @@ std::function<double(const Query&)> predicted_us_of(nb::handle function) {
                .got = std::move(got)});
 }
 
+// A field as C++ has it; TypeError with its name for a value of another kind, or out of range.
+template <class Value>
+Value read(nb::handle given, const std::string& name, std::string_view expected) {
+  Value value{};
+  if (nb::try_cast(given, value)) return value;
+  const auto printed = nb::cast<std::string>(nb::str(
+      nb::repr(given).attr("__getitem__")(nb::slice(nb::none(), nb::int_(80), nb::none()))));
+  throw nb::type_error((name + ": expected " + std::string(expected) + ", got " + printed).c_str());
+}
+
 LayoutRule layout_of(nb::handle word, const std::string& role) {
-  const auto text = nb::cast<std::string>(word);
+  const std::string text = to_text(word, "layout of " + role);
   for (const LayoutRule rule : {LayoutRule::row, LayoutRule::column, LayoutRule::any})
     if (text == name(rule)) return rule;
   refuse(role, "the layout row, column or any", '"' + text + '"');
 }
 
-std::uint8_t alignment_of(nb::handle number, const std::string& role) {
-  const auto bytes = nb::cast<std::int64_t>(number);
+// 0 stands for the size of an element.
+std::uint8_t alignment_of(nb::handle number, DType dtype, const std::string& role) {
+  const auto bytes = read<std::int64_t>(number, "alignment of " + role, "a number of bytes");
+  if (bytes == 0) return static_cast<std::uint8_t>(byte_width(dtype));
   if (bytes < 1 || bytes > std::numeric_limits<std::uint8_t>::max())
     refuse(role, "an alignment of 1, 2, 4, 8 or 16 bytes", std::to_string(bytes));
   return static_cast<std::uint8_t>(bytes);
@@ -199,9 +221,10 @@ std::uint8_t alignment_of(nb::handle number, const std::string& role) {
 
 // (dtype, layout, alignment)
 OperandRule operand_rule(nb::handle rule, const std::string& role) {
-  return {.dtype = to_dtype(rule[0], role),
+  const DType dtype = to_dtype(rule[0], role);
+  return {.dtype = dtype,
           .layout = layout_of(rule[1], role),
-          .alignment = alignment_of(rule[2], role)};
+          .alignment = alignment_of(rule[2], dtype, role)};
 }
 
 OperandRules operand_rules(const nb::dict& fields) {
@@ -210,7 +233,7 @@ OperandRules operand_rules(const nb::dict& fields) {
   rules.b = operand_rule(fields["B"], "B");
   rules.out = operand_rule(fields["out"], "out");
   rules.accumulator = to_dtype(fields["accumulator_type"], "accumulator_type");
-  const auto math = nb::cast<std::string>(fields["math"]);
+  const std::string math = to_text(fields["math"], "math");
   const auto known = parse_math(math);
   if (!known) refuse("math", "a way to form products, as problem lines have it", '"' + math + '"');
   rules.math = *known;
@@ -223,14 +246,14 @@ OperandRules operand_rules(const nb::dict& fields) {
 
 // (name, dtype or None for a number, "lmn" what it varies with, the adjacent index last, alignment)
 EpilogueOperandRule epilogue_operand(nb::handle fields, const epilogue::Program& program) {
-  EpilogueOperandRule rule{.name = nb::cast<std::string>(fields[0])};
+  EpilogueOperandRule rule{.name = to_text(fields[0], "name of an epilogue operand")};
   for (const std::string& output : program.outputs()) rule.is_output |= output == rule.name;
   if (fields[1].is_none()) {
     rule.is_number = true;
     return rule;
   }
   rule.dtype = to_dtype(fields[1], rule.name);
-  const auto indices = nb::cast<std::string>(fields[2]);
+  const std::string indices = to_text(fields[2], "indices of " + rule.name);
   if (indices.find_first_not_of("lmn") != std::string::npos)
     refuse(rule.name, "the indices l, m and n that it varies with", '"' + indices + '"');
   rule.varies_l = indices.find('l') != std::string::npos;
@@ -238,7 +261,7 @@ EpilogueOperandRule epilogue_operand(nb::handle fields, const epilogue::Program&
   rule.varies_n = indices.find('n') != std::string::npos;
   if (indices.ends_with('n')) rule.adjacent = Adjacent::along_n;
   if (indices.ends_with('m')) rule.adjacent = Adjacent::along_m;
-  rule.alignment = alignment_of(fields[3], rule.name);
+  rule.alignment = alignment_of(fields[3], rule.dtype, rule.name);
   return rule;
 }
 
@@ -251,7 +274,7 @@ std::optional<EpilogueRules> epilogue_rules(nb::handle program, nb::handle opera
 }
 
 std::vector<std::byte> bytes_of(nb::handle object) {
-  const auto bytes = nb::cast<nb::bytes>(object);
+  const auto bytes = read<nb::bytes>(object, "images", "bytes of a cubin, or a str of PTX");
   const auto* const first = reinterpret_cast<const std::byte*>(bytes.c_str());
   return {first, first + bytes.size()};
 }
@@ -262,29 +285,32 @@ UserImages images_of(const nb::dict& images) {
   for (const auto& [target, code] : images) {
     UserImage image{.target = to_target(target)};
     if (!code[0].is_none()) image.cubin = bytes_of(code[0]);
-    if (!code[1].is_none()) image.ptx = nb::cast<std::string>(code[1]);
+    if (!code[1].is_none()) image.ptx = to_text(code[1], "images");
     result.push_back(std::move(image));
   }
   return result;
 }
 
 LaunchRecipe launch_recipe(const nb::dict& fields) {
-  LaunchRecipe recipe{.entry = nb::cast<std::string>(fields["entry"]),
-                      .parameters = nb::cast<std::vector<std::string>>(fields["parameters"])};
+  LaunchRecipe recipe{.entry = to_text(fields["entry"], "entry"),
+                      .parameters = read<std::vector<std::string>>(
+                          fields["parameters"], "parameters", "a list of words")};
   if (PyCallable_Check(fields["grid"].ptr()) != 0) {
-    recipe.grid_function = [asked = Callback(fields["grid"])](const GemmProblem& problem,
-                                                              const DeviceInfo& device) {
+    recipe.grid_function = [asked = Callback(fields["grid"], "grid")](const GemmProblem& problem,
+                                                                      const DeviceInfo& device) {
       return asked.with([&](const nb::object& callee) {
         return nb::cast<std::array<std::uint32_t, 3>>(ask(callee, problem, device));
       });
     };
   } else {
-    recipe.grid = nb::cast<std::array<std::string, 3>>(fields["grid"]);
+    recipe.grid = read<std::array<std::string, 3>>(fields["grid"], "grid", "up to three factors");
   }
-  recipe.block = nb::cast<std::array<std::uint32_t, 3>>(fields["block"]);
-  recipe.cluster = nb::cast<std::array<std::uint32_t, 3>>(fields["cluster"]);
-  recipe.shared_bytes = nb::cast<std::uint32_t>(fields["shared_bytes"]);
-  recipe.clears_workspace = nb::cast<bool>(fields["clears_workspace"]);
+  using Three = std::array<std::uint32_t, 3>;
+  recipe.block = read<Three>(fields["block"], "block", "up to three numbers below 2^32");
+  recipe.cluster = read<Three>(fields["cluster"], "cluster", "up to three numbers below 2^32");
+  recipe.shared_bytes =
+      read<std::uint32_t>(fields["shared_bytes"], "shared_bytes", "a number below 2^32");
+  recipe.clears_workspace = read<bool>(fields["clears_workspace"], "clears_workspace", "a bool");
   return recipe;
 }
 
@@ -295,20 +321,21 @@ void set_code(UserKernel& kernel, const nb::dict& fields) {
   }
   kernel.launch = launch_recipe(fields);
   if (fields.contains("images")) {
-    kernel.code = images_of(nb::cast<nb::dict>(fields["images"]));
+    kernel.code = images_of(read<nb::dict>(fields["images"], "images", "a dict by target"));
     return;
   }
-  kernel.code = UserSource{.text = nb::cast<std::string>(fields["source"]),
-                           .options = nb::cast<std::vector<std::string>>(fields["options"])};
+  kernel.code = UserSource{
+      .text = to_text(fields["source"], "source"),
+      .options = read<std::vector<std::string>>(fields["options"], "options", "a list of words")};
 }
 
 void set_workspace(UserKernel& kernel, nb::handle workspace) {
   if (PyCallable_Check(workspace.ptr()) == 0) {
-    kernel.workspace_bytes = nb::cast<std::string>(nb::str(workspace));
+    kernel.workspace_bytes = to_text(nb::str(workspace), "workspace");
     return;
   }
-  kernel.workspace_function = [asked = Callback(workspace)](const GemmProblem& problem,
-                                                            const DeviceInfo& device) {
+  kernel.workspace_function = [asked = Callback(workspace, "workspace")](const GemmProblem& problem,
+                                                                         const DeviceInfo& device) {
     return asked.with([&](const nb::object& callee) {
       return nb::cast<std::size_t>(ask(callee, problem, device));
     });
@@ -316,16 +343,18 @@ void set_workspace(UserKernel& kernel, nb::handle workspace) {
 }
 
 PyKernel register_user_kernel(const nb::dict& fields) {
-  UserKernel kernel{.name = nb::cast<std::string>(fields["name"]),
-                    .version = nb::cast<int>(fields["version"]),
+  UserKernel kernel{.name = to_text(fields["name"], "name"),
+                    .version = read<int>(fields["version"], "version", "a whole number"),
                     .operands = operand_rules(fields),
-                    .deterministic = nb::cast<bool>(fields["deterministic"]),
+                    .deterministic = read<bool>(fields["deterministic"], "deterministic", "a bool"),
                     .code = UserSource{}};
-  const auto multiples = nb::cast<std::array<std::int64_t, 3>>(fields["multiples"]);
+  const auto multiples = read<std::array<std::int64_t, 3>>(fields["multiples"], "multiples",
+                                                           "whole numbers by m, n and k");
   kernel.multiples = {.m = multiples[0], .n = multiples[1], .k = multiples[2]};
   kernel.epilogue = epilogue_rules(fields["epilogue"], fields["epilogue_operands"]);
-  for (const auto& [field, value] : nb::cast<std::map<std::string, std::string>>(fields["design"]))
-    kernel.design.push_back({field, value});
+  const auto design = read<std::map<std::string, std::string>>(fields["design"], "design",
+                                                               "values by names that are words");
+  for (const auto& [field, value] : design) kernel.design.push_back({field, value});
   for (const nb::handle target : fields["targets"]) kernel.targets.push_back(to_target(target));
   set_code(kernel, fields);
   set_workspace(kernel, fields["workspace"]);

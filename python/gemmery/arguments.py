@@ -7,6 +7,7 @@ import dataclasses
 
 from gemmery._core import ElementwiseArguments, GemmArguments, RuntimeArguments
 from gemmery.epilogue import EpilogueArguments
+from gemmery.errors import InvalidArgumentError
 
 __all__ = ["ElementwiseArguments", "EpilogueArguments", "GemmArguments", "PerformanceControls", "RuntimeArguments"]
 
@@ -23,5 +24,9 @@ class PerformanceControls:
     deterministic: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_sms is not None and self.max_sms < 1:
-            raise ValueError(f"max_sms: expected at least 1, got {self.max_sms}")
+        if self.max_sms is None:
+            return
+        if isinstance(self.max_sms, bool) or not hasattr(self.max_sms, "__index__"):
+            raise TypeError(f"max_sms: expected a whole number or None, got {self.max_sms!r}")
+        if self.max_sms < 1:
+            raise InvalidArgumentError(f"invalid argument: max_sms: expected at least 1, got {self.max_sms}")

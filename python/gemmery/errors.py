@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of this package. Each says what it is about, what was expected, what was found and what to do."""
 
+from typing import Any
+
 
 class Error(Exception):
     """What every error of gemmery derives from; fields that say nothing are empty."""
@@ -12,53 +14,42 @@ class Error(Exception):
     hint: str = ""
     cause: str = ""
 
+    def __init_subclass__(cls, kind: str = "", **options: Any) -> None:
+        """`kind` is the library's name of what the class stands for; without it the base's."""
+        super().__init_subclass__(**options)
+        cls.kind = kind or cls.kind
 
-class InvalidArgumentError(Error, ValueError):
+
+class InvalidArgumentError(Error, ValueError, kind="invalid_argument"):
     """The caller's values contradict each other or the documentation."""
 
-    kind = "invalid_argument"
 
-
-class UnsupportedError(Error, ValueError):
+class UnsupportedError(Error, ValueError, kind="unsupported"):
     """Legal, but not served by what was asked to serve it."""
 
-    kind = "unsupported"
 
-
-class UnavailableError(Error, RuntimeError):
+class UnavailableError(Error, RuntimeError, kind="unavailable"):
     """A library, device or service that is needed is not there."""
 
-    kind = "unavailable"
 
-
-class CompileError(Error, RuntimeError):
+class CompileError(Error, RuntimeError, kind="compile"):
     """The source of a kernel was refused by its compiler, or its compilation was cancelled."""
 
-    kind = "compile"
 
-
-class LaunchError(Error, RuntimeError):
+class LaunchError(Error, RuntimeError, kind="launch"):
     """The driver refused or lost a launch."""
 
-    kind = "launch"
 
-
-class OutOfMemoryError(Error, MemoryError):
+class OutOfMemoryError(Error, MemoryError, kind="out_of_memory"):
     """Memory of the host or of a device was exhausted."""
 
-    kind = "out_of_memory"
 
-
-class FileError(Error, OSError):
+class FileError(Error, OSError, kind="io"):
     """A file could not be read or written, or is damaged."""
 
-    kind = "io"
 
-
-class VerificationError(Error, ArithmeticError):
+class VerificationError(Error, ArithmeticError, kind="verification"):
     """A result is outside its proven bound: the kernel is wrong."""
-
-    kind = "verification"
 
 
 # In the order of the library's kinds.

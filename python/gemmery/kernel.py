@@ -164,7 +164,7 @@ class Kernel(abc.ABC):
             if not status:
                 raise UnsupportedError(f"unsupported: {self.name} does not support the provided arguments: {status.error}")
         artifact = compiled_artifact if compiled_artifact is not None else self._compiled(args)
-        handle = _core.resolve_stream(stream, args) if self.runs_on != "cpu" else 0
+        handle = _core.resolve_stream(stream, args)  # 0 on the CPU
         self._run(args, artifact, handle, self._workspace(args, workspace))
 
     # --- the store of compiled code ---

@@ -18,15 +18,7 @@ class Manifest:
     def __init__(self) -> None:
         self.kernels: list[Any] = []
 
-    @staticmethod
-    def get_kernels(
-        args: Any = None,
-        metadata_filter: Callable[[KernelMetadata], bool] | None = None,
-        cc: int | str | None = None,
-        providers: Iterable[Any] | None = None,
-    ) -> list[Any]:
-        """gemmery.get_kernels."""
-        return get_kernels(args, metadata_filter, cc, providers)
+    get_kernels = staticmethod(get_kernels)
 
     def add_kernels(
         self,
@@ -36,6 +28,6 @@ class Manifest:
         providers: Iterable[Any] | None = None,
     ) -> list[Any]:
         """Appends what get_kernels finds, and returns it."""
-        found = get_kernels(args, metadata_filter, cc, providers)
+        found = self.get_kernels(args, metadata_filter, cc, providers)
         self.kernels.extend(found)
         return found

@@ -106,11 +106,22 @@ def _first(args: _core.GemmArguments) -> Any:
 
 def result_shape(a: Any, b: Any) -> tuple[int, ...]:
     """(M, N), or (L, M, N) where a or b are batches."""
-    if len(a.shape) not in (2, 3) or len(b.shape) not in (2, 3):
-        raise ValueError(f"matmul: expected operands of rank 2 or 3, got {tuple(a.shape)} and {tuple(b.shape)}")
-    batches = [operand.shape[0] for operand in (a, b) if len(operand.shape) == 3]
-    matrix = (a.shape[-2], b.shape[-1])
+    shapes = (_shape_of(a, "a"), _shape_of(b, "b"))
+    if any(len(shape) not in (2, 3) for shape in shapes):
+        raise ValueError(f"matmul: expected operands of rank 2 or 3, got {tuple(shapes[0])} and {tuple(shapes[1])}")
+    batches = [shape[0] for shape in shapes if len(shape) == 3]
+    matrix = (shapes[0][-2], shapes[1][-1])
     return (max(batches), *matrix) if batches else matrix
+
+
+def _shape_of(operand: Any, name: str) -> tuple[int, ...]:
+    """As its framework tells it; of what has DLPack alone, as the library sees it."""
+    if not hasattr(operand, "shape") and not hasattr(operand, "__dlpack__"):
+        raise TypeError(
+            f"{name}: expected a tensor (torch, numpy, cupy, jax or any with DLPack 1.x), got {type(operand).__name__}"
+        )
+    shape: tuple[int, ...] = operand.shape if hasattr(operand, "shape") else _core.as_tensor(operand).shape
+    return shape
 
 
 def _empty_result(a: Any, b: Any, out_dtype: Any) -> Any:

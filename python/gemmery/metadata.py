@@ -85,6 +85,16 @@ def _alignment(view: _core.Tensor, stride: tuple[int, ...] | None) -> int:
 class OperandsMetadata:
     """What a kernel asks of all operands of an operation."""
 
+    def _tensors_support(self, args: Any, kind: type[Any]) -> Status:
+        """Whether arguments of a kind have an A, a B and an out that serve."""
+        if not isinstance(args, kind):
+            return Status.fail(f"expected {kind.__name__}, got {type(args).__name__}")
+        for name in ("A", "B", "out"):
+            status = getattr(self, name).supports(args.views[name])
+            if not status:
+                return Status.fail(f"operand `{name}` is unsupported: {status.error}")
+        return Status.success()
+
 
 @dataclasses.dataclass(frozen=True)
 class GemmOperandsMetadata(OperandsMetadata):
@@ -96,15 +106,10 @@ class GemmOperandsMetadata(OperandsMetadata):
     math: str = "native"
 
     def supports(self, args: Any) -> Status:
-        if not isinstance(args, _core.GemmArguments):
-            return Status.fail(f"expected GemmArguments, got {type(args).__name__}")
-        for name in ("A", "B", "out"):
-            status = getattr(self, name).supports(args.views[name])
-            if not status:
-                return Status.fail(f"operand `{name}` is unsupported: {status.error}")
-        if args.accumulator_type != self.accumulator_type:
+        status = self._tensors_support(args, _core.GemmArguments)
+        if status and args.accumulator_type != self.accumulator_type:
             return Status.fail(f"expected accumulator type {self.accumulator_type}, got {args.accumulator_type}")
-        return Status.success()
+        return status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,13 +119,7 @@ class ElementwiseOperandsMetadata(OperandsMetadata):
     out: TensorAttributes
 
     def supports(self, args: Any) -> Status:
-        if not isinstance(args, _core.ElementwiseArguments):
-            return Status.fail(f"expected ElementwiseArguments, got {type(args).__name__}")
-        for name in ("A", "B", "out"):
-            status = getattr(self, name).supports(args.views[name])
-            if not status:
-                return Status.fail(f"operand `{name}` is unsupported: {status.error}")
-        return Status.success()
+        return self._tensors_support(args, _core.ElementwiseArguments)
 
 
 class DesignMetadata:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from gemmery import _core
 from gemmery._core import Kernel
 from gemmery.kernel import registrations
 
 __all__ = [
+    "Declaration",
+    "EpilogueOperand",
     "KernelCall",
+    "LaunchedDeclaration",
     "Operand",
     "Problem",
     "register_callable",
@@ -35,9 +38,6 @@ class Operand:
     dtype: Any
     layout: str = "any"
     alignment: int = 0
-
-    def _fields(self) -> tuple[Any, str, int]:
-        return self.dtype, self.layout, self.alignment or max(1, _core.dtype(self.dtype).bits // 8)
 
 
 @dataclass(frozen=True)
@@ -88,62 +88,85 @@ OperandLike = Operand | str | Any  # an Operand, or a type alone
 Factors = int | str | Callable[[Problem, _core.DeviceInfo], int]
 
 
-def register_source(
-    name: str,
-    source: str,
-    *,
-    entry: str,
-    parameters: Sequence[str],
-    grid: Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]],
-    block: Sequence[int] = (1, 1, 1),
-    cluster: Sequence[int] = (1, 1, 1),
-    shared_bytes: int = 0,
-    options: Sequence[str] = (),
-    clears_workspace: bool = False,
-    **metadata: Any,
-) -> Kernel:
-    """A kernel of CUDA C++ source with an `extern "C" __global__` function, compiled when it is first needed and kept by
-    the disk cache.
+class Declaration(TypedDict, total=False):
+    """What every own kernel declares, as keywords of the functions that register one.
 
+    A, B, out, C: an `Operand`, or a type alone. accumulator_type: float32. math: "native".
+    multiples: what m, n and k are multiples of: {"n": 64}.
+    epilogue: the one program that the kernel computes (text, callable, Program), with epilogue_operands: for every
+        name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
+    design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores form
+        the sums.
+    targets: what it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
+    workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
+    supports: a function of (problem, device): what cannot be declared. True or None, or a text that says why not.
+    predicted_us: a function of (problem, device) that discovery ranks by; without it the kernel comes last.
+    version: to be raised with every change that others could notice.
+    """
+
+    A: Required[OperandLike]
+    B: Required[OperandLike]
+    out: Required[OperandLike]
+    C: OperandLike
+    accumulator_type: Any
+    math: str
+    multiples: Mapping[str, int]
+    epilogue: Any
+    epilogue_operands: Mapping[str, EpilogueOperand | str]
+    design: Mapping[str, object]
+    targets: Sequence[int | str]
+    deterministic: bool
+    workspace: Factors
+    supports: Callable[[Problem, _core.DeviceInfo], object] | None
+    predicted_us: Callable[[Problem, _core.DeviceInfo], float] | None
+    version: int
+
+
+class LaunchedDeclaration(Declaration, total=False):
+    """What a kernel of source or machine code declares beside that: how it is launched.
+
+    entry: the name of its `extern "C" __global__` function.
     parameters: what the entry takes, in its order, one word each: "A", "out" (addresses), "m", "n", "k", "l" (i32),
         "A.row_stride", "A.leading" (i64), "alpha", "beta" (f32), a name of the epilogue, "=3.5", "workspace",
         "A.map=64x128/128" (a tensor map); ":u32" behind a word gives it another type.
     grid: blocks along x, y, z: "n/64" is rounded up, "multiprocessors*2", or a function of (problem, device).
-    block, cluster: threads, and blocks of a cluster. shared_bytes: dynamic shared memory.
-    metadata: A, B, out, accumulator_type and the rest, as `register_callable` has it.
+    block, cluster: threads, and blocks of a cluster: (1, 1, 1). shared_bytes: dynamic shared memory: 0.
+    clears_workspace: whether the workspace is to be zero when the kernel begins.
+    """
+
+    entry: Required[str]
+    parameters: Required[Sequence[str]]
+    grid: Required[Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]]]
+    block: Sequence[int]
+    cluster: Sequence[int]
+    shared_bytes: int
+    clears_workspace: bool
+
+
+def register_source(name: str, source: str, *, options: Sequence[str] = (), **declared: Unpack[LaunchedDeclaration]) -> Kernel:
+    """A kernel of CUDA C++ source with an `extern "C" __global__` function, compiled when it is first needed and kept by
+    the disk cache.
+
+        register_source("mine", source, entry="mine", parameters=["A", "B", "out", "m", "n", "k"], grid=["n/64", "m/64"],
+                        block=[256], A="float16", B="float16", out="float32")
+
+    options: of the compiler. declared: the fields of `LaunchedDeclaration` and of `Declaration`.
 
     Registered is declared, and what is declared is checked of every problem: types, layouts, alignments, `multiples`;
-    a kernel that takes no stride of an operand gets it packed only. ValueError that names the kernel and the field.
+    a kernel that takes no stride of an operand gets it packed only. ValueError or TypeError that names the field.
     """
-    launch = _launch(entry, parameters, grid, block, cluster, shared_bytes, clears_workspace)
-    return _register({**_metadata(name, **metadata), **launch, "source": source, "options": list(options)})
+    return _register({**_launched(name, declared), "source": source, "options": _words(options, "options")})
 
 
-def register_image(
-    name: str,
-    images: Mapping[str, bytes | str],
-    *,
-    entry: str,
-    parameters: Sequence[str],
-    grid: Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]],
-    block: Sequence[int] = (1, 1, 1),
-    cluster: Sequence[int] = (1, 1, 1),
-    shared_bytes: int = 0,
-    clears_workspace: bool = False,
-    **metadata: Any,
-) -> Kernel:
+def register_image(name: str, images: Mapping[str, bytes | str], **declared: Unpack[LaunchedDeclaration]) -> Kernel:
     """A kernel of machine code: for every target ("sm_90a") a cubin (bytes) or PTX (str); the rest as
     `register_source`."""
-    launch = _launch(entry, parameters, grid, block, cluster, shared_bytes, clears_workspace)
-    code = {target: (None, image) if isinstance(image, str) else (bytes(image), None) for target, image in images.items()}
-    return _register({**_metadata(name, **metadata), **launch, "images": code})
+    code = {target: _image(image) for target, image in _mapping(images, "images").items()}
+    return _register({**_launched(name, declared), "images": code})
 
 
 def register_callable(
-    name: str,
-    *,
-    prepare: Callable[[str], None] | None = None,
-    **metadata: Any,
+    name: str, *, prepare: Callable[[str], None] | None = None, **declared: Unpack[Declaration]
 ) -> Callable[[Callable[[KernelCall], None]], Kernel]:
     """A decorator: any function of a `KernelCall` as a kernel.
 
@@ -152,27 +175,16 @@ def register_callable(
             numpy.matmul(numpy.from_dlpack(call.A), numpy.from_dlpack(call.B), out=numpy.from_dlpack(call.out))
 
     It puts the work on `call.stream` and returns; on the CPU the work is done then. What it raises comes out of `run`
-    with the kernel's name. It may be called from any thread.
+    with the kernel's name; KeyboardInterrupt and SystemExit come out as they are. It may be called from any thread.
 
     prepare: called with a device before the first run there and by `compile`: whatever must not happen while a stream
         is captured, such as compiling.
-
-    metadata, of every kind of own kernel:
-        A, B, out, C: an `Operand`, or a type alone. accumulator_type: float32. math: "native".
-        multiples: what m, n and k are multiples of: {"n": 64}.
-        epilogue: the one program that the kernel computes (text, callable, Program), with epilogue_operands: for every
-            name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
-        design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores form
-            the sums.
-        targets: what it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
-        workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
-        supports: a function of (problem, device): what cannot be declared. True or None, or a text that says why not.
-        predicted_us: a function of (problem, device) that discovery ranks by; without it the kernel comes last.
-        version: to be raised with every change that others could notice.
+    declared: the fields of `Declaration`. ValueError or TypeError that names the field.
     """
+    fields = _declared(name, declared)
 
     def register(run: Callable[[KernelCall], None]) -> Kernel:
-        return _register({**_metadata(name, **metadata), "run": run, "prepare": prepare})
+        return _register({**fields, "run": run, "prepare": prepare})
 
     return register
 
@@ -190,7 +202,32 @@ def _register(fields: dict[str, Any]) -> Kernel:
     return kernel
 
 
-def _metadata(
+# --- what was declared, as the native module takes it --------------------------------------------
+
+
+def _check_words(function: str, given: Mapping[str, Any], known: Any) -> None:
+    """`known`: a TypedDict of keywords."""
+    unknown = [word for word in given if word not in known.__annotations__]
+    if unknown:
+        raise TypeError(f"{function}: got an unexpected {unknown[0]!r}; it takes {', '.join(known.__annotations__)}")
+    missing = [word for word in known.__annotations__ if word in known.__required_keys__ and word not in given]
+    if missing:
+        raise TypeError(f"{function}: expected {missing[0]}=, got none")
+
+
+def _declared(name: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+    _check_words(f"kernel {name}", declared, Declaration)
+    return _declaration(name, **declared)
+
+
+def _launched(name: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+    _check_words(f"kernel {name}", declared, LaunchedDeclaration)
+    of_all = {word: value for word, value in declared.items() if word in Declaration.__annotations__}
+    launch = {word: value for word, value in declared.items() if word not in of_all}
+    return {**_declaration(name, **of_all), **_launch(**launch)}
+
+
+def _declaration(
     name: str,
     *,
     A: OperandLike,
@@ -212,17 +249,11 @@ def _metadata(
 ) -> dict[str, Any]:
     from gemmery.fusion.tracing import trace
 
-    bound = epilogue_operands or {}
-    extents = dict(multiples or {})
-    fields = {
-        "multiples": [extents.pop(extent, 1) for extent in "mnk"],
-        "epilogue": None if epilogue is None else trace(epilogue, bound),
-        "epilogue_operands": [_epilogue_operand(key, rule) for key, rule in bound.items()],
-        "design": {key: str(value) for key, value in (design or {}).items()},
-    }
-    if extents:
-        raise ValueError(f"{name}: multiples: expected m, n and k, got {', '.join(extents)}")
-    return fields | {
+    bound = _mapping(epilogue_operands, "epilogue_operands")
+    extents = _mapping(multiples, "multiples")
+    if extents.keys() - set("mnk"):
+        raise ValueError(f"{name}: multiples: expected m, n and k, got {', '.join(map(str, extents))}")
+    return {
         "name": name,
         "version": version,
         "A": _operand(A),
@@ -231,7 +262,11 @@ def _metadata(
         "out": _operand(out),
         "accumulator_type": accumulator_type,
         "math": math,
-        "targets": list(targets),
+        "multiples": [extents.get(extent, 1) for extent in "mnk"],
+        "epilogue": None if epilogue is None else trace(epilogue, bound),
+        "epilogue_operands": [_epilogue_operand(key, rule) for key, rule in bound.items()],
+        "design": {key: str(value) for key, value in _mapping(design, "design").items()},
+        "targets": _words(targets, "targets"),
         "deterministic": deterministic,
         "workspace": workspace if callable(workspace) else str(workspace),
         "supports": supports,
@@ -239,38 +274,64 @@ def _metadata(
     }
 
 
-def _operand(rule: OperandLike) -> tuple[Any, str, int]:
-    return (rule if isinstance(rule, Operand) else Operand(rule))._fields()
-
-
-def _epilogue_operand(name: str, rule: EpilogueOperand | str) -> tuple[str, Any, str, int]:
-    if isinstance(rule, EpilogueOperand):
-        return name, rule.dtype, rule.indices, rule.alignment or max(1, _core.dtype(rule.dtype).bits // 8)
-    if rule != "number":
-        raise TypeError(f'{name}: expected an EpilogueOperand or "number", got {rule!r}')
-    return name, None, "", 1
-
-
 def _launch(
+    *,
     entry: str,
     parameters: Sequence[str],
     grid: Any,
-    block: Sequence[int],
-    cluster: Sequence[int],
-    shared_bytes: int,
-    clears_workspace: bool,
+    block: Sequence[int] = (1, 1, 1),
+    cluster: Sequence[int] = (1, 1, 1),
+    shared_bytes: int = 0,
+    clears_workspace: bool = False,
 ) -> dict[str, Any]:
     return {
         "entry": entry,
-        "parameters": list(parameters),
-        "grid": grid if callable(grid) else _three(grid, str),
-        "block": _three(block, int),
-        "cluster": _three(cluster, int),
+        "parameters": _words(parameters, "parameters"),
+        "grid": grid if callable(grid) else [str(factor) for factor in _three(grid, "grid")],
+        "block": _three(block, "block"),
+        "cluster": _three(cluster, "cluster"),
         "shared_bytes": shared_bytes,
         "clears_workspace": clears_workspace,
     }
 
 
-def _three(numbers: Sequence[Any], kind: Callable[[Any], Any]) -> list[Any]:
-    values = [kind(number) for number in ((numbers,) if isinstance(numbers, (int, str)) else numbers)]
-    return values + [kind(1)] * (3 - len(values))
+def _mapping(given: Any, field: str) -> dict[Any, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{field}: expected a dict, got {given!r}")
+    return dict(given)
+
+
+def _words(given: Any, field: str) -> list[Any]:
+    """One word would be a list of its letters."""
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise TypeError(f"{field}: expected a list, got {given!r}")
+    return list(given)
+
+
+def _three(given: Any, field: str) -> list[Any]:
+    """One number or factor stands for itself and two of 1."""
+    values = [given] if isinstance(given, (int, str)) else _words(given, field)
+    return values + [1] * (3 - len(values))
+
+
+def _image(image: bytes | str) -> tuple[bytes | None, str | None]:
+    if isinstance(image, str):
+        return None, image
+    if isinstance(image, (bytes, bytearray, memoryview)):
+        return bytes(image), None
+    raise TypeError(f"images: expected the bytes of a cubin or a str of PTX, got {type(image).__name__}")
+
+
+def _operand(rule: OperandLike) -> tuple[Any, str, int]:
+    operand = rule if isinstance(rule, Operand) else Operand(rule)
+    return operand.dtype, operand.layout, operand.alignment
+
+
+def _epilogue_operand(name: str, rule: EpilogueOperand | str) -> tuple[str, Any, str, int]:
+    if isinstance(rule, EpilogueOperand):
+        return name, rule.dtype, rule.indices, rule.alignment
+    if rule != "number":
+        raise TypeError(f'{name}: expected an EpilogueOperand or "number", got {rule!r}')
+    return name, None, "", 1

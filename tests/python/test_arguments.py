@@ -2,6 +2,7 @@
 """GemmArguments: what is accepted, what is refused and how, and what stays alive."""
 
 import gc
+import pickle
 import weakref
 
 import ml_dtypes
@@ -374,3 +375,72 @@ def test_names_of_files_need_not_be_text(tmp_path):
             gemmery.artifact.load(tmp_path / name)
     with pytest.raises(gemmery.errors.InvalidArgumentError, match="path: expected a path without a null"):
         gemmery.artifact.load(f"{tmp_path}/a\0b")
+
+
+# --- objects that are not what they look like ------------------------------------------------------
+
+
+def test_a_masked_array_is_refused_with_the_ways_to_fill_it(rng):
+    a = rng.standard_normal((4, 4)).astype("f")
+    masked = numpy.ma.masked_array(a, mask=a > 0)
+    out = numpy.zeros_like(a)
+    for operands in ((masked, a, out), (a, masked, out), (a, a, masked)):
+        with pytest.raises(gemmery.UnsupportedError, match="without a mask") as raised:
+            gemmery.GemmArguments(*operands)
+        assert "filled" in raised.value.hint
+    with pytest.raises(gemmery.UnsupportedError, match="bias: expected an array without a mask"):
+        gemmery.EpilogueArguments("D = accum + bias", bias=masked)
+    gemmery.GemmArguments(masked.filled(0), a, out)
+
+
+@pytest.mark.parametrize("operand", ["text", [[1.0]], None, 3])
+def test_matmul_names_the_operand_that_is_no_tensor(operand):
+    a = numpy.ones((2, 2), "f")
+    with pytest.raises(TypeError, match=f"^a: expected a tensor .*, got {type(operand).__name__}$"):
+        gemmery.matmul(operand, a)
+    with pytest.raises(TypeError, match=f"^b: expected a tensor .*, got {type(operand).__name__}$"):
+        gemmery.matmul(a, operand)
+
+
+def test_text_that_is_no_utf8_is_told_as_that():
+    calls = {
+        "program": lambda text: gemmery.Program("D = accum" + text),
+        "name of an operand": lambda text: gemmery.EpilogueArguments("D = accum", **{text: 1.0}),
+        "name": gemmery.find_kernel,
+        "dtype": gemmery._core.dtype,
+        "cc": lambda text: gemmery.get_kernels(cc=text),
+        "device": lambda text: gemmery.empty((2, 2), "float32", text),
+    }
+    for operand, call in calls.items():
+        with pytest.raises(gemmery.InvalidArgumentError, match="expected text that UTF-8 can hold") as raised:
+            call("\udc80")
+        assert raised.value.operand == operand and "\\udc80" in raised.value.got
+
+
+# --- errors ----------------------------------------------------------------------------------------
+
+
+def test_errors_are_told_apart_pickled_and_caught_as_pythons_own():
+    classes = {
+        gemmery.InvalidArgumentError: ("invalid_argument", ValueError),
+        gemmery.UnsupportedError: ("unsupported", ValueError),
+        gemmery.UnavailableError: ("unavailable", RuntimeError),
+        gemmery.CompileError: ("compile", RuntimeError),
+        gemmery.LaunchError: ("launch", RuntimeError),
+        gemmery.OutOfMemoryError: ("out_of_memory", MemoryError),
+        gemmery.FileError: ("io", OSError),
+        gemmery.VerificationError: ("verification", ArithmeticError),
+    }
+    for error_class, (kind, base) in classes.items():
+        assert issubclass(error_class, gemmery.Error) and issubclass(error_class, base)
+        assert error_class.kind == kind and error_class.__doc__ != gemmery.Error.__doc__
+        error = error_class("words")
+        error.operand, error.got = "B", "nothing"
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is error_class and copy.args == ("words",)
+        assert (copy.kind, copy.operand, copy.got, copy.hint) == (kind, "B", "nothing", "")
+
+    class Own(gemmery.CompileError):
+        pass
+
+    assert Own.kind == "compile"

@@ -55,3 +55,27 @@ def test_shapes_must_broadcast(pair):
     a, b = pair
     with pytest.raises(ValueError, match="B"):
         gemmery.ElementwiseArguments(a, b[:, 1:], numpy.zeros_like(a))
+
+
+def test_a_and_b_are_the_tensors_that_the_program_reads(pair):
+    a, b = pair
+    out = numpy.zeros_like(a)
+    with pytest.raises(gemmery.InvalidArgumentError, match="one that it does not read") as raised:
+        gemmery.ElementwiseArguments(a, b, out, epilogue=gemmery.EpilogueArguments("D = 2 * A", A=a))
+    assert raised.value.operand == "B" and "for A and for B" in raised.value.hint
+    with pytest.raises(gemmery.InvalidArgumentError, match="one that it does not read") as raised:
+        gemmery.ElementwiseArguments(a, b, out, epilogue=gemmery.EpilogueArguments("D = 2 * B", B=b))
+    assert raised.value.operand == "A"
+    with pytest.raises(gemmery.InvalidArgumentError, match="got another one") as raised:
+        gemmery.ElementwiseArguments(a, b, out, epilogue=gemmery.EpilogueArguments("D = A * B", A=a, B=a))
+    assert raised.value.operand == "B"
+
+
+def test_one_tensor_may_stand_for_both(pair):
+    a, _ = pair
+    for name in ("A", "B"):
+        out = numpy.zeros_like(a)
+        epilogue = gemmery.EpilogueArguments(f"D = 2 * {name}", **{name: a})
+        args = gemmery.ElementwiseArguments(a, a[:], out, epilogue=epilogue)
+        gemmery.get_kernels(args)[0].run(args)
+        assert (out == 2 * a).all()
