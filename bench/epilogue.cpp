@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fused epilogue costs: for each problem the best plain kernel against the best one with the
-// program, in interleaved pairs, beside the time of the program's own bytes. Usage: epilogue
-// [PAIRS] [SAMPLE_MS]
+// What a fused epilogue costs: for each problem and program the best plain kernel, the kernel that
+// discovery offers first for the program, the best of several, and that one's tile without a
+// program, in rotation, beside the time of the program's own bytes and the goal. Usage:
+//
+//   epilogue [--designs N] [--pairs P] [--sample-ms M] [--line NAME] [--device DEVICE]
+//            [--extents MxNxK] [--list]
+//
+// --line: programs whose name begins so. --extents: instead of the three problems. --list: the
+// kernels that an H200 would be offered, without a device. bench/peers/torch_epilogue.py times what
+// torch does instead.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -32,20 +44,94 @@ constexpr double bytes_per_us = 4.2e6;  // of copies on an H200
 struct Extents {
   std::int64_t m, n, k;
 };
-constexpr Extents problems[] = {{4096, 4096, 4096}, {8192, 8192, 1024}, {8192, 4096, 512}};
 
 struct ProgramRow {
   std::string_view name;
   std::string_view text;
   bool has_bias, has_matrix, has_amax;
+  double goal_percent;  // at a K below 1024; 5 from there on
 };
 constexpr ProgramRow programs[] = {
-    {"bias + gelu", "D = gelu(accum + bias)", true, false, false},
-    {"bias + gelu_tanh", "D = gelu_tanh(accum + bias)", true, false, false},
-    {"residual add", "D = accum + aux", false, true, false},
-    {"sigmoid * aux", "D = sigmoid(accum) * aux", false, true, false},
-    {"bias + gelu, amax", "D = gelu(accum + bias); amax = amax(D)", true, false, true},
+    {"gelu", "D = gelu(accum)", false, false, false, 12},
+    {"bias + gelu", "D = gelu(accum + bias)", true, false, false, 12},
+    {"bias + gelu_tanh", "D = gelu_tanh(accum + bias)", true, false, false, 8},
+    {"residual add", "D = accum + aux", false, true, false, 12},
+    {"sigmoid * aux", "D = sigmoid(accum) * aux", false, true, false, 12},
+    {"bias + gelu, amax", "D = gelu(accum + bias); amax = amax(D)", true, false, true, 12},
 };
+
+double goal_percent(const ProgramRow& program, const Extents& extents) {
+  return extents.k >= 1024 ? 5 : program.goal_percent;
+}
+
+struct Options {
+  std::size_t designs = 8;
+  int pairs = 7;
+  double sample_ms = 5;
+  std::string line;
+  std::string device;
+  std::vector<Extents> problems = {{4096, 4096, 4096}, {8192, 8192, 1024}, {8192, 4096, 512}};
+  bool lists = false;
+};
+
+[[noreturn]] void refuse(std::string_view what, std::string_view expected, std::string_view got) {
+  fmt::print(stderr, "epilogue: {}: expected {}, got {}\n", what, expected, got);
+  std::exit(2);
+}
+
+double read_number(std::string_view option, const std::string& word) {
+  char* end = nullptr;
+  const double number = std::strtod(word.c_str(), &end);
+  if (word.empty() || *end != '\0' || !(number > 0)) refuse(option, "a positive number", word);
+  return number;
+}
+
+Extents read_extents(const std::string& word) {
+  Extents extents{};
+  char rest = 0;
+  const int found =
+      std::sscanf(word.c_str(), "%ldx%ldx%ld%c", &extents.m, &extents.n, &extents.k, &rest);
+  if (found != 3 || std::min({extents.m, extents.n, extents.k}) < 1)
+    refuse("--extents", "MxNxK", word);
+  return extents;
+}
+
+Options read_options(std::span<char*> words) {
+  Options options;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::string_view option = words[at];
+    if (option == "--list") {
+      options.lists = true;
+      continue;
+    }
+    const std::string value = at + 1 < words.size() ? words[at + 1] : "";
+    if (option == "--designs")
+      options.designs = static_cast<std::size_t>(std::max(1.0, read_number(option, value)));
+    else if (option == "--pairs")
+      options.pairs = std::max(1, static_cast<int>(read_number(option, value)));
+    else if (option == "--sample-ms")
+      options.sample_ms = read_number(option, value);
+    else if (option == "--line")
+      options.line = value;
+    else if (option == "--device")
+      options.device = value;
+    else if (option == "--extents")
+      options.problems = {read_extents(value)};
+    else
+      refuse("option", "--designs, --pairs, --sample-ms, --line, --device, --extents or --list",
+             option);
+    ++at;
+  }
+  return options;
+}
+
+std::vector<const ProgramRow*> chosen_programs(const Options& options) {
+  std::vector<const ProgramRow*> chosen;
+  for (const ProgramRow& program : programs)
+    if (program.name.starts_with(options.line)) chosen.push_back(&program);
+  if (chosen.empty()) refuse("--line", "the beginning of a program's name", options.line);
+  return chosen;
+}
 
 std::vector<std::uint16_t> random_bfloat16(std::size_t count) {
   std::mt19937 random(20261121);
@@ -87,11 +173,21 @@ class Matrix {
   Buffer buffer_;
 };
 
+// A kernel that is bound to a race's operands.
+struct Contestant {
+  std::string name;
+  PreparedLaunch launch;
+};
+
+// "..._128x192x64_1x1_pingpong_m8" of a kernel's name: all but stages and program.
+std::string_view tile_of(std::string_view name) { return name.substr(0, name.rfind("_s")); }
+
 class Race {
  public:
-  Race(const Extents& extents, Stream stream, double sample_ms)
+  Race(const Extents& extents, Stream stream, const Options& options)
       : stream_(stream),
-        sample_ms_(sample_ms),
+        sample_ms_(options.sample_ms),
+        designs_(options.designs),
         a_(extents.m, extents.k, stream),
         b_(extents.n, extents.k, stream),
         out_(extents.m, extents.n, stream),
@@ -114,21 +210,33 @@ class Race {
     return gemmery::GemmArguments(a_.view(), b_.transposed(), out_.view(), options);
   }
 
-  // The fastest of the first few that discovery offers, compiled and bound.
-  PreparedLaunch best(const ProgramRow* program, std::string& name) const {
-    const gemmery::GemmArguments bound = arguments(program);
-    const auto kernels = gemmery::get_kernels(bound);
-    std::optional<PreparedLaunch> fastest;
+  // The first few that discovery offers, in its order, compiled side by side.
+  std::vector<Contestant> contestants(const ProgramRow* program) const {
+    const auto kernels = gemmery::get_kernels(arguments(program));
+    return bind_all({kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(
+                                                            std::min(kernels.size(), designs_))},
+                    program);
+  }
+
+  // The plain kernel with a kernel's tile, where there is one.
+  std::optional<Contestant> plain_with_tile_of(std::string_view name) const {
+    for (const Kernel& kernel : gemmery::get_kernels(arguments(nullptr)))
+      if (tile_of(kernel.name()) == tile_of(name))
+        return std::move(bind_all({kernel}, nullptr).front());
+    return std::nullopt;
+  }
+
+  // The number of the fastest.
+  std::size_t find_best(std::vector<Contestant>& contestants) const {
+    std::size_t best = 0;
     double least = 1e30;
-    for (std::size_t at = 0; at < std::min<std::size_t>(kernels.size(), 8); ++at) {
-      PreparedLaunch launch = kernels[at].compile(bound).bind(bound);
-      const double us = std::min(time_us(launch), time_us(launch));
-      if (us >= least) continue;
-      least = us;
-      name = kernels[at].name();
-      fastest = std::move(launch);
+    for (std::size_t at = 0; at < contestants.size(); ++at) {
+      PreparedLaunch& launch = contestants[at].launch;
+      const double us = std::min({time_us(launch), time_us(launch), time_us(launch)});
+      if (us < least) best = at;
+      least = std::min(least, us);
     }
-    return std::move(*fastest);
+    return best;
   }
 
   // The mean of a batch that lasts `sample_ms`.
@@ -140,6 +248,26 @@ class Race {
   }
 
  private:
+  std::vector<Contestant> bind_all(const std::vector<Kernel>& kernels,
+                                   const ProgramRow* program) const {
+    const gemmery::GemmArguments bound = arguments(program);
+    std::vector<std::optional<gemmery::Artifact>> compiled(kernels.size());
+    {
+      std::atomic<std::size_t> next{0};
+      std::vector<std::jthread> threads;
+      for (unsigned count = std::max(1U, std::thread::hardware_concurrency()); count > 0; --count) {
+        threads.emplace_back([&] {
+          for (std::size_t at; (at = next++) < kernels.size();)
+            compiled[at] = kernels[at].compile(bound);
+        });
+      }
+    }
+    std::vector<Contestant> contestants;
+    for (std::size_t at = 0; at < kernels.size(); ++at)
+      contestants.push_back({kernels[at].name(), compiled[at]->bind(bound)});
+    return contestants;
+  }
+
   double batch_us(PreparedLaunch& launch, int runs) const {
     const auto start = Clock::now();
     for (int run = 0; run < runs; ++run) launch.launch(stream_);
@@ -149,6 +277,7 @@ class Race {
 
   Stream stream_;
   double sample_ms_;
+  std::size_t designs_;
   Matrix a_, b_, out_, aux_, bias_;
   Buffer amax_;
 };
@@ -158,44 +287,104 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void compare(const Race& race, const Extents& extents, PreparedLaunch& plain,
-             const ProgramRow& program, int pairs) {
-  std::string name;
-  PreparedLaunch fused = race.best(&program, name);
-  std::vector<double> plain_us, fused_us, ratio;
-  for (int pair = 0; pair < pairs; ++pair) {
-    plain_us.push_back(race.time_us(plain));
-    fused_us.push_back(race.time_us(fused));
-    ratio.push_back(fused_us.back() / plain_us.back());
-  }
+// Times of one contestant, round by round.
+using Times = std::vector<double>;
+
+std::vector<Times> time_in_rotation(const Race& race, std::span<Contestant* const> contestants,
+                                    int rounds) {
+  std::vector<Times> times(contestants.size());
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t at = 0; at < contestants.size(); ++at)
+      times[at].push_back(race.time_us(contestants[at]->launch));
+  return times;
+}
+
+// What a program's kernel takes beyond a plain one and the extra bytes, in percent of the plain
+// one: the median of all rounds, the least and the largest.
+struct Cost {
+  double median, least, most;
+};
+Cost cost_of(const Times& fused, const Times& plain, double extra_us) {
+  std::vector<double> percent;
+  for (std::size_t round = 0; round < fused.size(); ++round)
+    percent.push_back(100 * ((fused[round] - extra_us) / plain[round] - 1));
+  const auto [least, most] = std::ranges::minmax(percent);
+  return {median(percent), least, most};
+}
+
+void print_cost(std::string_view role, const Contestant& fused, const Times& fused_us,
+                const Contestant& plain, const Times& plain_us, double extra_us) {
+  const Cost cost = cost_of(fused_us, plain_us, extra_us);
+  fmt::print(
+      "    {:6} {:7.1f} us, plain {:7.1f}: {:+6.1f} % beyond its bytes ({:+.1f} to {:+.1f}) {}, "
+      "{}\n",
+      role, median(fused_us), median(plain_us), cost.median, cost.least, cost.most, fused.name,
+      plain.name);
+}
+
+void compare(const Race& race, const Extents& extents, Contestant& plain, const ProgramRow& program,
+             int pairs) {
+  std::vector<Contestant> fused = race.contestants(&program);
+  const std::size_t best = race.find_best(fused);
+  std::optional<Contestant> same = race.plain_with_tile_of(fused[best].name);
+  std::vector<Contestant*> contestants{&plain, &fused.front(), &fused[best]};
+  if (same) contestants.push_back(&*same);
+  const std::vector<Times> times = time_in_rotation(race, contestants, pairs);
   const double bytes = program.has_matrix
                            ? 2.0 * static_cast<double>(extents.m) * static_cast<double>(extents.n)
                            : 0.0;
   const double extra_us = bytes / bytes_per_us;
-  const auto [low, high] = std::ranges::minmax(ratio);
-  fmt::print(
-      "  {:18} {:7.1f} us, plain {:7.1f}, bytes {:5.1f}: {:+.1f} % beyond them ({:.3f} to "
-      "{:.3f} of plain) {}\n",
-      program.name, median(fused_us), median(plain_us), extra_us,
-      100 * (median(ratio) - 1 - extra_us / median(plain_us)), low, high, name);
+  const double goal = goal_percent(program, extents);
+  const double reached = cost_of(times[2], times[0], extra_us).median;
+  fmt::print("  {}: bytes {:.1f} us, goal {:.0f} %: {}\n", program.name, extra_us, goal,
+             reached <= goal ? "met" : "missed");
+  print_cost("best", fused[best], times[2], plain, times[0], extra_us);
+  print_cost("first", fused.front(), times[1], plain, times[0], extra_us);
+  if (same) print_cost("alike", fused[best], times[2], *same, times[3], extra_us);
   std::fflush(stdout);
+}
+
+void race_all(const gemmery::Device& device, const Options& options) {
+  const gemmery::OwnedStream stream(device);
+  for (const Extents& extents : options.problems) {
+    const Race race(extents, stream, options);
+    std::vector<Contestant> plain = race.contestants(nullptr);
+    Contestant& best = plain[race.find_best(plain)];
+    fmt::print("bf16 {}x{}x{}, plain by {}\n", extents.m, extents.n, extents.k, best.name);
+    for (const ProgramRow* program : chosen_programs(options))
+      compare(race, extents, best, *program, options.pairs);
+  }
+}
+
+void list_all(const Options& options) {
+  const gemmery::DeviceInfo device = *gemmery::find_device_info("h200");
+  for (const Extents& extents : options.problems) {
+    for (const ProgramRow* program : chosen_programs(options)) {
+      const std::string line = fmt::format(
+          "gemm {}x{}x{} a=bf16 b=bf16:c epilogue=\"{}\"{}{}{}", extents.m, extents.n, extents.k,
+          program->text, program->has_bias ? " bias=bf16[n]" : "",
+          program->has_matrix ? " aux=bf16" : "", program->has_amax ? " amax=f32[1]" : "");
+      fmt::print("{}\n", line);
+      const auto kernels = gemmery::get_kernels(gemmery::parse_problem(line).problem, device);
+      for (std::size_t at = 0; at < std::min(kernels.size(), options.designs); ++at)
+        fmt::print("  {:7.1f} us predicted: {}\n", kernels[at].predicted_us, kernels[at].name());
+    }
+  }
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  const int pairs = count > 1 ? std::atoi(words[1]) : 5;
-  const double sample_ms = count > 2 ? std::atof(words[2]) : 10;
-  if (gemmery::devices().empty()) {
+  const Options options = read_options({words + 1, words + count});
+  if (options.lists) {
+    list_all(options);
+    return 0;
+  }
+  const auto named = gemmery::parse_device(options.device);
+  if (!options.device.empty() && !named) refuse("--device", "a device", options.device);
+  if (!named && gemmery::devices().empty()) {
     fmt::print("no GPU\n");
     return 0;
   }
-  const gemmery::OwnedStream stream(gemmery::devices().front());
-  for (const Extents& extents : problems) {
-    const Race race(extents, stream, sample_ms);
-    std::string name;
-    PreparedLaunch plain = race.best(nullptr, name);
-    fmt::print("bf16 {}x{}x{}, plain by {}\n", extents.m, extents.n, extents.k, name);
-    for (const ProgramRow& program : programs) compare(race, extents, plain, program, pairs);
-  }
+  race_all(named ? *named : gemmery::devices().front(), options);
 }
