@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from gemmery import _core
 from gemmery._core import Kernel
@@ -88,7 +88,13 @@ OperandLike = Operand | str | Any  # an Operand, or a type alone
 Factors = int | str | Callable[[Problem, _core.DeviceInfo], int]
 
 
-class Declaration(TypedDict, total=False):
+class _Operands(TypedDict):
+    A: OperandLike
+    B: OperandLike
+    out: OperandLike
+
+
+class Declaration(_Operands, total=False):
     """What every own kernel declares, as keywords of the functions that register one.
 
     A, B, out, C: an `Operand`, or a type alone. accumulator_type: float32. math: "native".
@@ -104,9 +110,6 @@ class Declaration(TypedDict, total=False):
     version: to be raised with every change that others could notice.
     """
 
-    A: Required[OperandLike]
-    B: Required[OperandLike]
-    out: Required[OperandLike]
     C: OperandLike
     accumulator_type: Any
     math: str
@@ -122,7 +125,13 @@ class Declaration(TypedDict, total=False):
     version: int
 
 
-class LaunchedDeclaration(Declaration, total=False):
+class _Launch(TypedDict):
+    entry: str
+    parameters: Sequence[str]
+    grid: Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]]
+
+
+class LaunchedDeclaration(Declaration, _Launch, total=False):
     """What a kernel of source or machine code declares beside that: how it is launched.
 
     entry: the name of its `extern "C" __global__` function.
@@ -134,9 +143,6 @@ class LaunchedDeclaration(Declaration, total=False):
     clears_workspace: whether the workspace is to be zero when the kernel begins.
     """
 
-    entry: Required[str]
-    parameters: Required[Sequence[str]]
-    grid: Required[Sequence[int | str] | Callable[[Problem, _core.DeviceInfo], tuple[int, int, int]]]
     block: Sequence[int]
     cluster: Sequence[int]
     shared_bytes: int

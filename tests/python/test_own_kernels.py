@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of the user's own: classes, source, and callables, found and run beside the library's."""
 
+import ctypes
 import itertools
 import logging
 import random
@@ -510,3 +511,173 @@ def test_whatever_text_a_callable_raises_is_told(hook, words):
             kernel.run(args)
     finally:
         own_kernels.withdraw_kernel(kernel)
+
+
+# --- what ends a call ------------------------------------------------------------------------------
+
+
+def declared(name, **changes):
+    fields = {"A": "float32", "B": "float32", "out": "float32", "targets": ["cpu"]} | changes
+    return own_kernels.register_callable(f"{name}_{next(unique)}", **fields)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("hook", ["run", "supports", "predicted_us", "workspace"])
+def test_what_ends_a_program_comes_out_of_a_callable_as_it_is(hook, raised):
+    error = raised("enough")
+
+    def end(*_):
+        raise error
+
+    kernel = declared("ends")(end) if hook == "run" else declared("ends", **{hook: end})(lambda call: None)
+    calls = {
+        "run": lambda args: kernel.run(args),
+        "supports": lambda args: kernel.supports(args),
+        "predicted_us": gemmery.get_kernels,
+        "workspace": lambda args: kernel.get_workspace_size(args),
+    }
+    try:
+        with pytest.raises(raised) as caught:
+            calls[hook](gemm_arguments())
+        assert caught.value is error
+    finally:
+        own_kernels.withdraw_kernel(kernel)
+
+
+# --- what is declared ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "words"),
+    [
+        ({"colour": "red"}, TypeError, "unexpected 'colour'; it takes A, B"),
+        ({"targets": "cpu"}, TypeError, "targets: expected a list, got 'cpu'"),
+        ({"targets": 90}, TypeError, "targets: expected a list, got 90"),
+        ({"version": "new"}, TypeError, "version: expected a whole number, got 'new'"),
+        ({"version": 2**40}, TypeError, "version: expected a whole number"),
+        ({"multiples": 5}, TypeError, "multiples: expected a dict, got 5"),
+        ({"multiples": {"n": "a"}}, TypeError, "multiples: expected whole numbers"),
+        ({"multiples": {"n": 0}}, ValueError, "multiples"),
+        ({"deterministic": "no"}, TypeError, "deterministic: expected a bool, got 'no'"),
+        ({"math": 4}, TypeError, "math: expected a str, got int"),
+        ({"math": "fast"}, ValueError, "math"),
+        ({"design": 5}, TypeError, "design: expected a dict, got 5"),
+        ({"design": {5: 5}}, TypeError, "design: expected values by names"),
+        ({"epilogue_operands": 5}, TypeError, "epilogue_operands: expected a dict, got 5"),
+        ({"workspace": -4}, ValueError, "workspace"),
+        ({"supports": 5}, TypeError, "supports: expected what can be called, got int"),
+        ({"predicted_us": 1.0}, TypeError, "predicted_us: expected what can be called, got float"),
+        ({"prepare": 5}, TypeError, "prepare: expected what can be called, got int"),
+        ({"A": own_kernels.Operand("float32", 5)}, TypeError, "layout of A: expected a str, got int"),
+        ({"A": own_kernels.Operand("float32", "row", -3)}, ValueError, "A: expected an alignment"),
+        ({"A": own_kernels.Operand("float32", "row", "a")}, TypeError, "alignment of A: expected a number of bytes, got 'a'"),
+        ({"B": None}, TypeError, "B: expected an element type, got NoneType"),
+        ({"out": "float31"}, ValueError, "out: expected an element type"),
+    ],
+    ids=lambda value: "" if isinstance(value, type) else str(value)[:40],
+)
+def test_what_a_callable_declares_is_checked_by_field(changes, kind, words):
+    with pytest.raises(kind, match=words):
+        declared("wrong", **changes)(lambda call: None)
+
+
+def test_what_is_no_callable_has_no_kernel():
+    with pytest.raises(TypeError, match="run: expected what can be called, got int"):
+        declared("wrong")(5)
+    with pytest.raises(TypeError, match="name: expected a str, got int"):
+        own_kernels.register_callable(5, A="f32", B="f32", out="f32", targets=["cpu"])(print)
+    with pytest.raises(TypeError, match="expected out=, got none"):
+        own_kernels.register_callable("lacks", A="f32", B="f32")
+    with pytest.raises(TypeError, match="expected entry=, got none"):
+        own_kernels.register_source("lacks", "", A="f32", B="f32", out="f32", parameters=[], grid=[1])
+
+
+# --- machine code ----------------------------------------------------------------------------------
+
+
+def compiled_by_nvrtc(source, architecture, form):
+    """PTX or a cubin, by the library that gemmery has opened."""
+    warm = source_kernel()
+    warm.compile(cc=90)
+    own_kernels.withdraw_kernel(warm)
+    nvrtc = next(library for library in map(loaded_library, ("libnvrtc.so.13", "libnvrtc.so.12")) if library)
+    program = ctypes.c_void_p()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"own.cu", 0, None, None) == 0
+    options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
+    assert nvrtc.nvrtcCompileProgram(program, 1, options) == 0
+    size = ctypes.c_size_t()
+    assert getattr(nvrtc, f"nvrtcGet{form}Size")(program, ctypes.byref(size)) == 0
+    code = ctypes.create_string_buffer(size.value)
+    assert getattr(nvrtc, f"nvrtcGet{form}")(program, code) == 0
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return code.raw
+
+
+def loaded_library(name):
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
+def image_kernel(images, **changes):
+    fields = {"entry": "simple"} | RECIPE | changes
+    return own_kernels.register_image(f"image_{next(unique)}", images, **fields)
+
+
+@pytest.fixture
+def simple_source():
+    return SOURCE.replace("NAME", "simple")
+
+
+def test_ptx_of_the_users_own_runs_and_is_verified(simple_source):
+    ptx = compiled_by_nvrtc(simple_source, "compute_90", "PTX").rstrip(b"\0").decode()
+    kernel = image_kernel({"sm_90": ptx})
+    try:
+        args = gemm_arguments((33, 47, 29)).to_device("emulated:h200")
+        assert kernel in gemmery.get_kernels(args)
+        kernel.run(args, kernel.compile(args))
+        args.sync()
+        assert gemmery.check_result(args, kernel).passed
+        assert gemmery.verify(kernel, "gemm 20x40x30 a=f32 alpha=0.5", device="emulated:h200").passed
+        assert not kernel.supports(gemm_arguments().to_device("emulated:a100"))
+    finally:
+        own_kernels.withdraw_kernel(kernel)
+
+
+def test_a_cubin_alone_is_compiled_saved_and_refused_on_an_emulated_device_by_name(simple_source, tmp_path):
+    cubin = compiled_by_nvrtc(simple_source, "sm_90", "CUBIN")
+    kernel = image_kernel({"sm_90": cubin})
+    try:
+        artifact = kernel.compile(cc="sm_90")
+        assert artifact.targets == ["sm_90"]
+        path = str(tmp_path / "own.gemmery")
+        gemmery.artifact.save(path, [artifact])
+        (loaded,) = gemmery.artifact.load(path)
+        assert loaded.kernel_obj == kernel
+        args = gemm_arguments().to_device("emulated:h200")
+        with pytest.raises(gemmery.Error, match="(?s)image_.*PTX"):
+            kernel.run(args)
+        assert gemmery.get_kernels(args)
+    finally:
+        own_kernels.withdraw_kernel(kernel)
+
+
+@pytest.mark.parametrize(
+    ("images", "changes", "kind", "words"),
+    [
+        ({"sm_90": b"no code"}, {}, ValueError, "cubin"),
+        ({"sm_90": 5}, {}, TypeError, "images: expected the bytes of a cubin or a str of PTX, got int"),
+        ({}, {}, ValueError, "image"),
+        (b"code", {}, TypeError, "images: expected a dict"),
+        ({"h2o": "ptx"}, {}, ValueError, "h2o"),
+        (None, {"entry": "tilted"}, ValueError, "tilted"),
+        (None, {"parameters": RECIPE["parameters"][:-1]}, ValueError, "parameter"),
+    ],
+    ids=str,
+)
+def test_machine_code_is_held_against_what_is_declared(images, changes, kind, words, simple_source):
+    if images is None:
+        images = {"sm_90": compiled_by_nvrtc(simple_source, "sm_90", "CUBIN")}
+    with pytest.raises(kind, match=words):
+        image_kernel(images, **changes)

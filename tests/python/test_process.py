@@ -46,6 +46,49 @@ print("and on", artifact.targets)
     assert "and on" in done.stdout
 
 
+def test_ctrl_c_reaches_the_main_thread_while_another_compiles():
+    # NVRTC's own handler would end the process with status 4 while its front end runs for the first time, which this
+    # source makes it do for a second or more.
+    code = r"""
+import gemmery, os, signal, threading, time
+from gemmery import own_kernels
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without
+source = '''
+__device__ constexpr unsigned mix(unsigned rounds, unsigned seed) {
+  for (unsigned round = 0; round < rounds; ++round) seed = seed * 1664525u + 1013904223u;
+  return seed;
+}
+template <unsigned first, unsigned last> struct Sum {
+  static constexpr unsigned value = Sum<first, (first + last) / 2>::value + Sum<(first + last) / 2, last>::value;
+};
+template <unsigned first> struct Sum<first, first + 1> { static constexpr unsigned value = mix(1000, first); };
+extern "C" __global__ void entry(float* a, float* b, float* out, int m, int n, int k) { out[0] = Sum<0, 1000>::value; }
+'''
+row = own_kernels.Operand("f32", "row")
+kernel = own_kernels.register_source(
+    "slow", source, entry="entry", parameters=["A", "B", "out", "m", "n", "k"], grid=[1], A=row, B=row, out=row,
+    supports=lambda problem, device: None,
+)
+compiling = threading.Thread(target=kernel.compile, kwargs={"cc": 90})
+interrupts = 0
+compiling.start()
+while compiling.is_alive() and interrupts < 20:
+    try:
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        interrupts += 1
+compiling.join()
+print("interrupts", interrupts)
+"""
+    environment = {**os.environ, "GEMMERY_CACHE_MAX_BYTES": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert int(done.stdout.split()[1]) >= 2, done.stdout
+
+
 def test_threads_compile_and_run_at_the_same_time(rng):
     a, b = (rng.standard_normal((96, 96)).astype("f") for _ in range(2))
     expected = a.astype("d") @ b.astype("d")
