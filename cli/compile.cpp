@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery compile: the best kernels of problems into one file; and what such a file holds.
 #include <algorithm>
+#include <stop_token>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gemmery/artifact.hpp>
@@ -8,6 +10,7 @@
 #include <gemmery/family.hpp>
 
 #include "cli/device_choice.hpp"
+#include "cli/interrupt_scope.hpp"
 #include "cli/problem_words.hpp"
 #include "cli/progress.hpp"
 #include "cli/quantities.hpp"
@@ -82,15 +85,17 @@ std::vector<Choice> choose(const Options& options) {
 // --- compiling ----------------------------------------------------------------------------------
 
 std::vector<CompileResult> compile_choices(const std::vector<Choice>& choices,
-                                           const Options& options) {
+                                           const Options& options, std::stop_token stop) {
   std::vector<CompileJob> jobs;
   for (const Choice& choice : choices) jobs.push_back(choice.job);
   Progress progress(jobs.size());
   const auto tell_progress = [&](const CompileResult& result, std::size_t, std::size_t) {
     progress.step(result.job.kernel.name());
   };
-  return compile_all(
-      jobs, {.jobs = options.jobs, .with_ptx = options.with_ptx, .progress = tell_progress});
+  return compile_all(jobs, {.jobs = options.jobs,
+                            .with_ptx = options.with_ptx,
+                            .progress = tell_progress,
+                            .stop = std::move(stop)});
 }
 
 // Those that there are; the others are told on standard error.
@@ -138,7 +143,9 @@ void write_compiled(const std::vector<StoredArtifact>& compiled, Output& output)
 ExitCode compile_into_file(const Options& options, Output& output) {
   if (options.output.empty()) refuse_usage("--output", "the file to write", "none");
   const std::vector<Choice> choices = choose(options);
-  const std::vector<CompileResult> results = compile_choices(choices, options);
+  InterruptScope interrupts;
+  const std::vector<CompileResult> results = compile_choices(choices, options, interrupts.token());
+  interrupts.end_if_asked("no file was written");
   const std::vector<StoredArtifact> compiled = keep_compiled(choices, results);
   if (!compiled.empty()) save_artifacts(options.output, compiled, {.with_ptx = options.with_ptx});
   if (output.is_text()) {
@@ -148,6 +155,7 @@ ExitCode compile_into_file(const Options& options, Output& output) {
   }
   tell(fmt::format("{} of {} kernels compiled{}", compiled.size(), results.size(),
                    compiled.empty() ? "; no file was written" : " into " + options.output));
+  interrupts.end_if_asked("all was done");
   return compiled.size() == results.size() ? ExitCode::success : ExitCode::failed;
 }
 

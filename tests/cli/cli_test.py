@@ -11,9 +11,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -438,6 +440,41 @@ class Compile(unittest.TestCase):
 
     def test_progress_is_for_terminals_only(self):
         self.assertNotIn("\r", run("compile", *SMALL, "--target", "sm_90", "-o", self.file).stderr)
+
+
+class Interrupt(unittest.TestCase):
+    """Ctrl-C, to a program that a shell has not told to ignore it."""
+
+    # Tens of seconds of compiling, nothing of it from the cache.
+    MANY = ("compile", "gemm", "4096x4096x4096", "a=f16", "--target", "sm_90a", "--top", "60", "--jobs", "1")
+
+    def start(self, *words):
+        return subprocess.Popen(
+            [PROGRAM, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "GEMMERY_CACHE_MAX_BYTES": "0"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
+
+    def test_cancels_compilations_leaves_no_file_and_ends_by_the_signal(self):
+        if "NVRTC" not in run("doctor").stdout:
+            self.skipTest("no compiler here")
+        for seconds in (0.3, 2.0):  # while the compiler starts, and in the middle
+            with self.subTest(seconds), tempfile.TemporaryDirectory() as folder:
+                program = self.start(*self.MANY, "-o", os.path.join(folder, "kernels"))
+                time.sleep(seconds)
+                program.send_signal(signal.SIGINT)
+                _, said = program.communicate(timeout=60)
+                self.assertEqual(program.returncode, -signal.SIGINT, said)
+                self.assertEqual(os.listdir(folder), [])
+                if seconds > 1:
+                    self.assertIn("gemmery: interrupted: no file was written", said)
+
+    def test_ends_other_verbs_by_the_signal(self):
+        program = self.start("verify", "gemm", "6000x6000x6000", "a=f64")
+        time.sleep(1)
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=60)
+        self.assertEqual(program.returncode, -signal.SIGINT, said)
 
 
 class Variables(unittest.TestCase):
