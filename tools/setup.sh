@@ -85,6 +85,20 @@ unpack_packages() {
     dpkg -x "$archive" "$unpacked" || return 1
     rm "$archive"
   done
+  complete_links
+}
+
+# Of a library whose run-time half the system has, only links to that half are unpacked; here they find it.
+complete_links() {
+  local link library name
+  for link in "$unpacked/usr/lib/$multiarch"/*.so*; do
+    library=/usr/lib/$multiarch/$(readlink "$link")
+    if [ ! -e "$link" ] && [ -e "$library" ]; then
+      for name in "$(basename "$library")" "$(basename "$(realpath "$library")")"; do
+        ln -sf "$library" "$unpacked/usr/lib/$multiarch/$name"
+      done
+    fi
+  done
 }
 
 # g++ from .deps/ sees a system root of its own there; the C library in it is the machine's, the one that programs will run with.
