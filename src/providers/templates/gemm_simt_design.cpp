@@ -167,10 +167,6 @@ std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept {
 
 SimtTile simt_tile(const Kernel& kernel) noexcept { return kernel.design().as<SimtTile>(); }
 
-int threads_of(const SimtTile& tile) noexcept {
-  return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices;
-}
-
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
   return make_design(kernel.operands(), simt_tile(kernel));
 }

@@ -52,7 +52,9 @@ abi::SimtDesign simt_design(const Kernel& kernel) noexcept;
 SimtTile simt_tile(const Kernel& kernel) noexcept;
 
 // Of a block.
-int threads_of(const SimtTile& tile) noexcept;
+constexpr int threads_of(const SimtTile& tile) noexcept {
+  return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices;
+}
 
 // Elements of one access to out (or C) along its contiguous direction: the matrix must hold such
 // runs wholly. 1 where there is none.
