@@ -6,7 +6,9 @@
 
 namespace gemmery::jit {
 
-// Held while this thread calls NVRTC, which must be open.
+// Held while this thread opens NVRTC or calls it. Not guarded is what the loader does for the
+// opening, and what the first compilation of a process sets up between two of its looks: of ends in
+// the middle of that one in forty was still a signal's.
 class InsideNvrtc {
  public:
   // Throws Error (unavailable) once the process is ending.

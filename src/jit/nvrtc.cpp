@@ -19,6 +19,7 @@
 #include <tuple>
 #include <utility>
 
+#include "jit/exit_guard.hpp"
 #include "platform/environment.hpp"
 #include "platform/file_identity.hpp"
 #include "platform/library.hpp"
@@ -84,6 +85,7 @@ class Search {
       return;
     }
     const std::string& path = search.library->path();
+    const InsideNvrtc inside;  // once more: now the library is open
     const std::optional<NvrtcApi> api = resolve_all(*search.library);
     const CompilerVersion version = api ? read_version(*api) : CompilerVersion{};
     if (version < oldest_nvrtc) {
@@ -158,6 +160,7 @@ Opened& opened_nvrtc() {
 }
 
 std::unique_ptr<Nvrtc> search_nvrtc() {
+  const InsideNvrtc inside;
   Search search;
   if (const std::optional<std::string> path = platform::read_environment_path(library_variable)) {
     search.consider_path(*path);

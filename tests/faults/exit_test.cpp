@@ -24,6 +24,7 @@
 #include "tests/driver/fake_driver.hpp"
 #include "tests/support/no_disk_cache.hpp"
 #include "tests/support/random_seed.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace gemmery::tests {
 namespace {
@@ -33,10 +34,12 @@ constexpr const char* delay_variable = "GEMMERY_TEST_DELAY_MS";
 
 int count(int usual, int soak) { return std::getenv("GEMMERY_SOAK") != nullptr ? soak : usual; }
 
-// Long enough in the compiler that a process can end meanwhile.
+// Long enough in the compiler that a process can end meanwhile, and not as long as that waits.
+constexpr int lines = is_sanitized ? 20 : 200;
+
 jit::CompileRequest request_of(int number) {
   std::string body;
-  for (int line = 0; line < 200; ++line) {
+  for (int line = 0; line < lines; ++line) {
     body += "  out[" + std::to_string(line) + " + threadIdx.x] = sqrtf(out[threadIdx.x * " +
             std::to_string(line + number) + "]);\n";
   }
@@ -61,6 +64,8 @@ void compile_for_ever(int first_number) {
 }
 
 void leave_threads_that_compile() {
+  // NVRTC is set up by the first; an end in the middle of that is not promised (exit_guard.hpp).
+  (void)jit::build(request_of(50));
   for (int thread = 0; thread < 3; ++thread) std::thread(compile_for_ever, thread).detach();
   const char* const delay = std::getenv(delay_variable);
   std::this_thread::sleep_for(std::chrono::milliseconds(delay ? std::atoi(delay) : 0));
@@ -132,7 +137,7 @@ TEST_F(ProcessEnd, is_good_after_a_first_compilation_in_another_thread) {
   for (int process = 0; process < count(3, 100); ++process) expect_good_end("thread");
 }
 
-TEST_F(ProcessEnd, is_good_while_threads_compile) {
+TEST_F(ProcessEnd, is_good_while_threads_go_on_compiling) {
   need_nvrtc();
   if (IsSkipped()) return;
   std::mt19937 random(random_seed());
