@@ -104,6 +104,13 @@ const Held& cast_for(nb::handle object, std::string_view parameter, std::string_
 // Lets other Python threads run while it lives.
 using WithoutGil = nb::gil_scoped_release;
 
+// What `ask` answers, asked while others run.
+template <class Ask>
+auto without_gil(const Ask& ask) {
+  const WithoutGil released;
+  return ask();
+}
+
 // Runs `work` so that Ctrl-C ends it: in Python's main thread it goes to a thread of its own, and
 // `stop` is requested as soon as a signal's handler raises, which is thrown on when `work` has
 // ended. Called with the GIL, which is released meanwhile.

@@ -10,11 +10,7 @@ namespace gemmery::python {
 namespace {
 
 nb::dict report() {
-  CacheReport cache;
-  {
-    const WithoutGil released;
-    cache = cache_report();
-  }
+  const CacheReport cache = without_gil(cache_report);
   nb::dict facts;
   facts["folder"] = cache.folder;
   facts["is_usable"] = cache.is_usable;
@@ -32,13 +28,8 @@ nb::dict report() {
 }
 
 nb::list entries() {
-  std::vector<CachedCode> cached;
-  {
-    const WithoutGil released;
-    cached = list_cache();
-  }
   nb::list rows;
-  for (const CachedCode& code : cached) {
+  for (const CachedCode& code : without_gil(list_cache)) {
     nb::dict row;
     row["name"] = code.name;
     row["target"] = code.target;

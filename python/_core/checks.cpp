@@ -27,10 +27,7 @@ VerifyReport verify_kernel(const PyKernel& kernel, std::string_view problem, std
   const VerifyOptions options{
       .fill = to_fill(fill), .seed = seed, .device = to_device(device, "device")};
   VerifyReport report;
-  with_nvrtc([&] {
-    const WithoutGil released;
-    report = verify(line, kernel.kernel, options);
-  });
+  with_nvrtc([&] { report = without_gil([&] { return verify(line, kernel.kernel, options); }); });
   return report;
 }
 
@@ -46,10 +43,8 @@ nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::ha
   const MeasureOptions options{
       .device = to_device(device, "device"), .samples = samples, .sample_ms = sample_ms};
   Measurement measured;
-  with_nvrtc([&] {
-    const WithoutGil released;
-    measured = measure(line, kernel.kernel, options);
-  });
+  with_nvrtc(
+      [&] { measured = without_gil([&] { return measure(line, kernel.kernel, options); }); });
   nb::dict result;
   result["median_us"] = measured.median_us;
   result["minimum_us"] = measured.minimum_us;
@@ -62,10 +57,7 @@ nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::ha
   return result;
 }
 
-DoctorReport examine_machine() {
-  const WithoutGil released;
-  return doctor();
-}
+DoctorReport examine_machine() { return without_gil(doctor); }
 
 bool lacks_nvrtc(const DoctorReport& report) {
   return std::ranges::any_of(report.libraries, [](const LibraryFinding& library) {
