@@ -23,16 +23,7 @@ struct Pairing {
 };
 
 bool keeps_layout(const Pairing& pair) noexcept {
-  if (pair.rows == 0 || pair.columns == 0) return true;
-  switch (pair.rule.layout) {
-    case LayoutRule::any:
-      return true;
-    case LayoutRule::row:
-      return pair.columns <= 1 || pair.matrix.column_stride == 1;
-    case LayoutRule::column:
-      return pair.rows <= 1 || pair.matrix.row_stride == 1;
-  }
-  return false;
+  return kernel::keeps_layout(pair.rule.layout, pair.matrix, pair.rows, pair.columns);
 }
 
 std::uint8_t alignment_of(const Pairing& pair) noexcept {
@@ -110,6 +101,20 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
                         std::string(name(problem.math)));
   }
   return Status::success();
+}
+
+bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
+                  std::int64_t columns) noexcept {
+  if (rows == 0 || columns == 0) return true;
+  switch (layout) {
+    case LayoutRule::any:
+      return true;
+    case LayoutRule::row:
+      return columns == 1 || matrix.column_stride == 1;
+    case LayoutRule::column:
+      return rows == 1 || matrix.row_stride == 1;
+  }
+  return false;
 }
 
 std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,

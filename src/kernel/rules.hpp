@@ -14,6 +14,10 @@ bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept
 // The same with the first rule that is broken in words.
 Status check_rules(const OperandRules& rules, const GemmProblem& problem);
 
+// Whether a matrix lies as a layout asks; one without elements lies in every way.
+bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
+                  std::int64_t columns) noexcept;
+
 // The alignment that every run along a layout has. A single column is row major by name, yet its
 // rows may start one element apart (as may the columns of a single row): wide accesses cannot begin
 // there.

@@ -38,10 +38,8 @@ std::string find_failure(const Query& query) {
 
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
                   std::int64_t columns) {
-  if (kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment != 0) return false;
-  if (rule.layout == LayoutRule::row) return columns <= 1 || matrix.column_stride == 1;
-  if (rule.layout == LayoutRule::column) return rows <= 1 || matrix.row_stride == 1;
-  return true;
+  return kernel::keeps_layout(rule.layout, matrix, rows, columns) &&
+         kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
 }
 
 // Whether out (or C) consists of whole runs of what one access moves.
