@@ -97,7 +97,7 @@ def source() -> pathlib.Path:
     run(python, "-m", "pip", "install", *PROJECT["build-system"]["requires"])
     run(python, "-c", f"from scikit_build_core.build import build_sdist; build_sdist({str(FOLDER)!r})", cwd=ROOT)
     with tarfile.open(FOLDER / f"gemmery-{VERSION}.tar.gz") as archive:
-        archive.extractall(FOLDER, filter="data")
+        archive.extractall(FOLDER)  # our own; filter= is not in every Python 3.11
     return FOLDER / f"gemmery-{VERSION}"
 
 
