@@ -2,15 +2,19 @@
 // Our kernels beside cuBLASLt's first choice, in interleaved pairs of timed batches in one process:
 // JSON lines, then a table.
 //
-//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--kernel NAME | --class simt | --top N]
-//   [--json FILE] 'gemm 4096x4096x4096 a=f32' …
+//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--top N] [--class simt] [--kernel NAME] …
+//   [--rotate] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
 //
-// Without --kernel and --class, the first N (1) kernels that discovery returns are compared; with
-// --class, all of that class. A ratio is cuBLASLt's time over ours: above 1 we are faster.
+// Compared are the first N (1) kernels that discovery returns, with --class those of it (all,
+// unless N is given), and then the ones that --kernel names; with --kernel and without --top these
+// alone. Each kernel is alone with cuBLASLt; with --rotate all of a problem's kernels and cuBLASLt
+// take turns, and how far each is from the first one is told, too. A ratio is cuBLASLt's time over
+// ours: above 1 we are faster.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -39,9 +43,10 @@ struct Options {
   int device = 0;
   int pairs = 7;
   double sample_ms = 20;
-  std::string kernel;
+  std::vector<std::string> kernels;
   std::string kernel_class;
-  int top = 1;
+  std::optional<std::size_t> top;
+  bool is_rotation = false;
   std::string json;
   std::vector<std::string> problems;
 };
@@ -61,11 +66,13 @@ Options read_options(int count, char** words) {
     else if (word == "--sample-ms")
       options.sample_ms = std::stod(value());
     else if (word == "--kernel")
-      options.kernel = value();
+      options.kernels.push_back(value());
     else if (word == "--class")
       options.kernel_class = value();
     else if (word == "--top")
-      options.top = std::stoi(value());
+      options.top = std::stoul(value());
+    else if (word == "--rotate")
+      options.is_rotation = true;
     else if (word == "--json")
       options.json = value();
     else if (word.starts_with("--"))
@@ -343,22 +350,41 @@ double median_of(const std::vector<BoardState>& states, double (*read)(const Boa
   return Quantiles(values).median;
 }
 
-std::vector<Kernel> choose_kernels(const Options& options, const GemmArguments& arguments) {
-  if (!options.kernel.empty()) {
-    const auto kernel = find_kernel(options.kernel);
-    if (!kernel) throw std::runtime_error("no kernel is called " + options.kernel);
-    return {*kernel};
-  }
+// The first of discovery, of one class if one is wanted.
+std::vector<Kernel> list_kernels(const Options& options, const GemmArguments& arguments) {
   std::vector<Kernel> kernels;
   for (const RankedKernel& kernel : get_kernels(arguments)) {
     const bool is_wanted =
         options.kernel_class.empty() || kernel.family().name() == options.kernel_class;
     if (is_wanted) kernels.push_back(kernel);
   }
-  const bool takes_all = !options.kernel_class.empty() && options.top == 1;
-  if (!takes_all && kernels.size() > static_cast<std::size_t>(options.top))
-    kernels.erase(kernels.begin() + options.top, kernels.end());
+  const std::size_t limit = options.top.value_or(options.kernel_class.empty() ? 1 : kernels.size());
+  if (kernels.size() > limit)
+    kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(limit), kernels.end());
   return kernels;
+}
+
+std::vector<Kernel> choose_kernels(const Options& options, const GemmArguments& arguments) {
+  std::vector<Kernel> kernels;
+  const bool is_by_name_only =
+      !options.kernels.empty() && !options.top && options.kernel_class.empty();
+  if (!is_by_name_only) kernels = list_kernels(options, arguments);
+  for (const std::string& name : options.kernels) {
+    const auto kernel = find_kernel(name);
+    if (!kernel) throw std::runtime_error("no kernel is called " + name);
+    if (std::ranges::find(kernels, *kernel) == kernels.end()) kernels.push_back(*kernel);
+  }
+  if (kernels.empty()) throw std::runtime_error("discovery returns no such kernel");
+  return kernels;
+}
+
+// Side by side, so that what follows finds them compiled.
+void compile_side_by_side(const std::vector<Kernel>& kernels, Device device) {
+  std::vector<CompileJob> jobs;
+  for (const Kernel& kernel : kernels)
+    jobs.push_back({kernel, kernel.family().target_for(kernel, device_info(device))});
+  for (const CompileResult& result : compile_all(jobs))
+    if (result.error) throw Error(*result.error);
 }
 
 struct Row {
@@ -366,7 +392,30 @@ struct Row {
   std::string text;
 };
 
-// One kernel against the peer on one problem.
+// A kernel with its launches, one for each operand set.
+struct Contestant {
+  Contestant(const Kernel& its_kernel, const std::vector<GemmArguments>& sets, Stream stream)
+      : kernel(its_kernel),
+        contender([this, stream](std::size_t set) { prepared[set].launch(stream); }) {
+    const Artifact artifact = kernel.compile(sets.front());
+    for (const GemmArguments& set : sets) prepared.push_back(artifact.bind(set));
+  }
+  Contestant(const Contestant&) = delete;
+  Contestant& operator=(const Contestant&) = delete;
+
+  Kernel kernel;
+  std::vector<PreparedLaunch> prepared;
+  Contender contender;
+};
+
+// Round by round.
+Quantiles quotients(const std::vector<double>& above, const std::vector<double>& below) {
+  std::vector<double> values;
+  for (std::size_t at = 0; at < above.size(); ++at) values.push_back(above[at] / below[at]);
+  return Quantiles(std::move(values));
+}
+
+// Kernels against the peer on one problem.
 class Comparison {
  public:
   Comparison(const Options& options, const ProblemLine& line, const Operands& operands,
@@ -379,30 +428,40 @@ class Comparison {
         workspace_(workspace_bytes, stream),
         peer_(operands.arguments().front(), workspace_bytes) {}
 
-  Row run(const Kernel& kernel) {
+  // All of them and the peer take turns.
+  std::vector<Row> run(const std::vector<Kernel>& kernels) {
     const auto& arguments = operands_.arguments();
-    const Artifact artifact = kernel.compile(arguments.front());
-    std::vector<PreparedLaunch> prepared;
-    for (const GemmArguments& set : arguments) prepared.push_back(artifact.bind(set));
-    const double difference = compare_results(prepared.front());
-
-    Contender ours([&](std::size_t set) { prepared[set].launch(stream_); });
+    std::deque<Contestant> ours;
+    for (const Kernel& kernel : kernels) ours.emplace_back(kernel, arguments, stream_);
+    std::vector<double> differences;
+    for (Contestant& contestant : ours)
+      differences.push_back(compare_results(contestant.prepared.front()));
     Contender theirs(
         [&](std::size_t set) { peer_.run(arguments[set], workspace_.data(), stream_.handle()); });
-    for (Contender* const contender : {&ours, &theirs})
-      contender->record(clock_, stream_, arguments.size(), 1000 * options_.sample_ms);
-    std::vector<double> ratios;
-    for (int pair = 0; pair < options_.pairs; ++pair) {
-      // Who goes first alternates.
-      for (Contender* const contender :
-           pair % 2 == 0 ? std::array{&ours, &theirs} : std::array{&theirs, &ours})
-        contender->sample(options_.device);
-      ratios.push_back(theirs.times_us.back() / ours.times_us.back());
-    }
-    return report(kernel, ours, theirs, Quantiles(ratios), difference);
+    std::vector<Contender*> turns{&theirs};
+    for (Contestant& contestant : ours) turns.push_back(&contestant.contender);
+    take_turns(std::move(turns));
+    std::vector<Row> rows;
+    for (std::size_t at = 0; at < ours.size(); ++at)
+      rows.push_back(report(ours[at], ours.front(), theirs, ours.size(), differences[at]));
+    return rows;
   }
 
  private:
+  // Of two, who goes first alternates; of more, the order is drawn anew each time.
+  void take_turns(std::vector<Contender*> turns) {
+    std::ranges::reverse(turns);  // ours first
+    for (Contender* const contender : turns)
+      contender->record(clock_, stream_, operands_.arguments().size(), 1000 * options_.sample_ms);
+    for (int round = 0; round < options_.pairs; ++round) {
+      for (Contender* const contender : turns) contender->sample(options_.device);
+      if (turns.size() > 2)
+        std::ranges::shuffle(turns, order_);
+      else
+        std::ranges::reverse(turns);
+    }
+  }
+
   double compare_results(PreparedLaunch& prepared) {
     operands_.poison_out(stream_);
     prepared.launch(stream_);
@@ -412,8 +471,12 @@ class Comparison {
     return relative_difference(ours, operands_.sample_out(stream_));
   }
 
-  Row report(const Kernel& kernel, const Contender& ours, const Contender& theirs,
-             const Quantiles& ratio, double difference) const {
+  Row report(const Contestant& contestant, const Contestant& first, const Contender& theirs,
+             std::size_t contestants, double difference) const {
+    const Kernel& kernel = contestant.kernel;
+    const Contender& ours = contestant.contender;
+    const Quantiles ratio = quotients(theirs.times_us, ours.times_us);
+    const Quantiles behind = quotients(first.contender.times_us, ours.times_us);
     const Quantiles our_us(ours.times_us);
     const Quantiles their_us(theirs.times_us);
     const double flops = line_.problem.flops();
@@ -430,6 +493,7 @@ class Comparison {
                   {"peer_compute", peer_.compute()},
                   {"peer_algorithm", peer_.algorithm()},
                   {"pairs", options_.pairs},
+                  {"kernels_in_turn", contestants},
                   {"runs_per_batch", {ours.runs, theirs.runs}},
                   {"operand_sets", operands_.arguments().size()},
                   {"ours_us", our_us.median},
@@ -439,17 +503,19 @@ class Comparison {
                   {"ratio_median", ratio.median},
                   {"ratio_quartiles", {ratio.low, ratio.high}},
                   {"ratio_range", {ratio.least, ratio.most}},
+                  {"first_over_this_median", behind.median},
+                  {"first_over_this_quartiles", {behind.low, behind.high}},
                   {"relative_difference", difference},
                   {"ours_sm_clock_mhz", median_of(ours.states, clock)},
                   {"theirs_sm_clock_mhz", median_of(theirs.states, clock)},
                   {"ours_power_w", median_of(ours.states, power)},
                   {"theirs_power_w", median_of(theirs.states, power)},
                   {"gemmery", version()}};
-    row.text =
-        fmt::format("{:52} {:10.2f} {:10.2f} {:7.2f} {:7.2f} {:7.3f} [{:.3f}, {:.3f}] {:9.1e}  {}",
-                    to_string(line_), our_us.median, their_us.median, flops / our_us.median / 1e6,
-                    flops / their_us.median / 1e6, ratio.median, ratio.least, ratio.most,
-                    difference, kernel.name());
+    row.text = fmt::format(
+        "{:52} {:10.2f} {:10.2f} {:7.2f} {:7.2f} {:7.3f} [{:.3f}, {:.3f}] {:9.1e} {:7.3f}  {}",
+        to_string(line_), our_us.median, their_us.median, flops / our_us.median / 1e6,
+        flops / their_us.median / 1e6, ratio.median, ratio.least, ratio.most, difference,
+        behind.median, kernel.name());
     return row;
   }
 
@@ -460,6 +526,7 @@ class Comparison {
   DeviceClock clock_;
   Buffer workspace_;
   CublasLtPeer peer_;
+  std::mt19937 order_{std::random_device{}()};
 };
 
 void compare(const Options& options, const std::string& text, std::ostream& json,
@@ -469,11 +536,16 @@ void compare(const Options& options, const std::string& text, std::ostream& json
   const OwnedStream stream(device);
   const Operands operands(line, device_info(device).l2_bytes, stream, std::random_device{}());
   Comparison comparison(options, line, operands, stream);
-  for (const Kernel& kernel : choose_kernels(options, operands.arguments().front())) {
-    const Row row = comparison.run(kernel);
-    json << row.record.dump() << std::endl;
-    table.push_back(row.text);
-  }
+  const std::vector<Kernel> kernels = choose_kernels(options, operands.arguments().front());
+  compile_side_by_side(kernels, device);
+  const auto run = [&](const std::vector<Kernel>& in_turn) {
+    for (const Row& row : comparison.run(in_turn)) {
+      json << row.record.dump() << std::endl;
+      table.push_back(row.text);
+    }
+  };
+  if (options.is_rotation) return run(kernels);
+  for (const Kernel& kernel : kernels) run({kernel});
 }
 
 int run(int count, char** words) {
@@ -491,8 +563,9 @@ int run(int count, char** words) {
       ++failures;
     }
   }
-  std::cout << fmt::format("{:52} {:>10} {:>10} {:>7} {:>7} {:>7} {:>14} {:>11}\n", "problem",
-                           "ours us", "theirs us", "TF", "TF", "ratio", "range", "difference");
+  std::cout << fmt::format("{:52} {:>10} {:>10} {:>7} {:>7} {:>7} {:>14} {:>9} {:>7}\n", "problem",
+                           "ours us", "theirs us", "TF", "TF", "ratio", "range", "differs",
+                           "first/");
   for (const std::string& row : table) std::cout << row << "\n";
   return failures == 0 ? 0 : 1;
 }
