@@ -317,6 +317,7 @@ void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, 
   for_each_tensor(arguments, [&](const char*, const ImportedTensor& tensor) {
     arguments.is_fake = arguments.is_fake || tensor.is_fake;
     arguments.is_meta = arguments.is_meta || tensor.is_meta;
+    arguments.must_finish = arguments.must_finish || tensor.is_reused_at_once;
   });
 }
 
@@ -353,6 +354,7 @@ void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb
   }
   ImportedTensor tensor = import_replacement(arguments, operand, given);
   arguments.native->set_data(arguments.native_name(operand), tensor.view.data());
+  arguments.must_finish = arguments.must_finish || tensor.is_reused_at_once;
   keep(arguments, operand, std::move(tensor));
 }
 
@@ -455,6 +457,9 @@ void bind_arguments(nb::module_& module) {
       .def_prop_ro("problem_size", &problem_size, "(M, N, K, L)")
       .def_prop_ro("device", &device_text)
       .def_ro("is_fake", &PyGemmArguments::is_fake)
+      .def_ro("must_finish", &PyGemmArguments::must_finish,
+              "Whether a run waits for its end: an operand's framework (JAX) takes memory back at "
+              "once.")
       .def("set_data", &set_operand_data, nb::arg("operand"), nb::arg("tensor"))
       .def(
           "set_scalars",

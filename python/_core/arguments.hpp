@@ -63,6 +63,7 @@ struct PyGemmArguments : PyRuntimeArguments {
   bool wants_deterministic = false;
   bool is_fake = false;
   bool is_meta = false;
+  bool must_finish = false;  // an operand is reused at once: every run waits for its end
 
   const PyEpilogueArguments* epilogue_arguments() const;
   // The library's name of an operand: "epilogue.A" for A where there is no product.

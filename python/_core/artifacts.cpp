@@ -70,7 +70,13 @@ PyPreparedLaunch bind(const PyArtifact& self, nb::handle args) {
   const WithoutGil released;
   PreparedLaunch launch = artifact.bind(*arguments.native);
   const nb::gil_scoped_acquire gil;
-  return {std::move(launch), nb::borrow(args), arguments.native->device(), {}};
+  return {
+      std::move(launch), nb::borrow(args), arguments.native->device(), {}, arguments.must_finish};
+}
+
+void finish(Stream stream) {
+  const WithoutGil released;
+  synchronize(stream);
 }
 
 void launch(PyPreparedLaunch& self, nb::handle stream) {
@@ -78,7 +84,9 @@ void launch(PyPreparedLaunch& self, nb::handle stream) {
   void* const handle = stream_of(*arguments, stream);
   if (!self.device.is_cpu()) {
     // A launch on a GPU takes less time than to hand the GIL to somebody and get it back.
-    self.launch.launch(Stream::of(handle, self.device));
+    const Stream where = Stream::of(handle, self.device);
+    self.launch.launch(where);
+    if (self.must_finish) finish(where);
     return;
   }
   const WithoutGil released;
@@ -95,6 +103,7 @@ void set_launch_data(PyPreparedLaunch& self, const std::string& operand, nb::han
   }
   ImportedTensor tensor = import_replacement(*arguments, operand, given);
   self.launch.set_data(native, tensor.view.data());
+  self.must_finish = self.must_finish || tensor.is_reused_at_once;
   self.patched.insert_or_assign(operand, std::move(tensor));
 }
 

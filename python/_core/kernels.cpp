@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <gemmery/artifact.hpp>
+#include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/family.hpp>
 
@@ -188,11 +189,13 @@ void compile_before_first_run(PyKernel& self, const GemmArguments& arguments,
   self.has_run = true;
 }
 
-void start(PyKernel& self, const GemmArguments& arguments, const RunOptions& options) {
+void start(PyKernel& self, const GemmArguments& arguments, const RunOptions& options,
+           bool must_finish) {
   if (options.artifact == nullptr && !self.has_run && !arguments.device().is_cpu())
     compile_before_first_run(self, arguments, options.assume_supported);
   const WithoutGil released;
   self.kernel.run(arguments, options);
+  if (must_finish) synchronize(options.stream);
 }
 
 void require_right_result(const PyGemmArguments& arguments, const Kernel& kernel, void* handle) {
@@ -232,7 +235,7 @@ void run(PyKernel& self, const PyGemmArguments& arguments, const PyArtifact* art
       .workspace = to_workspace(workspace, arguments, held),
       .assume_supported = assume_supported_args,
       .max_multiprocessors = max_sms != 0 ? max_sms : arguments.max_multiprocessors};
-  start(self, *arguments.native, options);
+  start(self, *arguments.native, options, arguments.must_finish);
   if (verify) require_right_result(arguments, self.kernel, handle);
 }
 

@@ -34,6 +34,7 @@ struct PyPreparedLaunch {
   nb::object arguments;  // keep the memory alive
   Device device;
   std::map<std::string, ImportedTensor> patched;  // what set_data bound in its place
+  bool must_finish = false;                       // as the arguments', or one that was patched
 };
 
 // Throws Error (invalid_argument) for an artifact of a kernel of the user's own.

@@ -319,7 +319,11 @@ void bind_tensors(nb::module_& module) {
            "Copies the elements of a tensor of the same shape and type, from any device; returns "
            "when they are here.")
       .def("__dlpack__", &export_tensor)
-      .def("__dlpack_device__", &dlpack_device)
+      .def("__dlpack_device__",
+           [](const ImportedTensor& tensor) {
+             const dlpack::DeviceCode device = dlpack_device(tensor);
+             return nb::make_tuple(static_cast<int>(device.type), device.index);
+           })
       .def("__repr__", [](const ImportedTensor& tensor) {
         return "gemmery.Tensor(" + to_string(tensor.view) + ")";
       });

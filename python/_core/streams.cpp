@@ -2,6 +2,7 @@
 // Streams of any framework as handles, and what a framework reports as current.
 #include "tensors.hpp"
 
+#include <optional>
 #include <string>
 
 #include <gemmery/buffer.hpp>
@@ -31,16 +32,33 @@ nb::object attribute(nb::handle object, const char* name) {
   return found == nullptr ? nb::object() : nb::steal(found);
 }
 
-// torch.cuda.Stream, with the device that it belongs to.
-void* read_torch_stream(nb::handle object, nb::handle handle, Device device) {
-  const nb::object index = attribute(object, "device_index");
-  if (index.is_valid() && device.type == DeviceType::cuda && nb::cast<int>(index) != device.index) {
-    throw Error({.kind = ErrorKind::invalid_argument,
-                 .operand = "stream",
-                 .expected = "a stream of " + to_string(device),
-                 .got = "one of cuda:" + std::to_string(nb::cast<int>(index))});
+// An attribute that is an int; nothing for one that there is not, or that is something else.
+std::optional<int> find_number(nb::handle object, const char* name) {
+  const nb::object found = attribute(object, name);
+  int number = 0;
+  if (!found.is_valid() || !nb::try_cast(found, number)) return std::nullopt;
+  return number;
+}
+
+// The GPU that a stream's object says it belongs to: torch's, cupy's (-1 where it does not know),
+// cuda.core's. A bare handle says nothing: the driver refuses it when it is used elsewhere.
+std::optional<Device> find_device(nb::handle object) {
+  std::optional<int> index = find_number(object, "device_index");
+  if (!index) index = find_number(object, "device_id");
+  if (!index) {
+    const nb::object device = attribute(object, "device");
+    if (device.is_valid()) index = find_number(device, "device_id");
   }
-  return as_handle(handle);
+  if (!index || *index < 0) return std::nullopt;
+  return Device::cuda(*index);
+}
+
+void require_device(std::optional<Device> of_stream, Device device) {
+  if (!of_stream || *of_stream == device || device.is_cpu()) return;
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "stream",
+               .expected = "a stream of " + to_string(device),
+               .got = "one of " + to_string(*of_stream)});
 }
 
 // The protocol of CUDA's Python packages: (version, handle), by a method or a property.
@@ -77,11 +95,13 @@ struct OwnStream {
 
 }  // namespace
 
-void* to_stream_handle(nb::handle object, Device device) {
+void* to_stream_handle(nb::handle object) {
   if (PyBool_Check(object.ptr())) refuse_stream(object);
   if (PyLong_Check(object.ptr())) return as_handle(object);
+  if (nb::isinstance<OwnStream>(object))
+    return nb::cast<const OwnStream&>(object).stream.get().handle();
   if (const nb::object handle = attribute(object, "cuda_stream"); handle.is_valid())
-    return read_torch_stream(object, handle, device);
+    return as_handle(handle);  // torch
   if (const nb::object offered = attribute(object, "__cuda_stream__"); offered.is_valid())
     return read_protocol(offered);
   if (const nb::object handle = attribute(object, "ptr"); handle.is_valid())
@@ -94,6 +114,16 @@ void* to_stream_handle(nb::handle object, Device device) {
   if (attribute(object, "__int__").is_valid() && !PyFloat_Check(object.ptr()))
     return as_handle(object);  // cuda.bindings
   refuse_stream(object);
+}
+
+void* to_stream_handle(nb::handle object, Device device) {
+  void* const handle = to_stream_handle(object);
+  if (PyLong_Check(object.ptr())) return handle;
+  require_device(nb::isinstance<OwnStream>(object)
+                     ? std::optional(nb::cast<const OwnStream&>(object).device)
+                     : find_device(object),
+                 device);
+  return handle;
 }
 
 void CurrentStream::consider(const ImportedTensor& tensor, std::string_view role) {
@@ -147,7 +177,7 @@ void bind_streams(nb::module_& module) {
         if (args != nullptr) {
           handle = stream_of(*args, stream);
         } else if (!stream.is_none()) {
-          handle = to_stream_handle(stream, Device::cuda(0));
+          handle = to_stream_handle(stream);
         }
         return reinterpret_cast<std::uintptr_t>(handle);
       },

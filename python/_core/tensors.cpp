@@ -25,6 +25,7 @@ enum class Producer : std::uint8_t {
   fake_torch,
   cupy,
   jax,
+  jax_tracer,
   dlpack,
   none
 };
@@ -75,6 +76,8 @@ TypeFacts inspect_type(nb::handle type) {
     facts.producer = Producer::numpy;
   } else if (derives_from(type, "jax", "Array") || derives_from(type, "jaxlib", "ArrayImpl")) {
     facts.producer = Producer::jax;
+  } else if (derives_from(type, "jax", "Tracer")) {
+    facts.producer = Producer::jax_tracer;
   } else if (facts.exchange != nullptr) {
     facts.producer = Producer::exchange_api;
   } else if (facts.is_torch) {
@@ -116,6 +119,15 @@ const TypeFacts& facts_of(nb::handle object) {
                            ": expected a tensor (torch, numpy, cupy, jax or any with DLPack 1.x), "
                            "got " +
                            class_name(object);
+  throw nb::type_error(text.c_str());
+}
+
+// It stands for arrays of calls to come.
+[[noreturn]] void refuse_tracer(std::string_view role) {
+  const std::string text =
+      std::string(role) +
+      ": expected an array with memory, got what jax traces a function with; call gemmery outside "
+      "of jax.jit and jax.grad, or by jax.pure_callback";
   throw nb::type_error(text.c_str());
 }
 
@@ -298,11 +310,12 @@ ImportedTensor import_cupy(nb::handle object, std::string_view role) {
   return imported;
 }
 
-// JAX has no current stream: what computes the array is waited for.
+// JAX has no current stream: what computes the array is waited for, and what reads it, too.
 ImportedTensor import_jax(nb::handle object, std::string_view role) {
   object.attr("block_until_ready")();
   ImportedTensor imported = import_by_dlpack(object, nb::none(), role);
   imported.is_read_only = true;
+  imported.is_reused_at_once = !imported.view.device().is_cpu();
   return imported;
 }
 
@@ -429,6 +442,7 @@ ImportedTensor import_own(nb::handle object) {
   imported.exchange = own.exchange;
   imported.stream_source = own.stream_source;
   imported.is_read_only = own.is_read_only;
+  imported.is_reused_at_once = own.is_reused_at_once;
   imported.is_fake = own.is_fake;
   imported.is_meta = own.is_meta;
   return imported;
@@ -455,6 +469,8 @@ ImportedTensor import_tensor(nb::handle object, std::string_view role) {
       return import_cupy(object, role);
     case Producer::jax:
       return import_jax(object, role);
+    case Producer::jax_tracer:
+      refuse_tracer(role);
     case Producer::dlpack:
       return import_other(object, role);
     case Producer::none:

@@ -47,6 +47,9 @@ struct ImportedTensor {
   const dlpack::ExchangeApi* exchange = nullptr;
   StreamSource stream_source = StreamSource::none;
   bool is_read_only = false;
+  // Once let go of, its memory is given out again in the order of streams that nobody tells us:
+  // what works on it must have ended by then.
+  bool is_reused_at_once = false;
   bool is_fake = false;  // no memory: torch's meta tensors and FakeTensor
   bool is_meta = false;  // nor a device
 
@@ -94,7 +97,11 @@ class CurrentStream {
   std::string_view role_;
 };
 
-// The handle of a stream object of any framework (not None). `device` is where it is to be used.
+// The handle of a stream object of any framework (not None). Throws Error (invalid_argument) for
+// one that says it belongs to another device than the one where it is to be used.
 void* to_stream_handle(nb::handle object, Device device);
+
+// The same wherever it belongs to.
+void* to_stream_handle(nb::handle object);
 
 }  // namespace gemmery::python

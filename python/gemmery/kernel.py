@@ -166,6 +166,8 @@ class Kernel(abc.ABC):
         artifact = compiled_artifact if compiled_artifact is not None else self._compiled(args)
         handle = _core.resolve_stream(stream, args)  # 0 on the CPU
         self._run(args, artifact, handle, self._workspace(args, workspace))
+        if args.must_finish:
+            _core.synchronize(handle, args.device)
 
     # --- the store of compiled code ---
 

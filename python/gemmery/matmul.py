@@ -59,7 +59,7 @@ def matmul(
         beta=beta if beta is not None else (0.0 if C is None else 1.0),
     )
     kernel_for(args).run(args, stream=stream)
-    return _of_framework(a, out, stream, args) if given is None else out
+    return _of_framework(a, out) if given is None else out
 
 
 def _bound(epilogue: Any, operands: dict[str, Any]) -> Any:
@@ -134,6 +134,9 @@ def _empty_result(a: Any, b: Any, out_dtype: Any) -> Any:
             dtype = library.int32
         if framework == "torch":
             return library.empty(shape, dtype=_torch_dtype(library, dtype), device=a.device)
+        if framework == "cupy":
+            with a.device:  # else it were on the current one
+                return library.empty(shape, dtype=dtype)
         return library.empty(shape, dtype=dtype)
     view = _core.as_tensor(a)
     dtype = _core.dtype(out_dtype) if out_dtype is not None else view.dtype
@@ -146,13 +149,12 @@ def _torch_dtype(torch: Any, dtype: Any) -> Any:
     return dtype if isinstance(dtype, torch.dtype) else getattr(torch, _core.dtype(dtype).name)
 
 
-def _of_framework(a: Any, out: Any, stream: Any, args: _core.GemmArguments) -> Any:
-    """jax hands memory out and takes it back only when nothing works on it."""
+def _of_framework(a: Any, out: Any) -> Any:
+    """As an array of jax where a is one; the work has ended then, as of everything with operands of jax."""
     if _framework(a) not in ("jax", "jaxlib"):
         return out
     import jax
 
-    _core.synchronize(_core.resolve_stream(stream, args), args.device)
     return jax.dlpack.from_dlpack(out)
 
 

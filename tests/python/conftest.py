@@ -9,6 +9,9 @@ import random
 
 import pytest
 
+# JAX would take most of a GPU's memory for itself.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
 try:
     import numpy
 

@@ -190,6 +190,13 @@ def test_streams_are_ordered_when_asked_for():
     assert view.device == "cuda:0"
 
 
+def test_our_own_tensors_tell_consumers_where_they_lie():
+    assert gemmery.empty((2, 3), "float32").__dlpack_device__() == (1, 0)
+    assert gemmery.Tensor(1 << 40, (2, 3), "float32", device="cuda:3").__dlpack_device__() == (2, 3)
+    with pytest.raises(BufferError, match="emulated:h200"):
+        gemmery.empty((2, 3), "float32", "emulated:h200").__dlpack_device__()
+
+
 def test_results_go_to_producers_of_any_kind(rng):
     out = Producer(numpy.zeros((3, 5), "f"))
     args = gemmery.GemmArguments(Producer(), numpy.ones((4, 5), "f"), out)
@@ -350,10 +357,33 @@ def test_what_is_no_stream_is_refused():
 
     with pytest.raises(gemmery.UnsupportedError, match="version 0"):
         gemmery.utils.to_cuda_stream(Later())
-    far = Torch()
-    far.device_index = 1
-    with pytest.raises(ValueError, match="one of cuda:1"):
-        gemmery.utils.to_cuda_stream(far)
+
+
+class Core:
+    """As cuda.core has it."""
+
+    def __init__(self, device_id):
+        self.device = type("Device", (), {"device_id": device_id})()
+        self.__cuda_stream__ = (0, 107)
+
+
+@pytest.mark.parametrize("told", ["torch", "cupy", "cuda.core"])
+def test_streams_that_say_they_belong_to_another_device_are_refused_where_they_are_used(told):
+    def stream_of(index):
+        stream = {"torch": Torch, "cupy": CuPy, "cuda.core": lambda: Core(index)}[told]()
+        if told == "torch":
+            stream.device_index = index
+        elif told == "cupy":
+            stream.device_id = index
+        return stream
+
+    args = gpu_arguments()
+    with pytest.raises(gemmery.InvalidArgumentError, match="stream of cuda:0, got one of cuda:1") as raised:
+        _core.resolve_stream(stream_of(1), args)
+    assert raised.value.operand == "stream"
+    assert _core.resolve_stream(stream_of(0), args) == gemmery.utils.to_cuda_stream(stream_of(1)), "a handle is a handle"
+    if told == "cupy":
+        assert _core.resolve_stream(stream_of(-1), args) == 102, "CuPy does not know of whose it is"
 
 
 def test_streams_of_our_own():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torch, CuPy and JAX on a GPU: streams, graphs, lifetimes, and results against the oracle."""
 
+import functools
 import gc
 
 import numpy
@@ -133,6 +134,47 @@ def test_cupy_arrays_and_its_current_stream(torch, cupy):
     cupy.testing.assert_allclose(args.out, a @ b, rtol=1e-3)
 
 
+def cupy_whole(cupy, *shape):
+    """Small whole numbers, of which every sum is exact."""
+    return cupy.random.randint(-4, 5, shape).astype("f")
+
+
+def test_cupy_arrays_may_be_freed_right_after_an_asynchronous_call(cupy):
+    late = cupy.RawKernel('extern "C" __global__ void late() { for (int i = 0; i < 5000; ++i) __nanosleep(1000); }', "late")
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        for _ in range(10):
+            a, b, out = cupy_whole(cupy, 512, 512), cupy_whole(cupy, 512, 512), cupy.empty((512, 512), "f")
+            expected = a @ b
+            args = gemmery.GemmArguments(a, b, out)
+            kernel, artifact = best(args)
+            stream.synchronize()
+            late((1,), (1,), ())
+            kernel.run(args, artifact)
+            assert not stream.done, "the call did not wait"
+            del a, b, args
+            gc.collect()
+            # Memory of the freed operands, given out again by CuPy in the order of the same stream.
+            scribbled = [cupy.full((512, 512), 7, "f") for _ in range(4)]
+            assert (out == expected).all()
+            del scribbled
+
+
+def test_cupy_captures_the_first_launch(cupy):
+    a, b = cupy_whole(cupy, 96, 64), cupy_whole(cupy, 64, 80)
+    out = cupy.zeros((96, 80), "f")
+    args = gemmery.GemmArguments(a, b, out)
+    kernel, artifact = best(args)
+    cupy.cuda.Device().synchronize()
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        kernel.run(args, artifact)
+        graph = stream.end_capture()
+        assert (out.get() == 0).all(), "captured, not run"
+        graph.launch(stream)
+        stream.synchronize()
+    assert (out == a @ b).all()
+
+
 def test_jax_arrays_are_operands_and_no_results(torch, jax):
     a = jax.random.normal(jax.random.key(0), (128, 64))
     b = jax.random.normal(jax.random.key(1), (64, 96))
@@ -144,6 +186,30 @@ def test_jax_arrays_are_operands_and_no_results(torch, jax):
     kernel.run(args, artifact)
     torch.cuda.synchronize()
     numpy.testing.assert_allclose(out.cpu().numpy(), numpy.asarray(a) @ numpy.asarray(b), rtol=1e-2, atol=1e-2)
+
+
+def test_jax_arrays_may_be_freed_right_after_a_call(torch, jax):
+    """JAX gives memory out again on streams of its own: a call with its arrays waits for its end."""
+    key = jax.random.key(0)
+    for _ in range(10):
+        key, one, other = jax.random.split(key, 3)
+        a, b = (jax.random.randint(k, (1024, 1024), -4, 5).astype("float32") for k in (one, other))
+        expected = numpy.asarray(a) @ numpy.asarray(b)
+        out = torch.zeros(1024, 1024, device="cuda:0")
+        args = gemmery.GemmArguments(a, b, out)
+        assert args.must_finish
+        kernel, artifact = best(args)
+        launch = artifact.bind(args)
+        calls = [functools.partial(kernel.run, args, artifact), launch]
+        for call in calls:
+            busy(torch, 5_000)
+            call()
+            assert torch.cuda.current_stream().query(), "the work has ended"
+        del a, b, args, launch, calls, call
+        gc.collect()
+        scribbled = [jax.numpy.full((1024, 1024), 7.0) + i for i in range(4)]
+        assert (out.cpu().numpy() == expected).all()
+        del scribbled
 
 
 # --- streams -------------------------------------------------------------------------------------

@@ -82,3 +82,72 @@ def test_the_type_of_the_result_can_be_chosen(rng):
 def test_what_does_not_fit_is_refused(a, b, options, kind, reason):
     with pytest.raises(kind, match=reason):
         gemmery.matmul(np.zeros(a, np.float32), np.zeros(b, np.float32), **options)
+
+
+# --- arrays of other frameworks ------------------------------------------------------------------
+
+FRAMEWORKS = ["jax on the CPU", pytest.param("jax", marks=pytest.mark.gpu), pytest.param("cupy", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def framework(request):
+    """(what makes its array of one of NumPy's, what makes one of NumPy's of its, the type of its arrays)"""
+    name, _, on_cpu = request.param.partition(" ")
+    library = pytest.importorskip(name, reason=f"{name} is not installed")
+    if name == "cupy":
+        return library.asarray, library.asnumpy, library.ndarray
+    place = library.devices("cpu" if on_cpu else "gpu")[0]
+    return lambda array: library.device_put(array, place), np.asarray, library.Array
+
+
+@pytest.mark.parametrize("shapes", [((5, 7), (7, 9)), ((3, 5, 7), (7, 9)), ((64, 96), (96, 80))])
+def test_a_product_of_a_frameworks_arrays_is_an_array_of_it(rng, framework, shapes):
+    put, get, kind = framework
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes)
+    result = gemmery.matmul(put(a), put(b))
+    assert isinstance(result, kind) and str(result.dtype) == "float32"
+    np.testing.assert_array_equal(get(result), a @ b)
+    halves = gemmery.matmul(put(a.astype(np.float16)), put(b.astype(np.float16)), out_dtype="float32")
+    np.testing.assert_array_equal(get(halves), a @ b)
+    integers = gemmery.matmul(put(a.astype(np.int8)), put(b.astype(np.int8)))
+    assert str(integers.dtype) == "int32"
+    np.testing.assert_array_equal(get(integers), (a @ b).astype(np.int32))
+
+
+def test_epilogues_and_residuals_of_a_frameworks_arrays(rng, framework):
+    put, get, _ = framework
+    a, b, bias, c = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((5, 7), (7, 9), (9,), (5, 9)))
+    fused = gemmery.matmul(put(a), put(b), epilogue=lambda accum, bias: relu(accum + bias), bias=put(bias))
+    np.testing.assert_array_equal(get(fused), np.maximum(a @ b + bias, 0))
+    np.testing.assert_array_equal(get(gemmery.matmul(put(a), put(b), C=put(c), alpha=2)), 2 * (a @ b) + c)
+
+
+def test_a_result_is_written_where_the_framework_lets_arrays_be_written(rng, framework):
+    put, get, kind = framework
+    a, b = (put(rng.integers(-4, 5, shape).astype(np.float32)) for shape in ((5, 7), (7, 9)))
+    out = put(np.zeros((5, 9), np.float32))
+    if kind.__module__.startswith("jax"):
+        with pytest.raises(gemmery.InvalidArgumentError, match="arrays of JAX never may") as raised:
+            gemmery.matmul(a, b, out=out)
+        assert raised.value.operand == "out" and not get(out).any()
+    else:
+        assert gemmery.matmul(a, b, out=out) is out
+        np.testing.assert_array_equal(get(out), get(a) @ get(b))
+
+
+def test_frameworks_on_one_device_may_be_mixed(rng, framework):
+    put, get, kind = framework
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((5, 7), (7, 9)))
+    other = gemmery.empty(b.shape, "float32", gemmery.as_tensor(put(a)).device)
+    other.copy_from(b)
+    result = gemmery.matmul(put(a), other)
+    assert isinstance(result, kind)
+    np.testing.assert_array_equal(get(result), a @ b)
+
+
+def test_what_jax_traces_is_refused_by_name():
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    with pytest.raises(TypeError, match=r"expected an array with memory.*jax\.jit.*pure_callback"):
+        jax.jit(lambda a, b: gemmery.matmul(a, b))(np.ones((4, 4), "f"), np.ones((4, 4), "f"))
+    with pytest.raises(TypeError, match=r"A: expected an array with memory"):
+        jax.jit(lambda a: gemmery.GemmArguments(a, a, a))(np.ones((4, 4), "f"))

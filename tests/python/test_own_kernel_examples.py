@@ -28,6 +28,14 @@ def triton_gemm():
     gemmery.providers.TritonProvider.withdraw(module.TritonGemm)
 
 
+@pytest.fixture(scope="module")
+def cutedsl_gemm():
+    pytest.importorskip("cutlass", reason="the CuTe DSL is not installed (nvidia-cutlass-dsl)")
+    module = load("cutedsl_gemm")
+    yield module
+    gemmery.providers.CuTeDSLProvider.withdraw(module.CuteGemm)
+
+
 def load(name):
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -131,3 +139,64 @@ def test_a_triton_function_passes_conformance(triton_gemm):
     for problem in ("gemm 100x70x50 a=f16", "gemm 64x64x64 a=f16", "gemm 257x130x96 a=f16 alpha=0.5"):
         report = gemmery.verify(triton_gemm.triton_64, problem, device="cuda:0")
         assert report.passed, report.first_failure
+
+
+# --- CuTe DSL ------------------------------------------------------------------------------------
+
+CUTE_TYPES = [("float16", "float16"), ("float16", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32")]
+
+
+def cute_arguments(inputs, output, m=64, n=96, k=32):
+    """Operands of a GPU that need not be here."""
+    shapes = (((m, k), inputs), ((k, n), inputs), ((m, n), output))
+    tensors = [gemmery.Tensor((at + 1) << 40, shape, dtype, device="cuda:0") for at, (shape, dtype) in enumerate(shapes)]
+    return gemmery.GemmArguments(*tensors, "float32")
+
+
+@pytest.mark.parametrize("types", CUTE_TYPES, ids="-".join)
+def test_cute_kernels_are_found_by_their_types_and_compiled_for_a_gpu_that_is_not_here(cutedsl_gemm, types):
+    args = cute_arguments(*types)
+    [kernel] = gemmery.get_kernels(args, cc=90, providers=["cutedsl"])
+    assert kernel.metadata.design.tile_shape == cutedsl_gemm.TILE
+    assert kernel.compile(args, cc="sm_90a").kernel_obj is kernel
+    assert gemmery.get_kernels(args, cc=75, providers=["cutedsl"]) == []
+    assert gemmery.get_kernels(args, lambda metadata: metadata.min_cc > 80, cc=90, providers=["cutedsl"]) == []
+
+
+def test_cute_kernels_refuse_what_they_do_not_take(cutedsl_gemm):
+    reasons = gemmery.explain(cute_arguments("float32", "float32"), cc=90).reasons
+    assert any("float16" in reason.failed for reason in reasons if reason.family == "CuteGemm")
+    [kernel] = gemmery.get_kernels(cute_arguments("float16", "float16"), cc=90, providers=["cutedsl"])
+    assert "extents" in str(kernel.supports(cute_arguments("float16", "float16", m=0)).error)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("types", CUTE_TYPES, ids="-".join)
+@pytest.mark.parametrize("shape", [(64, 64, 32), (100, 70, 50), (1, 1, 1), (3, 129, 257)], ids=str)
+def test_cute_kernels_are_right(cutedsl_gemm, types, shape):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    m, n, k = shape
+    inputs, output = (getattr(torch, name) for name in types)
+    a, b = whole(torch, 2, m, k, dtype=inputs), whole(torch, n, k, dtype=inputs).T
+    out = torch.empty(2, m, n, device="cuda", dtype=output)
+    args = gemmery.GemmArguments(a, b, out, torch.float32, alpha=2.0)
+    [kernel] = gemmery.get_kernels(args, providers=["cutedsl"])
+    kernel.run(args, kernel.compile(args))
+    assert torch.equal(out, (2 * (a.double() @ b.double())).to(output))
+    assert gemmery.check_result(args, kernel).passed
+
+
+@pytest.mark.gpu
+def test_cute_kernels_run_on_the_current_stream_and_in_graphs_from_the_first_launch(cutedsl_gemm):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a, b = whole(torch, 128, 64, dtype=torch.float16), whole(torch, 64, 128, dtype=torch.float16)
+    out = torch.zeros(128, 128, device="cuda", dtype=torch.float16)
+    args = gemmery.GemmArguments(a, b, out, torch.float32)
+    [kernel] = gemmery.get_kernels(args, providers=["cutedsl"])
+    artifact = kernel.compile(args)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel.run(args, artifact)
+    assert (out == 0).all(), "captured, not run"
+    graph.replay()
+    assert torch.equal(out, a @ b)

@@ -389,9 +389,31 @@ def test_threads_register_ask_and_run_side_by_side():
 
 
 def test_the_base_for_the_cute_dsl_compiles_and_calls_what_it_compiled(monkeypatch):
-    """With a stand-in: cute.compile gives a function of the same arguments. The package itself is in no environment here."""
+    """With a stand-in: cute.compile gives a function of the same arguments, which says what was asked of it. The example
+    in examples/python needs the package itself."""
+
+    class Compiler:
+        def __init__(self, target=None):
+            self.target = target
+
+        def __getitem__(self, target):
+            return Compiler(target)
+
+        def __call__(self, function, *args):
+            return Compiled(function, self.target)
+
+    class Compiled:
+        def __init__(self, function, target):
+            self.function, self.target, self.is_loaded = function, target, False
+
+        def to(self):
+            self.is_loaded = True
+
+        def __call__(self, *args):
+            self.function(*args)
+
     cutlass, cute = types.ModuleType("cutlass"), types.ModuleType("cutlass.cute")
-    cutlass.cute, cute.compile = cute, lambda function, *args: function
+    cutlass.cute, cute.compile, cute.GPUArch = cute, Compiler(), str
     monkeypatch.setitem(sys.modules, "cutlass", cutlass)
     monkeypatch.setitem(sys.modules, "cutlass.cute", cute)
     from gemmery.providers.cutedsl.kernel import CuteDslKernel
@@ -404,7 +426,7 @@ def test_the_base_for_the_cute_dsl_compiles_and_calls_what_it_compiled(monkeypat
             return [Stand(KernelMetadata("stand_v1", Stand, 0, operands()))]
 
         def compile(self, args, cc=None):
-            return self.cute_compile(np.matmul, args.A, args.B, args.out)
+            return self.cute_compile(np.matmul, args.A, args.B, args.out, target=cc)
 
         def _run(self, args, artifact, stream, workspace):
             self.cute_run(artifact, args.A, args.B, args.out)
@@ -413,6 +435,11 @@ def test_the_base_for_the_cute_dsl_compiles_and_calls_what_it_compiled(monkeypat
     [kernel] = Stand.generate_kernels(lambda metadata: True)
     kernel.run(args)
     np.testing.assert_array_equal(args.out, expected_of(args))
+    here = kernel.compile(args).compiled_obj
+    assert here.is_loaded and here.target is None, "a first launch may be captured"
+    for target in ("sm_90a", 90):
+        elsewhere = kernel.compile(args, cc=target).compiled_obj
+        assert not elsewhere.is_loaded and elsewhere.target == (target if isinstance(target, str) else "sm_90")
 
 
 def test_matmul_sees_kernels_come_and_go(numpy_gemm):

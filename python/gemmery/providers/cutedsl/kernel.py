@@ -18,11 +18,19 @@ class CuteDslKernel(Kernel):
     Register it with gemmery.providers.CuTeDSLProvider, which says where the DSL is missing.
     """
 
-    def cute_compile(self, function: Callable[..., Any], *args: Any, **options: Any) -> CompiledArtifact:
-        """cute.compile of a @cute.jit function for these arguments."""
+    def cute_compile(
+        self, function: Callable[..., Any], *args: Any, target: int | str | None = None, **options: Any
+    ) -> CompiledArtifact:
+        """cute.compile of a @cute.jit function for these arguments: for the current GPU, and loaded, so that even the
+        first launch may be captured; or for a `target` ("sm_90a", 90) that need not be here."""
         from cutlass import cute
 
-        return CompiledArtifact(cute.compile(function, *args, **options), self)
+        if target is not None:
+            name = f"sm_{target}" if isinstance(target, int) else target
+            return CompiledArtifact(cute.compile[cute.GPUArch(name)](function, *args, **options), self)
+        compiled = cute.compile(function, *args, **options)
+        compiled.to()
+        return CompiledArtifact(compiled, self)
 
     def cute_run(self, artifact: CompiledArtifact, *args: Any) -> None:
         """Calls what `cute_compile` compiled; the stream is one of the arguments."""
