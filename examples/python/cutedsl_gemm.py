@@ -32,8 +32,8 @@ Strides = tuple[cutlass.Int64, cutlass.Int64, cutlass.Int64]
 @cute.jit
 def load(values, tile, at, bounds):
     """A thread's elements of a tile; 0 for those outside."""
+    values.fill(0.0)
     for i in cutlass.range_constexpr(cute.size(values)):
-        values[i] = values.element_type(0)
         if cute.elem_less(at[i], bounds):
             values[i] = tile[i]
 

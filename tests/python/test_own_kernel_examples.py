@@ -3,6 +3,7 @@
 
 import importlib.util
 import pathlib
+import re
 
 import pytest
 
@@ -29,8 +30,11 @@ def triton_gemm():
 
 
 @pytest.fixture(scope="module")
-def cutedsl_gemm():
-    pytest.importorskip("cutlass", reason="the CuTe DSL is not installed (nvidia-cutlass-dsl)")
+def cutedsl_gemm(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as environment:  # read when the package is imported
+        environment.setenv("CUTE_DSL_KEEP_PTX", "1")
+        environment.setenv("CUTE_DSL_DUMP_DIR", str(tmp_path_factory.mktemp("cutedsl")))
+        pytest.importorskip("cutlass", reason="the CuTe DSL is not installed (nvidia-cutlass-dsl)")
     module = load("cutedsl_gemm")
     yield module
     gemmery.providers.CuTeDSLProvider.withdraw(module.CuteGemm)
@@ -168,6 +172,69 @@ def test_cute_kernels_refuse_what_they_do_not_take(cutedsl_gemm):
     assert any("float16" in reason.failed for reason in reasons if reason.family == "CuteGemm")
     [kernel] = gemmery.get_kernels(cute_arguments("float16", "float16"), cc=90, providers=["cutedsl"])
     assert "extents" in str(kernel.supports(cute_arguments("float16", "float16", m=0)).error)
+
+
+def with_a_parameter_for_each_field(ptx):
+    """The DSL passes a matrix as a struct: address, three extents, three strides. Here each field is a parameter of its own,
+    as a launch of gemmery's has it; no instruction but those that read them is another."""
+    types = {0: "b64", 8: "b32", 12: "b32", 16: "b32", 24: "b64", 32: "b64", 40: "b64"}
+    fields = "(entry_param_[012])"
+    text = ptx.replace(re.search(r"\.visible \.entry (\w+)\(", ptx)[1], "entry")
+    text = re.sub(
+        rf"\.param \.align 8 \.b8 {fields}\[48\]",
+        lambda found: ",\n".join(f".param .{kind} {found[1]}_{at}" for at, kind in types.items()),
+        text,
+    )
+    text = re.sub(
+        rf"ld\.param\.v2\.b32\s+\{{(%r\d+), (%r\d+)\}}, \[{fields}\+(\d+)\];",
+        lambda found: (
+            f"ld.param.b32 {found[1]}, [{found[3]}_{found[4]}]; ld.param.b32 {found[2]}, [{found[3]}_{int(found[4]) + 4}];"
+        ),
+        text,
+    )
+    return re.sub(rf"\[{fields}\]", r"[\1_0]", re.sub(rf"\[{fields}\+(\d+)\]", r"[\1_\2]", text))
+
+
+def strides_of(operand, first, second):
+    return [f"{operand}.{first}_stride", f"{operand}.{second}_stride", f"{operand}.batch_stride"]
+
+
+CUTE_PARAMETERS = [
+    *["A", "m", "k", "l", *strides_of("A", "row", "column")],
+    *["B", "n", "k", "l", *strides_of("B", "column", "row")],
+    *["out", "m", "n", "l", *strides_of("out", "row", "column")],
+    "alpha",
+]
+
+
+@pytest.mark.parametrize("device", ["emulated:h200", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("types", CUTE_TYPES, ids="-".join)
+def test_what_the_dsl_compiles_passes_conformance(cutedsl_gemm, types, device):
+    inputs, output = types
+    a, out = (gemmery.utils.to_gemmery_type(name).alias for name in types)
+    args = cute_arguments(inputs, output)
+    [found] = gemmery.get_kernels(args, cc=90, providers=["cutedsl"])
+    ptx = found.compile(args, cc="sm_90a").compiled_obj.__ptx__
+    kernel = own_kernels.register_image(
+        "of_the_cute_dsl",
+        {"sm_90a": with_a_parameter_for_each_field(ptx)},
+        entry="entry",
+        parameters=CUTE_PARAMETERS,
+        grid=["n/64", "m/64", "l"],
+        block=cutedsl_gemm.THREADS,
+        A=own_kernels.Operand(inputs, "any"),
+        B=own_kernels.Operand(inputs, "any"),
+        out=own_kernels.Operand(output, "any"),
+        design={"instruction": "mma"},
+    )
+    try:
+        for extents in ("64x64x32", "100x70x50 alpha=-1.5", "1x1x1", "3x129x257", "2x130x66x40 alpha=0.5"):
+            shape, _, rest = extents.partition(" ")
+            problem = f"gemm {shape} a={a} out={out} acc=f32 {rest}"
+            report = gemmery.verify(kernel, problem.strip(), device=device)
+            assert report.passed, (problem, report.first_failure)
+    finally:
+        own_kernels.withdraw_kernel(kernel)
 
 
 @pytest.mark.gpu
