@@ -5,6 +5,8 @@
 #include <gemmery/error.hpp>
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -27,20 +29,47 @@ std::atomic<bool> is_ending{false};
 std::atomic<int> threads_inside{0};
 thread_local int inside_here = 0;
 
+// Of the whole end, which waits in several places.
+Clock::time_point end_of_waiting() {
+  static const Clock::time_point end = Clock::now() + longest_wait;
+  return end;
+}
+
 void wait_for_threads_inside() {
   is_ending.store(true);
   // A handler of a signal may end the process from within a compilation, which then never leaves.
-  const auto deadline = Clock::now() + longest_wait;
-  while (threads_inside.load() > inside_here && Clock::now() < deadline)
+  while (threads_inside.load() > inside_here && Clock::now() < end_of_waiting())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 // Of the parent's threads only the one that forked is here.
 void count_anew_in_child() { threads_inside.store(inside_here); }
 
-// What is registered last is called first. NVRTC registers the ends of some of its data when it is
-// opened and of others when a compilation first needs them, so this is registered after each of its
-// steps; a few dozen make a compilation, and the first few compilations need all there is.
+// `exit` destroys the objects of the thread that calls it before it calls anything that is
+// registered, so this waits before NVRTC's ends, however late those were registered. The main
+// thread's objects are destroyed by `exit` and by nothing else (glibc), other threads' usually by
+// their own ends, which are not the process's.
+struct WaitWhenMainEnds {
+  ~WaitWhenMainEnds() {
+    if (syscall(SYS_gettid) == getpid()) wait_for_threads_inside();
+  }
+};
+thread_local WaitWhenMainEnds wait_when_main_ends;
+
+// An object of a thread is there once it is named.
+bool watch_this_thread() noexcept {
+  static_cast<void>(&wait_when_main_ends);
+  return true;
+}
+
+// The thread that loads the library is the main one nearly always, and may be in none of its
+// calls later: the only moment to meet it is now.
+[[maybe_unused]] const bool is_loading_thread_watched = watch_this_thread();
+
+// For an `exit` of another thread. What is registered last is called first. NVRTC registers the
+// ends of some of its data when it is opened and of others when a compilation first needs them, so
+// this is registered after each of its steps; a few dozen make a compilation, and the first few
+// compilations need all there is.
 void put_wait_first() noexcept {
   constexpr int most_times = 1000;
   static std::atomic<int> times{0};
@@ -59,6 +88,7 @@ void watch_for_fork() {
 
 InsideNvrtc::InsideNvrtc() {
   watch_for_fork();
+  watch_this_thread();
   put_wait_first();
   // Counted before the look, so that either this sees the end or the end sees this.
   ++threads_inside;

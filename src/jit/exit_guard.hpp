@@ -6,9 +6,9 @@
 
 namespace gemmery::jit {
 
-// Held while this thread opens NVRTC or calls it. Not guarded is what the loader does for the
-// opening, and what the first compilation of a process sets up between two of its looks: of ends in
-// the middle of that one in forty was still a signal's.
+// Held while this thread opens NVRTC or calls it. An end by the main thread is guarded at any
+// moment. One by another thread's `exit` is not while the loader opens NVRTC, and not between two
+// looks of the first compilation, which sets NVRTC up.
 class InsideNvrtc {
  public:
   // Throws Error (unavailable) once the process is ending.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How processes end (RELIABILITY F44, F50): after a first compilation in another thread, in the
-// middle of compilations, and with objects that are destroyed last. Each end is a process's own.
+// How processes end (RELIABILITY F44, F50): after a first compilation in another thread, while
+// NVRTC is opened, in the middle of compilations, the first among them, and with objects that are
+// destroyed last. Each end is a process's own.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <gemmery/error.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -63,12 +66,34 @@ void compile_for_ever(int first_number) {
   }
 }
 
-void leave_threads_that_compile() {
-  // NVRTC is set up by the first; an end in the middle of that is not promised (exit_guard.hpp).
-  (void)jit::build(request_of(50));
-  for (int thread = 0; thread < 3; ++thread) std::thread(compile_for_ever, thread).detach();
+void wait_as_asked() {
   const char* const delay = std::getenv(delay_variable);
   std::this_thread::sleep_for(std::chrono::milliseconds(delay ? std::atoi(delay) : 0));
+}
+
+void leave_threads_that_compile() {
+  for (int thread = 0; thread < 3; ++thread) std::thread(compile_for_ever, thread).detach();
+  wait_as_asked();
+}
+
+// The loader has it in memory before it lets it set itself up, which takes some tens of
+// milliseconds.
+bool is_nvrtc_in_memory() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/libnvrtc.so.") != std::string::npos) return true;
+  }
+  return false;
+}
+
+void leave_a_thread_that_opens_nvrtc() {
+  static std::atomic<bool> has_ended = false;
+  std::thread([] {
+    compile_for_ever(0);
+    has_ended = true;
+  }).detach();
+  while (!is_nvrtc_in_memory() && !has_ended) std::this_thread::yield();
+  wait_as_asked();
 }
 
 // Made before the code is loaded and so destroyed after everything that the library registers for
@@ -94,6 +119,7 @@ TEST(OneProcess, does_its_part_and_ends) {
   const char* const role = std::getenv(role_variable);
   if (role == nullptr) return;
   if (role == std::string("thread")) compile_in_a_thread();
+  if (role == std::string("opening")) leave_a_thread_that_opens_nvrtc();
   if (role == std::string("in flight")) leave_threads_that_compile();
   if (role == std::string("kept")) keep_code_to_the_end();
 }
@@ -135,6 +161,15 @@ TEST_F(ProcessEnd, is_good_after_a_first_compilation_in_another_thread) {
   need_nvrtc();
   if (IsSkipped()) return;
   for (int process = 0; process < count(3, 100); ++process) expect_good_end("thread");
+}
+
+TEST_F(ProcessEnd, is_good_while_another_thread_opens_the_compiler) {
+  need_nvrtc();
+  if (IsSkipped()) return;
+  std::mt19937 random(random_seed());
+  std::uniform_int_distribution<int> delay_ms(0, 40);
+  for (int process = 0; process < count(10, 300); ++process)
+    expect_good_end("opening", delay_ms(random));
 }
 
 TEST_F(ProcessEnd, is_good_while_threads_go_on_compiling) {
