@@ -62,6 +62,30 @@ void watch_for_fork() {
   require(registered == 0, "pthread_atfork failed");
 }
 
+// --- what a driver says of it -------------------------------------------------------------------
+
+bool blames_code(cuda::Result result) {
+  switch (result) {
+    case cuda::Result::invalid_value:
+    case cuda::Result::invalid_image:
+    case cuda::Result::no_binary_for_gpu:
+    case cuda::Result::invalid_ptx:
+    case cuda::Result::unsupported_ptx_version:
+    case cuda::Result::invalid_source:
+    case cuda::Result::not_found:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void check_code(const DriverApi& api, cuda::Result result, const std::string& call) {
+  if (blames_code(result)) {
+    throw CodeRefused({.kind = ErrorKind::launch, .operand = call, .got = describe(api, result)});
+  }
+  check(api, result, call);
+}
+
 }  // namespace
 
 std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
@@ -107,12 +131,12 @@ LoadedCode::LoadedCode(const Driver& driver, std::span<const std::byte> code,
     : driver_(driver), entry_(entry) {
   const DriverApi& api = driver_.api();
   const ScopedRelaxedCapture relaxed(api);
-  check(api,
-        api.cuLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-        "cuLibraryLoadData");
+  check_code(
+      api, api.cuLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      "cuLibraryLoadData");
   try {
-    check(api, api.cuLibraryGetKernel(&kernel_, library_, entry.c_str()),
-          "cuLibraryGetKernel of " + entry);
+    check_code(api, api.cuLibraryGetKernel(&kernel_, library_, entry.c_str()),
+               "cuLibraryGetKernel of " + entry);
   } catch (...) {
     api.cuLibraryUnload(library_);
     throw;

@@ -13,6 +13,12 @@
 
 namespace gemmery::driver {
 
+// Thrown for bytes that a driver does not take, because of what they are; of kind `launch`.
+class CodeRefused : public Error {
+ public:
+  using Error::Error;
+};
+
 // Code known to a driver, for all its devices. What was ever launched stays loaded until the
 // process ends, since a launch on any stream or a captured graph may need it at any later time;
 // what was not is unloaded with its last owner. Nothing is unloaded in a forked child or while the
@@ -20,8 +26,8 @@ namespace gemmery::driver {
 class LoadedCode {
  public:
   // `code`: a cubin, or PTX with a zero behind it, as the driver's code_form() says. The same bytes
-  // are loaded once, however many ask. Throws Error (launch) with the driver's words for bytes that
-  // it does not take.
+  // are loaded once, however many ask. Throws CodeRefused with the driver's words for bytes that it
+  // does not take, Error for any other failure.
   static std::shared_ptr<const LoadedCode> load(const Driver& driver,
                                                 std::span<const std::byte> code,
                                                 const std::string& entry);

@@ -21,18 +21,36 @@ void tell_found(const CompileRequest& request) {
                 "found " + request.entry + " for " + to_string(request.target) + " in the cache");
 }
 
+// Again where another thread, that waited for the same code no longer than it wanted to, has
+// cancelled it.
+template <class Build>
+std::shared_ptr<const CompiledCode> until_this_thread_cancels(Build build) {
+  for (;;) {
+    try {
+      return build();
+    } catch (const Cancelled&) {
+      if (current_cancellation().stop_requested()) throw;
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const CompiledCode> Builder::build(const CompileRequest& request) {
   const CacheKey key = compiler_.key(request);
-  for (;;) {
-    try {
-      return built_.get(key.text(), [&] { return find_or_compile_and_dump(key, request); });
-    } catch (const Cancelled&) {
-      // By another thread that waited for the same code no longer than it wanted to.
-      if (current_cancellation().stop_requested()) throw;
-    }
-  }
+  const auto make = [&] {
+    return dumped(key, request, [&] { return find_or_compile(key, request); });
+  };
+  return until_this_thread_cancels([&] { return built_.get(key.text(), make); });
+}
+
+std::shared_ptr<const CompiledCode> Builder::build_other(
+    const CompileRequest& request, const std::shared_ptr<const CompiledCode>& refused) {
+  const CacheKey key = compiler_.key(request);
+  const auto make = [&] {
+    return dumped(key, request, [&] { return compile_in_place(key, request); });
+  };
+  return until_this_thread_cancels([&] { return built_.get_other(key.text(), refused, make); });
 }
 
 CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileRequest& request) {
@@ -54,11 +72,20 @@ CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileReq
   return code;
 }
 
-CompiledCode Builder::find_or_compile_and_dump(const CacheKey& expected,
-                                               const CompileRequest& request) {
-  if (dump_ == nullptr) return find_or_compile(expected, request);
+// What is kept stays until there is something better.
+CompiledCode Builder::compile_in_place(const CacheKey& expected, const CompileRequest& request) {
+  compiler_.open();
+  CompiledCode code = compiler_.compile(request);
+  cache_->discard(expected);
+  cache_->keep(compiler_.key(request), code);
+  return code;
+}
+
+CompiledCode Builder::dumped(const CacheKey& expected, const CompileRequest& request,
+                             const std::function<CompiledCode()>& make) {
+  if (dump_ == nullptr) return make();
   try {
-    CompiledCode code = find_or_compile(expected, request);
+    CompiledCode code = make();
     dump_->write(compiler_.key(request), code);  // of the compiler that it was
     return code;
   } catch (const Error& error) {
@@ -95,14 +122,28 @@ CompilerSteps chosen_compiler_steps() {
               }};
 }
 
+namespace {
+
+Builder& process_builder() {
+  static Builder* const builder =
+      new Builder(process_cache(), chosen_compiler_steps(), environment_dump());
+  return *builder;
+}
+
+}  // namespace
+
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request) {
   // Covers the builder's own locks too: a child that is forked while another thread holds one would
   // wait for ever.
   platform::check_log_environment();
   const CompilationInFlight in_flight;
-  static Builder* const builder =
-      new Builder(process_cache(), chosen_compiler_steps(), environment_dump());
-  return builder->build(request);
+  return process_builder().build(request);
+}
+
+std::shared_ptr<const CompiledCode> build_other(
+    const CompileRequest& request, const std::shared_ptr<const CompiledCode>& refused) {
+  const CompilationInFlight in_flight;
+  return process_builder().build_other(request, refused);
 }
 
 }  // namespace gemmery::jit

@@ -35,9 +35,16 @@ class Builder {
   // Throws what the compiler throws; a build that failed is tried again when it is asked for again.
   std::shared_ptr<const CompiledCode> build(const CompileRequest& request);
 
+  // What takes the place of code that a cache had kept and a driver refuses: compiled anew, once
+  // for all threads that ask, and kept instead of it.
+  std::shared_ptr<const CompiledCode> build_other(
+      const CompileRequest& request, const std::shared_ptr<const CompiledCode>& refused);
+
  private:
   CompiledCode find_or_compile(const CacheKey& expected, const CompileRequest& request);
-  CompiledCode find_or_compile_and_dump(const CacheKey& expected, const CompileRequest& request);
+  CompiledCode compile_in_place(const CacheKey& expected, const CompileRequest& request);
+  CompiledCode dumped(const CacheKey& expected, const CompileRequest& request,
+                      const std::function<CompiledCode()>& make);
 
   std::shared_ptr<CodeCache> cache_;
   CompilerSteps compiler_;
@@ -48,5 +55,7 @@ class Builder {
 // By the process's builder. Throws Error (unavailable) in a child that was forked in the middle of
 // a build.
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request);
+std::shared_ptr<const CompiledCode> build_other(const CompileRequest& request,
+                                                const std::shared_ptr<const CompiledCode>& refused);
 
 }  // namespace gemmery::jit

@@ -145,6 +145,7 @@ bool is_as_written(const EntryManifest::File& file, std::string_view content) {
 
 CompiledCode decode_entry(const EntryManifest& manifest, EntryFiles files) {
   CompiledCode code;
+  code.was_kept = true;
   std::string& bytes = files.of(EntryFile::code);
   if (manifest.form == CodeForm::ptx) {
     code.ptx = std::move(bytes);

@@ -30,6 +30,8 @@ class CodeCache {
   // Waits, for a bounded time, while another process that has a claim to this key makes its code.
   virtual Found find(const CacheKey& key) noexcept = 0;
   virtual void keep(const CacheKey& key, const CompiledCode& code) noexcept = 0;
+  // Removes what turned out to be of no use, so that other code can be kept for its key.
+  virtual void discard(const CacheKey& key) noexcept = 0;
 };
 
 // Has nothing and keeps nothing.
@@ -37,6 +39,7 @@ class NoCache final : public CodeCache {
  public:
   Found find(const CacheKey&) noexcept override { return {}; }
   void keep(const CacheKey&, const CompiledCode&) noexcept override {}
+  void discard(const CacheKey&) noexcept override {}
 };
 
 }  // namespace gemmery::jit

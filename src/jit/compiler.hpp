@@ -43,6 +43,7 @@ struct CompiledCode {
   std::string log;
   CodeUsage usage;        // of a cubin
   double compile_ms = 0;  // 0 where it came from a cache
+  bool was_kept = false;  // whether it did
 };
 
 // The options that NVRTC gets for a request, in order: those that shape the code, which are part of

@@ -126,6 +126,14 @@ OpenedCache DiskCache::open_own() const {
   return CacheRoot::open(*settings_.own, calls_);
 }
 
+// The ledger's sum is then unknown, and made anew by who next needs it.
+void DiskCache::remove_and_recount(const CacheRoot& root, const std::string& name,
+                                   std::optional<std::uint64_t> number) {
+  if (!root.remove(name, number)) return;
+  if (auto ledger = CacheLedger::acquire(root.folder(), ledger_patience))
+    ledger->write({.bytes = std::nullopt, .counters = ledger->state().counters});
+}
+
 // Makes room for a good entry under this name.
 void DiskCache::heal(const CacheRoot& root, const CacheKey& key, const CacheRoot::Entry& entry) {
   const bool is_faulty = entry.state == EntryState::damaged ||
@@ -133,9 +141,7 @@ void DiskCache::heal(const CacheRoot& root, const CacheKey& key, const CacheRoot
                          (entry.state == EntryState::foreign && !entry.manifest);
   if (!is_faulty || settings_.is_read_only) return;
   const auto number = entry.number != 0 ? std::optional(entry.number) : std::nullopt;
-  if (!root.remove(entry_name(key), number)) return;
-  if (auto ledger = CacheLedger::acquire(root.folder(), ledger_patience))
-    ledger->write({.bytes = std::nullopt, .counters = ledger->state().counters});
+  remove_and_recount(root, entry_name(key), number);
 }
 
 std::optional<CompiledCode> DiskCache::look_up_in(const CacheRoot& root, const CacheKey& key,
@@ -305,6 +311,16 @@ void DiskCache::keep(const CacheKey& key, const CompiledCode& code) noexcept {
     if (!own.root) return;
     keep_in(*own.root, key, code);
     write_counters();
+  } catch (const std::exception& error) {
+    warn_once(error.what());
+  }
+}
+
+void DiskCache::discard(const CacheKey& key) noexcept {
+  try {
+    if (settings_.is_read_only) return;
+    const OpenedCache own = open_own();
+    if (own.root) remove_and_recount(*own.root, entry_name(key), std::nullopt);
   } catch (const std::exception& error) {
     warn_once(error.what());
   }

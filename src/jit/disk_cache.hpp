@@ -26,6 +26,7 @@ class DiskCache final : public CodeCache {
 
   Found find(const CacheKey& key) noexcept override;
   void keep(const CacheKey& key, const CompiledCode& code) noexcept override;
+  void discard(const CacheKey& key) noexcept override;
 
   CacheCounters counters() const noexcept;  // of this object
 
@@ -52,6 +53,8 @@ class DiskCache final : public CodeCache {
   void make_room(const CacheRoot& root, std::int64_t bytes);
   void give_room_back(const CacheRoot& root, std::int64_t bytes);
   void heal(const CacheRoot& root, const CacheKey& key, const CacheRoot::Entry& entry);
+  static void remove_and_recount(const CacheRoot& root, const std::string& name,
+                                 std::optional<std::uint64_t> number);
 
   void count(Counter counter, std::uint64_t more = 1) noexcept;
   CacheCounters take_pending() noexcept;

@@ -2,11 +2,13 @@
 // Values that are made once per key, however many threads ask at the same time.
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace gemmery::jit {
 
@@ -19,11 +21,17 @@ class OnceMap {
 
   template <class Make>
   Shared get(const Key& key, Make&& make) {
+    return get_other(key, nullptr, std::forward<Make>(make));
+  }
+
+  // What is there instead of `old`: made now where `old` is the key's value, or nothing is.
+  template <class Make>
+  Shared get_other(const Key& key, const Shared& old, Make&& make) {
     std::promise<Shared> promise;
     {
       std::unique_lock lock(mutex_);
       const auto [entry, is_new] = entries_.try_emplace(key);
-      if (!is_new) {
+      if (!is_new && !is_value(entry->second, old)) {
         const std::shared_future<Shared> pending = entry->second;
         lock.unlock();
         return pending.get();
@@ -47,6 +55,11 @@ class OnceMap {
   }
 
  private:
+  static bool is_value(const std::shared_future<Shared>& entry, const Shared& value) {
+    const bool is_made = entry.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    return is_made && entry.get() == value;
+  }
+
   void forget(const Key& key) {
     const std::lock_guard lock(mutex_);
     entries_.erase(key);

@@ -10,6 +10,7 @@
 #include "driver/launch.hpp"
 #include "driver/stream.hpp"
 #include "jit/build.hpp"
+#include "platform/log.hpp"
 #include "runtime/launch_steps.hpp"
 #include "runtime/prepared_launch.hpp"
 #include "runtime/run_workspace.hpp"
@@ -29,6 +30,14 @@ bool is_index_possible(Device device) noexcept {
   return !device.is_cpu() && device.index >= 0 && device.index < driver::max_devices;
 }
 
+jit::CompileRequest request_of(const EmittedSource& source, Target target, CodeForm form) {
+  return {.source = source.text,
+          .entry = source.entry,
+          .target = target,
+          .form = form,
+          .extra_options = source.options};
+}
+
 [[noreturn]] void throw_missing_form(const Kernel& kernel, Target target, CodeForm form) {
   const bool is_ptx = form == CodeForm::ptx;
   throw Error({.kind = ErrorKind::unsupported,
@@ -43,11 +52,7 @@ bool is_index_possible(Device device) noexcept {
 
 std::shared_ptr<const jit::CompiledCode> compile_source(const EmittedSource& source, Target target,
                                                         CodeForm form) {
-  return jit::build({.source = source.text,
-                     .entry = source.entry,
-                     .target = target,
-                     .form = form,
-                     .extra_options = source.options});
+  return jit::build(request_of(source, target, form));
 }
 
 DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
@@ -172,13 +177,45 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
 // The caller holds `loading_`.
 const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driver) const {
   std::shared_ptr<const driver::LoadedCode>& loaded = drivers_[driver_index(driver.type())].code;
-  if (!loaded) {
-    const CodeForm form = form_for(driver);
-    const std::span<const std::byte> bytes = bytes_of(code(form), form);
-    family_.check_code(bytes, form);
-    loaded = driver::LoadedCode::load(driver, bytes, source_.entry);
-  }
+  if (!loaded) loaded = load_code(driver);
   return *loaded;
+}
+
+// A cache is never the reason why a kernel does not run: what it had kept and the driver does not
+// take is compiled, once.
+std::shared_ptr<const driver::LoadedCode> DeviceArtifact::load_code(
+    const driver::Driver& driver) const {
+  const CodeForm form = form_for(driver);
+  const auto load = [&](const jit::CompiledCode& code) {
+    const std::span<const std::byte> bytes = bytes_of(code, form);
+    family_.check_code(bytes, form);
+    return driver::LoadedCode::load(driver, bytes, source_.entry);
+  };
+  const jit::CompiledCode& first = code(form);
+  try {
+    return load(first);
+  } catch (const driver::CodeRefused& refusal) {
+    if (!may_compile_ || !first.was_kept) throw;
+    compile_instead(refusal, form);
+  }
+  return load(code(form));
+}
+
+// Throws the refusal where there is no compiler to do better, and what the compiler throws.
+void DeviceArtifact::compile_instead(const driver::CodeRefused& refusal, CodeForm form) const {
+  platform::log(LogLevel::warning, source_.entry +
+                                       ": code from the cache is compiled anew, since " +
+                                       std::string(refusal.what()));
+  const std::lock_guard lock(compiling_);
+  std::shared_ptr<const jit::CompiledCode>& code = codes_[index_of(form)];
+  try {
+    auto other = jit::build_other(request_of(source_, target_, form), code);
+    refused_codes_.push_back(std::exchange(code, std::move(other)));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::unavailable) throw refusal;
+    throw;
+  }
+  ready_codes_[index_of(form)].store(code.get(), std::memory_order_release);
 }
 
 // A driver of GPUs compiles PTX by itself where there is nothing better.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "core/code_form.hpp"
 #include "driver/code.hpp"
@@ -77,6 +78,8 @@ class DeviceArtifact final : public ArtifactState,
   const LoadedKernel& ready_for(Stream stream) const;
   const LoadedKernel& load_now(Device device) const;
   const driver::LoadedCode& loaded_code(const driver::Driver& driver) const;
+  std::shared_ptr<const driver::LoadedCode> load_code(const driver::Driver& driver) const;
+  void compile_instead(const driver::CodeRefused& refusal, CodeForm form) const;
   CodeForm form_for(const driver::Driver& driver) const noexcept;
   // What the artifact tells of: the cubin, or the PTX where nobody needed a cubin yet.
   const jit::CompiledCode& main_code() const noexcept;
@@ -87,10 +90,13 @@ class DeviceArtifact final : public ArtifactState,
   EmittedSource source_;
   bool may_compile_ = true;
 
-  // By form: what is there stays there. The pointers are for reading without a lock.
+  // By form: what is there stays there, unless a driver refuses it. The pointers are for reading
+  // without a lock.
   mutable std::mutex compiling_;
   mutable std::array<std::shared_ptr<const jit::CompiledCode>, code_form_count> codes_;
   mutable std::array<std::atomic<const jit::CompiledCode*>, code_form_count> ready_codes_{};
+  // What a driver refused: somebody may be reading it.
+  mutable std::vector<std::shared_ptr<const jit::CompiledCode>> refused_codes_;
 
   // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds
   // it without a lock.

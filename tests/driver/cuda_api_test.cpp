@@ -89,9 +89,12 @@ TEST(CudaApi, values_are_those_of_the_toolkit) {
   GEMMERY_SAME_VALUE(Result::stub_library, CUDA_ERROR_STUB_LIBRARY);
   GEMMERY_SAME_VALUE(Result::no_device, CUDA_ERROR_NO_DEVICE);
   GEMMERY_SAME_VALUE(Result::invalid_device, CUDA_ERROR_INVALID_DEVICE);
+  GEMMERY_SAME_VALUE(Result::invalid_image, CUDA_ERROR_INVALID_IMAGE);
   GEMMERY_SAME_VALUE(Result::invalid_context, CUDA_ERROR_INVALID_CONTEXT);
   GEMMERY_SAME_VALUE(Result::no_binary_for_gpu, CUDA_ERROR_NO_BINARY_FOR_GPU);
   GEMMERY_SAME_VALUE(Result::invalid_ptx, CUDA_ERROR_INVALID_PTX);
+  GEMMERY_SAME_VALUE(Result::unsupported_ptx_version, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  GEMMERY_SAME_VALUE(Result::invalid_source, CUDA_ERROR_INVALID_SOURCE);
   GEMMERY_SAME_VALUE(Result::invalid_handle, CUDA_ERROR_INVALID_HANDLE);
   GEMMERY_SAME_VALUE(Result::illegal_state, CUDA_ERROR_ILLEGAL_STATE);
   GEMMERY_SAME_VALUE(Result::launch_failed, CUDA_ERROR_LAUNCH_FAILED);

@@ -21,8 +21,11 @@ class RecordingCache final : public CodeCache {
     return {.code = found == entries_.end() ? std::nullopt : std::optional(found->second)};
   }
   void keep(const CacheKey& key, const CompiledCode& code) noexcept override {
-    entries_.emplace(key.text(), code);
+    CompiledCode kept = code;
+    kept.was_kept = true;
+    entries_.emplace(key.text(), kept);
   }
+  void discard(const CacheKey& key) noexcept override { entries_.erase(key.text()); }
 
  private:
   std::map<std::string, CompiledCode, std::less<>>& entries_;
@@ -83,6 +86,34 @@ TEST_F(BuilderTest, what_the_cache_kept_is_not_compiled_again) {
   EXPECT_EQ(kept_.size(), 1U);
   EXPECT_EQ(make_builder().build(request_)->log, "source");
   EXPECT_EQ(compiles_, 1);
+}
+
+TEST_F(BuilderTest, code_from_the_cache_that_is_refused_is_compiled_once_and_kept_instead) {
+  make_builder().build(request_);
+  kept_.begin()->second.log = "of no use";
+  Builder builder = make_builder();
+  const auto refused = builder.build(request_);
+  EXPECT_TRUE(refused->was_kept);
+  EXPECT_EQ(refused->log, "of no use");
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto other = builder.build_other(request_, refused);
+    EXPECT_EQ(other->log, "source");
+    EXPECT_FALSE(other->was_kept);
+    EXPECT_EQ(builder.build(request_), other);
+  }
+  EXPECT_EQ(compiles_, 2);
+  EXPECT_EQ(make_builder().build(request_)->log, "source");
+  EXPECT_EQ(compiles_, 2);
+}
+
+TEST_F(BuilderTest, refused_code_stays_in_the_cache_where_it_cannot_be_compiled) {
+  make_builder().build(request_);
+  CompilerSteps without_compiler = steps();
+  without_compiler.open = [] { throw Error({.kind = ErrorKind::unavailable}); };
+  Builder builder(std::make_shared<RecordingCache>(kept_), without_compiler);
+  const auto refused = builder.build(request_);
+  EXPECT_THROW(builder.build_other(request_, refused), Error);
+  EXPECT_EQ(kept_.size(), 1U);
 }
 
 TEST_F(BuilderTest, a_failed_build_is_tried_again_and_not_kept) {

@@ -162,6 +162,23 @@ TEST_F(Disk, the_ledger_adds_the_counters_of_all_processes) {
   EXPECT_EQ(state.bytes, bytes_in_use());
 }
 
+TEST_F(Disk, what_is_discarded_makes_room_for_other_code_of_the_key) {
+  DiskCache cache = make_cache();
+  cache.keep(sample_key(1), sample_code(1));
+  cache.keep(sample_key(2), sample_code(2));
+  cache.discard(sample_key(1));
+  EXPECT_FALSE(make_cache().find(sample_key(1)).code);
+  cache.keep(sample_key(1), sample_code(7));
+  const auto found = make_cache().find(sample_key(1));
+  ASSERT_TRUE(found.code);
+  EXPECT_TRUE(found.code->was_kept);
+  EXPECT_TRUE(is_sample(*found.code, 7));
+  EXPECT_TRUE(make_cache().find(sample_key(2)).code);
+  const LedgerState state =
+      read_ledger(make_cache().open_own().root->folder(), platform::Owner::user);
+  EXPECT_EQ(state.bytes, bytes_in_use());
+}
+
 TEST_F(Disk, a_read_only_cache_is_searched_and_never_changed) {
   make_cache().keep(sample_key(1), sample_code(1));
   age(1, std::chrono::minutes(500));
@@ -175,6 +192,8 @@ TEST_F(Disk, a_read_only_cache_is_searched_and_never_changed) {
   EXPECT_FALSE(cache.find(sample_key(2)).code);
   cache.keep(sample_key(2), sample_code(2));
   EXPECT_FALSE(cache.find(sample_key(2)).code);
+  cache.discard(sample_key(1));
+  EXPECT_TRUE(cache.find(sample_key(1)).code);
   EXPECT_EQ(std::filesystem::last_write_time(manifest), before);
 }
 

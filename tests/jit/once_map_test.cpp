@@ -75,5 +75,22 @@ TEST(OnceMap, a_failure_reaches_all_that_wait_and_is_forgotten) {
   EXPECT_EQ(*map.get("key", [] { return 7; }), 7);
 }
 
+TEST(OnceMap, a_value_of_no_use_is_replaced_once_and_only_while_it_is_there) {
+  OnceMap<std::string, int> map;
+  const std::shared_ptr<const int> old = map.get("key", [] { return 1; });
+  std::atomic<int> makes = 0;
+  std::vector<std::shared_ptr<const int>> values(thread_count);
+  run_at_once([&](int thread) {
+    values[static_cast<std::size_t>(thread)] = map.get_other("key", old, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return 1 + ++makes;
+    });
+  });
+  EXPECT_EQ(makes, 1);
+  for (const auto& value : values) EXPECT_EQ(*value, 2);
+  EXPECT_EQ(map.get("key", [] { return 3; }), values.front());
+  EXPECT_EQ(*old, 1);
+}
+
 }  // namespace
 }  // namespace gemmery::jit
