@@ -97,8 +97,9 @@ std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
   CodeKey key{&driver, hash.low64, hash.high64, code.size(), entry};
   Shelf& all = shelf();
   const std::lock_guard lock(all.mutex);
-  std::weak_ptr<const LoadedCode>& known = all.loaded[key];
-  if (std::shared_ptr<const LoadedCode> alive = known.lock()) return alive;
+  if (const auto known = all.loaded.find(key); known != all.loaded.end()) {
+    if (std::shared_ptr<const LoadedCode> alive = known->second.lock()) return alive;
+  }
   std::unique_ptr<const LoadedCode> made;
   if (const auto kept = all.kept.find(key); kept != all.kept.end()) {
     made = std::move(kept->second);
@@ -122,7 +123,7 @@ std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
       own->unload();
     }
   });
-  known = shared;
+  all.loaded[key] = shared;
   return shared;
 }
 

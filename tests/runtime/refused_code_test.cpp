@@ -6,11 +6,12 @@
 #include <gemmery/error.hpp>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "jit/build.hpp"
+#include "jit/compiler.hpp"
 #include "jit/disk_cache.hpp"
 #include "tests/runtime/on_device.hpp"
 #include "tests/support/error_of.hpp"
@@ -31,56 +32,80 @@ const bool has_own_cache = setenv("GEMMERY_CACHE_DIR", cache_folder().c_str(), 1
 
 class RefusedCode : public OnDevice {
  protected:
-  // The key of what the device would run.
-  jit::CacheKey key_of(const Kernel& kernel) const {
+  CodeForm form() const { return driver::open_device(device()).driver().code_form(); }
+
+  // What the device would have compiled for it.
+  jit::CompileRequest request_of(const Kernel& kernel) const {
     const DirectFamily& family = DirectFamily::instance();
     const Target target = family.target_for(kernel, driver::open_device(device()).info());
     const runtime::EmittedSource source = family.emit(kernel, target);
-    return jit::key_of({.source = source.text,
-                        .entry = source.entry,
-                        .target = target,
-                        .form = CodeForm::ptx,
-                        .extra_options = source.options});
+    return {.source = source.text,
+            .entry = source.entry,
+            .target = target,
+            .form = form(),
+            .extra_options = source.options};
   }
 
-  jit::CacheKey keep(const Kernel& kernel, const std::string& ptx) const {
-    const jit::CacheKey key = key_of(kernel);
-    jit::CompiledCode code;
-    code.ptx = ptx;
-    jit::process_cache()->discard(key);
+  // No code, the beginning of some, and code without the entry. Drivers are told no length, so each
+  // has enough zeros behind it.
+  std::vector<jit::CompiledCode> unfit_codes() const {
+    const bool is_ptx = form() == CodeForm::ptx;
+    const jit::CompiledCode of_another = jit::compile(request_of(new_kernel()));
+    std::vector<jit::CompiledCode> codes{of_another};
+    const std::string beginning =
+        is_ptx ? ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry direct_("
+               : elf_mark;
+    for (const std::string& text : {std::string("no code at all"), beginning}) {
+      jit::CompiledCode& code = codes.emplace_back();
+      if (is_ptx) {
+        code.ptx = text;
+      } else {
+        code.cubin.resize(65536);
+        std::memcpy(code.cubin.data(), text.data(), text.size());
+      }
+    }
+    return codes;
+  }
+
+  jit::CacheKey keep(const Kernel& kernel, const jit::CompiledCode& code) const {
+    const jit::CacheKey key = jit::key_of(request_of(kernel));
     jit::process_cache()->keep(key, code);
     return key;
   }
 
-  static std::string kept_ptx(const jit::CacheKey& key) {
+  static bool is_kept(const jit::CacheKey& key, const jit::CompiledCode& code) {
     const jit::CodeCache::Found found = jit::process_cache()->find(key);
-    return found.code ? found.code->ptx : "";
+    return found.code && found.code->ptx == code.ptx && found.code->cubin == code.cubin;
   }
-};
-INSTANTIATE_TEST_SUITE_P(H200, RefusedCode, testing::Values(Device::emulated(1)));
 
-const std::vector<std::string> unfit{
-    "no PTX at all",
-    ".version 9.0\n.target sm_90a\n.address_size 64\n",  // without the entry
-    ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry direct_(",
+  static bool is_anything_kept(const jit::CacheKey& key) {
+    return jit::process_cache()->find(key).code.has_value();
+  }
+
+ private:
+  static constexpr const char* elf_mark =
+      "\x7f"
+      "ELF";
 };
+INSTANTIATE_TEST_SUITE_P(Emulated, RefusedCode, testing::Values(Device::emulated(1)));
+INSTANTIATE_TEST_SUITE_P(Gpu, RefusedCode, testing::Values(Device::cuda(0)));
 
 TEST_P(RefusedCode, is_compiled_anew_and_replaced_in_the_cache) {
-  for (const std::string& ptx : unfit) {
+  for (const jit::CompiledCode& unfit : unfit_codes()) {
     const OwnedStream stream(device());
     Operands operands({}, stream);
     const Kernel kernel = new_kernel();
-    const jit::CacheKey key = keep(kernel, ptx);
+    const jit::CacheKey key = keep(kernel, unfit);
     kernel.run(operands.arguments(), {.stream = stream});
     operands.expect_right();
-    EXPECT_NE(kept_ptx(key), ptx);
-    EXPECT_NE(kept_ptx(key).find(".entry"), std::string::npos);
+    EXPECT_TRUE(is_anything_kept(key));
+    EXPECT_FALSE(is_kept(key, unfit));
   }
 }
 
 TEST_P(RefusedCode, is_compiled_once_for_all_threads) {
   const Kernel kernel = new_kernel();
-  keep(kernel, unfit.front());
+  keep(kernel, unfit_codes().back());
   const std::uint64_t kept_before = cache_report().own_counters.kept;
   {
     std::vector<std::jthread> threads;
@@ -100,13 +125,14 @@ TEST_P(RefusedCode, is_told_with_the_drivers_words_where_nothing_may_be_compiled
   const OwnedStream stream(device());
   Operands operands({}, stream);
   const Kernel kernel = new_kernel();
-  const jit::CacheKey key = keep(kernel, unfit.front());
+  const jit::CompiledCode unfit = unfit_codes().back();
+  const jit::CacheKey key = keep(kernel, unfit);
   setenv("GEMMERY_DISABLE_JIT", "1", 1);
   const Error error = error_of([&] { kernel.run(operands.arguments(), {.stream = stream}); });
   unsetenv("GEMMERY_DISABLE_JIT");
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   EXPECT_EQ(error.operand(), "cuLibraryLoadData") << error.what();
-  EXPECT_EQ(kept_ptx(key), unfit.front());
+  EXPECT_TRUE(is_kept(key, unfit));
   kernel.run(operands.arguments(), {.stream = stream});
   operands.expect_right();
 }
