@@ -238,20 +238,21 @@ bool is_written(const PyGemmArguments& arguments, const std::string& operand) {
   return false;
 }
 
+// Where the tensor is kept that an operand is bound to. Those of an epilogue belong to its
+// EpilogueArguments, which several arguments may share: what takes their place is kept beside them.
+ImportedTensor& place_of(PyGemmArguments& arguments, const std::string& operand) {
+  if (operand == "A") return arguments.A;
+  if (operand == "B") return arguments.B;
+  if (operand == "out") return arguments.out;
+  if (operand == "C" && arguments.C) return *arguments.C;
+  return arguments.patched[operand];
+}
+
 // What `operand` is bound to from now on is kept alive in place of what it was bound to.
 void keep(PyGemmArguments& arguments, const std::string& operand, ImportedTensor&& tensor) {
-  if (operand == "A")
-    arguments.A = std::move(tensor);
-  else if (operand == "B")
-    arguments.B = std::move(tensor);
-  else if (operand == "out")
-    arguments.out = std::move(tensor);
-  else if (operand == "C")
-    arguments.C = std::move(tensor);
-  // Tensors of an epilogue belong to its EpilogueArguments, which several arguments may share: the
-  // new one is kept beside them.
-  else
-    arguments.patched.push_back(std::move(tensor));
+  ImportedTensor& place = place_of(arguments, operand);
+  if (place.is_launched) arguments.replaced.push_back(std::move(place));
+  place = std::move(tensor);
 }
 
 }  // namespace
@@ -369,7 +370,8 @@ void for_each_held(Arguments& arguments, const Visit& visit) {
   visit(arguments.B);
   visit(arguments.out);
   if (arguments.C) visit(*arguments.C);
-  for (auto& tensor : arguments.patched) visit(tensor);
+  for (auto& [operand, tensor] : arguments.patched) visit(tensor);
+  for (auto& tensor : arguments.replaced) visit(tensor);
 }
 
 int visit_arguments(PyObject* self, visitproc visit, void* arg) {
@@ -411,12 +413,21 @@ void sync(const PyGemmArguments& arguments, nb::handle stream) {
   finish_staged(arguments, handle);
 }
 
+// gemmery.metadata has the classes.
+nb::object to_operands_metadata(nb::handle self) {
+  return nb::module_::import_("gemmery.metadata").attr("operands_of")(self);
+}
+
 nb::tuple problem_size(const PyGemmArguments& arguments) {
   const GemmProblem& problem = arguments.native->problem();
   return nb::make_tuple(problem.m, problem.n, problem.k, problem.l);
 }
 
 }  // namespace
+
+void keep_for_launch(PyGemmArguments& arguments) {
+  for_each_held(arguments, [](ImportedTensor& tensor) { tensor.is_launched = true; });
+}
 
 void bind_arguments(nb::module_& module) {
   nb::class_<PyRuntimeArguments>(module, "RuntimeArguments",
@@ -473,6 +484,7 @@ void bind_arguments(nb::module_& module) {
             self.native->set_scalar(name, value);
           },
           nb::arg("name"), nb::arg("value"))
+      .def("to_operands_metadata", &to_operands_metadata)
       .def("to_device", &to_device_of, nb::arg("device").none() = nb::none())
       .def("sync", &sync, nb::arg("stream").none() = nb::none())
       .def("__repr__", [](nb::handle self) {

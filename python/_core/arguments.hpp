@@ -3,6 +3,7 @@
 // memory alive.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,7 +59,8 @@ struct PyGemmArguments : PyRuntimeArguments {
   std::optional<ImportedTensor> C;
   nb::object origin;  // the arguments that these were staged from, which keep its memory alive
   std::vector<StagedOperand> staged;
-  std::vector<ImportedTensor> patched;  // what set_data bound an epilogue's operands to
+  std::map<std::string, ImportedTensor> patched;  // what set_data bound an epilogue's operands to
+  std::vector<ImportedTensor> replaced;           // by set_data, but prepared launches read them
   int max_multiprocessors = 0;
   bool wants_deterministic = false;
   bool is_fake = false;
@@ -95,6 +97,10 @@ void* to_address(nb::handle number, std::string_view operand);
 // shape, type or device, has other strides, or may not be written and will be.
 ImportedTensor import_replacement(const PyGemmArguments& arguments, const std::string& operand,
                                   nb::handle given);
+
+// Keeps what the operands are bound to now as long as the arguments, whatever set_data does: a
+// prepared launch has their addresses, and the arguments alive.
+void keep_for_launch(PyGemmArguments& arguments);
 
 // A new memory for an operand; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);

@@ -70,6 +70,7 @@ PyPreparedLaunch bind(const PyArtifact& self, nb::handle args) {
   const WithoutGil released;
   PreparedLaunch launch = artifact.bind(*arguments.native);
   const nb::gil_scoped_acquire gil;
+  keep_for_launch(*nb::inst_ptr<PyGemmArguments>(args));
   return {
       std::move(launch), nb::borrow(args), arguments.native->device(), {}, arguments.must_finish};
 }

@@ -50,8 +50,9 @@ struct ImportedTensor {
   // Once let go of, its memory is given out again in the order of streams that nobody tells us:
   // what works on it must have ended by then.
   bool is_reused_at_once = false;
-  bool is_fake = false;  // no memory: torch's meta tensors and FakeTensor
-  bool is_meta = false;  // nor a device
+  bool is_launched = false;  // a prepared launch has its address
+  bool is_fake = false;      // no memory: torch's meta tensors and FakeTensor
+  bool is_meta = false;      // nor a device
 
   // For Python's collector of cycles.
   int visit_references(visitproc visit, void* arg) const {

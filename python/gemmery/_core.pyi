@@ -182,6 +182,10 @@ class GemmArguments(RuntimeArguments):
     def set_data(self, operand: str, tensor: TensorLike | int) -> None: ...
     def set_scalars(self, alpha: float, beta: float) -> None: ...
     def set_scalar(self, name: str, value: float) -> None: ...
+    def to_operands_metadata(self) -> Any:
+        """The operands in the words in which kernels ask for theirs: gemmery.metadata.GemmOperandsMetadata, or
+        ElementwiseOperandsMetadata."""
+
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """The same with operands copied to a device (the first GPU); `sync()` of it copies results back."""
 

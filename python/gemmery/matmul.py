@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -134,10 +135,8 @@ def _empty_result(a: Any, b: Any, out_dtype: Any) -> Any:
             dtype = library.int32
         if framework == "torch":
             return library.empty(shape, dtype=_torch_dtype(library, dtype), device=a.device)
-        if framework == "cupy":
-            with a.device:  # else it were on the current one
-                return library.empty(shape, dtype=dtype)
-        return library.empty(shape, dtype=dtype)
+        with a.device if framework == "cupy" else contextlib.nullcontext():  # cupy's are made on the current one
+            return library.empty(shape, dtype=dtype)
     view = _core.as_tensor(a)
     dtype = _core.dtype(out_dtype) if out_dtype is not None else view.dtype
     if out_dtype is None and view.dtype.bits == 8 and not view.dtype.is_floating:

@@ -19,6 +19,7 @@ __all__ = [
     "GemmOperandsMetadata",
     "KernelMetadata",
     "TensorAttributes",
+    "operands_of",
 ]
 
 # The unit stride of (batch, row, column); the others may be anything.
@@ -122,6 +123,15 @@ class ElementwiseOperandsMetadata(OperandsMetadata):
         return self._tensors_support(args, _core.ElementwiseArguments)
 
 
+def operands_of(args: _core.GemmArguments) -> GemmOperandsMetadata | ElementwiseOperandsMetadata:
+    """What arguments bring, in the words in which kernels ask for it; `args.to_operands_metadata()`."""
+    of = {name: TensorAttributes.from_tensor(args.views[name]) for name in ("A", "B", "out")}
+    if isinstance(args, _core.ElementwiseArguments):
+        return ElementwiseOperandsMetadata(**of)
+    c = TensorAttributes.from_tensor(args.views["C"]) if "C" in args.views else None
+    return GemmOperandsMetadata(**of, accumulator_type=args.accumulator_type, C=c, math=args.math)
+
+
 class DesignMetadata:
     """The choices inside a kernel. Each field of `fields` can also be read as an attribute."""
 
@@ -207,7 +217,7 @@ class KernelMetadata:
             kernel_name=kernel.name,
             kernel_class=kernel.family,
             min_cc=min((_cc_of(target) for target in targets), default=0),
-            operands=_operands_of(kernel.operand_rules),
+            operands=_asked_operands(kernel.operand_rules),
             design=_design_of(kernel.design),
             epilogue=None if kernel.is_default_epilogue else EpilogueMetadata(text),
             provider=kernel.provider,
@@ -222,7 +232,7 @@ def _cc_of(target: str) -> int:
     return int(digits.group()) if digits else 0
 
 
-def _operands_of(rules: dict[str, Any]) -> GemmOperandsMetadata:
+def _asked_operands(rules: dict[str, Any]) -> GemmOperandsMetadata:
     def attributes(rule: dict[str, Any]) -> TensorAttributes:
         width = max(rule["dtype"].bits // 8, 1)
         return TensorAttributes(rule["dtype"], _STRIDES.get(rule["layout"]), max(rule["alignment"], width))

@@ -128,6 +128,27 @@ def test_attributes_say_what_differs():
     assert "alignment" in str(row.supports(numpy.zeros((4, 7), "f")[:, 1:]).error)
 
 
+def test_arguments_tell_their_operands_in_the_words_of_kernels():
+    metadata = gemmery.metadata
+    a, b = numpy.zeros((3, 8, 16), "f2"), numpy.zeros((12, 17), "f2")[:, 1:].T
+    out, c = numpy.zeros((3, 8, 12), "f"), numpy.zeros((12,), "f")
+    told = gemmery.GemmArguments(a, b, out, "f32", C=c, beta=1.0).to_operands_metadata()
+    assert told == metadata.GemmOperandsMetadata(
+        A=metadata.TensorAttributes.from_tensor(a),
+        B=metadata.TensorAttributes.from_tensor(b),
+        out=metadata.TensorAttributes.from_tensor(out),
+        accumulator_type=gemmery.float32,
+        C=told.C,
+    )
+    assert (told.A.layout, told.B.layout, told.C.dtype) == ("row", "column", gemmery.float32)
+    assert told.B.alignment == 2, "an odd number of elements from one column to the next"
+    assert told.supports(gemmery.GemmArguments(a, b, out, "f32"))
+
+    added = gemmery.ElementwiseArguments(out, out.copy(), out.copy()).to_operands_metadata()
+    attributes = metadata.TensorAttributes.from_tensor(out)
+    assert added == metadata.ElementwiseOperandsMetadata(attributes, attributes, attributes)
+
+
 # --- status --------------------------------------------------------------------------------------
 
 
