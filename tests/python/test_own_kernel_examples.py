@@ -30,11 +30,8 @@ def triton_gemm():
 
 
 @pytest.fixture(scope="module")
-def cutedsl_gemm(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as environment:  # read when the package is imported
-        environment.setenv("CUTE_DSL_KEEP_PTX", "1")
-        environment.setenv("CUTE_DSL_DUMP_DIR", str(tmp_path_factory.mktemp("cutedsl")))
-        pytest.importorskip("cutlass", reason="the CuTe DSL is not installed (nvidia-cutlass-dsl)")
+def cutedsl_gemm():
+    pytest.importorskip("cutlass", reason="the CuTe DSL is not installed (nvidia-cutlass-dsl)")
     module = load("cutedsl_gemm")
     yield module
     gemmery.providers.CuTeDSLProvider.withdraw(module.CuteGemm)
@@ -209,12 +206,14 @@ CUTE_PARAMETERS = [
 
 @pytest.mark.parametrize("device", ["emulated:h200", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("types", CUTE_TYPES, ids="-".join)
-def test_what_the_dsl_compiles_passes_conformance(cutedsl_gemm, types, device):
+def test_what_the_dsl_compiles_passes_conformance(cutedsl_gemm, types, device, tmp_path, monkeypatch):
+    from cutlass import cute
+
+    monkeypatch.chdir(tmp_path)  # where the DSL writes the text that it keeps
     inputs, output = types
     a, out = (gemmery.utils.to_gemmery_type(name).alias for name in types)
-    args = cute_arguments(inputs, output)
-    [found] = gemmery.get_kernels(args, cc=90, providers=["cutedsl"])
-    ptx = found.compile(args, cc="sm_90a").compiled_obj.__ptx__
+    words = cutedsl_gemm.words_of(cute_arguments(inputs, output), stream=0)
+    ptx = cute.compile[cute.GPUArch("sm_90a"), cute.KeepPTX](cutedsl_gemm.multiply, *words).__ptx__
     kernel = own_kernels.register_image(
         "of_the_cute_dsl",
         {"sm_90a": with_a_parameter_for_each_field(ptx)},

@@ -2,6 +2,8 @@
 """Kernels of the user's own: classes, source, and callables, found and run beside the library's."""
 
 import ctypes
+import importlib.machinery
+import importlib.util
 import itertools
 import logging
 import random
@@ -230,10 +232,12 @@ def test_providers_have_names():
         gemmery.get_kernels(gemm_arguments(), providers=["nobody"])
 
 
-@pytest.mark.skipif(
-    "cutedsl" in gemmery.providers.available_providers(), reason="the CuTe DSL is installed: its absence cannot be shown"
-)
-def test_a_provider_without_its_package_says_so():
+@pytest.mark.parametrize("installed", ["nothing", "another package of the name"])
+def test_a_provider_without_its_package_says_so(installed, tmp_path, monkeypatch):
+    spec = importlib.machinery.ModuleSpec("cutlass", None, is_package=True)
+    spec.submodule_search_locations.append(str(tmp_path))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if installed == "nothing" else spec)
+    assert "cutedsl" not in gemmery.providers.available_providers()
     with pytest.raises(ValueError, match="pip install nvidia-cutlass-dsl"):
         gemmery.get_kernels(gemm_arguments(), providers=["cutedsl"])
 

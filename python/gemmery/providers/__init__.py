@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import pathlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
@@ -103,7 +104,11 @@ def provider_of(kernel_class: type[Kernel]) -> str:
 
 
 def _needs(module: str, package: str) -> Status:
-    if importlib.util.find_spec(module) is not None:
+    """Whether a module, or one below it, is installed; nothing is imported."""
+    name, _, below = module.partition(".")
+    spec = importlib.util.find_spec(name)
+    folders = (spec.submodule_search_locations if spec is not None else None) or []
+    if spec is not None and (not below or any(pathlib.Path(folder, below).is_dir() for folder in folders)):
         return Status.success()
     return Status.fail(f"unavailable: the module {module} was not found; pip install {package}")
 
@@ -123,11 +128,7 @@ class CuTeDSLProvider(Provider):
 
     @classmethod
     def availability(cls) -> Status:
-        return (
-            _needs("cutlass.cute", "nvidia-cutlass-dsl")
-            if importlib.util.find_spec("cutlass")
-            else _needs("cutlass", "nvidia-cutlass-dsl")
-        )
+        return _needs("cutlass.cute", "nvidia-cutlass-dsl")
 
 
 # --- discovery -----------------------------------------------------------------------------------
