@@ -10,6 +10,7 @@
 #include "jit/disassembler.hpp"
 #include "platform/whole_file.hpp"
 #include "runtime/artifact_file.hpp"
+#include "runtime/device_artifact.hpp"
 #include "runtime/stored_artifact.hpp"
 
 namespace gemmery {
@@ -93,14 +94,6 @@ std::string refusal_of(const ArtifactFile& file, const StoredKernel& kernel,
   }
 }
 
-CodeResources resources_of(const jit::CodeUsage& usage) {
-  return {.registers = usage.registers,
-          .static_shared_bytes = usage.static_shared_bytes,
-          .spill_store_bytes = usage.spill_store_bytes,
-          .spill_load_bytes = usage.spill_load_bytes,
-          .stack_bytes = usage.stack_bytes};
-}
-
 void count_instructions(const std::optional<jit::Disassembler>& disassembler,
                         const StoredKernel& kernel, ArtifactSummary& summary) {
   if (!kernel.cubin) {
@@ -134,7 +127,7 @@ ArtifactSummary summary_of(const ArtifactFile& file, const StoredKernel& kernel,
   summary.source = kernel.source;
   summary.log = main.log;
   summary.compile_ms = main.compile_ms;
-  if (kernel.cubin) summary.resources = resources_of(kernel.cubin->usage);
+  if (kernel.cubin) summary.resources = runtime::resources_of(kernel.cubin->usage);
   summary.cubin_bytes = kernel.cubin ? kernel.cubin->cubin.size() : 0;
   summary.ptx_bytes = kernel.ptx ? kernel.ptx->ptx.size() : 0;
   summary.refusal = refusal_of(file, kernel, path);

@@ -24,9 +24,10 @@ std::string print_body(const EntryManifest& manifest) {
     const EntryManifest::File& one = manifest.of(file);
     text += fmt::format("{} {} {}\n", file_name(file, manifest.form), one.bytes, one.digest);
   }
-  const CodeUsage& usage = manifest.usage;
-  return text + fmt::format("usage {} {} {} {} {}\n", usage.registers, usage.static_shared_bytes,
-                            usage.spill_store_bytes, usage.spill_load_bytes, usage.stack_bytes);
+  text += "usage";
+  for (const UsageField& field : usage_fields)
+    text += fmt::format(" {}", manifest.usage.*field.value);
+  return text + "\n";
 }
 
 std::string print_manifest(const EntryManifest& manifest) {
@@ -125,10 +126,8 @@ std::optional<EntryManifest> parse_manifest(std::string_view text) {
     file.digest = words.next();
   }
   words.skip(1);
-  for (int* const value : {&manifest.usage.registers, &manifest.usage.static_shared_bytes,
-                           &manifest.usage.spill_store_bytes, &manifest.usage.spill_load_bytes,
-                           &manifest.usage.stack_bytes})
-    *value = words.next_number<int>();
+  for (const UsageField& field : usage_fields)
+    manifest.usage.*field.value = words.next_number<int>();
   if (print_manifest(manifest) != text) return std::nullopt;
   return manifest;
 }

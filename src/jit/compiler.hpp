@@ -5,6 +5,7 @@
 
 #include <gemmery/target.hpp>
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -35,6 +36,19 @@ struct CodeUsage {
 
   friend bool operator==(const CodeUsage&, const CodeUsage&) = default;
 };
+
+// In the order in which files hold them, each with what no code can have more of.
+struct UsageField {
+  const char* name;
+  int CodeUsage::*value;
+  int most = 1 << 30;
+};
+inline constexpr std::array<UsageField, 5> usage_fields{
+    {{"registers", &CodeUsage::registers, 1024},
+     {"static shared bytes", &CodeUsage::static_shared_bytes},
+     {"spill store bytes", &CodeUsage::spill_store_bytes},
+     {"spill load bytes", &CodeUsage::spill_load_bytes},
+     {"stack bytes", &CodeUsage::stack_bytes}}};
 
 // Code for one target, with what the compiler said of it.
 struct CompiledCode {

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "jit/toolkit_places.hpp"
 #include "platform/environment.hpp"
 #include "platform/private_folder.hpp"
 #include "platform/process.hpp"
@@ -23,24 +24,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* program_variable = "GEMMERY_NVDISASM";
 constexpr const char* program_name = "nvdisasm";
-constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH",
-                                                       "CUDA_INSTALL_PATH"};
 // Inside a folder of Python packages.
 constexpr std::array<const char*, 3> package_folders{"nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin",
                                                      "triton/backends/nvidia/bin"};
 
 // --- places -------------------------------------------------------------------------------------
-
-std::vector<std::string> absolute_words(const char* variable) {
-  std::vector<std::string> words;
-  const std::string text = platform::read_environment(variable).value_or("");
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(':', start), text.size());
-    if (text[start] == '/') words.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return words;
-}
 
 // ROOT/lib/python3.12/site-packages, for whatever version is there; the latest first.
 void add_site_folders(const fs::path& root, std::vector<std::string>& folders) {
@@ -57,19 +45,17 @@ void add_site_folders(const fs::path& root, std::vector<std::string>& folders) {
 }
 
 std::vector<std::string> python_folders() {
-  std::vector<std::string> folders = absolute_words("PYTHONPATH");
-  for (const std::string& root : absolute_words("VIRTUAL_ENV")) add_site_folders(root, folders);
+  std::vector<std::string> folders = listed_folders("PYTHONPATH");
+  for (const std::string& root : listed_folders("VIRTUAL_ENV")) add_site_folders(root, folders);
   for (const char* const root : {"/usr/local", "/usr"}) add_site_folders(root, folders);
   return folders;
 }
 
 std::vector<std::string> program_folders() {
   std::vector<std::string> folders;
-  for (const char* const variable : toolkit_variables) {
-    for (const std::string& root : absolute_words(variable)) folders.push_back(root + "/bin");
-  }
-  for (const std::string& folder : absolute_words("PATH")) folders.push_back(folder);
-  folders.emplace_back("/usr/local/cuda/bin");
+  for (const std::string& root : named_toolkits()) folders.push_back(root + "/bin");
+  for (const std::string& folder : listed_folders("PATH")) folders.push_back(folder);
+  folders.push_back(usual_toolkit + std::string("/bin"));
   for (const std::string& packages : python_folders()) {
     for (const char* const folder : package_folders) folders.push_back(packages + "/" + folder);
   }

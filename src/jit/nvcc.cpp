@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "jit/compile_log.hpp"
 #include "jit/compile_outcome.hpp"
 #include "jit/embedded.hpp"
+#include "jit/toolkit_places.hpp"
 #include "platform/environment.hpp"
 #include "platform/private_folder.hpp"
 #include "platform/process.hpp"
@@ -32,33 +32,15 @@ using Clock = std::chrono::steady_clock;
 using platform::PrivateFolder;
 using platform::ProcessResult;
 
-constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH",
-                                                       "CUDA_INSTALL_PATH"};
 constexpr CompilerVersion oldest_nvcc{12, 4};
 
 // --- the search ---------------------------------------------------------------------------------
 
-// The absolute folders of PATH: what is relative or empty means the working directory, which is
-// nobody's choice of a compiler.
-std::vector<std::string> path_folders() {
-  std::vector<std::string> folders;
-  std::string rest = platform::read_environment("PATH").value_or("");
-  while (!rest.empty()) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    if (rest.starts_with('/')) folders.push_back(rest.substr(0, colon));
-    rest.erase(0, colon + 1);
-  }
-  return folders;
-}
-
 std::vector<std::string> candidate_paths() {
   std::vector<std::string> candidates;
-  for (const char* const variable : toolkit_variables) {
-    const std::optional<std::string> root = platform::read_environment(variable);
-    if (root && root->starts_with('/')) candidates.push_back(*root + "/bin/nvcc");
-  }
-  for (const std::string& folder : path_folders()) candidates.push_back(folder + "/nvcc");
-  candidates.emplace_back("/usr/local/cuda/bin/nvcc");
+  for (const std::string& root : named_toolkits()) candidates.push_back(root + "/bin/nvcc");
+  for (const std::string& folder : listed_folders("PATH")) candidates.push_back(folder + "/nvcc");
+  candidates.push_back(usual_toolkit + std::string("/bin/nvcc"));
   return candidates;
 }
 
@@ -66,7 +48,7 @@ std::vector<std::string> candidate_paths() {
 // a shell, which would read what a folder's name may hold: relative ones hold nothing to read.
 std::vector<std::string> own_environment() {
   std::string path;
-  for (const std::string& one : path_folders()) path += one + ":";
+  for (const std::string& one : listed_folders("PATH")) path += one + ":";
   return {"PATH=" + path + "/usr/bin:/bin", "TMPDIR=../scratch", "LC_ALL=C"};
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "jit/exit_guard.hpp"
+#include "jit/toolkit_places.hpp"
 #include "platform/environment.hpp"
 #include "platform/file_identity.hpp"
 #include "platform/library.hpp"
@@ -30,8 +31,6 @@ namespace {
 
 constexpr const char* library_variable = "GEMMERY_NVRTC_LIBRARY";
 constexpr std::array<const char*, 2> sonames{"libnvrtc.so.13", "libnvrtc.so.12"};
-constexpr std::array<const char*, 3> toolkit_variables{"CUDA_HOME", "CUDA_PATH",
-                                                       "CUDA_INSTALL_PATH"};
 
 // --- one candidate ------------------------------------------------------------------------------
 
@@ -119,14 +118,10 @@ class Search {
   std::string tried_;
 };
 
-// Folders of toolkits; what a variable names relatively is passed over.
 std::vector<std::string> toolkit_folders() {
   std::vector<std::string> folders;
-  for (const char* const variable : toolkit_variables) {
-    const std::optional<std::string> root = platform::read_environment(variable);
-    if (root && root->starts_with('/')) folders.push_back(*root + "/lib64");
-  }
-  folders.emplace_back("/usr/local/cuda/lib64");
+  for (const std::string& root : named_toolkits()) folders.push_back(root + "/lib64");
+  folders.push_back(usual_toolkit + std::string("/lib64"));
   return folders;
 }
 

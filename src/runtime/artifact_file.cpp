@@ -50,9 +50,8 @@ class Writer {
 };
 
 void write_usage(const jit::CodeUsage& usage, Writer& writer) {
-  for (const int value : {usage.registers, usage.static_shared_bytes, usage.spill_store_bytes,
-                          usage.spill_load_bytes, usage.stack_bytes})
-    writer.number(static_cast<std::uint32_t>(value));
+  for (const jit::UsageField& field : jit::usage_fields)
+    writer.number(static_cast<std::uint32_t>(usage.*field.value));
 }
 
 void write_code(const std::optional<jit::CompiledCode>& code, Writer& writer) {
@@ -202,18 +201,12 @@ class Reader {
   std::size_t done_ = 0;
 };
 
-int read_count(Reader& reader, std::string_view field) {
-  constexpr std::uint32_t most = 1U << 30;
-  return static_cast<int>(reader.number_up_to<std::uint32_t>(field, most));
-}
-
 jit::CodeUsage read_usage(Reader& reader) {
   jit::CodeUsage usage;
-  usage.registers = static_cast<int>(reader.number_up_to<std::uint32_t>("registers", 1024));
-  usage.static_shared_bytes = read_count(reader, "static shared bytes");
-  usage.spill_store_bytes = read_count(reader, "spill store bytes");
-  usage.spill_load_bytes = read_count(reader, "spill load bytes");
-  usage.stack_bytes = read_count(reader, "stack bytes");
+  for (const jit::UsageField& field : jit::usage_fields) {
+    const auto most = static_cast<std::uint32_t>(field.most);
+    usage.*field.value = static_cast<int>(reader.number_up_to<std::uint32_t>(field.name, most));
+  }
   return usage;
 }
 

@@ -55,6 +55,14 @@ std::shared_ptr<const jit::CompiledCode> compile_source(const EmittedSource& sou
   return jit::build(request_of(source, target, form));
 }
 
+CodeResources resources_of(const jit::CodeUsage& usage) noexcept {
+  return {.registers = usage.registers,
+          .static_shared_bytes = usage.static_shared_bytes,
+          .spill_store_bytes = usage.spill_store_bytes,
+          .spill_load_bytes = usage.spill_load_bytes,
+          .stack_bytes = usage.stack_bytes};
+}
+
 DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source,
                                CodeForm form, std::shared_ptr<const jit::CompiledCode> code)
     : kernel_(kernel),
@@ -114,12 +122,7 @@ const jit::CompiledCode& DeviceArtifact::main_code() const noexcept {
 std::optional<CodeResources> DeviceArtifact::resources() const {
   const jit::CompiledCode* const code = find_code(CodeForm::cubin);
   if (code == nullptr) return std::nullopt;
-  const jit::CodeUsage& usage = code->usage;
-  return CodeResources{.registers = usage.registers,
-                       .static_shared_bytes = usage.static_shared_bytes,
-                       .spill_store_bytes = usage.spill_store_bytes,
-                       .spill_load_bytes = usage.spill_load_bytes,
-                       .stack_bytes = usage.stack_bytes};
+  return resources_of(code->usage);
 }
 
 // --- loading ------------------------------------------------------------------------------------

@@ -108,6 +108,9 @@ class DeviceArtifact final : public ArtifactState,
   mutable std::array<PerDriver, 2> drivers_;
 };
 
+// What ptxas said, as users see it.
+CodeResources resources_of(const jit::CodeUsage& usage) noexcept;
+
 // One compilation of a source, or what an earlier one gave.
 std::shared_ptr<const jit::CompiledCode> compile_source(const EmittedSource& source, Target target,
                                                         CodeForm form);

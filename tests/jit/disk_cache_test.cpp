@@ -167,6 +167,7 @@ TEST_F(Disk, what_is_discarded_makes_room_for_other_code_of_the_key) {
   cache.keep(sample_key(1), sample_code(1));
   cache.keep(sample_key(2), sample_code(2));
   cache.discard(sample_key(1));
+  cache.discard(sample_key(3));  // is not there
   EXPECT_FALSE(make_cache().find(sample_key(1)).code);
   cache.keep(sample_key(1), sample_code(7));
   const auto found = make_cache().find(sample_key(1));
@@ -212,6 +213,8 @@ TEST_F(Disk, shared_caches_serve_where_there_is_no_own_one) {
   CacheSettings settings = settings_at("");
   settings.own.reset();
   settings.shared = {folder_ / "shared"};
+  EXPECT_TRUE(DiskCache(settings).find(sample_key(1)).code);
+  DiskCache(settings).discard(sample_key(1));
   EXPECT_TRUE(DiskCache(settings).find(sample_key(1)).code);
 }
 
