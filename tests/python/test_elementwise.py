@@ -12,7 +12,7 @@ def pair(rng):
     return tuple(rng.standard_normal((24, 40)).astype("f") for _ in range(2))
 
 
-@pytest.mark.parametrize("device", ["cpu", "emulated:h200"])
+@pytest.mark.parametrize("device", ["cpu", "emulated:h200", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def test_two_tensors_are_added(pair, device):
     a, b = pair
     out = numpy.zeros_like(a)
@@ -25,12 +25,14 @@ def test_two_tensors_are_added(pair, device):
     assert (out == a + b).all()
 
 
-def test_a_program_takes_the_place_of_the_sum(pair):
+@pytest.mark.parametrize("device", ["cpu", "emulated:h200", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_a_program_takes_the_place_of_the_sum(pair, device):
     a, b = pair
     out, peak = numpy.zeros_like(a), numpy.zeros(1, "f")
     epilogue = gemmery.EpilogueArguments("D = relu(A) * B * s; peak = amax(D)", A=a, B=b, s=0.5, peak=peak)
-    args = gemmery.ElementwiseArguments(a, b, out, epilogue=epilogue)
+    args = gemmery.ElementwiseArguments(a, b, out, epilogue=epilogue).to_device(device)
     gemmery.get_kernels(args)[0].run(args)
+    args.sync()
     expected = numpy.maximum(a, 0) * b * numpy.float32(0.5)
     numpy.testing.assert_allclose(out, expected, rtol=1e-6)
     numpy.testing.assert_allclose(peak, abs(expected).max(), rtol=1e-6)

@@ -90,6 +90,41 @@ def test_source_is_found_for_torch_tensors(cuda_gemm):
     assert torch.equal(out, a @ b)
 
 
+# --- machine code --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cubin_gemm():
+    module = load("cubin_gemm")
+    if module.find_nvcc() is None:
+        pytest.skip("nvcc is not here")
+    return module
+
+
+@pytest.mark.parametrize(
+    ("form", "architecture", "device"),
+    [
+        ("ptx", "sm_80", "emulated:a100"),
+        ("ptx", "sm_90", "emulated:h200"),
+        pytest.param("ptx", "of the device", "cuda:0", marks=pytest.mark.gpu),
+        pytest.param("cubin", "of the device", "cuda:0", marks=pytest.mark.gpu),
+    ],
+)
+def test_machine_code_is_found_and_verified(cubin_gemm, form, architecture, device):
+    if architecture == "of the device":
+        architecture = f"sm_{gemmery.utils.device_cc(device)}"
+    code = cubin_gemm.compiled(form, architecture)
+    kernel = cubin_gemm.register({architecture: code if form == "cubin" else code.decode()})
+    try:
+        for problem in ("gemm 67x70x35 a=f32", "gemm 1x1x1 a=f32", "gemm 9x33x17 a=f32 alpha=-1.5"):
+            report = gemmery.verify(kernel, problem, device=device)
+            assert report.passed, (problem, report.first_failure)
+        tensors = [gemmery.empty(shape, "float32", device) for shape in ((8, 4), (4, 6), (8, 6))]
+        assert kernel in gemmery.get_kernels(gemmery.GemmArguments(*tensors, "float32"))
+    finally:
+        own_kernels.withdraw_kernel(kernel)
+
+
 # --- Triton --------------------------------------------------------------------------------------
 
 
