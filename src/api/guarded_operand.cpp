@@ -114,7 +114,8 @@ bool GuardedOperand::has_separate_rows() const noexcept {
   const std::int64_t column = std::abs(type_.column_stride);
   const std::int64_t row_reach = (extents_.rows - 1) * row;
   const std::int64_t column_reach = (extents_.columns - 1) * column;
-  const bool in_matrix = row > column_reach || column > row_reach || extents_.rows == 1;
+  const bool in_matrix =
+      row > column_reach || (column > row_reach && row > 0) || extents_.rows == 1;
   const bool across =
       extents_.batch == 1 || std::abs(type_.batch_stride) > row_reach + column_reach;
   return in_matrix && across;

@@ -12,6 +12,7 @@
 #include "api/random_numbers.hpp"
 #include "api/trial.hpp"
 #include "operation/matrix.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery {
 namespace {
@@ -165,6 +166,33 @@ TEST(GuardedOperand, holds_every_element_and_nothing_behind_without_guard_bands)
   const auto first = reinterpret_cast<std::uintptr_t>(operand.bytes().data());
   EXPECT_GE(range.first, first);
   EXPECT_EQ(range.last, first + operand.bytes().size());
+}
+
+// Enough of them that they are filled on several threads where they can be.
+TEST(GuardedOperand, elements_that_share_an_address_get_the_number_of_the_last) {
+  const api::Extents3 extents{.batch = 1, .rows = 8192, .columns = 32};
+  for (const MatrixType& type :
+       {MatrixType{.dtype = DType::float64, .alignment = 8, .column_stride = 1},
+        MatrixType{.dtype = DType::float64, .alignment = 8, .column_stride = 3},
+        MatrixType{.dtype = DType::float64, .alignment = 8, .row_stride = 1}}) {
+    api::GuardedOperand operand = place(type, extents);
+    for (std::uint64_t repeat = 0; repeat < 10; ++repeat) {
+      const api::Numbers numbers{.seed = tests::random_seed() + repeat};
+      operand.fill(numbers);
+      const auto* const first = static_cast<const double*>(operand.here().data());
+      const auto number_at = [&](std::int64_t row, std::int64_t column) {
+        return numbers(static_cast<std::uint64_t>(row * extents.columns + column));
+      };
+      const std::int64_t last = extents.rows - 1;
+      if (type.row_stride == 0) {
+        for (std::int64_t column = 0; column < extents.columns; ++column)
+          ASSERT_EQ(first[column * type.column_stride], number_at(last, column));
+      } else {
+        for (std::int64_t row = 0; row < extents.rows; ++row)
+          ASSERT_EQ(first[row], number_at(row, extents.columns - 1));
+      }
+    }
+  }
 }
 
 TEST(GuardedOperand, counts_changes_outside_its_elements_only) {
