@@ -165,7 +165,7 @@ class Kernel(abc.ABC):
                 raise UnsupportedError(f"unsupported: {self.name} does not support the provided arguments: {status.error}")
         artifact = compiled_artifact if compiled_artifact is not None else self._compiled(args)
         handle = _core.resolve_stream(stream, args)  # 0 on the CPU
-        self._run(args, artifact, handle, self._workspace(args, workspace))
+        self._run(args, artifact, handle, self._workspace(args, workspace, handle))
         if args.must_finish:
             _core.synchronize(handle, args.device)
 
@@ -175,22 +175,21 @@ class Kernel(abc.ABC):
         key = (type(self), self.name, self.compile_key(args))
         found = _store.find(key)
         if found is None:
-            self._refuse_in_capture()
+            self._refuse_in_capture(args)
             found = _store.add(key, lambda: self.compile(args))
         return found
 
-    def _refuse_in_capture(self) -> None:
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+    def _refuse_in_capture(self, args: Any) -> None:
+        if _is_capturing(str(args.device)):
             raise UnsupportedError(
                 f"unsupported: {self.name}: expected code that is compiled before the stream is captured, got none; "
                 "call kernel.compile(args) before, and pass the artifact"
             )
 
-    def _workspace(self, args: Any, workspace: Any) -> Any:
+    def _workspace(self, args: Any, workspace: Any, stream: int) -> Any:
         needed = self.get_workspace_size(args)
         if workspace is None:
-            return _scratch(needed, args) if needed > 0 else None
+            return _scratch(needed, str(args.device), stream) if needed > 0 else None
         view = _core.as_tensor(workspace)
         given = _elements(view.shape) * max(1, view.dtype.bits // 8)
         if given < needed:
@@ -211,14 +210,29 @@ def _elements(shape: Iterable[int]) -> int:
     return product
 
 
-def _scratch(size: int, args: Any) -> Any:
-    """Memory for one launch. A framework's own allocator knows how long the stream needs it."""
-    device = str(args.device)
+def _torch_with_gpus() -> Any:
+    """torch, where the program uses it and it has GPUs; None otherwise."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and torch.cuda.is_available() else None
+
+
+def _is_capturing(device: str) -> bool:
+    """Whether torch captures its current stream of a device, whichever device is current."""
+    torch = _torch_with_gpus()
+    if torch is None or not device.startswith("cuda"):
+        return False
+    with torch.cuda.device(device):
+        return bool(torch.cuda.is_current_stream_capturing())
+
+
+def _scratch(size: int, device: str, stream: int) -> Any:
+    """Memory for one launch, which a framework's own allocator gives out again in the order of the launch's stream."""
     if device == "cpu":
         return _core.empty((size,), "uint8", "cpu")
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        return torch.empty(size, dtype=torch.uint8, device=device)
+    torch = _torch_with_gpus()
+    if torch is not None:
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
+            return torch.empty(size, dtype=torch.uint8, device=device)
     raise InvalidArgumentError(f"invalid argument: workspace: expected {size} bytes on {device}, got none; pass workspace=")
 
 

@@ -5,12 +5,15 @@ Pairs of emulated devices everywhere; the second of two GPUs where there is one.
 """
 
 import gc
+import importlib.util
+import pathlib
 
 import numpy
 import pytest
 
 import gemmery
 from gemmery import _core
+from gemmery.metadata import GemmOperandsMetadata, KernelMetadata, TensorAttributes
 
 PAIRS = [("emulated:h200", "emulated:h100"), pytest.param(("cuda:0", "cuda:1"), marks=pytest.mark.gpu)]
 
@@ -306,3 +309,92 @@ def test_jax_arrays_on_the_second_gpu(torch):
     result = gemmery.matmul(a, b)
     assert result.devices() == {gpus[1]}
     numpy.testing.assert_array_equal(numpy.asarray(result), numpy.asarray(a) @ numpy.asarray(b))
+
+
+# --- kernels in Python ---------------------------------------------------------------------------
+
+
+class TorchGemm(gemmery.Kernel):
+    """A body of torch, with a workspace that is in use for a while."""
+
+    @staticmethod
+    def generate_kernels(metadata_filter, epilogue_args=None, cc=None):
+        any_layout = TensorAttributes(gemmery.float32, None, 4)
+        asked = GemmOperandsMetadata(A=any_layout, B=any_layout, out=any_layout, accumulator_type=gemmery.float32)
+        return [TorchGemm(KernelMetadata("torch_gemm_v1", TorchGemm, 80, asked))]
+
+    def get_workspace_size(self, args):
+        return 4 * args.problem_size[0] * args.problem_size[1]
+
+    def compile(self, args, cc=None):
+        return gemmery.CompiledArtifact(None, self)
+
+    def _run(self, args, artifact, stream, workspace):
+        import torch
+
+        a, b, out = (torch.from_dlpack(args.views[name].__dlpack__(stream=-1)) for name in ("A", "B", "out"))
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=args.device)):
+            sums = workspace.view(torch.float32).view(out.shape)
+            torch.matmul(a, b, out=sums)
+            torch.cuda._sleep(30_000_000)
+            out.copy_(sums)
+
+
+@pytest.fixture(params=["cuda:0", "cuda:1"])
+def of_torch(request):
+    """(torch, a device that is not always the current one, arguments on it, A @ B)"""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if request.param not in gemmery.devices():
+        pytest.skip(f"{request.param} is not here")
+    a, b = whole(torch, 256, 64, device=request.param), whole(torch, 64, 128, device=request.param)
+    args = gemmery.GemmArguments(a, b, torch.zeros(256, 128, device=request.param), torch.float32)
+    with torch.cuda.device(0):
+        return torch, request.param, args, a @ b
+
+
+@pytest.mark.gpu
+def test_a_workspace_of_torch_stays_while_the_launchs_stream_needs_it(of_torch):
+    torch, device, args, exact = of_torch
+    [kernel] = TorchGemm.generate_kernels(lambda metadata: True)
+    artifact = kernel.compile(args)
+    side = torch.cuda.Stream(device)
+    torch.cuda.synchronize(device)
+    kernel.run(args, artifact, stream=side)
+    size = kernel.get_workspace_size(args)
+    scribbled = [torch.full((size,), 7, device=device, dtype=torch.uint8) for _ in range(16)]
+    assert not side.query(), "the workspace is in use"
+    torch.cuda.synchronize(device)
+    assert torch.equal(args.out, exact)
+    del scribbled
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
+def test_python_kernels_that_are_not_compiled_are_refused_where_their_device_is_captured(of_torch):
+    torch, device, args, _ = of_torch
+    [kernel] = TorchGemm.generate_kernels(lambda metadata: True)
+    refused = pytest.raises(gemmery.UnsupportedError, match="compiled before the stream is captured")
+    with torch.cuda.device(device), torch.cuda.graph(torch.cuda.CUDAGraph()), torch.cuda.device(0), refused:
+        kernel.run(args)
+
+
+@pytest.mark.gpu
+def test_triton_kernels_serve_the_second_gpu(torch):
+    pytest.importorskip("triton", reason="triton is not installed")
+    path = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / "triton_gemm.py"
+    spec = importlib.util.spec_from_file_location("triton_gemm", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        a, b, out, exact = operands(torch)
+        args = gemmery.GemmArguments(a, b, out, torch.float32)
+        kernels = gemmery.get_kernels(args, providers=["triton", "user"])
+        assert len(kernels) == len(module.DESIGNS) + 1
+        for kernel in kernels:
+            out.zero_()
+            kernel.run(args, kernel.compile(args))
+            torch.cuda.synchronize(1)
+            assert torch.equal(out, exact), kernel.name
+    finally:
+        gemmery.own_kernels.withdraw_kernel(module.triton_64)
+        gemmery.providers.TritonProvider.withdraw(module.TritonGemm)
