@@ -28,7 +28,9 @@ std::string cache_folder() {
   static const TemporaryFolder folder;
   return folder / "cache";
 }
-const bool has_own_cache = setenv("GEMMERY_CACHE_DIR", cache_folder().c_str(), 1) == 0;
+const bool has_own_cache = setenv("GEMMERY_CACHE_DIR", cache_folder().c_str(), 1) == 0 &&
+                           unsetenv("GEMMERY_CACHE_MAX_BYTES") == 0 &&
+                           unsetenv("GEMMERY_CACHE_READONLY") == 0;
 
 class RefusedCode : public OnDevice {
  protected:
