@@ -22,8 +22,9 @@ using jit::DiskCache;
 bool is_soak() { return std::getenv("GEMMERY_SOAK") != nullptr; }
 
 // What a process does with the cache: keeps 1, finds 2, finds no 3, and makes room among others.
-enum class Scene { keep, find, miss, evict, heal };
-constexpr std::array scenes{Scene::keep, Scene::find, Scene::miss, Scene::evict, Scene::heal};
+enum class Scene { keep, find, miss, evict, heal, discard };
+constexpr std::array scenes{Scene::keep,  Scene::find, Scene::miss,
+                            Scene::evict, Scene::heal, Scene::discard};
 
 class CacheFault : public testing::Test {
  protected:
@@ -63,6 +64,10 @@ class CacheFault : public testing::Test {
         break;
       case Scene::heal:
         EXPECT_FALSE(cache.find(sample_key(4)).code);
+        break;
+      case Scene::discard:
+        cache.discard(sample_key(2));
+        expect_right(cache, 2);
         break;
     }
   }
