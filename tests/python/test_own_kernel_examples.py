@@ -4,6 +4,8 @@
 import importlib.util
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -42,6 +44,29 @@ def load(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+# --- whole programs ------------------------------------------------------------------------------
+
+NEEDS = {"cuda_gemm": None, "cubin_gemm": None, "cutedsl_gemm": "cutlass", "triton_gemm": "triton"}
+ON_A_GPU_ALONE = {"triton_gemm"}
+
+
+def test_every_example_is_run():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == NEEDS.keys()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.gpu) if name in ON_A_GPU_ALONE else name for name in NEEDS]
+)
+def test_the_program_runs(name):
+    if NEEDS[name] is not None:
+        pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed")
+    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=300, check=False)
+    if "UnavailableError" in done.stderr:
+        pytest.skip(f"no compiler: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
 
 
 # --- CUDA C++ ------------------------------------------------------------------------------------
