@@ -11,7 +11,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   # The same alarms under other names, where <string> comes out of a precompiled header; dev and asan have none and keep these warnings.
-  target_compile_options(gemmery_compile_options INTERFACE -Wno-stringop-overflow -Wno-array-bounds)
+  target_compile_options(gemmery_compile_options INTERFACE -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 endif()
 
 if(GEMMERY_SANITIZE)

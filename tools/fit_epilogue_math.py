@@ -43,10 +43,6 @@ def log2_normal_tail(a):
     return log_ndtr(-a) / np.log(2)
 
 
-def log2_tanh_tail(a):
-    return -np.logaddexp(0, a * (1.5957691216057308 + 0.07135481627260025 * a * a)) / np.log(2)
-
-
 def fit_deficit(name, log2_tail, last, degree):
     """a 2^p(a), what a function lacks to max(a, 0), from 0 to last."""
     x = np.linspace(0, last, 4001)
@@ -110,7 +106,6 @@ def fit_log1p():
 
 if __name__ == "__main__":
     fit_deficit("gelu_deficit", log2_normal_tail, last=5.5, degree=6)
-    fit_deficit("gelu_tanh_deficit", log2_tanh_tail, last=4.5, degree=8)
     fit_near_zero("erf", erf, 0.95, 5, takes_first_term=False)
     fit_erfc()
     fit_near_zero("tanh", np.tanh, 0.6, 4, takes_first_term=True)

@@ -16,10 +16,10 @@ struct OpCost {
 
 // Operations that are not one instruction. Signs and sizes are taken by whoever reads them.
 constexpr OpCost op_costs[] = {
-    {Op::negate, 0}, {Op::abs, 0},        {Op::divide, 20},   {Op::clamp, 2},      {Op::exp, 10},
-    {Op::exp2, 4},   {Op::log, 33},       {Op::sqrt, 17},     {Op::rsqrt, 4},      {Op::pow, 81},
-    {Op::erf, 23},   {Op::tanh, 19},      {Op::sigmoid, 10},  {Op::leaky_relu, 2}, {Op::silu, 11},
-    {Op::gelu, 10},  {Op::gelu_tanh, 12}, {Op::hardswish, 5}, {Op::softplus, 20}};
+    {Op::negate, 0}, {Op::abs, 0},       {Op::divide, 20},   {Op::clamp, 2},      {Op::exp, 10},
+    {Op::exp2, 4},   {Op::log, 33},      {Op::sqrt, 17},     {Op::rsqrt, 4},      {Op::pow, 81},
+    {Op::erf, 23},   {Op::tanh, 19},     {Op::sigmoid, 4},   {Op::leaky_relu, 2}, {Op::silu, 5},
+    {Op::gelu, 10},  {Op::gelu_tanh, 7}, {Op::hardswish, 5}, {Op::softplus, 20}};
 
 double count_cast(const CastRule& rule) noexcept {
   switch (rule.dtype) {

@@ -81,12 +81,11 @@ template <class T>
 T gelu_deficit(T a) {
   return a < T(40) ? T(0.5) * a * std::erfc(a * T(0.70710678118654752)) : T(0);
 }
-// What gelu_tanh lacks to relu, for a >= 0: a (1 - tanh(c)) / 2 = a / (1 + e^(2 c)) with
-// c = sqrt(2 / pi) (a + 0.044715 a^3).
+// What gelu_tanh takes of x: (1 + tanh(c)) / 2 = 1 / (1 + e^(-2 c)) with
+// c = sqrt(2 / pi) (x + 0.044715 x^3).
 template <class T>
-T gelu_tanh_deficit(T a) {
-  if (!(a < T(40))) return T(0);
-  return a / (T(1) + std::exp(a * (T(1.5957691216057308) + T(0.07135481627260025) * a * a)));
+T gelu_tanh_gate(T x) {
+  return logistic(x * (T(1.5957691216057308) + T(0.07135481627260025) * x * x));
 }
 // log(1 + e^-x) for x >= 0
 template <class T>

@@ -199,6 +199,11 @@ constexpr int slab_bytes(const Sm90Design& design) {
 
 constexpr int slabs_per_consumer = 2;  // one is filled while the other is read
 
+/// Rows of a slab that a warp has sums of. It brings and sends them by copies of its own, so that
+/// no warp waits for another.
+constexpr int sm90_warp_rows = 16;
+constexpr int warps_per_consumer = warpgroup_threads / 32;
+
 /// What the stages take and what else a block needs.
 GEMMERY_HOST_DEVICE
 constexpr int stage_bytes(const Sm90Design& design) {

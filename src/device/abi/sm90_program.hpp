@@ -15,7 +15,7 @@ namespace gemmery::abi {
 //   slabs    of each input that TMA brings: `input_slab_depth` boxes as large as a slab of out
 //   vectors  of each input that is no full matrix: the elements of the consumer's columns or rows
 //   parts    of each reduction to one value: what the consumer's warps have
-//   full     a barrier for each place of the slabs, for all inputs
+//   full     a barrier for each warp and place of the slabs, for all inputs
 
 constexpr int input_slab_depth = 2;  // one is read while the other comes
 constexpr int most_slab_inputs = 2;  // more leave no room for stages; others come by plain loads
@@ -96,11 +96,11 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
   for (int place = 0; place < slabs.count; ++place)
     bytes.slabs +=
         input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], design);
-  if (slabs.count > 0) bytes.barriers = 16;
+  if (slabs.count > 0) bytes.barriers = input_slab_depth * warps_per_consumer * 8;
   for (int input = 0; input < input_count; ++input)
     if (is_vector(inputs[input])) bytes.vectors += vector_room(inputs[input], design);
   for (int output = 0; output < output_count; ++output)
-    if (is_of_everything(outputs[output])) bytes.parts += warpgroup_threads / 32 * 4;
+    if (is_of_everything(outputs[output])) bytes.parts += warps_per_consumer * 4;
   return bytes;
 }
 

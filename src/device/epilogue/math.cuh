@@ -90,23 +90,15 @@ __device__ __forceinline__ double log(double x) { return ::log(x); }
 __device__ __forceinline__ float pow(float x, float y) { return ::powf(x, y); }
 __device__ __forceinline__ double pow(double x, double y) { return ::pow(x, y); }
 
-/// 1 / d for d >= 1, from 2^127 on 0. In place of MUFU.RCP, which takes as long as eight FMAs, and
-/// waits where ex2 came before.
-__device__ __forceinline__ float reciprocal(float d) {
-  // Bits of floats lie along their logarithms. 1 + (sqrt(24) - 4), the mantissa of what they are
-  // subtracted from, makes the line's relative error equally large on both sides: 0.0505.
-  constexpr int line = 0x7ef311c3;
-  d = ptx::min_nan(d, __int_as_float(line));
-  const float first = __int_as_float(line - __float_as_int(d));
-  const float error = __fmaf_rn(-d, first, 1.0F);
-  const float second = __fmaf_rn(first, __fmaf_rn(error, error, error), first);
-  return __fmaf_rn(second, __fmaf_rn(-d, second, 1.0F), second);
+/// 1 / (1 + 2^x). Two operations of the slow unit, which take a warp eight clocks each: beside
+/// wgmmas of others any instruction takes nearly three, and the six that stand for the reciprocal
+/// cost more, in time and in the board's power (docs/performance.md).
+__device__ __forceinline__ float logistic_of_2(float x) {
+  return ptx::rcp_approx_ftz(1.0F + ptx::ex2_approx_ftz(x));
 }
 
 /// 1 / (1 + e^-x)
-__device__ __forceinline__ float logistic(float x) {
-  return reciprocal(1.0F + ptx::ex2_approx_ftz(-log2_e * x));
-}
+__device__ __forceinline__ float logistic(float x) { return logistic_of_2(-log2_e * x); }
 __device__ __forceinline__ double logistic(double x) { return 1.0 / (1.0 + ::exp(-x)); }
 
 __device__ __forceinline__ float tanh(float x) {
@@ -151,15 +143,15 @@ __device__ __forceinline__ double gelu_deficit(double a) {
   return a < 40.0 ? 0.5 * a * ::erfc(a * 0.70710678118654752440) : 0.0;
 }
 
-/// What gelu_tanh lacks to relu: a / (1 + e^(1.5957.. (a + 0.0447.. a^3))) for a >= 0.
-__device__ __forceinline__ float gelu_tanh_deficit(float a) {
-  constexpr float log2_tail[] = {-1.00000858F,    -1.15094101F,    -0.460250884F,
-                                 -0.0484177023F,  0.00274138455F,  0.00448586652F,
-                                 -0.00272350502F, 0.000501461269F, -3.18376697e-05F};
-  return vanishing(log2_tail, a, 10.0F);
+/// What gelu_tanh takes of x: (1 + tanh(c)) / 2 = 1 / (1 + e^(-2 c)), c = sqrt(2 / pi) (x +
+/// 0.044715 x^3).
+__device__ __forceinline__ float gelu_tanh_gate(float x) {
+  constexpr float first = -1.5957691216057308 * 1.4426950408889634;
+  constexpr float third = -0.07135481627260025 * 1.4426950408889634;
+  return logistic_of_2(x * __fmaf_rn(third, x * x, first));
 }
-__device__ __forceinline__ double gelu_tanh_deficit(double a) {
-  return a < 40.0 ? a / (1.0 + ::exp(a * (1.5957691216057308 + 0.07135481627260025 * a * a))) : 0.0;
+__device__ __forceinline__ double gelu_tanh_gate(double x) {
+  return logistic(x * (1.5957691216057308 + 0.07135481627260025 * x * x));
 }
 
 /// log(1 + e^-a) for a >= 0

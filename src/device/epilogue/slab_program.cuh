@@ -53,6 +53,8 @@ class SlabProgram {
   /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
   /// multiplied.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) {
+    // Waits until all have read the vectors of the share before.
+    if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
     if (!holds_output(place)) return;
     staged_.begin_share(place, params_.m, params_.n);
     prefetch(place);
@@ -63,6 +65,7 @@ class SlabProgram {
     tile_ = place;
     clear<false>();
     staged_.wait_for_vectors();
+    if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
     return holds_output(place);
   }
 
@@ -266,13 +269,12 @@ class SlabProgram<design, Epilogue>::Block {
     read_ahead(0);
   }
 
-  /// The slab is about to be filled: after a barrier of the warpgroup, before `finish` for its
-  /// first columns.
+  /// The slab is about to be filled: before `finish` for its first columns.
   __device__ __forceinline__ void begin_slab(int slab) {
     if (slab == 0) hold();
     program_.staged_.wait_for_slab(index_ * slabs + slab);
   }
-  /// The slab is filled by all, or holds nothing of out.
+  /// The slab is finished by all lanes of the warp, or holds nothing of out.
   __device__ __forceinline__ void end_slab(int slab) {
     program_.staged_.replace_slab(index_ * slabs + slab, program_.tile_, program_.params_.n);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup's sums become out: a finish makes D's values of them (the default one here,
 // alpha * sum + beta * c; that of an emitted epilogue in slab_program.cuh), which are rounded into
-// slabs of 64 rows in shared memory, each of which leaves by one TMA store while the next is
-// filled.
+// slabs of 64 rows in shared memory. A warp's 16 rows of a slab leave by one TMA store while its
+// next ones are made.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -12,6 +12,7 @@
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/ptx/tma.cuh>
+#include <device/ptx/warp.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -166,6 +167,9 @@ class SlabLinearCombination {
   unsigned thread_;
 };
 
+/// Each warp fills and sends its own rows of every slab and waits for no other: barriers of a
+/// warpgroup, and fences right behind the writes that they wait for, took longer than the
+/// arithmetic between them (docs/performance.md).
 template <abi::Sm90Design design>
 class SlabStore {
  public:
@@ -173,39 +177,44 @@ class SlabStore {
   __device__ SlabStore(const abi::Sm90Params& params, unsigned slabs, unsigned consumer,
                        unsigned thread)
       : params_(params),
-        slabs_(slabs + consumer * abi::slabs_per_consumer * slab_bytes),
-        barrier_(1 + consumer),
-        thread_(thread) {}
+        first_row_(ptx::same_in_warp(thread / 32) * abi::sm90_warp_rows),
+        slabs_(slabs + consumer * abi::slabs_per_consumer * slab_bytes + first_row_ * pitch),
+        lane_(thread % 32),
+        chunk_(slabs_ + first_chunk(thread % 32)) {
+    ptx::pin(chunk_);  // else it is computed again for every slab
+  }
 
   /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them, `block`
-  /// as a finish makes it.
-  template <class Sums, class Block>
+  /// as a finish makes it. The last slab is not sent yet. `follows`: another block of the tile,
+  /// whose last slab is sent now.
+  template <bool follows, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
+    corner.row += first_row_;
 #pragma unroll
     for (int slab = 0; slab < slab_count; ++slab) {
       if (corner.column < params_.n) {
-        const unsigned target = slabs_ + (turn_++ & 1U) * slab_bytes;
-        fill_slab(target, sums, slab, block);
-        if (is_whole(corner.column) && thread_ == 0) {
-          ptx::tma_store(params_.out,
-                         {.adjacent = static_cast<int>(corner.column),
-                          .row = static_cast<int>(corner.row),
-                          .batch = static_cast<int>(corner.batch)},
-                         target);
-          ptx::bulk_commit_group();
-        }
+        block.begin_slab(slab);
+        fill(sums, slab, block, follows || slab > 0);
+        filled_ = corner;
       }
       block.end_slab(slab);
       corner.column += columns;
     }
     block.end();
-    store_ragged(place);
+    if (place.column < params_.n) store_ragged();
+  }
+
+  /// Sends the last slab of a tile, the first column of which `place` names.
+  __device__ __forceinline__ void flush(const OutputPlace& place) const {
+    if (place.column >= params_.n) return;
+    complete_writes();
+    if (ptx::elect_sync()) send();
   }
 
   /// Waits until shared memory is no longer read: it must outlive the stores.
   __device__ __forceinline__ void finish() const {
-    if (thread_ == 0) ptx::bulk_wait_group_read<0>();
+    if (ptx::elect_sync()) ptx::bulk_wait_group_read<0>();
   }
 
  private:
@@ -213,27 +222,31 @@ class SlabStore {
   static constexpr int slab_count = abi::columns_per_consumer(design) / columns;
   static constexpr unsigned pitch = abi::slab_pitch_bytes(design);
   static constexpr unsigned slab_bytes = abi::slab_bytes(design);
-  /// Of 16 columns, those that are finished before any is stored: the whole slab's, so that no
+  static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
+  static constexpr int sixteens = columns / 16;
+  /// Of 16 columns, those that are finished before any is written: the whole slab's, so that no
   /// access to memory stands between the arithmetic of different columns, which then fills each
   /// other's latencies. Beside many sums and a C whose elements would all be waited for at once,
   /// one.
   static constexpr int together =
-      design.has_c && abi::accumulator_registers(design) > 160 ? 1 : columns / 16;
+      design.has_c && abi::accumulator_registers(design) > 160 ? 1 : sixteens;
+
+  /// A thread's results in 16 columns, as they are written: of 16 bits packed in pairs, rows 0-7
+  /// and 8-15 of 8 columns, then of the next 8.
+  static constexpr int words = is_wide ? 8 : 4;
 
   /// Whether TMA can store a slab that begins there.
   __device__ bool is_whole(unsigned column) const {
     return column + columns <= params_.whole_columns;
   }
 
-  /// The slab that was filled last, if TMA could not store it: no other is such.
-  __device__ __forceinline__ void store_ragged(const OutputPlace& place) const {
-    if (place.column >= params_.n) return;
-    const unsigned columns_left = min(params_.n - place.column, unsigned{slab_count * columns});
-    OutputPlace corner = place;
-    corner.column += (columns_left - 1) / columns * columns;
-    if (is_whole(corner.column)) return;
-    store_by_elements(slabs_ + (turn_ - 1 & 1U) * slab_bytes, corner);
-    if (thread_ == 0) ptx::bulk_commit_group();  // an empty one: groups count slabs
+  __device__ unsigned slab_filled() const { return slabs_ + (next_ ^ slab_bytes); }
+
+  /// The slab that was filled last, if TMA could not store it: no other of the block is such.
+  __device__ __forceinline__ void store_ragged() const {
+    if (is_whole(filled_.column)) return;
+    __syncwarp();  // waits until it is filled by all
+    store_by_elements(slab_filled(), filled_);
   }
 
   /// Where a row of out ends within 16 bytes. Rare and small, so the loop stays a loop.
@@ -245,8 +258,7 @@ class SlabStore {
         (static_cast<abi::Int64>(corner.batch) * params_.out_rows.batch_stride + corner.column) *
             element_bytes;
 #pragma unroll 1
-    for (unsigned element = thread_; element < abi::sm90_block_rows * columns;
-         element += abi::warpgroup_threads) {
+    for (unsigned element = lane_; element < abi::sm90_warp_rows * columns; element += 32) {
       const unsigned row = element / columns;
       const unsigned column = element % columns;
       if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
@@ -259,83 +271,101 @@ class SlabStore {
     }
   }
 
-  /// Fills a slab when its last store has read it; all have, when this returns.
-  template <class Sums, class Block>
-  __device__ __forceinline__ void fill_slab(unsigned target, const Sums& sums, int slab,
-                                            Block& block) const {
-    if (thread_ == 0) ptx::bulk_wait_group_read<1>();  // of the store from this slab, two ago
-    ptx::bar_sync<abi::warpgroup_threads>(barrier_);
-    block.begin_slab(slab);
-    fill(target, sums, slab, block);
+  /// All lanes' writes are ready for TMA.
+  __device__ __forceinline__ static void complete_writes() {
     ptx::fence_proxy_async();
-    ptx::bar_sync<abi::warpgroup_threads>(barrier_);  // waits until the slab is filled by all
+    __syncwarp();
+  }
+
+  /// One lane sends the slab that was filled last. A ragged one is stored already, and its group is
+  /// empty: groups count slabs.
+  __device__ __forceinline__ void send() const {
+    if (is_whole(filled_.column)) {
+      ptx::tma_store(params_.out,
+                     {.adjacent = static_cast<int>(filled_.column),
+                      .row = static_cast<int>(filled_.row),
+                      .batch = static_cast<int>(filled_.batch)},
+                     slab_filled());
+    }
+    ptx::bulk_commit_group();
+  }
+
+  /// Makes room for the next slab: what was filled last is sent, if it is not yet, and the store
+  /// from the next one's place, a slab earlier, has read it. Both were done long ago where
+  /// arithmetic comes between.
+  __device__ __forceinline__ void make_room(bool sends) const {
+    if (sends) complete_writes();
+    if (ptx::elect_sync()) {
+      if (sends) send();
+      ptx::bulk_wait_group_read<abi::slabs_per_consumer - 1>();
+    }
+    __syncwarp();
   }
 
   template <class Sums, class Block>
-  __device__ __forceinline__ void fill(unsigned target, const Sums& sums, int slab,
-                                       Block& block) const {
-    if constexpr (abi::bytes_of(design.out) == 2) {
-      fill_by_matrices(target, sums, slab, block);
+  __device__ __forceinline__ void fill(const Sums& sums, int slab, Block& block, bool sends) {
+#pragma unroll
+    for (int first = 0; first < sixteens; first += together) {
+      unsigned results[together][words];
+#pragma unroll
+      for (int at = 0; at < together; ++at)
+        finish_sixteen(results[at], sums, slab * sixteens + first + at, block);
+      if (first == 0) make_room(sends);
+#pragma unroll
+      for (int at = 0; at < together; ++at)
+        write(chunk_ + next_, static_cast<unsigned>(first + at), results[at]);
+    }
+    next_ ^= slab_bytes;
+  }
+
+  /// Where a lane writes its first chunk, from the warp's first row of a slab on. Others of the
+  /// same row, or of that 8 rows below, are swizzled alike: their addresses differ as their numbers
+  /// do.
+  __device__ static unsigned first_chunk(unsigned lane) {
+    if constexpr (is_wide) return swizzled_chunk<pitch>(lane / 4, lane % 4 / 2) + lane % 2 * 8;
+    return swizzled_chunk<pitch>(lane % 16, lane / 16);
+  }
+
+  /// `chunk`: the address of the lane's first one; `sixteen` counts the slab's columns by 16.
+  __device__ __forceinline__ static void write(unsigned chunk, unsigned sixteen,
+                                               const unsigned (&results)[words]) {
+    if constexpr (is_wide) {
+#pragma unroll
+      for (unsigned pair = 0; pair < words / 2; ++pair) {
+        const unsigned number = 4 * sixteen + pair / 2 * 2;
+        ptx::st_shared_v2((chunk ^ number << 4) + pair % 2 * 8 * pitch, results[2 * pair],
+                          results[2 * pair + 1]);
+      }
     } else {
-      fill_by_pairs(target, sums, slab, block);
+      ptx::stmatrix_x4(chunk ^ 2 * sixteen << 4, results);
     }
   }
 
+  /// Two adjacent results of a row and of that 8 rows below, of 8 columns and of the next 8.
   template <class Sums, class Block>
-  __device__ __forceinline__ void fill_by_matrices(unsigned target, const Sums& sums, int slab,
-                                                   Block& block) const {
-    const unsigned lane = thread_ % 32;
-    const unsigned row = thread_ / 32 * 16 + lane % 16;
+  __device__ __forceinline__ static void finish_sixteen(unsigned (&results)[words],
+                                                        const Sums& sums, int sixteen,
+                                                        Block& block) {
 #pragma unroll
-    for (int first = 0; first < columns / 16; first += together) {
-      constexpr int eights = columns / 8;
-      unsigned packed[together][4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
-#pragma unroll
-      for (int eight = 0; eight < 2 * together; ++eight) {
-        float values[2][2];
-        finish_eight(values, sums, slab * eights + 2 * first + eight, block);
-        packed[eight / 2][eight % 2 * 2] = pack(values[0]);
-        packed[eight / 2][eight % 2 * 2 + 1] = pack(values[1]);
-      }
-#pragma unroll
-      for (int sixteen = 0; sixteen < together; ++sixteen) {
-        const unsigned chunk = 2 * static_cast<unsigned>(first + sixteen) + lane / 16;
-        ptx::stmatrix_x4(target + swizzled_chunk<pitch>(row, chunk), packed[sixteen]);
-      }
-    }
-  }
-
-  template <class Sums, class Block>
-  __device__ __forceinline__ void fill_by_pairs(unsigned target, const Sums& sums, int slab,
-                                                Block& block) const {
-#pragma unroll
-    for (int eight = 0; eight < columns / 8; ++eight) {
+    for (int eight = 0; eight < 2; ++eight) {
       float values[2][2];
-      finish_eight(values, sums, slab * (columns / 8) + eight, block);
-      store_pairs(target, values, 2 * static_cast<unsigned>(eight));
-    }
-  }
-
-  /// float32 results of 8 columns, which begin with a chunk.
-  __device__ __forceinline__ void store_pairs(unsigned target, const float (&values)[2][2],
-                                              unsigned first_chunk) const {
-    const unsigned lane = thread_ % 32;
+      const int first = 4 * sixteen + 2 * eight;  // pair of sums
+      read_pair(values[0], sums, first);
+      read_pair(values[1], sums, first + 1);
+      block.finish(values, 2 * sixteen + eight);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
-      ptx::st_shared_v2(
-          target + swizzled_chunk<pitch>(row, first_chunk + lane % 4 / 2) + lane % 2 * 8,
-          __float_as_uint(values[half][0]), __float_as_uint(values[half][1]));
+      for (int half = 0; half < 2; ++half) put(results, 2 * eight + half, values[half]);
     }
   }
 
-  /// A thread's results in 8 columns: two adjacent ones of a row and of that 8 rows below.
-  template <class Sums, class Block>
-  __device__ __forceinline__ static void finish_eight(float (&values)[2][2], const Sums& sums,
-                                                      int eight, Block& block) {
-    read_pair(values[0], sums, 2 * eight);
-    read_pair(values[1], sums, 2 * eight + 1);
-    block.finish(values, eight);
+  __device__ __forceinline__ static void put(unsigned (&results)[words], int pair,
+                                             const float (&values)[2]) {
+    if constexpr (is_wide) {
+      results[2 * pair] = __float_as_uint(values[0]);
+      results[2 * pair + 1] = __float_as_uint(values[1]);
+    } else {
+      results[pair] = pack(values);
+    }
   }
 
   template <class Sums>
@@ -358,10 +388,12 @@ class SlabStore {
   }
 
   const abi::Sm90Params& params_;
-  unsigned slabs_;
-  unsigned barrier_;
-  unsigned thread_;
-  unsigned turn_ = 0;  // runs on across tiles: a tile may have an odd number of slabs
+  unsigned first_row_;  // of the warp, in a block
+  unsigned slabs_;      // the warp's rows of the consumer's
+  unsigned lane_;
+  unsigned chunk_;        // where the lane writes first
+  unsigned next_ = 0;     // which of the two slabs, in bytes; runs on across tiles
+  OutputPlace filled_{};  // where the slab goes that was filled last
 };
 
 }  // namespace gemmery::device

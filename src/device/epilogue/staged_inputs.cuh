@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an emitted epilogue reads by way of shared memory: vectors, copied there by a consumer's
-// threads, and full tensors, which TMA brings in slabs like those of D (abi/sm90_program.hpp says
-// which and where). Nothing is read beyond a tensor; what stands for it in shared memory is 0.
+// threads, and full tensors, which TMA brings in slabs like those of D, for each warp its own rows
+// (abi/sm90_program.hpp says which and where). Nothing is read beyond a tensor; what stands for it
+// in shared memory is 0.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -13,6 +14,7 @@
 #include <device/ptx/mbarrier.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/ptx/tma.cuh>
+#include <device/ptx/warp.cuh>
 
 namespace gemmery::device {
 
@@ -28,6 +30,10 @@ class StagedInputs {
     return abi::is_vector(Epilogue::input[input]) || inputs.place_of(input) >= 0;
   }
 
+  /// Whether any vector does.
+  GEMMERY_HOST_DEVICE
+  static constexpr bool has_vectors() { return bytes.vectors > 0; }
+
   /// `shared`: where the block's memory for programs begins.
   __device__ __forceinline__ StagedInputs(const Params& params, const abi::TensorMap* maps,
                                           unsigned shared, unsigned consumer, unsigned thread)
@@ -35,33 +41,35 @@ class StagedInputs {
         maps_(maps),
         slabs_(shared + consumer * bytes.slabs),
         vectors_(shared + behind_slabs(consumer)),
-        thread_(thread) {}
+        thread_(thread),
+        warp_(ptx::same_in_warp(thread / 32)) {}
 
   __device__ static void initialize(const abi::TensorMap* maps, unsigned shared) {
     if constexpr (inputs.count > 0) {
       for (int place = 0; place < inputs.count; ++place) ptx::prefetch_tensormap(maps[place]);
       for (unsigned consumer = 0; consumer < abi::consumer_count(design); ++consumer) {
         const unsigned full = shared + behind_slabs(consumer) + bytes.vectors + bytes.parts;
-        for (int slot = 0; slot < depth; ++slot) ptx::mbarrier_init(full + slot * 8, 1);
+        for (int barrier = 0; barrier < depth * abi::warps_per_consumer; ++barrier)
+          ptx::mbarrier_init(full + barrier * 8, 1);
       }
     }
   }
 
-  /// Begins to bring what the share of a tile at `place` reads; out has m rows and n columns. The
-  /// share before is read, as a barrier of the warpgroup has told.
+  /// Begins to bring what the share of a tile at `place` reads; out has m rows and n columns. Where
+  /// there are vectors, all of the warpgroup have read those of the share before.
   __device__ __forceinline__ void begin_share(const OutputPlace& place, unsigned m, unsigned n) {
     copy_vectors(place, m, n);
-    if constexpr (bytes.vectors > 0) ptx::cp_async_commit_group();
+    if constexpr (has_vectors()) ptx::cp_async_commit_group();
 #pragma unroll
     for (int slab = 0; slab < depth; ++slab) load_slab(slab, place, n);
   }
 
   /// Each thread waits for what it copied; a barrier of the warpgroup then tells the others.
   __device__ __forceinline__ void wait_for_vectors() const {
-    if constexpr (bytes.vectors > 0) ptx::cp_async_wait_group<0>();
+    if constexpr (has_vectors()) ptx::cp_async_wait_group<0>();
   }
 
-  /// Slabs count from 0 in every share, by blocks of 64 rows.
+  /// The warp's rows of a slab; slabs count from 0 in every share, by blocks of 64 rows.
   __device__ __forceinline__ void wait_for_slab(int slab) {
     if constexpr (inputs.count > 0) {
       const unsigned slot = static_cast<unsigned>(slab % depth);
@@ -71,7 +79,7 @@ class StagedInputs {
     }
   }
 
-  /// All have read a slab: the one that takes its place may come.
+  /// All of the warp have read a slab: the one that takes its place may come.
   __device__ __forceinline__ void replace_slab(int slab, const OutputPlace& place, unsigned n) {
     load_slab(slab + depth, place, n);
   }
@@ -116,8 +124,10 @@ class StagedInputs {
   __device__ static constexpr unsigned behind_slabs(unsigned consumer) {
     return abi::consumer_count(design) * bytes.slabs + consumer * bytes.behind_slabs();
   }
+  /// The warp's.
   __device__ unsigned full_barrier(unsigned slot) const {
-    return vectors_ + bytes.vectors + bytes.parts + slot * 8;
+    const unsigned place = slot * abi::warps_per_consumer + warp_;
+    return vectors_ + bytes.vectors + bytes.parts + place * 8;
   }
 
   template <int input>
@@ -213,13 +223,15 @@ class StagedInputs {
   /// The slab of the share at `place`, into the slot of the one `depth` before it.
   __device__ __forceinline__ void load_slab(int slab, const OutputPlace& place, unsigned n) const {
     if constexpr (inputs.count > 0) {
+      const unsigned block_row =
+          static_cast<unsigned>(slab / slabs_per_block) * abi::sm90_block_rows;
       const OutputPlace corner{
-          .row = place.row + static_cast<unsigned>(slab / slabs_per_block) * abi::sm90_block_rows,
+          .row = place.row + block_row + warp_ * abi::sm90_warp_rows,
           .column = place.column + static_cast<unsigned>(slab % slabs_per_block) * columns,
           .batch = place.batch};
-      if (slab >= slabs_per_share || thread_ != 0 || corner.column >= n) return;
+      if (slab >= slabs_per_share || corner.column >= n || !ptx::elect_sync()) return;
       const unsigned slot = static_cast<unsigned>(slab % depth);
-      ptx::mbarrier_arrive_expect_tx(full_barrier(slot), slot_bytes);
+      ptx::mbarrier_arrive_expect_tx(full_barrier(slot), slot_bytes / abi::warps_per_consumer);
       load_inputs(slabs_ + slot * slot_bytes, corner, full_barrier(slot));
     }
   }
@@ -229,7 +241,8 @@ class StagedInputs {
                                               unsigned barrier) const {
     if constexpr (place < inputs.count) {
       constexpr bool has_batches = Epilogue::input[inputs.index[place]].varies_l;
-      ptx::tma_load(slot + slab_offset(place), maps_[place],
+      constexpr int warp_bytes = abi::sm90_warp_rows * pitch<inputs.index[place]>;
+      ptx::tma_load(slot + slab_offset(place) + warp_ * warp_bytes, maps_[place],
                     {.adjacent = static_cast<int>(corner.column),
                      .row = static_cast<int>(corner.row),
                      .batch = has_batches ? static_cast<int>(corner.batch) : 0},
@@ -296,6 +309,7 @@ class StagedInputs {
   unsigned slabs_;    // the consumer's
   unsigned vectors_;  // the consumer's; parts and barriers stand behind them
   unsigned thread_;
+  unsigned warp_;
   unsigned phases_ = 0;  // the parity of each slot
 };
 

@@ -31,6 +31,7 @@
 #include <device/ptx/cluster.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/grid_dependency.cuh>
+#include <device/ptx/warp.cuh>
 #include <device/schedule/persistent_tiles.cuh>
 
 namespace gemmery::device {
@@ -128,6 +129,7 @@ class Sm90Gemm {
       const auto& results = tile_sums.collect(sums, rows_left(place));
       if (has_output) {
         store_blocks<0>(output, results, place, finish, first);
+        output.flush(place);
         finish.end_tile();
       }
       if constexpr (is_ping_pong) skip_tile();
@@ -288,15 +290,15 @@ class Sm90Gemm {
       next_place.row += abi::sm90_block_rows;
       if constexpr (Finish::reads_early) {
         auto next = finish.begin_block(next_place, index + 1);
-        output.store(sums.block[index], place, block);
+        output.template store<(index > 0)>(sums.block[index], place, block);
         store_blocks<index + 1>(output, sums, next_place, finish, next);
       } else {
-        output.store(sums.block[index], place, block);
+        output.template store<(index > 0)>(sums.block[index], place, block);
         auto next = finish.begin_block(next_place, index + 1);
         store_blocks<index + 1>(output, sums, next_place, finish, next);
       }
     } else {
-      output.store(sums.block[index], place, block);
+      output.template store<(index > 0)>(sums.block[index], place, block);
     }
   }
 
@@ -338,8 +340,7 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   extern __shared__ __align__(1024) char shared[];
   const Sm90Gemm<design> gemm(params, *reinterpret_cast<Shared*>(shared));
   const unsigned behind = ptx::cvta_shared(shared) + sizeof(Shared);
-  // The same in all lanes, which the compiler must know for wgmma.
-  const unsigned warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / abi::warpgroup_threads, 0);
+  const unsigned warpgroup = ptx::same_in_warp(threadIdx.x / abi::warpgroup_threads);
   constexpr abi::RegisterBudget registers = abi::register_budget(design);
   gemm.prepare([&] { initialize_finish(behind); });
   if (warpgroup == 0) {

@@ -25,7 +25,7 @@ namespace gemmery::device {
 /// What it needs of shared memory; nothing where k is not split.
 template <abi::Sm90Design design, int split_k = design.split_k>
 struct SplitSumsShared {
-  static constexpr int warps = abi::consumer_count(design) * abi::warpgroup_threads / 32;
+  static constexpr int warps = abi::consumer_count(design) * abi::warps_per_consumer;
   static constexpr int slot_bytes =
       abi::accumulator_registers(design) / split_k * 4 * abi::warpgroup_threads;
   alignas(16) char slot[abi::consumer_count(design)][split_k][slot_bytes];
@@ -54,8 +54,8 @@ class SplitSums {
   __device__ __forceinline__ SplitSums(Shared& shared, unsigned consumer, unsigned thread,
                                        unsigned rank)
       : slots_(ptx::cvta_shared(&shared.slot[consumer]) + thread * vector_bytes),
-        full_(ptx::cvta_shared(&shared.full[consumer * warps_per_consumer + thread / 32])),
-        free_(ptx::cvta_shared(&shared.free[consumer * warps_per_consumer + thread / 32])),
+        full_(ptx::cvta_shared(&shared.full[consumer * abi::warps_per_consumer + thread / 32])),
+        free_(ptx::cvta_shared(&shared.free[consumer * abi::warps_per_consumer + thread / 32])),
         thread_(thread),
         rank_(rank) {}
 
@@ -79,13 +79,12 @@ class SplitSums {
   }
 
  private:
-  static constexpr unsigned warps_per_consumer = abi::warpgroup_threads / 32;
   static constexpr unsigned vector_bytes = 16;
   static constexpr unsigned row_of_vectors = vector_bytes * abi::warpgroup_threads;
   static constexpr unsigned registers = Sums::per_block / split_k;  // of a block of rows
   static constexpr unsigned vectors = registers / 4;
   static constexpr unsigned block_bytes = vectors * row_of_vectors;
-  static constexpr unsigned warp_block_bytes = block_bytes / warps_per_consumer;
+  static constexpr unsigned warp_block_bytes = block_bytes / abi::warps_per_consumer;
   static constexpr unsigned slot_bytes = Sums::blocks * block_bytes;
   static_assert(registers % 4 == 0 && slot_bytes == Shared::slot_bytes);
 

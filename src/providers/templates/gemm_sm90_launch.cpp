@@ -123,7 +123,7 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
       encode_map(request.driver,
                  map_of(arguments.out().data(), problem.out.dtype,
                         view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
-                        {.adjacent = abi::slab_columns(design), .other = abi::sm90_block_rows}));
+                        {.adjacent = abi::slab_columns(design), .other = abi::sm90_warp_rows}));
   params.out_rows = rows_of(arguments.out(), problem.out, rules);
   if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
   const bool ends_in_whole_units =
@@ -139,7 +139,7 @@ void append_slab_maps(const runtime::PackRequest& request, const abi::Sm90Design
   const GemmArguments& arguments = request.arguments;
   const OperandRules& rules = request.kernel.operands();
   const ProgramTensors tensors = program_tensors(request.kernel.epilogue(), is_turned(rules));
-  const TmaBox box{.adjacent = abi::slab_columns(design), .other = abi::sm90_block_rows};
+  const TmaBox box{.adjacent = abi::slab_columns(design), .other = abi::sm90_warp_rows};
   for (const SlabInput& input : list_slab_inputs(arguments.problem(), rules, design, tensors)) {
     const Tensor& tensor = std::get<Tensor>(arguments.epilogue_operands()[input.operand].value);
     append_parameter(
@@ -149,7 +149,7 @@ void append_slab_maps(const runtime::PackRequest& request, const abi::Sm90Design
 
 abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& extents,
                            unsigned batches, unsigned grid_blocks) {
-  constexpr unsigned warps = abi::warpgroup_threads / 32;
+  constexpr unsigned warps = abi::warps_per_consumer;
   const abi::Sm90Design stored = abi::stored_design(design);
   const int blocks = abi::blocks_per_consumer(stored);
   return {.rows = abi::tiles_along(extents.rows, blocks * abi::sm90_block_rows),
