@@ -120,6 +120,11 @@ def read_never_taken():
     return rows
 
 
+def as_count(number):
+    """Counts that are differences fall below zero where threads raced at the counters; llvm-cov writes its largest number for that."""
+    return 0 if number >= 2**63 - 1 else number
+
+
 def branches(counted):
     """file -> (line, column, end column) -> counts of true and false, over all instances of templates."""
     export = subprocess.run(["llvm-cov", "export", "-instr-profile", FOLDER / "counts.profdata", counted[0],
@@ -132,8 +137,8 @@ def branches(counted):
             continue
         for line, column, end_line, end, true, false, *_ in file["branches"]:
             known = files[name].setdefault((line, column, end_line, end), [0, 0])
-            known[0] += true
-            known[1] += false
+            known[0] += as_count(true)
+            known[1] += as_count(false)
     return files
 
 
