@@ -113,7 +113,8 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       tile_k(design.tile_k),
       tile_m(design.tile_m),
       stored_columns(static_cast<double>(design.tile_n) / design.split_k),
-      sums_from_others(stored_columns * (design.split_k - 1)),
+      other_blocks(design.split_k - 1),
+      sums_from_others(stored_columns * other_blocks),
       slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
       usable_share(cluster_size.size > 2 ? usable_by_large_clusters : 1),
       has_one_consumer(design.consumers == 1),
@@ -262,7 +263,8 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
 double WarpSpecializedModel::time_exchange(const WarpSpecializedTerms& design) const noexcept {
   if (design.sums_from_others == 0) return 0;
   const double bytes = std::min(design.tile_m, rows_) * design.sums_from_others * sum_bytes;
-  return constants_.exchange_clocks + bytes / constants_.exchange_bytes_per_clock;
+  return constants_.exchange_clocks * design.other_blocks +
+         bytes / constants_.exchange_bytes_per_clock;
 }
 
 // Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the
