@@ -181,7 +181,7 @@ class SlabStore {
         slabs_(slabs + consumer * abi::slabs_per_consumer * slab_bytes + first_row_ * pitch),
         lane_(thread % 32),
         chunk_(slabs_ + first_chunk(thread % 32)) {
-    ptx::pin(chunk_);  // else it is computed again for every slab
+    if constexpr (!is_crowded) ptx::pin(chunk_);  // else it is computed again for every slab
   }
 
   /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them, `block`
@@ -224,12 +224,13 @@ class SlabStore {
   static constexpr unsigned slab_bytes = abi::slab_bytes(design);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
   static constexpr int sixteens = columns / 16;
+  /// C takes registers that many sums do not leave.
+  static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
   /// Of 16 columns, those that are finished before any is written: the whole slab's, so that no
   /// access to memory stands between the arithmetic of different columns, which then fills each
   /// other's latencies. Beside many sums and a C whose elements would all be waited for at once,
   /// one.
-  static constexpr int together =
-      design.has_c && abi::accumulator_registers(design) > 160 ? 1 : sixteens;
+  static constexpr int together = is_crowded ? 1 : sixteens;
 
   /// A thread's results in 16 columns, as they are written: of 16 bits packed in pairs, rows 0-7
   /// and 8-15 of 8 columns, then of the next 8.
