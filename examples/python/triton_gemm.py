@@ -56,7 +56,7 @@ def launch(a, b, out, alpha, tile, warps, stream, only_compile=False):
 def as_torch(view):
     """A torch tensor of a view, whatever it was made of. The -1: no stream is to wait for another, since the work goes
     onto the stream that the operands are used on (and a captured one must not wait)."""
-    return torch.from_dlpack(view.__dlpack__(stream=-1))
+    return torch.from_dlpack(view.__dlpack__(stream=-1, max_version=(1, 0)))
 
 
 # --- a class: every design is a kernel -----------------------------------------------------------

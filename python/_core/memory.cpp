@@ -188,88 +188,6 @@ void copy_into(ImportedTensor& destination, nb::handle source, nb::handle stream
   copy_elements(destination.view, from.view, handle);
 }
 
-// What an exported tensor holds until its consumer lets go: the Python object, whose memory it is.
-struct Exported {
-  dlpack::ManagedVersionedLayout managed;
-  std::array<std::int64_t, Tensor::max_rank> shape;
-  std::array<std::int64_t, Tensor::max_rank> strides;
-  PyObject* owner;
-};
-
-// On any thread, and after the interpreter has gone, when nothing may be touched any more.
-void delete_exported(dlpack::ManagedVersionedLayout* managed) {
-  auto* const exported = static_cast<Exported*>(managed->context);
-  if (Py_IsInitialized() != 0) {
-    const nb::gil_scoped_acquire gil;
-    Py_DECREF(exported->owner);
-  }
-  delete exported;
-}
-
-void delete_capsule(PyObject* capsule) {
-  if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;  // a consumer took it
-  auto* const managed = static_cast<dlpack::ManagedVersionedLayout*>(
-      PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-  managed->deleter(managed);
-}
-
-dlpack::DeviceCode dlpack_device(const ImportedTensor& tensor) {
-  const Device device = tensor.view.device();
-  if (device.type == DeviceType::cpu) return {dlpack::device_cpu, 0};
-  if (device.type == DeviceType::cuda) return {dlpack::device_cuda, device.index};
-  throw nb::buffer_error(("a tensor on " + to_string(device) +
-                          " is in no memory that other libraries know: copy it to the CPU first")
-                             .c_str());
-}
-
-void fill_layout(Exported& exported, const ImportedTensor& tensor) {
-  const Tensor& view = tensor.view;
-  const auto rank = static_cast<std::size_t>(view.rank());
-  std::copy_n(view.shape().begin(), rank, exported.shape.begin());
-  std::copy_n(view.strides().begin(), rank, exported.strides.begin());
-  const DTypeFacts& type = facts(view.dtype());
-  exported.managed.tensor = {.data = view.data(),
-                             .device = dlpack_device(tensor),
-                             .rank = view.rank(),
-                             .dtype = {.code = static_cast<std::uint8_t>(type.dlpack_code),
-                                       .bits = static_cast<std::uint8_t>(type.bits),
-                                       .lanes = 1},
-                             .shape = exported.shape.data(),
-                             .strides = exported.strides.data(),
-                             .byte_offset = 0};
-}
-
-// The consumer's stream waits for the legacy default stream, in whose order our memory is used by
-// default: it is synchronised, as it has no handle that both sides could wait on.
-nb::object export_tensor(nb::handle self, nb::kwargs options) {
-  const auto& tensor = nb::cast<const ImportedTensor&>(self);
-  if (tensor.is_fake) throw nb::buffer_error("a tensor without memory");
-  dlpack_device(tensor);
-  if (!tensor.view.device().is_cpu() && !tensor.is_fake) {
-    const nb::object stream =
-        options.contains("stream") ? nb::object(options["stream"]) : nb::none();
-    const bool wants_no_order = PyLong_Check(stream.ptr()) && nb::cast<long>(stream) == -1;
-    if (!wants_no_order) {
-      const WithoutGil released;
-      synchronize(default_stream(tensor.view.device()));
-    }
-  }
-  auto filled = std::make_unique<Exported>();
-  fill_layout(*filled, tensor);
-  Exported* const exported = filled.release();  // the capsule's from here on
-  exported->owner = self.inc_ref().ptr();
-  exported->managed.version = {1, 1};
-  exported->managed.context = exported;
-  exported->managed.deleter = delete_exported;
-  exported->managed.flags = tensor.is_read_only ? dlpack::flag_read_only : 0;
-  PyObject* const capsule = PyCapsule_New(&exported->managed, "dltensor_versioned", delete_capsule);
-  if (capsule == nullptr) {
-    delete_exported(&exported->managed);
-    nb::raise_python_error();
-  }
-  return nb::steal(capsule);
-}
-
 int visit_tensor(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
@@ -318,7 +236,9 @@ void bind_tensors(nb::module_& module) {
       .def("copy_from", &copy_into, nb::arg("source"), nb::arg("stream") = nb::none(),
            "Copies the elements of a tensor of the same shape and type, from any device; returns "
            "when they are here.")
-      .def("__dlpack__", &export_tensor)
+      .def("__dlpack__", &export_tensor, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none())
       .def("__dlpack_device__",
            [](const ImportedTensor& tensor) {
              const dlpack::DeviceCode device = dlpack_device(tensor);

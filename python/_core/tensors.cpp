@@ -219,22 +219,11 @@ ImportedTensor import_by_exchange(nb::handle object, const TypeFacts& facts,
 
 // --- DLPack by Python ----------------------------------------------------------------------------
 
-// The first of the pair (type, index) that a producer tells of its device.
-std::optional<long> find_device_type(nb::handle pair) {
-  if (!nb::isinstance<nb::tuple>(pair) && !nb::isinstance<nb::list>(pair)) return std::nullopt;
-  if (nb::len(pair) != 2) return std::nullopt;
-  const nb::object number = nb::steal(PyNumber_Index(nb::object(pair[0]).ptr()));
-  const long type = number.is_valid() ? PyLong_AsLong(number.ptr()) : -1;
-  if (PyErr_Occurred() == nullptr) return type;
-  PyErr_Clear();
-  return std::nullopt;
-}
-
 bool is_cuda(nb::handle object, std::string_view role) {
   if (!nb::hasattr(object, "__dlpack_device__")) return false;
   const nb::object device = object.attr("__dlpack_device__")();
-  if (const std::optional<long> type = find_device_type(device))
-    return *type == dlpack::device_cuda;
+  if (const std::optional<Pair> pair = find_pair(device))
+    return pair->front() == dlpack::device_cuda;
   refuse(role, "a pair (device type, index) from __dlpack_device__",
          nb::cast<std::string>(nb::repr(device)));
 }

@@ -2,7 +2,9 @@
 // Tensors of any framework as views of the library, with what keeps their memory alive.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <gemmery/dlpack_abi.hpp>
@@ -83,6 +85,22 @@ bool is_packed_in_any_order(const Tensor& tensor);
 // Copies elements between tensors of one shape and type, on any devices and with any strides; waits
 // until it is done. On a GPU in the order of `handle`, a stream of it.
 void copy_elements(const Tensor& destination, const Tensor& source, void* handle);
+
+// --- DLPack --------------------------------------------------------------------------------------
+
+// The two whole numbers of a device (type, index) or of a version (major, minor).
+using Pair = std::array<long, 2>;
+std::optional<Pair> find_pair(nb::handle object);
+
+// Throws BufferError for memory that other libraries do not know.
+dlpack::DeviceCode dlpack_device(const ImportedTensor& tensor);
+
+// A capsule of `self`, a Tensor, or of a copy of it, as the Python array API standard has it for
+// `__dlpack__`.
+nb::object export_tensor(nb::handle self, nb::handle stream, nb::handle max_version,
+                         nb::handle dl_device, nb::handle copy);
+
+// --- streams -------------------------------------------------------------------------------------
 
 // The stream that frameworks report as current for the tensors' device; throws Error
 // (invalid_argument) where two differ, naming them by `roles`.

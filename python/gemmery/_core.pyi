@@ -115,7 +115,17 @@ class Tensor:
     def copy_from(self, source: TensorLike, stream: StreamLike = None) -> None:
         """Elements of a tensor of the same shape and type, from any device; both packed. Waits for it on GPUs."""
 
-    def __dlpack__(self, **options: object) -> object: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule of DLPack 1.x where max_version allows it, else of the form before versions. A copy (for another
+        device, the CPU) has been made when it returns. BufferError for what cannot be said or is no place to go to."""
+
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 def as_tensor(of: TensorLike) -> Tensor:

@@ -204,6 +204,143 @@ def test_results_go_to_producers_of_any_kind(rng):
     assert (out.array == Producer().array.sum(1, keepdims=True)).all()
 
 
+# --- consumers -----------------------------------------------------------------------------------
+
+PyCapsule_IsValid = ctypes.pythonapi.PyCapsule_IsValid
+PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p]
+PyCapsule_GetPointer = ctypes.pythonapi.PyCapsule_GetPointer
+PyCapsule_GetPointer.restype = ctypes.c_void_p
+PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+PyCapsule_SetName = ctypes.pythonapi.PyCapsule_SetName
+PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+FORMS = {b"dltensor": (Managed, b"used_dltensor"), b"dltensor_versioned": (ManagedVersioned, b"used_dltensor_versioned")}
+OLD, NEW = FORMS
+UNVERSIONED = [{}, {"max_version": None}, {"max_version": (0, 8)}, {"stream": None}]
+VERSIONED = [{"max_version": (1, 0)}, {"max_version": (1, 9)}, {"max_version": (2, 0)}, {"max_version": [1, 0]}]
+
+
+class Consumer:
+    """Takes a capsule over, as a library does, and lets go of it when told."""
+
+    def __init__(self, capsule):
+        [self.name] = [name for name in FORMS if PyCapsule_IsValid(capsule, name)]
+        layout, used = FORMS[self.name]
+        self.address = PyCapsule_GetPointer(capsule, self.name)
+        assert PyCapsule_SetName(capsule, used) == 0
+        del capsule
+        self.managed = layout.from_address(self.address)
+        self.tensor = self.managed.tensor
+
+    def array(self):
+        """float32 alone, in its strides."""
+        tensor = self.tensor
+        shape, strides = ([numbers[i] for i in range(tensor.ndim)] for numbers in (tensor.shape, tensor.strides))
+        last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+        flat = numpy.frombuffer((ctypes.c_float * (last + 1)).from_address(tensor.data), "f")
+        return numpy.lib.stride_tricks.as_strided(flat, shape, [4 * stride for stride in strides])
+
+    def release(self):
+        self.managed.deleter(self.address)
+
+
+def test_who_names_no_version_gets_the_form_from_before_versions(rng):
+    numbers = rng.standard_normal((3, 8)).astype("f")[:, ::2]
+    tensor = gemmery.as_tensor(numbers)
+    for options, name in [(options, OLD) for options in UNVERSIONED] + [(options, NEW) for options in VERSIONED]:
+        taken = Consumer(tensor.__dlpack__(**options))
+        assert taken.name == name, options
+        assert taken.tensor.data == numbers.ctypes.data and (taken.array() == numbers).all(), options
+        assert (taken.tensor.code, taken.tensor.bits, taken.tensor.lanes) == (2, 32, 1)
+        if name == NEW:
+            assert (taken.managed.major, taken.managed.flags) == (1, 0)
+        taken.release()
+
+
+@pytest.mark.parametrize("options", [UNVERSIONED[0], VERSIONED[0]], ids=["before versions", "1.0"])
+def test_exported_memory_stays_until_its_consumer_lets_go(options):
+    producer = Producer()
+    Consumer(gemmery.as_tensor(producer).__dlpack__(**options)).release()
+    gc.collect()
+    assert producer.deleted == 1
+    producer = Producer()
+    taken = Consumer(gemmery.as_tensor(producer).__dlpack__(**options))
+    gc.collect()
+    assert producer.deleted == 0 and (taken.array() == producer.array).all()
+    taken.release()
+    assert producer.deleted == 1
+    producer = Producer()
+    gemmery.as_tensor(producer).__dlpack__(**options)  # nobody takes it
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def test_what_may_not_be_written_is_said_or_not_exported():
+    tensor = gemmery.as_tensor(Producer(flags=1))
+    taken = Consumer(tensor.__dlpack__(max_version=(1, 0)))
+    assert taken.managed.flags == 1
+    taken.release()
+    for options in UNVERSIONED:
+        with pytest.raises(BufferError, match=r"may not be written.*max_version=\(1, 0\), or for a copy"):
+            tensor.__dlpack__(**options)
+    for options in ({}, {"max_version": (1, 0)}):
+        taken = Consumer(tensor.__dlpack__(copy=True, **options))
+        assert taken.name == OLD or taken.managed.flags == 2, "a copy may be written"
+        taken.release()
+
+
+@pytest.mark.parametrize("options", [UNVERSIONED[0], VERSIONED[0]], ids=["before versions", "1.0"])
+def test_a_copy_is_made_where_one_is_asked_for_alone(rng, options):
+    numbers = rng.standard_normal((8, 3)).astype("f").T[:, 1:]
+    before = numbers.copy()
+    tensor = gemmery.as_tensor(numbers)
+    for asked in ({}, {"copy": None}, {"copy": False}, {"dl_device": (1, 0)}, {"dl_device": (1, 0), "copy": False}):
+        taken = Consumer(tensor.__dlpack__(**asked, **options))
+        assert taken.tensor.data == numbers.ctypes.data, asked
+        taken.release()
+    for asked in ({"copy": True}, {"dl_device": (1, 0), "copy": True}):
+        taken = Consumer(tensor.__dlpack__(**asked, **options))
+        assert taken.tensor.data != numbers.ctypes.data and (taken.array() == before).all()
+        assert taken.name == OLD or taken.managed.flags == 2, "DLPack's flag of copies"
+        taken.array()[...] = 0
+        taken.release()
+        assert (numbers == before).all()
+
+
+def test_a_copy_of_nothing_is_nothing():
+    taken = Consumer(gemmery.empty((0, 3), "f32").__dlpack__(copy=True))
+    assert [taken.tensor.shape[i] for i in range(2)] == [0, 3]
+    taken.release()
+
+
+def test_devices_that_a_tensor_does_not_go_to_are_refused():
+    here, far = gemmery.empty((2, 3), "f32"), gemmery.Tensor(1 << 40, (2, 3), "f32", device="cuda:3")
+    for tensor, device in [(here, (2, 0)), (here, (1, 1)), (far, (2, 0)), (far, (13, 3)), (far, (3, 0))]:
+        with pytest.raises(BufferError, match=rf"its own device or the CPU.*dl_device=\({device[0]}, {device[1]}\)"):
+            tensor.__dlpack__(dl_device=device, max_version=(1, 0))
+    with pytest.raises(BufferError, match="cuda:3 is not on the CPU without a copy"):
+        far.__dlpack__(dl_device=(1, 0), copy=False, max_version=(1, 0))
+    Consumer(far.__dlpack__(dl_device=(2, 3), copy=False, max_version=(1, 0), stream=-1)).release()
+
+
+@pytest.mark.parametrize("pair", [1, (1,), (1, 0, 0), "ab", ("1", 0), (1, None), (2**80, 0)], ids=repr)
+def test_versions_and_devices_that_are_no_pairs_are_refused(pair):
+    tensor = gemmery.empty((2, 3), "f32")
+    with pytest.raises(TypeError, match=r"max_version: expected None or a pair \(major, minor\)"):
+        tensor.__dlpack__(max_version=pair)
+    with pytest.raises(TypeError, match=r"dl_device: expected None or a pair \(device type, index\)"):
+        tensor.__dlpack__(dl_device=pair)
+
+
+def test_numpy_copies_when_it_is_told_to(rng):
+    tensor = gemmery.empty((4, 5), "f32")
+    numbers = rng.standard_normal((4, 5)).astype("f")
+    tensor.copy_from(numbers)
+    shared, copied = numpy.from_dlpack(tensor, copy=False), numpy.from_dlpack(tensor, copy=True)
+    shared[...] = 0
+    assert (copied == numbers).all() and (numpy.from_dlpack(tensor) == 0).all()
+
+
 # --- the C functions of a framework ----------------------------------------------------------------
 
 FromObject = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))

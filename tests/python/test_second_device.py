@@ -332,7 +332,9 @@ class TorchGemm(gemmery.Kernel):
     def _run(self, args, artifact, stream, workspace):
         import torch
 
-        a, b, out = (torch.from_dlpack(args.views[name].__dlpack__(stream=-1)) for name in ("A", "B", "out"))
+        a, b, out = (
+            torch.from_dlpack(args.views[name].__dlpack__(stream=-1, max_version=(1, 0))) for name in ("A", "B", "out")
+        )
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=args.device)):
             sums = workspace.view(torch.float32).view(out.shape)
             torch.matmul(a, b, out=sums)
