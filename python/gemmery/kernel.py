@@ -217,10 +217,13 @@ def _torch_with_gpus() -> Any:
 
 
 def _is_capturing(device: str) -> bool:
-    """Whether torch captures its current stream of a device, whichever device is current."""
+    """Whether torch captures its current stream of a device, whichever device is current, or of the current one: what a
+    capture forbids, it forbids on every device."""
     torch = _torch_with_gpus()
     if torch is None or not device.startswith("cuda"):
         return False
+    if torch.cuda.is_current_stream_capturing():
+        return True
     with torch.cuda.device(device):
         return bool(torch.cuda.is_current_stream_capturing())
 

@@ -4,9 +4,11 @@
 Pairs of emulated devices everywhere; the second of two GPUs where there is one.
 """
 
+import contextlib
 import gc
 import importlib.util
 import pathlib
+import sys
 
 import numpy
 import pytest
@@ -133,8 +135,15 @@ def torch():
 
 
 def whole(torch, *shape, device="cuda:1", dtype=None):
-    """Small whole numbers, of which every sum is exact."""
-    return torch.randint(-4, 5, shape, device=device).to(dtype or torch.float32)
+    """Small whole numbers, of which every sum is exact. Drawn on the CPU: a GPU's generator does not outlive a capture that
+    fails, which would take the tests after it along."""
+    return torch.randint(-4, 5, shape).to(device, dtype or torch.float32)
+
+
+def capture_on(torch, device, graph, **options):
+    """Captures a stream of this device, where torch's own for captures belongs, for good, to the one that was current at the
+    first of them."""
+    return torch.cuda.graph(graph, stream=torch.cuda.Stream(device), **options)
 
 
 def operands(torch, m=320, n=192, k=64, dtype=None):
@@ -219,7 +228,7 @@ def test_an_artifact_is_captured_where_it_was_loaded(torch):
     kernel = gemmery.get_kernels(near)[0]
     artifact = kernel.compile(near)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.device(1), torch.cuda.graph(graph):
+    with capture_on(torch, "cuda:1", graph):
         with pytest.raises(gemmery.UnsupportedError, match="cuda:1"):
             kernel.run(far, artifact)
         out.fill_(5)
@@ -228,7 +237,7 @@ def test_an_artifact_is_captured_where_it_was_loaded(torch):
     assert (out == 5).all(), "the capture stayed valid"
     artifact.load_on("cuda:1")
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.device(1), torch.cuda.graph(graph):
+    with capture_on(torch, "cuda:1", graph):
         kernel.run(far, artifact)
     graph.replay()
     torch.cuda.synchronize(1)
@@ -370,14 +379,82 @@ def test_a_workspace_of_torch_stays_while_the_launchs_stream_needs_it(of_torch):
     del scribbled
 
 
+REFUSED_IN_CAPTURE = "compiled before the stream is captured"
+
+
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
 def test_python_kernels_that_are_not_compiled_are_refused_where_their_device_is_captured(of_torch):
     torch, device, args, _ = of_torch
     [kernel] = TorchGemm.generate_kernels(lambda metadata: True)
-    refused = pytest.raises(gemmery.UnsupportedError, match="compiled before the stream is captured")
-    with torch.cuda.device(device), torch.cuda.graph(torch.cuda.CUDAGraph()), torch.cuda.device(0), refused:
+    other = torch.cuda.device_count() - 1 - torch.device(device).index  # the same one where there is one alone
+    refused = pytest.raises(gemmery.UnsupportedError, match=REFUSED_IN_CAPTURE)
+    # Relaxed: where nothing is refused, the capture does not fail with this test, and torch stays usable for the next.
+    capture = capture_on(torch, device, torch.cuda.CUDAGraph(), capture_error_mode="relaxed")
+    with capture, torch.cuda.device(other), refused:
         kernel.run(args)
+
+
+class CapturingTorch:
+    """As much of torch as is asked about captures: a current device, and those whose current stream is captured."""
+
+    def __init__(self, current, captured):
+        self.cuda, self.current, self.captured = self, current, captured
+
+    def is_available(self):
+        return True
+
+    def is_current_stream_capturing(self):
+        return self.current in self.captured
+
+    @contextlib.contextmanager
+    def device(self, device):
+        before, self.current = self.current, int(device.removeprefix("cuda:"))
+        yield
+        self.current = before
+
+
+class CountingGemm(gemmery.Kernel):
+    """Counts what is asked of it."""
+
+    def __init__(self):
+        super().__init__(KernelMetadata("counting_gemm_v1", CountingGemm, 80, None))
+        self.calls = []
+
+    @staticmethod
+    def generate_kernels(metadata_filter, epilogue_args=None, cc=None):
+        return []
+
+    def compile(self, args, cc=None):
+        self.calls.append("compile")
+        return gemmery.CompiledArtifact(None, self)
+
+    def compile_key(self, args):
+        return self, args.device  # not what another test compiled
+
+    def _run(self, args, artifact, stream, workspace):
+        self.calls.append("run")
+
+
+@pytest.mark.parametrize("operands_on", [0, 1])
+@pytest.mark.parametrize("current", [0, 1])
+@pytest.mark.parametrize("captured", [(), (0,), (1,), (0, 1)], ids=str)
+def test_a_capture_of_the_operands_device_or_the_current_one_forbids_to_compile(operands_on, current, captured, monkeypatch):
+    torch = CapturingTorch(current, captured)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    views = [gemmery.Tensor(address << 40, (16, 16), "float32", device=f"cuda:{operands_on}") for address in (1, 2, 3)]
+    args, kernel = gemmery.GemmArguments(*views), CountingGemm()
+    forbids = operands_on in captured or current in captured
+    if forbids:
+        with pytest.raises(gemmery.UnsupportedError, match=REFUSED_IN_CAPTURE):
+            kernel.run(args, assume_supported_args=True)
+        assert kernel.calls == []
+    kernel.run(args, kernel.compile(args), assume_supported_args=True)
+    assert kernel.calls == ["compile", "run"], "compiled code runs in captures, too"
+    if not forbids:
+        kernel.run(args, assume_supported_args=True)
+        assert kernel.calls[2:] == ["compile", "run"]
+    assert torch.current == current, "the current device stays"
 
 
 @pytest.mark.gpu
