@@ -27,7 +27,7 @@ extern "C" __global__ void dot_gemm(const float* a, const float* b, float* out, 
 
 
 def find_nvcc() -> str | None:
-    return shutil.which("nvcc", path="/usr/local/cuda/bin") or shutil.which("nvcc")
+    return shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
 
 
 def compiled(form: str, architecture: str) -> bytes:

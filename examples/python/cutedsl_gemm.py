@@ -10,16 +10,20 @@ serve, and no more is shown than what a kernel takes to be one of gemmery's.
 
 import contextlib
 
-import cutlass
 import numpy as np
-from cuda.bindings import driver, runtime
-from cutlass import cute
-from cutlass.cute.runtime import make_ptr
 
 import gemmery
 from gemmery.metadata import BLASDesignMetadata, GemmOperandsMetadata, KernelMetadata, TensorAttributes
 from gemmery.providers import CuTeDSLProvider
 from gemmery.providers.cutedsl.kernel import CuteDslKernel
+
+try:
+    import cutlass
+    from cuda.bindings import driver, runtime
+    from cutlass import cute
+    from cutlass.cute.runtime import make_ptr
+except ModuleNotFoundError as missing:
+    raise gemmery.UnavailableError(f"unavailable: {missing.name}: pip install nvidia-cutlass-dsl") from missing
 
 TILE = (64, 64, 32)
 WARPS = (2, 2, 1)

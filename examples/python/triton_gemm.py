@@ -6,14 +6,17 @@
 Both are then found by get_kernels, filtered, compiled and run through the same calls as the library's own.
 """
 
-import torch
-import triton
-import triton.language as tl
-
 import gemmery
 from gemmery import own_kernels
 from gemmery.metadata import BLASDesignMetadata, GemmOperandsMetadata, KernelMetadata, TensorAttributes
 from gemmery.providers import TritonProvider
+
+try:
+    import torch
+    import triton
+    import triton.language as tl
+except ModuleNotFoundError as missing:
+    raise gemmery.UnavailableError(f"unavailable: {missing.name}: pip install torch triton") from missing
 
 
 @triton.jit

@@ -69,6 +69,23 @@ def test_the_program_runs(name):
     assert done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "package", "remedy"),
+    [
+        ("cutedsl_gemm", "cutlass", "nvidia-cutlass-dsl"),
+        ("triton_gemm", "torch", "torch triton"),
+        ("triton_gemm", "triton", "torch triton"),
+    ],
+)
+def test_a_program_without_its_package_says_what_to_install(name, package, remedy):
+    if package == "triton":
+        pytest.importorskip("torch", reason="torch, which is asked for first, is not installed")
+    without = f"import runpy, sys; sys.modules[{package!r}] = None; runpy.run_path({str(EXAMPLES / name)!r} + '.py')"
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1].endswith(f"UnavailableError: unavailable: {package}: pip install {remedy}"), done.stderr
+
+
 # --- CUDA C++ ------------------------------------------------------------------------------------
 
 
