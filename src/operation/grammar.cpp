@@ -544,7 +544,7 @@ std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
   abort_on_bug("an operand's strides do not spell themselves");
 }
 
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string text = "\"";
   for (const char letter : value) {
     if (letter == '"' || letter == '\\') text += '\\';
@@ -563,7 +563,7 @@ std::string epilogue_text(const ProblemLine& line) {
   const GemmProblem& problem = line.problem;
   const EpilogueRules& rules = rules_of(problem.epilogue);
   const MatrixExtents extents{problem.l, problem.m, problem.n};
-  std::string text = " epilogue=" + quoted(rules.program.text());
+  std::string text = " epilogue=" + in_quotes(rules.program.text());
   std::size_t number = 0;
   for (std::size_t i = 0; i < rules.operands.size(); ++i) {
     const EpilogueOperandRule& rule = rules.operands[i];

@@ -158,6 +158,16 @@ TYPED_TEST(EmittedPrograms, compute_what_the_host_computes) {
   }
 }
 
+// As a comparison, NVVM 13.0 made of this minimum one that loses the sign of zero.
+TEST(EmittedMinimum, keeps_the_sign_of_zero_beside_a_constant) {
+  const Program program(
+      std::string_view("D = min(where(accum < accum, 1, 0), cast(leaky_relu(scale, -2), e5m2)); "
+                       "other = where(accum < accum, 1, 0)"));
+  const std::vector<double> zeros(samples * columns);
+  const std::vector<double> got = run_on_emulator<double>({program}, zeros, "double");
+  EXPECT_TRUE(is_same(got[0], -0.0)) << got[0];
+}
+
 // What the emulator would have to compute to a bound is compiled only.
 TEST(EmittedOperations, of_every_row_compile) {
   tests::RandomExpressions random(gemmery::tests::random_seed());

@@ -133,7 +133,8 @@ TEST_P(RefusedCode, is_told_with_the_drivers_words_where_nothing_may_be_compiled
   const Error error = error_of([&] { kernel.run(operands.arguments(), {.stream = stream}); });
   unsetenv("GEMMERY_DISABLE_JIT");
   EXPECT_EQ(error.kind(), ErrorKind::launch);
-  EXPECT_EQ(error.operand(), "cuLibraryLoadData") << error.what();
+  // NVIDIA's driver looks at a library when a kernel of it is asked for.
+  EXPECT_TRUE(error.operand().starts_with("cuLibrary")) << error.what();
   EXPECT_TRUE(is_kept(key, unfit));
   kernel.run(operands.arguments(), {.stream = stream});
   operands.expect_right();

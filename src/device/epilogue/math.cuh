@@ -26,12 +26,13 @@ __device__ __forceinline__ double abs(double x) { return fabs(x); }
 
 __device__ __forceinline__ float min(float x, float y) { return ptx::min_nan(x, y); }
 __device__ __forceinline__ float max(float x, float y) { return ptx::max_nan(x, y); }
-// -0 lies below 0, as it does for float.
+// -0 lies below 0, as it does for float. By instructions: NVVM 13.0 makes of `x < y ? x : y`, where
+// x is a constant 0 and y came from a narrower type, `y >= 0 ? 0 : y`, which loses the sign of -0.
 __device__ __forceinline__ double min(double x, double y) {
-  return x < y || x != x || (x == y && __double_as_longlong(x) < 0) ? x : y;
+  return x != x ? x : y != y ? y : ::fmin(x, y);
 }
 __device__ __forceinline__ double max(double x, double y) {
-  return x > y || x != x || (x == y && __double_as_longlong(y) < 0) ? x : y;
+  return x != x ? x : y != y ? y : ::fmax(x, y);
 }
 
 __device__ __forceinline__ float fma(float x, float y, float z) { return __fmaf_rn(x, y, z); }
