@@ -124,13 +124,14 @@ Device target_of(const ImportedTensor& tensor, nb::handle dl_device) {
 bool must_copy(const ImportedTensor& tensor, Device target, nb::handle copy) {
   const bool is_elsewhere = target != tensor.view.device();
   if (copy.is_none()) return is_elsewhere;
-  const bool is_wanted = nb::cast<bool>(copy);
-  if (is_elsewhere && !is_wanted) {
+  const int is_wanted = PyObject_IsTrue(copy.ptr());
+  if (is_wanted < 0) nb::raise_python_error();
+  if (is_elsewhere && is_wanted == 0) {
     throw nb::buffer_error(
         ("a tensor on " + to_string(tensor.view.device()) + " is not on the CPU without a copy")
             .c_str());
   }
-  return is_wanted;
+  return is_wanted != 0;
 }
 
 // --- what it gets --------------------------------------------------------------------------------

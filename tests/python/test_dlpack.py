@@ -298,7 +298,7 @@ def test_a_copy_is_made_where_one_is_asked_for_alone(rng, options):
         taken = Consumer(tensor.__dlpack__(**asked, **options))
         assert taken.tensor.data == numbers.ctypes.data, asked
         taken.release()
-    for asked in ({"copy": True}, {"dl_device": (1, 0), "copy": True}):
+    for asked in ({"copy": True}, {"copy": numpy.True_}, {"dl_device": (1, 0), "copy": True}):
         taken = Consumer(tensor.__dlpack__(**asked, **options))
         assert taken.tensor.data != numbers.ctypes.data and (taken.array() == before).all()
         assert taken.name == OLD or taken.managed.flags == 2, "DLPack's flag of copies"
