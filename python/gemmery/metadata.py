@@ -18,6 +18,7 @@ __all__ = [
     "EpilogueMetadata",
     "GemmOperandsMetadata",
     "KernelMetadata",
+    "Sm100DesignMetadata",
     "TensorAttributes",
     "operands_of",
 ]
@@ -162,6 +163,21 @@ class BLASDesignMetadata(DesignMetadata):
 
     def __init__(self, tile_shape: tuple[int, ...], cluster_shape: tuple[int, ...] = (1, 1, 1), **fields: Any) -> None:
         super().__init__(tile_shape=tuple(tile_shape), cluster_shape=tuple(cluster_shape), **fields)
+
+
+class Sm100DesignMetadata(BLASDesignMetadata):
+    """A design for sm_100. No kernel of the library has one; those of users may, and filters that ask for it find them."""
+
+    def __init__(
+        self,
+        tile_shape: tuple[int, ...],
+        cluster_shape: tuple[int, ...] = (1, 1, 1),
+        *,
+        use_2cta_mma: bool = False,
+        use_tma_store: bool = False,
+        **fields: Any,
+    ) -> None:
+        super().__init__(tile_shape, cluster_shape, use_2cta_mma=use_2cta_mma, use_tma_store=use_tma_store, **fields)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -433,3 +433,12 @@ def test_small_questions():
     with pytest.raises(gemmery.UnsupportedError):
         options.use_tvm_ffi = True
     options.restore(options.save())
+
+
+def test_designs_for_blackwell_are_designs_with_two_choices_more():
+    design = gemmery.metadata.Sm100DesignMetadata((256, 128, 64), (2, 1, 1), use_2cta_mma=True)
+    assert isinstance(design, gemmery.metadata.BLASDesignMetadata)
+    assert (design.tile_shape, design.cluster_shape) == ((256, 128, 64), (2, 1, 1))
+    assert design.use_2cta_mma and not design.use_tma_store
+    with pytest.raises(AttributeError, match="this design has no 'schedule'"):
+        _ = design.schedule
