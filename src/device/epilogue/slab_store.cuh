@@ -95,7 +95,8 @@ class AddendReader {
   __device__ __forceinline__ ptx::Registers<element_bytes> read_last(int half) const {
     const int left = columns_left_[half];
     const char* const source = row_of(half) + (left - 1) * element_bytes;
-    return ptx::ld_global_if<element_bytes>(left % 8 == 1 && left < design.tile_n, source, {});
+    return ptx::ld_global_if<element_bytes>(
+        left % 8 == 1 && left < abi::columns_per_consumer(design), source, {});
   }
 
   const abi::Sm90Params& params_;
