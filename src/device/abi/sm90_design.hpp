@@ -305,11 +305,13 @@ constexpr bool is_split(const Sm90Design& design) {
 /// What a consumer has for its accumulators. With 512 threads a kernel starts with 128 registers
 /// each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill beside a C
 /// and the sums of other blocks. Warpgroups that take turns spill 2 to 5 registers where they read
-/// C beside 208 sums, and 15 beside 192 pairs of float16 sums.
+/// C beside 208 sums, and 15 beside 192 pairs of float16 sums; those that do not take turns, in
+/// clusters along n, 7 beside 192.
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   if (consumer_count(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
-  if (!design.has_c || design.schedule != Schedule::ping_pong) return 208;
+  if (!design.has_c) return 208;
+  if (design.schedule != Schedule::ping_pong) return design.cluster_n == 2 ? 184 : 208;
   return design.accumulator == DType::float16 ? 184 : 200;
 }
 
