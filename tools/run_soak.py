@@ -32,13 +32,23 @@ def build(preset, *targets):
     subprocess.run([ROOT / "tools" / "build.sh", preset, *targets], cwd=ROOT, check=True)
 
 
-def list_parts():
-    """Every part as (preset, program). The tests are the same in all presets; configuring is enough to know them."""
+def list_tests():
+    """What tests.json says. The tests are the same in all presets; configuring is enough to know them."""
     build(RELEASE, "build.ninja")
-    tests = [test for test in json.loads((ROOT / "build" / RELEASE / "tests.json").read_text()) if {"cpu", "nvrtc"} & set(test["labels"])]
+    return json.loads((ROOT / "build" / RELEASE / "tests.json").read_text())
+
+
+def list_parts(tests):
+    """Every part as (preset, program)."""
+    tests = [test for test in tests if {"cpu", "nvrtc"} & set(test["labels"])]
     parts = [(RELEASE, test["name"]) for test in tests if "soak" in test["labels"]]
     # Scripts look at what is installed or linked, and Python itself is not instrumented.
     return parts + [(preset, test["name"]) for preset in SANITIZERS for test in tests if test["kind"] == "gtest"]
+
+
+def target_of(test):
+    """What is built for a test; a script tells nobody what it looks at."""
+    return {"gtest": test["name"], "pytest": "gemmery_python"}.get(test["kind"], "all")
 
 
 def name_of(part):
@@ -75,9 +85,10 @@ class Stamps:
         self.file_of(part).write_text(json.dumps({"tree": self.tree, "counts": counts, "elapsed_s": elapsed_s}))
 
 
-def run_parts(preset, programs, jobs, stamps):
-    """Runs programs of one build, showing and keeping what they print; returns the three counts of each that reported."""
-    build(preset, *(programs if preset in SANITIZERS else ["all"]))
+def run_parts(preset, tests, jobs, stamps):
+    """Runs tests of one build, showing and keeping what they print; returns the three counts of each that reported."""
+    programs = [test["name"] for test in tests]
+    build(preset, *{target_of(test) for test in tests})
     environment = {**os.environ, "GEMMERY_TEST_TIME_LIMIT": TIME_LIMIT_S}
     if preset == RELEASE:
         environment["GEMMERY_SOAK"] = "1"
@@ -126,7 +137,8 @@ def main(arguments):
     options = parser.parse_args(arguments)
 
     FOLDER.mkdir(parents=True, exist_ok=True)
-    known = list_parts()
+    tests = {test["name"]: test for test in list_tests()}
+    known = list_parts(tests.values())
     stamps = Stamps()
     if options.parts == ["list"]:
         for part in known:
@@ -139,7 +151,7 @@ def main(arguments):
         print(f"{len(before)} of {len(parts)} parts passed before on this tree")
     for preset, programs in groups([part for part in parts if part not in before]):
         print(f"== {preset}: {', '.join(programs)}", flush=True)
-        found = run_parts(preset, programs, options.jobs, stamps)
+        found = run_parts(preset, [tests[program] for program in programs], options.jobs, stamps)
         # The runner's own status is no help here: it also says no when all cases were skipped.
         results |= {(preset, program): found.get(program, (0, 1, 0)) for program in programs}
     totals = [sum(column) for column in zip(*results.values())]
