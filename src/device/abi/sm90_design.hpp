@@ -222,7 +222,7 @@ constexpr int all_slab_bytes(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr int split_sums_bytes(const Sm90Design& design) {
   if (design.split_k == 1) return 0;
-  constexpr int barrier_bytes = warpgroup_threads / 32 * 16;
+  constexpr int barrier_bytes = warps_per_consumer * 16;
   return consumer_count(design) *
          (accumulator_registers(design) * 4 * warpgroup_threads + barrier_bytes);
 }

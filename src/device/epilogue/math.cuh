@@ -107,8 +107,7 @@ __device__ __forceinline__ float tanh(float x) {
                              -0.00589511963F};
   const float square = x * x;
   const float near = __fmaf_rn(polynomial(small, square) * square, x, x);
-  const float far =
-      1.0F - 2.0F * ptx::rcp_approx_ftz(1.0F + ptx::ex2_approx_ftz(2.0F * log2_e * fabsf(x)));
+  const float far = 1.0F - 2.0F * logistic_of_2(2.0F * log2_e * fabsf(x));
   return fabsf(x) < 0.6F ? near : x != x ? x : copysignf(far, x);
 }
 __device__ __forceinline__ double tanh(double x) { return ::tanh(x); }
@@ -126,19 +125,13 @@ __device__ __forceinline__ float erf(float x) {
 }
 __device__ __forceinline__ double erf(double x) { return ::erf(x); }
 
-/// a 2^p(a), where the power falls fast: `last` is where it has become nothing, below 2^-100.
-template <int count>
-__device__ __forceinline__ float vanishing(const float (&p)[count], float a, float last) {
-  const float size = fminf(a, last);
-  return size * ptx::ex2_approx_ftz(polynomial(p, size));
-}
-
 /// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Its
 /// logarithm is nearly a parabola.
 __device__ __forceinline__ float gelu_deficit(float a) {
   constexpr float log2_tail[] = {-0.999993443F,  -1.15119779F,     -0.458781838F, -0.0534016341F,
                                  0.00807882659F, -0.000770942075F, 3.3658358e-05F};
-  return vanishing(log2_tail, a, 13.5F);
+  const float size = fminf(a, 13.5F);  // where the power is below 2^-100
+  return size * ptx::ex2_approx_ftz(polynomial(log2_tail, size));
 }
 __device__ __forceinline__ double gelu_deficit(double a) {
   return a < 40.0 ? 0.5 * a * ::erfc(a * 0.70710678118654752440) : 0.0;

@@ -98,7 +98,7 @@ class SlabProgram {
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
   static constexpr int eights = abi::slab_columns(design) / 8;
-  static constexpr int warps = abi::warpgroup_threads / 32;
+  static constexpr int warps = abi::warps_per_consumer;
   using Region = RegionReductions<Epilogue, float, region_rows, region_columns>;
   using Rows = ProgramRows<Epilogue, float, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
@@ -262,7 +262,7 @@ class SlabProgram<design, Epilogue>::Block {
   __device__ __forceinline__ Block(SlabProgram& program, const OutputPlace& place, int index)
       : program_(program),
         index_(index),
-        row_(place.row + program.warp() * 16 + program.lane() / 4),
+        row_(place.row + program.warp() * abi::sm90_warp_rows + program.lane() / 4),
         column_(place.column + program.lane() % 4 * 2),
         rows_(program.epilogue_, place.batch, row_, column_, program.params_.m, program.params_.n) {
     clear();
@@ -313,7 +313,7 @@ class SlabProgram<design, Epilogue>::Block {
     if constexpr (input < Epilogue::inputs) {
       if constexpr (!Epilogue::input[input].varies_n) {
         const unsigned row = static_cast<unsigned>(index_) * abi::sm90_block_rows +
-                             program_.warp() * 16 + program_.lane() / 4;
+                             program_.warp() * abi::sm90_warp_rows + program_.lane() / 4;
 #pragma unroll
         for (int half = 0; half < 2; ++half)
           rows_.template hold<input>(half, program_.staged_.template read_held<input>(
@@ -324,8 +324,8 @@ class SlabProgram<design, Epilogue>::Block {
   }
 
   /// Vectors lie in shared memory for the whole share, so those of the next patches can be read
-  /// before the barriers between two slabs: arithmetic on them fills the wait. Not beside 192 sums:
-  /// 23 registers spilled (ptxas 13.0).
+  /// before a slab is stored, and are there when it is. Not beside 192 sums: 23 registers spilled
+  /// (ptxas 13.0).
   static constexpr bool reads_vectors_ahead = abi::accumulator_registers(design) <= 160;
 
   /// Vectors of the `near` patches that begin with one.

@@ -58,7 +58,7 @@ class AddendReader {
   __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
                                           unsigned thread)
       : params_(params) {
-    const unsigned row = place.row + thread / 32 * 16 + thread % 32 / 4;
+    const unsigned row = place.row + thread / 32 * abi::sm90_warp_rows + thread % 32 / 4;
     const unsigned column = place.column + thread % 4 * 2;
     first_ = static_cast<const char*>(params.c.data) +
              (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +

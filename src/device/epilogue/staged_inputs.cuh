@@ -268,7 +268,7 @@ class StagedInputs {
   __device__ __forceinline__ void read_matrices(Patch& patch, Patch& next, unsigned slab,
                                                 int eight) const {
     const unsigned lane = thread_ % 32;
-    const unsigned row = thread_ / 32 * 16 + lane % 16;
+    const unsigned row = thread_ / 32 * abi::sm90_warp_rows + lane % 16;
     unsigned values[4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
     ptx::ldmatrix_x4(
         values, slab + swizzled_chunk<pitch<input>>(row, static_cast<unsigned>(eight) + lane / 16));
@@ -285,7 +285,8 @@ class StagedInputs {
     const unsigned lane = thread_ % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const unsigned row = thread_ / 32 * 16 + static_cast<unsigned>(half) * 8 + lane / 4;
+      const unsigned row =
+          thread_ / 32 * abi::sm90_warp_rows + static_cast<unsigned>(half) * 8 + lane / 4;
 #pragma unroll
       for (int which = 0; which < 2; ++which) {
         const unsigned chunk = 2 * static_cast<unsigned>(eight + which) + lane % 4 / 2;

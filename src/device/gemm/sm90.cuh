@@ -67,7 +67,7 @@ class Sm90Gemm {
       ptx::prefetch_tensormap(params_.a);
       ptx::prefetch_tensormap(params_.b);
       ptx::prefetch_tensormap(params_.out);
-      ring_.initialize(abi::consumers_per_tile(design) * abi::warpgroup_threads / 32);
+      ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer);
       TileSums::initialize(shared_.split_sums);
       initialize_finish();
       ptx::fence_mbarrier_init();

@@ -92,7 +92,7 @@ class SplitSums {
 
   /// Of the consumer's blocks of 64 rows, those of which this warp has any; they come first.
   __device__ unsigned blocks_with_rows(unsigned rows) const {
-    const unsigned first = thread_ / 32 * 16;
+    const unsigned first = thread_ / 32 * abi::sm90_warp_rows;
     const unsigned blocks =
         rows > first ? (rows - first + abi::sm90_block_rows - 1) / abi::sm90_block_rows : 0;
     return min(blocks, static_cast<unsigned>(Sums::blocks));
