@@ -18,7 +18,6 @@
 #include "jit/embedded.hpp"
 #include "jit/exit_guard.hpp"
 #include "jit/fork_guard.hpp"
-#include "jit/interrupt_handler.hpp"
 #include "jit/nvcc.hpp"
 #include "jit/nvrtc.hpp"
 #include "platform/environment.hpp"
@@ -108,11 +107,7 @@ class Program {
   nvrtc::Result compile(const std::vector<std::string>& options) {
     std::vector<const char*> words;
     for (const std::string& option : options) words.push_back(option.c_str());
-    const KeptInterruptHandler kept(reinterpret_cast<const void*>(api_.nvrtcCompileProgram));
-    const nvrtc::Result result =
-        api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
-    if (result == nvrtc::Result::success) KeptInterruptHandler::note_compilation();
-    return result;
+    return api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
   }
 
   // When to give a compilation up.

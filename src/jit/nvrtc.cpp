@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "jit/exit_guard.hpp"
+#include "jit/signal_handlers.hpp"
 #include "jit/toolkit_places.hpp"
 #include "platform/environment.hpp"
 #include "platform/file_identity.hpp"
@@ -166,6 +167,8 @@ std::unique_ptr<Nvrtc> search_nvrtc() {
   if (!found) throw_not_found(search.tried());
   platform::log(LogLevel::debug,
                 "NVRTC " + to_string(found->version) + " is opened: " + found->path);
+  if (!keep_signal_handlers(reinterpret_cast<const void*>(found->api.nvrtcCompileProgram)))
+    platform::log(LogLevel::debug, "its first compilation takes Ctrl-C and SIGTERM for itself");
   return found;
 }
 
