@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals, threads, forks and words to a log: what a process meets around the library."""
 
+import ast
 import logging
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -46,11 +48,9 @@ print("and on", artifact.targets)
     assert "and on" in done.stdout
 
 
-def test_ctrl_c_reaches_the_main_thread_while_another_compiles():
-    # NVRTC's own handler would end the process with status 4 while its front end runs for the first time, which this
-    # source makes it do for a second or more.
-    code = r"""
-import gemmery, os, signal, threading, time
+# The kernel `slow` keeps the front end of NVRTC busy, and the rest of it not at all.
+REGISTER_SLOW_KERNEL = r"""
+import gemmery, os, random, signal, subprocess, sys, threading, time
 from gemmery import own_kernels
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without
 source = '''
@@ -61,14 +61,25 @@ __device__ constexpr unsigned mix(unsigned rounds, unsigned seed) {
 template <unsigned first, unsigned last> struct Sum {
   static constexpr unsigned value = Sum<first, (first + last) / 2>::value + Sum<(first + last) / 2, last>::value;
 };
-template <unsigned first> struct Sum<first, first + 1> { static constexpr unsigned value = mix(1000, first); };
+template <unsigned first> struct Sum<first, first + 1> { static constexpr unsigned value = mix(ROUNDS, first); };
 extern "C" __global__ void entry(float* a, float* b, float* out, int m, int n, int k) { out[0] = Sum<0, 1000>::value; }
 '''
 row = own_kernels.Operand("f32", "row")
 kernel = own_kernels.register_source(
-    "slow", source, entry="entry", parameters=["A", "B", "out", "m", "n", "k"], grid=[1], A=row, B=row, out=row,
-    supports=lambda problem, device: None,
+    "slow", source.replace("ROUNDS", sys.argv[1]), entry="entry", parameters=["A", "B", "out", "m", "n", "k"], grid=[1],
+    A=row, B=row, out=row, supports=lambda problem, device: None,
 )
+"""
+
+
+def run_with_slow_kernel(code: str, *arguments: object, rounds: int) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-W", "ignore", "-c", REGISTER_SLOW_KERNEL + code, str(rounds), *map(str, arguments)]
+    environment = {**os.environ, "GEMMERY_CACHE_MAX_BYTES": "0"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False, env=environment)
+
+
+def test_ctrl_c_reaches_the_main_thread_while_another_compiles():
+    code = """
 compiling = threading.Thread(target=kernel.compile, kwargs={"cc": 90})
 interrupts = 0
 compiling.start()
@@ -81,12 +92,54 @@ while compiling.is_alive() and interrupts < 20:
 compiling.join()
 print("interrupts", interrupts)
 """
-    environment = {**os.environ, "GEMMERY_CACHE_MAX_BYTES": "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=environment
-    )
+    done = run_with_slow_kernel(code, rounds=1000)
     assert done.returncode == 0, (done.returncode, done.stderr)
+    assert done.stdout, "the process ended in the middle"
     assert int(done.stdout.split()[1]) >= 2, done.stdout
+
+
+def test_ctrl_c_at_any_moment_of_a_first_compilation_is_a_keyboard_interrupt():
+    # Children of a process that has not opened NVRTC, one after another beside two busy loops. None may end but by its own words.
+    code = """
+INTERRUPTED, LATE, LOST, CHANGED = 41, 42, 43, 44
+count, seed = map(int, sys.argv[2:])
+random.seed(seed)
+
+def compile_in_child(delay):
+    before = signal.getsignal(signal.SIGINT)
+    sender = threading.Thread(target=lambda: (time.sleep(delay), os.kill(os.getpid(), signal.SIGINT)))
+    outcome = LOST
+    try:
+        sender.start()
+        kernel.compile(cc=90)
+        outcome = LATE
+        time.sleep(10)  # until the signal comes
+        outcome = LOST
+    except KeyboardInterrupt:
+        outcome = LATE if outcome == LATE else INTERRUPTED
+    os._exit(outcome if signal.getsignal(signal.SIGINT) is before else CHANGED)
+
+busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+outcomes = []
+try:
+    for _ in range(count):
+        delay = random.uniform(0, 0.3)
+        child = os.fork()
+        if child == 0:
+            compile_in_child(delay)
+        outcomes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+finally:
+    for loop in busy:
+        loop.kill()
+print({outcome: outcomes.count(outcome) for outcome in {INTERRUPTED, LATE, *outcomes}})
+"""
+    seed = secrets.randbits(32)
+    done = run_with_slow_kernel(code, 200 if os.environ.get("GEMMERY_SOAK") == "1" else 8, seed, rounds=300)
+    assert done.returncode == 0, done.stderr
+    outcomes = ast.literal_eval(done.stdout)
+    print(f"seed {seed}: {outcomes}")
+    assert set(outcomes) == {41, 42}, f"seed {seed}: {outcomes} {done.stderr}"
+    assert outcomes[41] > 0, f"seed {seed}: {outcomes}"
 
 
 def test_threads_compile_and_run_at_the_same_time(rng):
