@@ -5,7 +5,7 @@
 namespace gemmery::jit {
 
 // In the first compilation of a process NVRTC's front end (12.4 to 13.5) puts handlers of SIGINT
-// and SIGTERM in place that end the process with status 4, and when it is done puts back what it
+// and SIGTERM in place that end the process (status 4 or 0), and when it is done puts back what it
 // found by `signal`, which loses flags and masks; in between, SIGINT is ignored for a moment, and
 // one that waits for a thread is dropped. Handlers belong to the program. From now on this NVRTC's
 // calls of `signal` change nothing, whoever compiles with it. `nvrtc_function` is any function of

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// None is 0 or 4, with which NVRTC ends a process.
+// None is 0 or 4, with which NVRTC would end a process.
 enum ChildExit { heard = 3, deaf = 5, changed = 6, refused = 7, lost = 8 };
 
 volatile sig_atomic_t interrupts = 0;
