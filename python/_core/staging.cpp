@@ -56,18 +56,36 @@ bool is_output(const PyEpilogueArguments& epilogue, const std::string& name) {
   return std::ranges::count(epilogue.program().outputs(), name) != 0;
 }
 
-nb::object stage_epilogue(const PyEpilogueArguments& given, Stager& stager) {
+// A tensor of our own as what Python sees of the operand.
+nb::object shown(const ImportedTensor& tensor) {
+  ImportedTensor seen;
+  seen.view = tensor.view;
+  seen.owner = tensor.owner;
+  seen.base = nb::none();
+  return nb::cast(std::move(seen));
+}
+
+// Of the same class of Python, which knows more about it than this module.
+nb::object stage_epilogue(nb::handle arguments, Stager& stager) {
+  const PyEpilogueArguments& given = *nb::inst_ptr<PyEpilogueArguments>(arguments);
   nb::dict names;
   std::vector<NamedOperand> staged;
   for (const NamedOperand& operand : given.operands) {
     if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) {
       staged.push_back({operand.name, stager.copy(*tensor, is_output(given, operand.name))});
+      names[operand.name.c_str()] = shown(std::get<ImportedTensor>(staged.back().value));
     } else {
       staged.push_back({operand.name, std::get<double>(operand.value)});
+      names[operand.name.c_str()] = given.given[operand.name.c_str()];
     }
-    names[operand.name.c_str()] = given.given[operand.name.c_str()];
   }
-  return nb::cast(PyEpilogueArguments(given.program(), std::move(names), std::move(staged)));
+  nb::object copy = nb::inst_alloc(arguments.type());
+  new (nb::inst_ptr<PyEpilogueArguments>(copy))
+      PyEpilogueArguments(given.program(), std::move(names), std::move(staged));
+  nb::inst_mark_ready(copy);
+  if (nb::hasattr(arguments, "epilogue_fn"))
+    copy.attr("epilogue_fn") = arguments.attr("epilogue_fn");
+  return copy;
 }
 
 void require_host(const PyGemmArguments& arguments) {
@@ -79,14 +97,7 @@ void require_host(const PyGemmArguments& arguments) {
                .got = "operands on " + to_string(arguments.native->device())});
 }
 
-// A tensor of our own as what Python sees of the operand.
-void show(ImportedTensor& tensor) {
-  ImportedTensor shown;
-  shown.view = tensor.view;
-  shown.owner = tensor.owner;
-  shown.base = nb::none();
-  tensor.base = nb::cast(std::move(shown));
-}
+void show(ImportedTensor& tensor) { tensor.base = shown(tensor); }
 
 }  // namespace
 
@@ -103,7 +114,7 @@ PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device) {
   staged.B = stager.copy(arguments.B, false);
   staged.out = stager.copy(arguments.out, writes_out);
   if (arguments.C) staged.C = stager.copy(*arguments.C, false);
-  staged.epilogue = epilogue == nullptr ? nb::none() : stage_epilogue(*epilogue, stager);
+  staged.epilogue = epilogue == nullptr ? nb::none() : stage_epilogue(arguments.epilogue, stager);
   const GemmArguments& native = *arguments.native;
   // Numbers of an epilogue are among its operands.
   validate(staged, nb::cast(native.problem().accumulator), epilogue == nullptr ? native.alpha() : 1,

@@ -11,7 +11,24 @@
 Importing it opens no file for writing, starts no thread and touches no GPU.
 """
 
-from gemmery import _log, arguments, artifact, cache, config, fusion, metadata, own_kernels, providers, status, utils
+from typing import TYPE_CHECKING, NoReturn
+
+from gemmery import (
+    _log,
+    arguments,
+    artifact,
+    cache,
+    config,
+    fusion,
+    kernel,
+    manifest,
+    metadata,
+    own_kernels,
+    providers,
+    status,
+    typing,
+    utils,
+)
 from gemmery._core import (
     CompiledArtifact,
     DeviceInfo,
@@ -64,6 +81,15 @@ from gemmery.tensor import Stream, Tensor, as_tensor, empty, synchronize
 
 __version__ = version()
 _log.install()
+
+if not TYPE_CHECKING:  # checkers know the names that are here
+
+    def __getattr__(name: str) -> NoReturn:
+        from gemmery._other_names import OTHER_NAMES
+
+        hint = OTHER_NAMES.get(name)
+        raise AttributeError(f"module 'gemmery' has no attribute '{name}'" + (f"; here: {hint}" if hint else ""))
+
 
 __all__ = [
     "CompileError",
@@ -118,6 +144,8 @@ __all__ = [
     "get_kernels",
     "int8",
     "int32",
+    "kernel",
+    "manifest",
     "matmul",
     "measure",
     "metadata",
@@ -126,6 +154,7 @@ __all__ = [
     "providers",
     "status",
     "synchronize",
+    "typing",
     "uint8",
     "uint32",
     "utils",

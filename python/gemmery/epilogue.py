@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from gemmery import _core
 from gemmery._core import Program
+from gemmery.errors import InvalidArgumentError
 from gemmery.fusion.functions import define_op
 from gemmery.fusion.tracing import trace
 from gemmery.fusion.value import Reduced, Value
+from gemmery.utils import add_batch_mode, permuted
 
 __all__ = ["EpilogueArguments", "Program", "accum", "define_op", "operand"]
 
@@ -45,28 +48,83 @@ class EpilogueArguments(_core.EpilogueArguments):
     and for operands that nothing is bound to.
     """
 
+    # Tensors as `to_tensor_wrappers` and `add_batch_modes` left them.
+    _shown: Mapping[str, Any] = MappingProxyType({})
+    epilogue_fn: Any = None
+
     def __init__(self, epilogue_fn: ProgramLike, /, **tensors_and_scalars: Any) -> None:
         super().__init__(trace(epilogue_fn, tensors_and_scalars), tensors_and_scalars)
         self.epilogue_fn = epilogue_fn
 
     @property
     def tensors(self) -> dict[str, Any]:
-        """The tensors as they were given, in this order."""
-        return {name: value for name, value in self.operands.items() if not isinstance(value, (int, float))}
+        """The tensors, in the order in which they were given."""
+        given = {name: value for name, value in self.operands.items() if not isinstance(value, (int, float))}
+        return {name: self._shown.get(name, tensor) for name, tensor in given.items()}
 
     @property
     def parameters(self) -> list[Any]:
-        """What the program reads, in the order of its first use."""
-        return [self.operands[name] for name in self.parameter_names]
+        """The tensors and numbers that `parameter_names` names."""
+        return [self._shown.get(name, self.operands[name]) for name in self.parameter_names]
 
     @property
     def parameter_names(self) -> list[str]:
-        """The names of `parameters`."""
-        return [name for name in self.program.inputs if name in self.operands]
+        """What is bound: first what the program reads, in the order of its first use, then its results."""
+        names = [*self.program.inputs, *self.program.outputs]
+        return [name for name in dict.fromkeys(names) if name in self.operands]
+
+    def trace(self, accumulator_shape: Sequence[int], accumulator_type: Any) -> Program:
+        """The program, once what is bound was held against sums of a shape, (M, N) or (L, M, N), and a type.
+
+        ValueError for what does not fit them. GemmArguments does the same; nobody has to call this.
+        """
+        shape = tuple(accumulator_shape)
+        if len(shape) not in (2, 3):
+            raise InvalidArgumentError(
+                f"invalid argument: accumulator_shape: expected (M, N) or (L, M, N), got {shape}"
+            )
+        _core.GemmArguments(*_operands_without_memory(shape, accumulator_type, self), accumulator_type, epilogue=self)
+        return self.program
+
+    def to_tensor_wrappers(self, permute: Sequence[int] | None = None) -> None:
+        """From now on `tensors` and `parameters` show views of one kind, gemmery.Tensor, whatever the tensors are of; with
+        `permute` their dimensions stand in that order. Launches use what was bound, as ever."""
+        self._shown = {name: _wrapped(name, tensor, permute) for name, tensor in self.tensors.items()}
+
+    def add_batch_modes(self) -> None:
+        """From now on `tensors` and `parameters` show a matrix as a batch of one, (1, M, N); vectors and batches as they
+        are. Launches use what was bound, as ever."""
+        self._shown = {
+            name: add_batch_mode(tensor) if len(tensor.shape) == 2 else tensor for name, tensor in self.tensors.items()
+        }
 
     def __repr__(self) -> str:
         bound = ", ".join(f"{name}={_summary(value)}" for name, value in self.operands.items())
         return f"EpilogueArguments({self.program.text!r}{', ' if bound else ''}{bound})"
+
+
+def _operands_without_memory(shape: tuple[int, ...], accumulator_type: Any, epilogue: EpilogueArguments) -> list[Any]:
+    """A, B and out of a product that has these sums; nobody reads them. Addresses that no memory has, apart from each
+    other's."""
+    *batch, rows, columns = shape
+    views = [_core.as_tensor(tensor) for tensor in epilogue.tensors.values()]
+    device = next((view.device for view in views), "cpu").replace("meta", "cuda:0")
+    sums = _core.dtype(accumulator_type)
+    factors = "int8" if sums == _core.dtype("int32") else sums
+    out = _core.as_tensor(epilogue.operands["D"]).dtype if "D" in epilogue.operands else sums
+    kinds = [((*batch, rows, 1), factors), ((*batch, 1, columns), factors), ((*batch, rows, columns), out)]
+    return [_core.Tensor((at + 1) << 59, one, dtype, device=device) for at, (one, dtype) in enumerate(kinds)]
+
+
+def _wrapped(name: str, tensor: Any, order: Sequence[int] | None) -> _core.Tensor:
+    if order is None:
+        return _core.as_tensor(tensor)
+    if sorted(order) != list(range(len(tensor.shape))):
+        raise InvalidArgumentError(
+            f"invalid argument: permute: expected the dimensions of {name}, of rank {len(tensor.shape)}, in an order, "
+            f"got {tuple(order)}"
+        )
+    return permuted(tensor, order)
 
 
 def _summary(value: Any) -> str:

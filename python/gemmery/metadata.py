@@ -182,14 +182,26 @@ class Sm100DesignMetadata(BLASDesignMetadata):
 
 @dataclasses.dataclass(frozen=True)
 class EpilogueMetadata:
-    """The program that a kernel applies to its sums."""
+    """The program that a kernel applies to its sums: made of EpilogueArguments, a Program, or a text."""
 
     text: str
 
+    def __init__(self, program: Any) -> None:
+        program = getattr(program, "program", program)
+        object.__setattr__(self, "text", program if isinstance(program, str) else program.text)
+
+    @classmethod
+    def from_args(cls, epilogue_args: Any) -> EpilogueMetadata:
+        """That of EpilogueArguments."""
+        return cls(epilogue_args)
+
     def supports(self, epilogue: Any) -> Status:
+        """Whether it is the program of EpilogueArguments, or of arguments that have some."""
+        if isinstance(epilogue, _core.RuntimeArguments):
+            epilogue = epilogue.epilogue
         if epilogue is None:
             return Status.fail(f'the kernel computes "{self.text}", the arguments have no epilogue')
-        if epilogue.program.text != self.text:
+        if epilogue.program.text != self.text and epilogue.program != _core.Program(self.text):
             return Status.fail(f'the kernel computes "{self.text}", the arguments ask for "{epilogue.program.text}"')
         return Status.success()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gemmery import _core
 from gemmery._core import as_tensor, dtype
+from gemmery.errors import InvalidArgumentError, UnavailableError, UnsupportedError
 from gemmery.status import Status
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "is_device_cc_supported",
     "leading_dim",
     "permute_batch_mode",
+    "permuted",
     "strides_to_layout_string",
     "to_cuda_stream",
+    "to_cutlass_type",
     "to_gemmery_type",
     "tuple_to_string",
 ]
@@ -75,10 +78,62 @@ def strides_to_layout_string(*strides: Sequence[int]) -> str:
 
 
 def add_batch_mode(tensor: Any) -> Any:
-    """A matrix as a batch of one: (1, M, N). Batches stay as they are; nothing is copied."""
-    return tensor if len(tensor.shape) == 3 else tensor[None]
+    """A matrix as a batch of one: (1, M, N). Batches stay as they are; nothing is copied. ValueError for other ranks."""
+    rank = len(tensor.shape)
+    if rank not in (2, 3):
+        raise InvalidArgumentError(f"invalid argument: tensor: expected a matrix or a batch of them, got rank {rank}")
+    if rank == 3:
+        return tensor
+    if isinstance(tensor, _core.Tensor):
+        return _relaid(tensor, (1, *tensor.shape), (0, *tensor.strides))
+    return tensor[None]
 
 
 def permute_batch_mode(tensor: Any) -> Any:
-    """(L, M, N) as (M, N, L); nothing is copied."""
-    return tensor.transpose(1, 2, 0) if hasattr(tensor, "__array_interface__") else tensor.permute(1, 2, 0)
+    """(L, M, N) as (M, N, L); nothing is copied. ValueError for other ranks."""
+    rank = len(tensor.shape)
+    if rank != 3:
+        raise InvalidArgumentError(f"invalid argument: tensor: expected a batch of matrices, got rank {rank}")
+    if isinstance(tensor, _core.Tensor):
+        return permuted(tensor, (1, 2, 0))
+    return tensor.permute(1, 2, 0) if hasattr(tensor, "permute") else tensor.transpose(1, 2, 0)
+
+
+def permuted(tensor: Any, order: Sequence[int]) -> _core.Tensor:
+    """A view with the dimensions in another order."""
+    view = as_tensor(tensor)
+    return _relaid(view, [view.shape[d] for d in order], [view.strides[d] for d in order])
+
+
+def _relaid(view: _core.Tensor, shape: Sequence[int], strides: Sequence[int]) -> _core.Tensor:
+    if view.is_fake:
+        raise UnsupportedError("unsupported: tensor: expected one with memory, got one of torch's meta or fake tensors")
+    return _core.Tensor(view.data_ptr, shape, view.dtype, strides, view.device, owner=view)
+
+
+def to_cutlass_type(dtype_like: Any) -> Any:
+    """The CuTe DSL's class of an element type (cutlass.Float16 of torch.float16), for kernels that are written in it;
+    everything of ours takes either. UnavailableError where the package is not installed."""
+    name = str(dtype(dtype_like))
+    try:
+        import cutlass
+    except ImportError as error:
+        raise UnavailableError(
+            "unavailable: to_cutlass_type: expected the module cutlass, which was not found; pip install nvidia-cutlass-dsl, or use "
+            "to_gemmery_type, which needs no package"
+        ) from error
+    return getattr(cutlass, _CUTLASS_NAMES[name])
+
+
+_CUTLASS_NAMES = {
+    "float64": "Float64",
+    "float32": "Float32",
+    "float16": "Float16",
+    "bfloat16": "BFloat16",
+    "float8_e4m3fn": "Float8E4M3FN",
+    "float8_e5m2": "Float8E5M2",
+    "int8": "Int8",
+    "uint8": "Uint8",
+    "int32": "Int32",
+    "uint32": "Uint32",
+}

@@ -13,10 +13,10 @@ from typing import Any
 
 from gemmery.fusion import activation
 from gemmery.fusion.functions import find as _find
-from gemmery.fusion.tracing import reference, trace
+from gemmery.fusion.tracing import reference, trace, trace_in_out
 from gemmery.fusion.value import Reduced, TraceError, Value
 
-__all__ = ["Reduced", "TraceError", "Value", "activation", "reference", "trace"]
+__all__ = ["Reduced", "TraceError", "Value", "activation", "reference", "trace", "trace_in_out"]
 
 
 def __getattr__(name: str) -> Any:

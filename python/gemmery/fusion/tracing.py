@@ -46,6 +46,22 @@ def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any]
     return _Tracing(function, list(bound)).program()
 
 
+def trace_in_out(
+    function: Callable[..., Any] | str | _core.Program | Mapping[str, Any], bound: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The names that a program reads beside `accum`, and the names of its results; what EpilogueArguments wants as keywords.
+
+    Of a callable in the order of its parameters, else in the order in which they are first read. A parameter with a
+    default is read under its name only where `bound` has it, as `trace` says.
+    """
+    program = trace(function, bound)
+    inputs = list(program.inputs)
+    if callable(function) and not isinstance(function, _core.Program):
+        parameters = list(_signature(_of_module(function)).parameters)
+        inputs.sort(key=parameters.index)
+    return inputs, list(program.outputs)
+
+
 def reference(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with the names that it finds nowhere meaning the text form's functions, to be called on torch tensors
     or NumPy arrays. A function that imports what it uses is its own reference as it stands."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
@@ -24,6 +24,7 @@ from gemmery.status import Status
 
 __all__ = [
     "CuTeDSLProvider",
+    "LibraryProvider",
     "Provider",
     "TritonProvider",
     "available_providers",
@@ -92,9 +93,36 @@ def register_provider(name: str) -> Callable[[type[Provider]], type[Provider]]:
     return register
 
 
-def available_providers() -> list[str]:
-    """Names for `get_kernels(providers=[...])`, best first."""
-    return [*_core.provider_names(), *(name for name, one in _python_providers.items() if one.availability())]
+@dataclass(frozen=True)
+class LibraryProvider:
+    """A provider of the library itself; `name` is what `get_kernels(providers=[...])` takes, or this object."""
+
+    name: str
+
+
+class _AvailableProviders(Mapping[str, Any]):
+    """Names for `get_kernels(providers=[...])`, best first, with who they are: `"triton" in available_providers`,
+    `available_providers["triton"]`. Called, it gives the names. What is not installed is not among them."""
+
+    def __call__(self) -> list[str]:
+        return [*_core.provider_names(), *(name for name, one in _python_providers.items() if one.availability())]
+
+    def __getitem__(self, name: str) -> type[Provider] | LibraryProvider:
+        if name not in self():
+            raise KeyError(name)
+        return _python_providers.get(name) or LibraryProvider(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self())
+
+    def __len__(self) -> int:
+        return len(self())
+
+    def __repr__(self) -> str:
+        return f"available_providers({', '.join(self())})"
+
+
+available_providers = _AvailableProviders()
 
 
 def provider_of(kernel_class: type[Kernel]) -> str:

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What names of the peers' later interface are called here, for those who ask for one."""
+
+OTHER_NAMES = {
+    "ArchPortability": "targets are texts: sm_90a",
+    "CuTeDSLProvider": "gemmery.providers.CuTeDSLProvider",
+    "DenseTensor": "pass the tensor itself",
+    "GlobalOptions": "gemmery.config.GlobalOptions",
+    "GroupedGemmArguments": "grouped products are not served; GemmArguments takes batches",
+    "Load": "bind the tensor itself; each kernel chooses how it is moved",
+    "NumericLike": "gemmery.typing.NumericLike",
+    "Operand": "pass the tensor itself",
+    "Operator": "gemmery.Kernel",
+    "OperatorMetadata": "gemmery.KernelMetadata",
+    "ScaleMode": "operands scaled by blocks are not served",
+    "ScaleSwizzleMode": "operands scaled by blocks are not served",
+    "ScaledOperand": "operands scaled by blocks are not served",
+    "Store": "bind the tensor itself; each kernel chooses how it is moved",
+    "TargetSm": 'targets are texts, "sm_90a", or numbers, 90',
+    "TensorLike": "gemmery.typing.TensorLike",
+    "Transport": "each kernel chooses how tensors are moved",
+    "available_providers": "gemmery.providers.available_providers",
+    "get_operators": "gemmery.get_kernels",
+    "mma": "kernel.metadata.design.instruction tells the instruction",
+    "register_provider": "gemmery.providers.register_provider",
+    "workspace": "any tensor of kernel.get_workspace_size(args) bytes, or none",
+}
