@@ -80,10 +80,9 @@ class EpilogueArguments(_core.EpilogueArguments):
         """
         shape = tuple(accumulator_shape)
         if len(shape) not in (2, 3):
-            raise InvalidArgumentError(
-                f"invalid argument: accumulator_shape: expected (M, N) or (L, M, N), got {shape}"
-            )
-        _core.GemmArguments(*_operands_without_memory(shape, accumulator_type, self), accumulator_type, epilogue=self)
+            raise InvalidArgumentError(f"invalid argument: accumulator_shape: expected (M, N) or (L, M, N), got {shape}")
+        a, b, out = _operands_without_memory(shape, accumulator_type, self)
+        _core.GemmArguments(a, b, out, accumulator_type, epilogue=self)
         return self.program
 
     def to_tensor_wrappers(self, permute: Sequence[int] | None = None) -> None:

@@ -197,7 +197,7 @@ class EpilogueMetadata:
 
     def supports(self, epilogue: Any) -> Status:
         """Whether it is the program of EpilogueArguments, or of arguments that have some."""
-        if isinstance(epilogue, _core.RuntimeArguments):
+        if isinstance(epilogue, _core.GemmArguments):
             epilogue = epilogue.epilogue
         if epilogue is None:
             return Status.fail(f'the kernel computes "{self.text}", the arguments have no epilogue')

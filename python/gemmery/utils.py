@@ -119,8 +119,8 @@ def to_cutlass_type(dtype_like: Any) -> Any:
         import cutlass
     except ImportError as error:
         raise UnavailableError(
-            "unavailable: to_cutlass_type: expected the module cutlass, which was not found; pip install nvidia-cutlass-dsl, or use "
-            "to_gemmery_type, which needs no package"
+            "unavailable: to_cutlass_type: expected the module cutlass, which was not found; pip install nvidia-cutlass-dsl, "
+            "or use to_gemmery_type, which needs no package"
         ) from error
     return getattr(cutlass, _CUTLASS_NAMES[name])
 

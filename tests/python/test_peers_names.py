@@ -93,7 +93,9 @@ def test_every_name_is_there_and_a_sub_module_is_an_attribute(module):
     for step in filter(None, module.split(".")):
         place = getattr(place, step, None) or importlib.import_module(f"{place.__name__}.{step}")
     missing = [name for name in NAMES[module] if not hasattr(place, name)]
-    missing += [f"{name}.{of}" for name, parts in NAMES[module].items() for of in parts if not hasattr(getattr(place, name), of)]
+    missing += [
+        f"{name}.{of}" for name, parts in NAMES[module].items() for of in parts if not hasattr(getattr(place, name), of)
+    ]
     assert [name for name in missing if name not in INSTANCES] == []
 
 

@@ -99,7 +99,7 @@ print("interrupts", interrupts)
 
 
 def test_ctrl_c_at_any_moment_of_a_first_compilation_is_a_keyboard_interrupt():
-    # Children of a process that has not opened NVRTC, one after another beside two busy loops. None may end but by its own words.
+    # Children of a process that has not opened NVRTC, one after another beside two busy loops. None ends but by its own words.
     code = """
 INTERRUPTED, LATE, LOST, CHANGED = 41, 42, 43, 44
 count, seed = map(int, sys.argv[2:])
