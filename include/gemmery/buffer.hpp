@@ -13,6 +13,10 @@
 
 namespace gemmery {
 
+namespace driver {
+class ScopedRelaxedCapture;
+}
+
 // Owns bytes on a device (from our stream-ordered pool there) or on the CPU (aligned to 256 bytes).
 // Move only. The contents are not initialised.
 class GEMMERY_API Buffer {
@@ -46,6 +50,25 @@ GEMMERY_API void fill(void* destination, std::uint8_t value, std::size_t bytes, 
 // Waits until everything on the stream is done; throws Error (launch) with the driver's words if
 // any of it failed.
 GEMMERY_API void synchronize(Stream stream);
+
+// Whether work put on the stream is recorded into a graph instead of run; false on the CPU. The
+// legacy default stream also counts as captured while another stream's capture forbids its use.
+// Asking ends no capture.
+GEMMERY_API bool is_capturing(Stream stream);
+
+// While it lives this thread may reserve memory and load code on a GPU though other streams of the
+// process are being captured, whose captures stay valid. What it puts on such a stream, or waits
+// for, still counts. Of no effect on the CPU.
+class GEMMERY_API BesideCaptures {
+ public:
+  explicit BesideCaptures(Device device);
+  ~BesideCaptures();
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  std::unique_ptr<driver::ScopedRelaxedCapture> relaxed_;
+};
 
 // A stream of our own; destroyed with the object.
 class GEMMERY_API OwnedStream {

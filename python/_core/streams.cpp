@@ -184,6 +184,22 @@ void bind_streams(nb::module_& module) {
       nb::arg("stream").none(), nb::arg("args").none() = nb::none(),
       "The handle of a stream of any framework; None: what is current for args' operands.");
   module.def(
+      "is_capturing",
+      [](nb::handle stream, nb::handle device) {
+        const Device where = to_device(device, "device");
+        return !where.is_cpu() && is_capturing(Stream::of(to_stream_handle(stream, where), where));
+      },
+      nb::arg("stream"), nb::arg("device"),
+      "Whether work put on a stream of a device is captured.");
+  module.def(
+      "call_beside_captures",
+      [](nb::handle device, nb::callable work) -> nb::object {
+        const BesideCaptures relaxed(to_device(device, "device"));
+        return work();
+      },
+      nb::arg("device"), nb::arg("work"),
+      "Calls where memory may be reserved and code loaded though other streams are captured.");
+  module.def(
       "synchronize",
       [](nb::handle stream, nb::handle device) {
         const Device where = to_device(device, "device");

@@ -4,10 +4,12 @@
 import enum
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, TypeVar, final, overload
 
 from gemmery.metadata import KernelMetadata
 from gemmery.status import Status
+
+_T = TypeVar("_T")
 
 # What stands for a tensor: torch, numpy, cupy, jax, `Tensor`, anything with DLPack 1.x.
 TensorLike = Any
@@ -146,6 +148,14 @@ class Stream:
 
 def synchronize(stream: StreamLike = None, device: DeviceLike = "cuda:0") -> None:
     """Waits for everything on a stream of a device."""
+
+def is_capturing(stream: StreamLike, device: DeviceLike) -> bool:
+    """Whether work put on a stream of a device is recorded into a graph instead of run; False on the CPU. Whoever began
+    the capture."""
+
+def call_beside_captures(device: DeviceLike, work: Callable[[], _T]) -> _T:
+    """Calls where memory may be reserved and code loaded though other streams of the process are captured, which stay
+    valid."""
 
 def resolve_stream(stream: StreamLike, args: RuntimeArguments | None = None) -> int:
     """The handle of a stream of any framework. None: what the frameworks of args' operands report as current for

@@ -163,24 +163,24 @@ class Kernel(abc.ABC):
             status = self.supports(args)
             if not status:
                 raise UnsupportedError(f"unsupported: {self.name} does not support the provided arguments: {status.error}")
-        artifact = compiled_artifact if compiled_artifact is not None else self._compiled(args)
         handle = _core.resolve_stream(stream, args)  # 0 on the CPU
+        artifact = compiled_artifact if compiled_artifact is not None else self._compiled(args, handle)
         self._run(args, artifact, handle, self._workspace(args, workspace, handle))
         if args.must_finish:
             _core.synchronize(handle, args.device)
 
     # --- the store of compiled code ---
 
-    def _compiled(self, args: Any) -> CompiledArtifact:
+    def _compiled(self, args: Any, stream: int) -> CompiledArtifact:
         key = (type(self), self.name, self.compile_key(args))
         found = _store.find(key)
         if found is None:
-            self._refuse_in_capture(args)
-            found = _store.add(key, lambda: self.compile(args))
+            self._refuse_in_capture(str(args.device), stream)
+            found = _store.add(key, lambda: _beside_captures(str(args.device), lambda: self.compile(args)))
         return found
 
-    def _refuse_in_capture(self, args: Any) -> None:
-        if _is_capturing(str(args.device)):
+    def _refuse_in_capture(self, device: str, stream: int) -> None:
+        if _is_capturing(device, stream):
             raise UnsupportedError(
                 f"unsupported: {self.name}: expected code that is compiled before the stream is captured, got none; "
                 "call kernel.compile(args) before, and pass the artifact"
@@ -189,7 +189,7 @@ class Kernel(abc.ABC):
     def _workspace(self, args: Any, workspace: Any, stream: int) -> Any:
         needed = self.get_workspace_size(args)
         if workspace is None:
-            return _scratch(needed, str(args.device), stream) if needed > 0 else None
+            return self._scratch(needed, str(args.device), stream) if needed > 0 else None
         view = _core.as_tensor(workspace)
         given = _elements(view.shape) * max(1, view.dtype.bits // 8)
         if given < needed:
@@ -197,6 +197,24 @@ class Kernel(abc.ABC):
                 f"invalid argument: workspace: expected {needed} bytes, got {given}; get_workspace_size(args) says how many"
             )
         return workspace
+
+    def _scratch(self, size: int, device: str, stream: int) -> Any:
+        """Memory for one launch, which a framework's own allocator gives out again in the order of the launch's stream;
+        in a capture only where torch's current stream is captured, whose memory torch keeps for the graph."""
+        if device == "cpu":
+            return _core.empty((size,), "uint8", "cpu")
+        torch = _torch_with_gpus()
+        if torch is None:
+            raise InvalidArgumentError(
+                f"invalid argument: workspace: expected {size} bytes on {device}, got none; pass workspace="
+            )
+        if torch.cuda.current_stream(device).cuda_stream != stream and _is_captured(device, stream):
+            raise UnsupportedError(
+                f"unsupported: {self.name}: expected a workspace of {size} bytes in a capture of a stream that is not torch's "
+                "current one, got none; allocate it before the capture and pass workspace="
+            )
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
+            return torch.empty(size, dtype=torch.uint8, device=device)
 
 
 # What the library makes is a Kernel, too.
@@ -216,9 +234,20 @@ def _torch_with_gpus() -> Any:
     return torch if torch is not None and torch.cuda.is_available() else None
 
 
-def _is_capturing(device: str) -> bool:
-    """Whether torch captures its current stream of a device, whichever device is current, or of the current one: what a
-    capture forbids, it forbids on every device."""
+def _is_here(device: str) -> bool:
+    """Whether there is a driver that may be asked about a GPU."""
+    return device.startswith("cuda") and device in _core.devices()
+
+
+def _is_captured(device: str, stream: int) -> bool:
+    return _is_here(device) and _core.is_capturing(stream, device)
+
+
+def _is_capturing(device: str, stream: int) -> bool:
+    """Whether the launch's stream is captured, by whomever, or torch's current one of its device or of the current device:
+    what compiling puts on a stream without saying on which goes there. Captures of other streams stay valid beside it."""
+    if _is_captured(device, stream):
+        return True
     torch = _torch_with_gpus()
     if torch is None or not device.startswith("cuda"):
         return False
@@ -228,15 +257,8 @@ def _is_capturing(device: str) -> bool:
         return bool(torch.cuda.is_current_stream_capturing())
 
 
-def _scratch(size: int, device: str, stream: int) -> Any:
-    """Memory for one launch, which a framework's own allocator gives out again in the order of the launch's stream."""
-    if device == "cpu":
-        return _core.empty((size,), "uint8", "cpu")
-    torch = _torch_with_gpus()
-    if torch is not None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
-            return torch.empty(size, dtype=torch.uint8, device=device)
-    raise InvalidArgumentError(f"invalid argument: workspace: expected {size} bytes on {device}, got none; pass workspace=")
+def _beside_captures(device: str, work: Callable[[], CompiledArtifact]) -> CompiledArtifact:
+    return _core.call_beside_captures(device, work) if _is_here(device) else work()
 
 
 class _Store:

@@ -11,6 +11,7 @@
 
 #include "driver/driver.hpp"
 #include "driver/pool.hpp"
+#include "driver/stream.hpp"
 
 namespace gemmery {
 namespace {
@@ -151,6 +152,21 @@ void synchronize(Stream stream) {
                           device.api().cuStreamSynchronize(driver::stream_handle(stream)),
                           "cuStreamSynchronize", stream);
 }
+
+// --- captures -----------------------------------------------------------------------------------
+
+bool is_capturing(Stream stream) {
+  return !stream.device().is_cpu() &&
+         driver::is_capturing(driver::open_device(stream.device()), stream);
+}
+
+BesideCaptures::BesideCaptures(Device device) {
+  if (device.is_cpu()) return;
+  const driver::DriverApi& api = driver::open_device(device).api();
+  relaxed_ = std::make_unique<driver::ScopedRelaxedCapture>(api);
+}
+
+BesideCaptures::~BesideCaptures() = default;
 
 // --- streams ------------------------------------------------------------------------------------
 

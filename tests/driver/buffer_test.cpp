@@ -198,5 +198,38 @@ TEST_F(FakeGpu, another_stream_may_take_memory_during_a_capture) {
   EXPECT_EQ(fake_counts().calls_refused_in_capture, 0);
 }
 
+TEST_F(FakeGpu, a_stream_tells_whether_it_is_captured) {
+  const OwnedStream captured(fake_device(0));
+  const OwnedStream other(fake_device(0));
+  EXPECT_FALSE(is_capturing(captured));
+  driver::GraphCapture capture(captured);
+  EXPECT_TRUE(is_capturing(captured));
+  EXPECT_FALSE(is_capturing(other));
+  EXPECT_FALSE(is_capturing(Stream::cpu()));
+  EXPECT_NO_THROW(capture.end());
+  EXPECT_FALSE(is_capturing(captured));
+}
+
+TEST_F(FakeGpu, what_a_capture_forbids_is_allowed_beside_it) {
+  const OwnedStream captured(fake_device(0));
+  const driver::GpuDevice& device = driver::open_device(fake_device(0));
+  const driver::ScopedContext current(device);
+  const auto load_nothing = [&] {
+    driver::cuda::Library library = nullptr;
+    return device.api().cuLibraryLoadData(&library, nullptr, nullptr, nullptr, 0, nullptr, nullptr,
+                                          0);
+  };
+  driver::GraphCapture capture(captured);
+  {
+    const BesideCaptures relaxed(fake_device(0));
+    const BesideCaptures of_the_cpu(Device::cpu());
+    EXPECT_EQ(load_nothing(), driver::cuda::Result::success);
+  }
+  EXPECT_NO_THROW(capture.end());
+  EXPECT_EQ(fake_counts().calls_refused_in_capture, 0);
+  driver::GraphCapture forbids(captured);
+  EXPECT_NE(load_nothing(), driver::cuda::Result::success) << "the thread is as it was";
+}
+
 }  // namespace
 }  // namespace gemmery::tests

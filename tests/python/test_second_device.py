@@ -5,6 +5,7 @@ Pairs of emulated devices everywhere; the second of two GPUs where there is one.
 """
 
 import contextlib
+import ctypes
 import gc
 import importlib.util
 import pathlib
@@ -395,6 +396,93 @@ def test_python_kernels_that_are_not_compiled_are_refused_where_their_device_is_
     capture = capture_on(torch, device, torch.cuda.CUDAGraph(), capture_error_mode="relaxed")
     with capture, torch.cuda.device(other), refused:
         kernel.run(args)
+
+
+@contextlib.contextmanager
+def captured_aside(torch, device):
+    """A stream that is being captured, strictly, while torch's current one is another; the capture must stay valid."""
+    graph, side, written = torch.cuda.CUDAGraph(), torch.cuda.Stream(device), torch.zeros(8, device=device)
+    torch.cuda.synchronize(device)
+    with torch.cuda.stream(side):
+        graph.capture_begin(capture_error_mode="global")
+    try:
+        yield side
+        with torch.cuda.stream(side):
+            written.fill_(5)
+    finally:
+        with torch.cuda.stream(side):
+            graph.capture_end()
+    graph.replay()
+    torch.cuda.synchronize(device)
+    assert (written == 5).all()
+
+
+class AllocatingGemm(TorchGemm):
+    """Does, to be compiled, what captures forbid threads to do."""
+
+    def compile(self, args, cc=None):
+        driver, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+        self.status = driver.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(1 << 20))
+        driver.cuMemFree_v2(memory)
+        return super().compile(args, cc)
+
+    def compile_key(self, args):
+        return self, args.device  # not what another test compiled
+
+
+@pytest.fixture
+def allocating_gemm():
+    [kernel] = TorchGemm.generate_kernels(lambda metadata: True)
+    return AllocatingGemm(kernel.metadata)
+
+
+@pytest.mark.gpu
+def test_python_kernels_that_are_not_compiled_are_refused_on_a_captured_stream_that_is_not_torchs_current(
+    of_torch, allocating_gemm
+):
+    torch, device, args, _ = of_torch
+    with captured_aside(torch, device) as side:
+        with pytest.raises(gemmery.UnsupportedError, match=REFUSED_IN_CAPTURE):
+            allocating_gemm.run(args, stream=side)
+        with pytest.raises(gemmery.UnsupportedError, match=REFUSED_IN_CAPTURE):
+            allocating_gemm.run(args, stream=side.cuda_stream)
+
+
+@pytest.mark.gpu
+def test_python_kernels_are_compiled_beside_a_capture_of_another_stream(of_torch, allocating_gemm):
+    torch, device, args, exact = of_torch
+    allocating_gemm.run(args, TorchGemm.compile(allocating_gemm, args))  # what torch makes at first, it makes now
+    torch.cuda.synchronize(device)
+    args.out.zero_()
+    with captured_aside(torch, device), torch.cuda.device(device):
+        allocating_gemm.run(args)
+        assert allocating_gemm.status == 0
+    assert torch.equal(args.out, exact)
+
+
+@pytest.mark.gpu
+def test_a_workspace_is_refused_in_a_capture_whose_memory_nobody_keeps(of_torch, allocating_gemm):
+    torch, device, args, _ = of_torch
+    artifact = TorchGemm.compile(allocating_gemm, args)
+    with (
+        captured_aside(torch, device) as side,
+        pytest.raises(gemmery.UnsupportedError, match="workspace of .* pass workspace="),
+    ):
+        allocating_gemm.run(args, artifact, stream=side)
+
+
+@pytest.mark.gpu
+def test_a_capture_of_cupy_forbids_to_compile(of_torch, allocating_gemm):
+    cupy = pytest.importorskip("cupy", reason="cupy is not installed")
+    torch, device, args, _ = of_torch
+    with cupy.cuda.Device(torch.device(device).index):
+        stream = cupy.cuda.Stream(non_blocking=True)
+        stream.begin_capture()
+        try:
+            with pytest.raises(gemmery.UnsupportedError, match=REFUSED_IN_CAPTURE):
+                allocating_gemm.run(args, stream=stream)
+        finally:
+            stream.end_capture()
 
 
 class CapturingTorch:
