@@ -86,14 +86,20 @@ void for_each_tensor(const PyGemmArguments& arguments, const Visit& visit) {
   }
 }
 
+void require_epilogue(nb::handle epilogue) {
+  if (epilogue.is_none() || nb::isinstance<PyEpilogueArguments>(epilogue)) return;
+  throw nb::type_error(("epilogue: expected EpilogueArguments, got " + class_name(epilogue) +
+                        "; EpilogueArguments(program, **operands) makes it")
+                           .c_str());
+}
+
 void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
                nb::handle accumulator, nb::handle epilogue, nb::handle performance, nb::handle C,
                double alpha, double beta, std::string_view math) {
   PyGemmArguments arguments;
   arguments.epilogue = nb::borrow(epilogue);
   arguments.performance = nb::borrow(performance);
-  if (!epilogue.is_none() && !nb::isinstance<PyEpilogueArguments>(epilogue))
-    throw nb::type_error("epilogue: expected EpilogueArguments");
+  require_epilogue(epilogue);
   arguments.A = import_tensor(A, "A");
   arguments.B = import_tensor(B, "B");
   arguments.out = import_result(out, "out");
@@ -159,8 +165,7 @@ void construct_elementwise(PyElementwiseArguments* self, nb::handle A, nb::handl
                            nb::handle epilogue, nb::handle performance) {
   PyElementwiseArguments arguments;
   arguments.is_elementwise = true;
-  if (!epilogue.is_none() && !nb::isinstance<PyEpilogueArguments>(epilogue))
-    throw nb::type_error("epilogue: expected EpilogueArguments");
+  require_epilogue(epilogue);
   arguments.A = import_tensor(A, "A");
   arguments.B = import_tensor(B, "B");
   arguments.out = import_result(out, "out");

@@ -28,6 +28,16 @@ std::vector<std::string> targets_of(const PyArtifact& self) {
   return targets;
 }
 
+// "CompiledArtifact(Kernel(simt1_…) for sm_90)"; of a kernel of the user's own without targets.
+std::string describe(const PyArtifact& self) {
+  std::string targets;
+  if (self.native) {
+    for (const std::string& target : targets_of(self))
+      targets += (targets.empty() ? " for " : ", ") + target;
+  }
+  return "CompiledArtifact(" + nb::cast<std::string>(nb::repr(self.kernel_obj)) + targets + ")";
+}
+
 nb::object resources_of(const PyArtifact& self) {
   const std::optional<CodeResources> found = native_artifact(self, "resources").resources();
   if (!found) return nb::none();
@@ -245,6 +255,7 @@ void bind_artifacts(nb::module_& module) {
             artifact.load(where);
           },
           nb::arg("device"))
+      .def("__repr__", &describe)
       .def("bind", &bind, nb::arg("args"))
       .def("save", &save_one, nb::arg("path"), nb::kw_only(),
            nb::arg("problems") = std::vector<std::string>{}, nb::arg("with_ptx") = false);

@@ -144,6 +144,12 @@ Device to_device(nb::handle object, std::string_view role) {
                .got = "\"" + text + "\""});
 }
 
+std::string names_of_devices() {
+  std::string names;
+  for (const std::string_view name : known_device_names()) names += " " + std::string(name);
+  return names;
+}
+
 Target to_target(nb::handle cc) {
   if (const DeviceInfo* const named = find_named(cc)) return named->target;
   if (PyBool_Check(cc.ptr()) || !(PyLong_Check(cc.ptr()) || nb::isinstance<nb::str>(cc))) {
@@ -151,7 +157,16 @@ Target to_target(nb::handle cc) {
         ("cc: expected an int such as 90 or a target such as \"sm_90a\", got " + class_name(cc))
             .c_str());
   }
-  return parse_target(to_text(nb::str(cc), "cc"));
+  const std::string text = to_text(nb::str(cc), "cc");
+  try {
+    return parse_target(text);
+  } catch (const Error&) {
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = "cc",
+                 .expected = "a compute capability (90), a target (sm_90a) or a device (h200)",
+                 .got = '"' + text + '"',
+                 .hint = "devices:" + names_of_devices()});
+  }
 }
 
 const DeviceInfo& info_of_architecture(nb::handle cc) {
@@ -160,13 +175,11 @@ const DeviceInfo& info_of_architecture(nb::handle cc) {
   if (target.is_cpu()) return device_info(Device::cpu());
   if (const DeviceInfo* const here = find_here(target)) return *here;
   if (const DeviceInfo* const known = find_known(target)) return *known;
-  std::string names;
-  for (const std::string_view name : known_device_names()) names += " " + std::string(name);
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "cc",
                .expected = "an architecture whose devices are known",
                .got = to_string(target),
-               .hint = "known without a device:" + names});
+               .hint = "known without a device:" + names_of_devices()});
 }
 
 nb::tuple to_tuple(std::span<const std::int64_t> numbers) {

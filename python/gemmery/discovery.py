@@ -32,6 +32,8 @@ def get_kernels(
     `explain(args)`. On a GPU the list ends with simt, on the CPU with the reference. UnavailableError where the device
     is not there.
     """
+    if metadata_filter is not None and not callable(metadata_filter):
+        raise TypeError(f"metadata_filter: expected a function of a KernelMetadata, got {type(metadata_filter).__name__}")
     if providers is None and not registry.has_kernel_classes():
         return _core.get_kernels(args, metadata_filter, cc, None)
     native, ours = registry.split_names(providers)

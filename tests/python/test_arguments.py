@@ -444,3 +444,10 @@ def test_errors_are_told_apart_pickled_and_caught_as_pythons_own():
         pass
 
     assert Own.kind == "compile"
+
+
+@pytest.mark.parametrize("make", [gemmery.GemmArguments, gemmery.ElementwiseArguments])
+def test_a_program_alone_is_no_epilogue(make):
+    a, out = numpy.zeros((4, 4), "f4"), numpy.zeros((4, 4), "f4")
+    with pytest.raises(TypeError, match=r"epilogue: expected EpilogueArguments, got str; EpilogueArguments\("):
+        make(a, a, out, epilogue="D = relu(accum)")

@@ -48,10 +48,30 @@ def test_providers_are_names_and_unknown_ones_list_the_known(gemm):
     args, _ = gemm()
     assert gemmery.get_kernels(args, providers=["host"]) == gemmery.get_kernels(args)
     assert gemmery.get_kernels(args, providers=["templates"]) == []
-    with pytest.raises(ValueError, match="host"):
+    with pytest.raises(ValueError, match=r'expected one of .*host.*triton.*got "frobnicator"'):
         gemmery.get_kernels(args, providers=["frobnicator"])
     with pytest.raises(TypeError):
         gemmery.get_kernels(args, providers="host")
+
+
+def test_what_is_no_filter_is_a_type_error(gemm):
+    args, _ = gemm()
+    with pytest.raises(TypeError, match="metadata_filter: expected a function .* got int"):
+        gemmery.get_kernels(args, metadata_filter=3)
+
+
+@pytest.mark.parametrize("cc", ["h300", "sm", "", "90aa"])
+def test_what_is_no_device_and_no_target_is_refused_with_the_devices(gemm, cc):
+    args, _ = gemm()
+    with pytest.raises(ValueError, match=r"^invalid argument: cc: expected .*(h200).*; devices: .*b200"):
+        gemmery.get_kernels(args, cc=cc)
+
+
+def test_an_artifact_prints_what_it_is(gemm):
+    args, _ = gemm()
+    kernel = gemmery.get_kernels(args)[0]
+    assert repr(kernel.compile(args)) == f"CompiledArtifact({kernel!r} for cpu)"
+    assert repr(gemmery.CompiledArtifact(None, "mine")) == "CompiledArtifact('mine')"
 
 
 def test_a_filter_sees_metadata_and_its_errors_come_out(gemm):

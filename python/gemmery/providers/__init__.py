@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from gemmery import _core
+from gemmery.errors import InvalidArgumentError
 from gemmery.kernel import Kernel, registrations
 from gemmery.metadata import KernelMetadata
 from gemmery.status import Status
@@ -194,7 +195,10 @@ def split_names(providers: Iterable[Any] | None) -> tuple[list[str] | None, list
     for provider in providers:
         name = str(getattr(provider, "name", provider))
         if name not in _python_providers:
-            native.append(name)  # unknown ones are refused by the library, with the known
+            if name not in _core.provider_names():
+                known = ", ".join([*_core.provider_names(), *_python_providers])
+                raise InvalidArgumentError(f'invalid argument: providers: expected one of {known}, got "{name}"')
+            native.append(name)
             continue
         status = _python_providers[name].availability()
         if not status:
