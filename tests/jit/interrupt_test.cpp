@@ -18,7 +18,7 @@
 
 #include "jit/compiler.hpp"
 #include "jit/nvrtc.hpp"
-#include "support/random_seed.hpp"
+#include "tests/support/random_seed.hpp"
 
 namespace gemmery::jit {
 namespace {
