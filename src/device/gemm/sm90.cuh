@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on Hopper's tensor cores for 16-bit floats: out = alpha * a b + beta * c,
-// or what an emitted epilogue makes of a b.
+// GEMM on Hopper's tensor cores for 16-bit floats: out = alpha * a b + beta * c. What an emitted
+// epilogue makes of a b instead is in sm90_program.cuh, which others need not compile.
 //
 //   A, B in global memory
 //     | copy/tma_operand: one thread of warpgroup 0, tiles of 64 k, zeros beyond edges; blocks of a
@@ -21,7 +21,6 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/copy/tma_operand.cuh>
-#include <device/epilogue/slab_program.cuh>
 #include <device/epilogue/slab_store.cuh>
 #include <device/mma/wgmma.cuh>
 #include <device/pipeline/split_sums.cuh>
@@ -172,12 +171,14 @@ class Sm90Gemm {
     }
   }
 
-  /// What no copy brings of an operand that is smaller than its tile: zeros, once for all.
+  /// What no copy brings of an operand that is smaller than its tile: zeros, once for all. Few
+  /// rounds, so the loop stays a loop: written out four times it was an eighth of a kernel.
   template <int stages, int stage_bytes>
   __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
     if (brought == stage_bytes) return;
     constexpr unsigned zeros[4] = {};
     constexpr unsigned step = abi::thread_count(design) * sizeof zeros;
+#pragma unroll 1
     for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < stage_bytes; byte += step) {
 #pragma unroll
       for (int stage = 0; stage < stages; ++stage)
@@ -364,27 +365,6 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
         return SlabLinearCombination<abi::stored_design(design)>(params, thread);
       },
       [](unsigned) {});
-}
-
-/// The same with an emitted epilogue; `maps` are those of the inputs that come by slabs.
-template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
-__device__ __forceinline__ void sm90_gemm(
-    const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params, const abi::TensorMap* maps) {
-  using Finish = SlabProgram<abi::stored_design(design), Epilogue>;
-  run_sm90_gemm<design>(
-      params.gemm,
-      [&](unsigned shared, unsigned consumer, unsigned thread) {
-        return Finish(params.gemm, params.epilogue, maps, shared, consumer, thread);
-      },
-      [&](unsigned shared) { Finish::initialize(maps, shared); });
-}
-
-template <abi::Sm90Design design, class Epilogue, class Program, int maps>
-__device__ __forceinline__ void sm90_gemm(const abi::Sm90ProgramParams<Program, maps>& params) {
-  if constexpr (maps > 0)
-    sm90_gemm<design, Epilogue>(params.program, params.input);
-  else
-    sm90_gemm<design, Epilogue>(params.program, static_cast<const abi::TensorMap*>(nullptr));
 }
 
 }  // namespace gemmery::device

@@ -48,31 +48,33 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
   EpilogueText epilogue =
       epilogue_text(kernel, is_turned(kernel.operands()), "Sm90Params", "sm90_gemm");
-  if (kernel.epilogue() != default_epilogue) {
+  const bool has_program = kernel.epilogue() != default_epilogue;
+  if (has_program) {
     epilogue.parameters = fmt::format(
         "Sm90ProgramParams<{}, slab_inputs(Epilogue::input, Epilogue::inputs, "
         "stored_design(design)).count>",
         epilogue.parameters);
   }
-  return {.text = fmt::format(
-              "// {}\n"
-              "{}"
-              "#include <device/gemm/sm90.cuh>\n\n"
-              "using namespace gemmery::abi;\n"
-              "constexpr Sm90Design design{};\n"
-              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
-              "device disagree\");\n\n"
-              "{}"
-              "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
-              "{}(const __grid_constant__ {} params) {{\n"
-              "    gemmery::device::{}(params);\n"
-              "}}\n",
-              class_line(kernel.operands()), epilogue_comment(kernel), design_text(design),
-              abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
-              epilogue.parameters, epilogue.call),
-          .entry = std::string(entry_name),
-          .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
-          .options = {}};
+  return {
+      .text = fmt::format(
+          "// {}\n"
+          "{}"
+          "#include <device/gemm/{}.cuh>\n\n"
+          "using namespace gemmery::abi;\n"
+          "constexpr Sm90Design design{};\n"
+          "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+          "device disagree\");\n\n"
+          "{}"
+          "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
+          "{}(const __grid_constant__ {} params) {{\n"
+          "    gemmery::device::{}(params);\n"
+          "}}\n",
+          class_line(kernel.operands()), epilogue_comment(kernel),
+          has_program ? "sm90_program" : "sm90", design_text(design), abi::thread_count(design),
+          abi::shared_bytes(design), epilogue.head, entry_name, epilogue.parameters, epilogue.call),
+      .entry = std::string(entry_name),
+      .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
+      .options = {}};
 }
 
 }  // namespace gemmery::templates

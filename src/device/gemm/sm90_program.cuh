@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM of sm90.cuh with an emitted epilogue: out and its other results are what a program makes
+// of the sums.
+#pragma once
+
+#include <device/abi/sm90_program.hpp>
+#include <device/epilogue/slab_program.cuh>
+#include <device/gemm/sm90.cuh>
+
+namespace gemmery::device {
+
+/// The kernel with a program; `maps` are those of the inputs that come by slabs.
+template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
+__device__ __forceinline__ void sm90_gemm(
+    const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params, const abi::TensorMap* maps) {
+  using Finish = SlabProgram<abi::stored_design(design), Epilogue>;
+  run_sm90_gemm<design>(
+      params.gemm,
+      [&](unsigned shared, unsigned consumer, unsigned thread) {
+        return Finish(params.gemm, params.epilogue, maps, shared, consumer, thread);
+      },
+      [&](unsigned shared) { Finish::initialize(maps, shared); });
+}
+
+template <abi::Sm90Design design, class Epilogue, class Program, int maps>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90ProgramParams<Program, maps>& params) {
+  if constexpr (maps > 0)
+    sm90_gemm<design, Epilogue>(params.program, params.input);
+  else
+    sm90_gemm<design, Epilogue>(params.program, static_cast<const abi::TensorMap*>(nullptr));
+}
+
+}  // namespace gemmery::device
