@@ -420,11 +420,18 @@ def captured_aside(torch, device):
 class AllocatingGemm(TorchGemm):
     """Does, to be compiled, what captures forbid threads to do."""
 
+    def __init__(self, metadata):
+        super().__init__(metadata)
+        self.memory = ctypes.c_uint64()
+        self.status = None
+
     def compile(self, args, cc=None):
-        driver, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
-        self.status = driver.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(1 << 20))
-        driver.cuMemFree_v2(memory)
+        self.status = ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2(ctypes.byref(self.memory), ctypes.c_size_t(1 << 20))
         return super().compile(args, cc)
+
+    def free(self):
+        if self.status == 0:
+            ctypes.CDLL("libcuda.so.1").cuMemFree_v2(self.memory)
 
     def compile_key(self, args):
         return self, args.device  # not what another test compiled
@@ -433,7 +440,9 @@ class AllocatingGemm(TorchGemm):
 @pytest.fixture
 def allocating_gemm():
     [kernel] = TorchGemm.generate_kernels(lambda metadata: True)
-    return AllocatingGemm(kernel.metadata)
+    allocating = AllocatingGemm(kernel.metadata)
+    yield allocating
+    allocating.free()
 
 
 @pytest.mark.gpu
