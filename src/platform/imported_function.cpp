@@ -30,8 +30,7 @@ constexpr std::array<std::uint64_t, 2> address_types{R_AARCH64_JUMP_SLOT, R_AARC
 constexpr std::array<std::uint64_t, 0> address_types{};
 #endif
 
-// --- the tables
-// -----------------------------------------------------------------------------------
+// --- the tables ---------------------------------------------------------------------------------
 
 struct Imports {
   const ElfW(Sym) * symbols = nullptr;
@@ -105,8 +104,7 @@ std::vector<Slot*> slots_of(const link_map& map, std::string_view name) {
   return slots;
 }
 
-// --- what is read-only once the library is loaded
-// ----------------------------------------------------
+// --- what is read-only once the library is loaded -----------------------------------------------
 
 struct ReadOnlyLook {
   const link_map& map;
@@ -147,8 +145,7 @@ bool write_slot(const link_map& map, Slot* slot, const void* function) {
   return true;
 }
 
-// --- libraries
-// ------------------------------------------------------------------------------------
+// --- libraries ----------------------------------------------------------------------------------
 
 const link_map* map_of(const void* address) {
   Dl_info place{};
