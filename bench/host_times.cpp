@@ -90,6 +90,26 @@ void time_arguments(int calls) {
          {});
 }
 
+// What a program costs discovery: a ratio says it whatever else the machine does.
+void compare_program(int calls, const DeviceInfo& device) {
+  const std::string product = "gemm 4096x4096x4096 a=bf16 b=bf16:c";
+  const GemmProblem plain = parse_problem(product).problem;
+  const GemmProblem with_program =
+      parse_problem(product + " epilogue=\"D = gelu(accum + bias)\" bias=bf16[n]").problem;
+  constexpr int rounds = 21;
+  std::array<double, rounds> ratios{};
+  for (double& ratio : ratios) {
+    const int calls_each = std::max(calls / rounds, 1);
+    const Spread none = time_calls<1>(calls_each, [&] { keep(get_kernels(plain, device)); });
+    const Spread one = time_calls<1>(calls_each, [&] { keep(get_kernels(with_program, device)); });
+    ratio = one.median / none.median;
+  }
+  std::ranges::sort(ratios);
+  fmt::print(
+      "get_kernels with a program takes {:.2f} times as long as without ({:.2f} to {:.2f})\n",
+      ratios[rounds / 2], ratios.front(), ratios.back());
+}
+
 void time_discovery(int calls, const DeviceInfo& device) {
   for (const char* const line : problem_lines) {
     const GemmProblem problem = parse_problem(line).problem;
@@ -98,6 +118,7 @@ void time_discovery(int calls, const DeviceInfo& device) {
     report("get_kernels", spread, 10 + 0.1 * static_cast<double>(count),
            fmt::format("{} kernels fit {}", count, line));
   }
+  compare_program(calls, device);
   for (const char* const line : problem_lines) {
     const GemmProblem problem = parse_problem(line).problem;
     report("explain", time_calls(std::max(calls / 10, 1), [&] { keep(explain(problem, device)); }),

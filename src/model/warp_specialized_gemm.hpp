@@ -38,6 +38,13 @@ struct ProgramWork {
 struct WarpSpecializedTerms {
   explicit WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept;
 
+  // Of the same design with other stages.
+  WarpSpecializedTerms with_stages(int stages) const noexcept {
+    WarpSpecializedTerms terms = *this;
+    terms.stages_inverse = 1.0 / stages;
+    return terms;
+  }
+
   // By which extents are divided: a product takes a third of the time.
   struct Divisor {
     double size;

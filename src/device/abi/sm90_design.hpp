@@ -244,13 +244,21 @@ constexpr int launch_shared_bytes(const Sm90Design& design) {
   return shared_bytes(design) > half ? shared_bytes(design) : half;
 }
 
+/// What is left for stages and for what a program takes.
+GEMMERY_HOST_DEVICE
+constexpr int stage_room(const Sm90Design& design) {
+  return sm90_shared_limit - all_slab_bytes(design) - split_sums_bytes(design);
+}
+
 /// The stages that fit, at most 8: more are never waited for.
 GEMMERY_HOST_DEVICE
-constexpr int most_stages(const Sm90Design& design) {
-  const int room =
-      sm90_shared_limit - all_slab_bytes(design) - split_sums_bytes(design) - design.program_bytes;
-  const int stages = room / stage_bytes(design);
+constexpr int stages_in(int room, int bytes_of_one) {
+  const int stages = room / bytes_of_one;
   return stages < 8 ? stages : 8;
+}
+GEMMERY_HOST_DEVICE
+constexpr int most_stages(const Sm90Design& design) {
+  return stages_in(stage_room(design) - design.program_bytes, stage_bytes(design));
 }
 
 // --- legality -----------------------------------------------------------------------------------

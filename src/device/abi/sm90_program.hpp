@@ -25,16 +25,32 @@ constexpr bool is_vector(const EpilogueTensor& tensor) {
   return !(tensor.varies_m && tensor.varies_n);
 }
 
+/// What programs must know of a design: what its consumers store. Discovery asks for it often, so
+/// it is a value; a stored_design stands for it.
+struct StoredShare {
+  int consumers;
+  int rows;     // of one consumer
+  int columns;  // likewise
+  int slab_columns;
+
+  GEMMERY_HOST_DEVICE
+  constexpr StoredShare(const Sm90Design& stored)
+      : consumers(consumer_count(stored)),
+        rows(blocks_per_consumer(stored) * sm90_block_rows),
+        columns(columns_per_consumer(stored)),
+        slab_columns(abi::slab_columns(stored)) {}
+};
+
 /// Bytes of a row of an input's slab, which has the columns of out's.
 GEMMERY_HOST_DEVICE
-constexpr int input_pitch_bytes(const EpilogueTensor& tensor, const Sm90Design& design) {
-  return slab_columns(design) * bytes_of(tensor.dtype);
+constexpr int input_pitch_bytes(const EpilogueTensor& tensor, const StoredShare& share) {
+  return share.slab_columns * bytes_of(tensor.dtype);
 }
 
 /// Whether TMA can bring an input: rows of units of 16 bytes, and slabs no wider than a swizzle.
 GEMMERY_HOST_DEVICE
-constexpr bool fits_slab(const EpilogueTensor& tensor, const Sm90Design& design) {
-  const int pitch = input_pitch_bytes(tensor, design);
+constexpr bool fits_slab(const EpilogueTensor& tensor, int slab_columns) {
+  const int pitch = slab_columns * bytes_of(tensor.dtype);
   return tensor.varies_m && tensor.varies_n && tensor.vector_bytes == 16 &&
          detail::is_sm90_output(tensor.dtype) && (pitch == 32 || pitch == 64 || pitch == 128);
 }
@@ -54,12 +70,16 @@ struct SlabInputs {
 };
 
 GEMMERY_HOST_DEVICE
-constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
-                                 const Sm90Design& design) {
+constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count, int slab_columns) {
   SlabInputs found{};
   for (int input = 0; input < count && found.count < most_slab_inputs; ++input)
-    if (fits_slab(inputs[input], design)) found.index[found.count++] = input;
+    if (fits_slab(inputs[input], slab_columns)) found.index[found.count++] = input;
   return found;
+}
+GEMMERY_HOST_DEVICE
+constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
+                                 const StoredShare& share) {
+  return slab_inputs(inputs, count, share.slab_columns);
 }
 
 /// Bytes of one consumer.
@@ -75,30 +95,30 @@ struct ProgramBytes {
 
 /// Elements of a vector that a consumer needs for its share of a tile.
 GEMMERY_HOST_DEVICE
-constexpr int vector_elements(const EpilogueTensor& tensor, const Sm90Design& design) {
-  if (tensor.varies_n) return columns_per_consumer(design);
-  return tensor.varies_m ? blocks_per_consumer(design) * sm90_block_rows : 1;
+constexpr int vector_elements(const EpilogueTensor& tensor, const StoredShare& share) {
+  if (tensor.varies_n) return share.columns;
+  return tensor.varies_m ? share.rows : 1;
 }
 
 /// Rounded up, so that each begins at a unit of 16 bytes.
 GEMMERY_HOST_DEVICE
-constexpr int vector_room(const EpilogueTensor& tensor, const Sm90Design& design) {
-  return (vector_elements(tensor, design) * bytes_of(tensor.dtype) + 15) / 16 * 16;
+constexpr int vector_room(const EpilogueTensor& tensor, const StoredShare& share) {
+  return (vector_elements(tensor, share) * bytes_of(tensor.dtype) + 15) / 16 * 16;
 }
 
 /// Of a program with these inputs and outputs (beside D).
 GEMMERY_HOST_DEVICE
 constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_count,
                                      const EpilogueTensor* outputs, int output_count,
-                                     const Sm90Design& design) {
+                                     const StoredShare& share) {
   ProgramBytes bytes{};
-  const SlabInputs slabs = slab_inputs(inputs, input_count, design);
+  const SlabInputs slabs = slab_inputs(inputs, input_count, share);
   for (int place = 0; place < slabs.count; ++place)
     bytes.slabs +=
-        input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], design);
+        input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], share);
   if (slabs.count > 0) bytes.barriers = input_slab_depth * warps_per_consumer * 8;
   for (int input = 0; input < input_count; ++input)
-    if (is_vector(inputs[input])) bytes.vectors += vector_room(inputs[input], design);
+    if (is_vector(inputs[input])) bytes.vectors += vector_room(inputs[input], share);
   for (int output = 0; output < output_count; ++output)
     if (is_of_everything(outputs[output])) bytes.parts += warps_per_consumer * 4;
   return bytes;
@@ -106,9 +126,9 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
 
 /// Of all consumers of a block: the design's `program_bytes`.
 GEMMERY_HOST_DEVICE
-constexpr int all_program_bytes(const ProgramBytes& bytes, const Sm90Design& design) {
+constexpr int all_program_bytes(const ProgramBytes& bytes, const StoredShare& share) {
   constexpr int unit = 1024;
-  const int used = consumer_count(design) * (bytes.slabs + bytes.behind_slabs());
+  const int used = share.consumers * (bytes.slabs + bytes.behind_slabs());
   return (used + unit - 1) / unit * unit;
 }
 

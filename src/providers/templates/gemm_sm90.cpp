@@ -2,6 +2,7 @@
 // The sm90 family: which kernels serve a query, why others do not, and what they are called.
 #include "providers/templates/gemm_sm90.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -52,13 +53,16 @@ void match_program(const Family& family, const Query& query, const OperandRules&
                    std::vector<RankedKernel>& kernels) {
   const GemmProblem& problem = query.problem;
   const Sm90Prediction prediction(problem, rules, query.device);
-  const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
+  const ProgramFit fit(problem, rules);
+  kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
     if (!candidate.has_room_for_programs) return;
-    const auto tile = fit_program(candidate.tile, problem, rules, tensors);
-    if (!tile) return;
-    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(*tile), problem.epilogue),
-                         prediction.microseconds(*tile));
+    const int stages = fit.stages(candidate);
+    if (stages == 0) return;
+    Sm90Tile tile = candidate.tile;
+    tile.stages = static_cast<std::uint8_t>(stages);
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
+                         prediction.microseconds(candidate, stages));
   });
 }
 

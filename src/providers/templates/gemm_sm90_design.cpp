@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "device/abi/simt_design.hpp"
-#include "device/abi/sm90_program.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -204,13 +203,16 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .split_k = tile.split_k};
 }
 
-abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept {
+int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
   const auto count = [](const auto& values) { return static_cast<int>(values.size()); };
-  const abi::Sm90Design stored = abi::stored_design(design);
   const abi::ProgramBytes bytes =
       abi::program_bytes(tensors.inputs.data(), count(tensors.inputs), tensors.outputs.data(),
-                         count(tensors.outputs), stored);
-  design.program_bytes = abi::all_program_bytes(bytes, stored);
+                         count(tensors.outputs), share);
+  return abi::all_program_bytes(bytes, share);
+}
+
+abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept {
+  design.program_bytes = program_bytes(tensors, abi::stored_design(design));
   return design;
 }
 

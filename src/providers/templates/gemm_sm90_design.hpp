@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "device/abi/sm90_design.hpp"
+#include "device/abi/sm90_program.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 
 namespace gemmery::templates {
@@ -64,7 +65,8 @@ bool is_sm90_accumulator(DType accumulator, DType input) noexcept;
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 abi::Sm90Design sm90_design(const Kernel& kernel);
 
-// The same with the shared memory that a program takes.
+// The shared memory that a program takes, and the design with it.
+int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept;
 abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept;
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
 

@@ -15,7 +15,11 @@ namespace gemmery::templates {
 // A tile that is offered, with what every query would else work out again.
 struct Sm90Candidate {
   Sm90Tile tile;
-  bool has_room_for_programs;
+  bool has_room_for_programs;  // in registers
+  int sum_registers;           // of a thread
+  int stage_bytes;
+  int stage_room;  // bytes, for stages and programs
+  abi::StoredShare share;
   model::WarpSpecializedTerms terms;
 };
 
@@ -34,6 +38,12 @@ class Sm90Prediction {
   double microseconds(const Sm90Tile& tile) const noexcept { return parts(tile).total_us(); }
   double microseconds(const Sm90Candidate& candidate) const noexcept {
     return model_.predict(candidate.terms).total_us();
+  }
+  // With other stages than those of its tile.
+  double microseconds(const Sm90Candidate& candidate, int stages) const noexcept {
+    return stages == candidate.tile.stages
+               ? microseconds(candidate)
+               : model_.predict(candidate.terms.with_stages(stages)).total_us();
   }
 
  private:

@@ -12,9 +12,9 @@
 namespace gemmery::templates {
 namespace {
 
-abi::SlabInputs slabs_of(const ProgramTensors& tensors, const abi::Sm90Design& design) {
+abi::SlabInputs slabs_of(const ProgramTensors& tensors, int slab_columns) {
   return abi::slab_inputs(tensors.inputs.data(), static_cast<int>(tensors.inputs.size()),
-                          abi::stored_design(design));
+                          slab_columns);
 }
 
 // Operations that want many registers at a time, ten and more instructions each.
@@ -29,23 +29,18 @@ bool is_heavy(const epilogue::Node& node) {
 
 // Whether a program does with the 40 registers that 192 sums leave: a few simple operations, all
 // that it reads in shared memory, nothing stored beside D but reductions to one value.
-bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::Sm90Design& design) {
+bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::SlabInputs& slabs) {
   const epilogue::Graph& graph = rules_of(epilogue).program.graph();
   const auto operations =
       std::ranges::count(graph.nodes, epilogue::NodeKind::operation, &epilogue::Node::kind);
   if (operations > 4 || std::ranges::any_of(graph.nodes, is_heavy)) return false;
-  const abi::SlabInputs slabs = slabs_of(tensors, design);
   const auto full = std::ranges::count_if(tensors.inputs,
                                           [](const auto& input) { return !abi::is_vector(input); });
   return full <= slabs.count && std::ranges::all_of(tensors.outputs, abi::is_of_everything);
 }
 
-}  // namespace
-
-std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const OperandRules& rules,
-                                        const abi::Sm90Design& design,
-                                        const ProgramTensors& tensors) {
-  const abi::SlabInputs slabs = slabs_of(tensors, design);
+std::vector<SlabInput> list_inputs(const GemmProblem& problem, const OperandRules& rules,
+                                   const abi::SlabInputs& slabs, const ProgramTensors& tensors) {
   std::vector<SlabInput> inputs;
   for (int place = 0; place < slabs.count; ++place) {
     const auto input = static_cast<std::size_t>(slabs.index[place]);
@@ -58,6 +53,14 @@ std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const Operan
   return inputs;
 }
 
+}  // namespace
+
+std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const OperandRules& rules,
+                                        const abi::Sm90Design& design,
+                                        const ProgramTensors& tensors) {
+  return list_inputs(problem, rules, slabs_of(tensors, abi::slab_columns(design)), tensors);
+}
+
 std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogue) {
   for (const SlabInput& input : inputs) {
     const std::string& name = rules_of(epilogue).operands[input.operand].name;
@@ -67,16 +70,30 @@ std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogu
   return {};
 }
 
-std::optional<Sm90Tile> fit_program(Sm90Tile tile, const GemmProblem& problem,
-                                    const OperandRules& rules, const ProgramTensors& tensors) {
-  const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);
-  if (abi::accumulator_registers(design) > 160 && !is_light(problem.epilogue, tensors, design))
-    return std::nullopt;
-  if (!find_misfit(list_slab_inputs(problem, rules, design, tensors), problem.epilogue).empty())
-    return std::nullopt;
-  tile.stages = static_cast<std::uint8_t>(std::max(abi::most_stages(design), 0));
-  if (tile.stages < 2) return std::nullopt;
-  return tile;
+ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
+    : tensors_(program_tensors(problem.epilogue, is_turned(rules))) {
+  // The widths that abi::slab_columns chooses from.
+  const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
+  widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
+             width_of(16, problem, rules)};
+}
+
+ProgramFit::Width ProgramFit::width_of(int slab_columns, const GemmProblem& problem,
+                                       const OperandRules& rules) const {
+  const abi::SlabInputs slabs = slabs_of(tensors_, slab_columns);
+  return {.slab_columns = slab_columns,
+          .is_walked =
+              find_misfit(list_inputs(problem, rules, slabs, tensors_), problem.epilogue).empty(),
+          .is_light = is_light(problem.epilogue, tensors_, slabs)};
+}
+
+int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
+  const Width& width =
+      *std::ranges::find(widths_, candidate.share.slab_columns, &Width::slab_columns);
+  if (!width.is_walked || (candidate.sum_registers > 160 && !width.is_light)) return 0;
+  const int bytes = program_bytes(tensors_, candidate.share);
+  const int stages = abi::stages_in(candidate.stage_room - bytes, candidate.stage_bytes);
+  return stages < 2 ? 0 : stages;
 }
 
 }  // namespace gemmery::templates

@@ -5,13 +5,14 @@
 #include <gemmery/epilogue.hpp>
 #include <gemmery/problem.hpp>
 
+#include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
+#include "providers/templates/gemm_sm90_prediction.hpp"
 #include "providers/templates/tma_view.hpp"
 
 namespace gemmery::templates {
@@ -29,9 +30,26 @@ std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const Operan
 // What of them a tensor map cannot say, in words; empty where it can.
 std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogue);
 
-// The tile with the stages that fit beside what the program takes; none where that is too much, or
-// TMA cannot walk what it would have to bring.
-std::optional<Sm90Tile> fit_program(Sm90Tile tile, const GemmProblem& problem,
-                                    const OperandRules& rules, const ProgramTensors& tensors);
+// Fits a problem's program into one design after another; `rules` must serve the problem.
+class ProgramFit {
+ public:
+  ProgramFit(const GemmProblem& problem, const OperandRules& rules);
+
+  // The stages that fit beside what the program takes; 0 where fewer than two do, registers do not
+  // suffice, or TMA cannot walk what it would have to bring.
+  int stages(const Sm90Candidate& candidate) const noexcept;
+
+ private:
+  // What follows from the width of slabs alone.
+  struct Width {
+    int slab_columns;
+    bool is_walked;  // by TMA, all that it would have to bring
+    bool is_light;   // does with the registers that 192 sums leave
+  };
+  Width width_of(int slab_columns, const GemmProblem& problem, const OperandRules& rules) const;
+
+  ProgramTensors tensors_;
+  std::array<Width, 3> widths_;
+};
 
 }  // namespace gemmery::templates

@@ -9,6 +9,8 @@
 #include <gemmery/problem.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <random>
 #include <set>
 #include <string>
@@ -17,6 +19,7 @@
 #include "kernel/rules.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
 #include "providers/templates/gemm_sm90_prediction.hpp"
+#include "tests/support/random_programs.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::templates {
@@ -94,6 +97,34 @@ TEST(Sm90Family, a_query_predicts_what_the_kernel_alone_would_be_predicted) {
           << to_string(problem) << ", " << sm90_name(kernel);
     }
   }
+}
+
+// So is what it works out for a program: the stages that fit beside it, and what they take.
+TEST(Sm90Family, a_query_fits_programs_as_the_kernel_alone_would_be_fitted) {
+  std::mt19937_64 random(tests::random_seed() + 2);
+  const DeviceInfo device = *find_device_info("h200");
+  const auto extent = [&] { return 8 * (1 + random() % 700); };
+  constexpr std::array layouts{"", ":c"};
+  constexpr std::array outputs{"f16", "bf16", "f32"};
+  std::size_t count = 0;
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::string product = fmt::format(
+        "gemm {}x{}x{} a=f16{} b=f16{} out={}{}", extent(), extent(), extent(),
+        layouts[random() % 2], layouts[random() % 2], outputs[random() % 3], layouts[random() % 2]);
+    const std::string line = tests::add_random_program(random, product);
+    const GemmProblem problem = parse_problem(line).problem;
+    for (const RankedKernel& kernel : match(line)) {
+      const abi::Sm90Design design = sm90_design(kernel);
+      const Sm90Prediction prediction(problem, kernel.operands(), device);
+      ASSERT_TRUE(abi::is_legal(design)) << line << ", " << sm90_name(kernel);
+      ASSERT_EQ(design.stages, abi::most_stages(design)) << line << ", " << sm90_name(kernel);
+      ASSERT_TRUE(family().supports(kernel, {problem, device}).is_success()) << line;
+      ASSERT_DOUBLE_EQ(kernel.predicted_us, prediction.microseconds(sm90_tile(kernel)))
+          << line << ", " << sm90_name(kernel);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 1000U);
 }
 
 // The best designs of bench/results/h200-epilogues-2026-11-22.md are ping-pong ones on every line,
