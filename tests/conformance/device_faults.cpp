@@ -48,7 +48,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"sums[index * per_slice] = value;", "sums[index * per_slice + 1] = value;"}}}},
     {.name = "accumulators never cleared",
      .kernel = simt,
-     .edits = {{{"for_each_sum([](int, Number& sum) { sum = Number{0}; });", ""}}}},
+     .edits = {{{"for_each_sum([](int, Number& sum) { sum = Number{0}; });", ""}}},
+     .on_gpu = Shows::seldom},  // fresh registers are mostly 0: caught in one record of two
     {.name = "stores a column too many",
      .kernel = simt,
      .edits = {{{"tile_column >= columns_left", "tile_column > columns_left"}}}},
