@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the compiler takes for kernels of the Hopper family that nobody has compiled before: the
+// first one of a process, 128x256x64 in all layouts of both types, and a random draw of all that
+// discovery lists. Nothing is kept or found in a cache; no device is needed. To measure it on two
+// cores of an idle machine: taskset -c 0,1 compile_times.
+// Usage: compile_times [DRAWN] [JOBS] [SEED]          JOBS: how many at a time
+#include <gemmery/gemmery.hpp>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace gemmery {
+namespace {
+
+constexpr Target hopper{90, 'a'};
+
+// Of the whole process, all its threads.
+double cpu_ms() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ms = [](const timeval& time) {
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_usec);
+  };
+  return ms(usage.ru_utime) + ms(usage.ru_stime);
+}
+
+std::vector<Kernel> largest_tiles() {
+  std::vector<Kernel> kernels;
+  for (const char* const type : {"bf16", "f16"}) {
+    for (const char* const layouts : {"rc", "rr", "cr", "cc"}) {
+      const std::string name =
+          fmt::format("sm90v3_gemm_{0}{1}16_{0}{2}16_{0}r16_acc-f32_128x256x64_1x1_coop_m8_s4",
+                      type, layouts[0], layouts[1]);
+      kernels.push_back(find_kernel(name).value());
+    }
+  }
+  return kernels;
+}
+
+std::vector<Kernel> draw_kernels(std::size_t count, std::uint64_t seed) {
+  std::vector<Kernel> all;
+  for_each_kernel(
+      [&](const Kernel& kernel) {
+        if (kernel.family().name() == "sm90") all.push_back(kernel);
+      },
+      {.metadata = {}, .target = hopper, .providers = {"templates"}});
+  std::vector<Kernel> drawn;
+  std::mt19937_64 random(seed);
+  std::ranges::sample(all, std::back_inserter(drawn), static_cast<std::ptrdiff_t>(count), random);
+  std::ranges::shuffle(drawn, random);
+  return drawn;
+}
+
+// Of sorted times, the one that a share of them does not exceed.
+double quantile(const std::vector<double>& sorted, double share) {
+  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+void report(const std::string& what, const std::vector<Kernel>& kernels, int jobs) {
+  if (kernels.empty()) return;
+  const double begin = cpu_ms();
+  std::vector<double> times;
+  for (const CompileResult& result : compile_all(kernels, hopper, {.jobs = jobs})) {
+    if (result.error) throw Error(*result.error);
+    times.push_back(result.artifact->compile_ms());
+  }
+  const double work = (cpu_ms() - begin) / static_cast<double>(kernels.size());
+  std::ranges::sort(times);
+  fmt::print(
+      "{:<34} {:5.0f} ms, median of {} ({:.0f} to {:.0f}; quartiles {:.0f}, {:.0f}); {:.0f} ms of "
+      "processor time each\n",
+      what, quantile(times, 0.5), times.size(), times.front(), times.back(), quantile(times, 0.25),
+      quantile(times, 0.75), work);
+  fmt::print(
+      "{{\"bench\": \"compile_times\", \"of\": \"{}\", \"ms\": {:.1f}, \"processor_ms\": "
+      "{:.1f}, \"count\": {}, \"jobs\": {}}}\n",
+      what, quantile(times, 0.5), work, times.size(), jobs);
+}
+
+}  // namespace
+}  // namespace gemmery
+
+int main(int count, char** words) {
+  setenv("GEMMERY_CACHE_MAX_BYTES", "0", 1);
+  const std::size_t drawn = count > 1 ? std::strtoul(words[1], nullptr, 10) : 40;
+  const int jobs = count > 2 ? std::atoi(words[2]) : 1;
+  const std::uint64_t seed = count > 3 ? std::strtoull(words[3], nullptr, 10) : 90;
+  fmt::print("{} at a time, seed {}\n", jobs, seed);
+  std::vector<gemmery::Kernel> largest = gemmery::largest_tiles();
+  gemmery::report("the first of the process", {largest.front()}, 1);
+  largest.erase(largest.begin());
+  gemmery::report("128x256x64, other layouts and types", largest, jobs);
+  gemmery::report("drawn from all designs", gemmery::draw_kernels(drawn, seed), jobs);
+  return 0;
+}
