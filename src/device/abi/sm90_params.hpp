@@ -3,6 +3,7 @@
 #pragma once
 
 #include <device/abi/host_device.hpp>
+#include <device/abi/tile_order.hpp>
 
 namespace gemmery::abi {
 
@@ -31,11 +32,9 @@ struct Sm90Params {
   float beta;
   unsigned m;
   unsigned n;
-  unsigned k_blocks;   // of each share of k, at least 1; the last ones may lie beyond the maps
-  int first_k;         // coordinate of the first block: 0, or beyond the maps
-  unsigned tile_rows;  // along m, in tiles of a whole cluster
-  unsigned tile_columns;
-  unsigned batches;
+  unsigned k_blocks;      // of each share of k, at least 1; the last ones may lie beyond the maps
+  int first_k;            // coordinate of the first block: 0, or beyond the maps
+  TileOrder order;        // of tiles of a whole cluster
   unsigned a_batch_step;  // 0 where all batches share one matrix
   unsigned b_batch_step;
   // What the copies of one stage bring: whole tiles, or all rows that a smaller operand has. Copies
@@ -53,6 +52,6 @@ struct Sm90Params {
 };
 
 static_assert(sizeof(TensorMap) == 128);
-static_assert(sizeof(Sm90Params) == 3 * 128 + 128);
+static_assert(sizeof(Sm90Params) == 3 * 128 + 192);
 
 }  // namespace gemmery::abi

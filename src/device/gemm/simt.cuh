@@ -74,7 +74,7 @@ class SimtGemm {
         first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
         first_b_(&shared_.slots[0].b[place_.slice * k_words_per_slice][place_.column]) {}
 
-  __device__ void compute_tile(const TilePosition& tile) {
+  __device__ void compute_tile(const abi::TilePosition& tile) {
     multiply_tile(tile);
     if (place_.slice == 0) {
       store_linear_combination<design>(
@@ -84,7 +84,7 @@ class SimtGemm {
   }
 
   template <class Epilogue, class EpilogueParams>
-  __device__ void compute_tile(const TilePosition& tile, const EpilogueParams& epilogue) {
+  __device__ void compute_tile(const abi::TilePosition& tile, const EpilogueParams& epilogue) {
     multiply_tile(tile);
     ThreadTileProgram<design, Epilogue> program(
         params_, epilogue,
@@ -109,7 +109,7 @@ class SimtGemm {
   // compile time.
   static constexpr int k_pairs_unrolled = 4;
 
-  __device__ __forceinline__ void multiply_tile(const TilePosition& tile) {
+  __device__ __forceinline__ void multiply_tile(const abi::TilePosition& tile) {
     for_each_sum([](int, Number& sum) { sum = Number{0}; });
     accumulate(tile);
     if constexpr (design.k_slices > 1) reduce_slices();
@@ -117,7 +117,7 @@ class SimtGemm {
 
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 
-  __device__ OperandPanel panel_of_a(const TilePosition& tile) const {
+  __device__ OperandPanel panel_of_a(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& a = params_.a;
     const unsigned row = tile.row * static_cast<unsigned>(design.tile_m);
     const abi::Int64 offset =
@@ -128,7 +128,7 @@ class SimtGemm {
             .extent_left = params_.m - row};
   }
 
-  __device__ OperandPanel panel_of_b(const TilePosition& tile) const {
+  __device__ OperandPanel panel_of_b(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& b = params_.b;
     const unsigned column = tile.column * static_cast<unsigned>(design.tile_n);
     const abi::Int64 offset =
@@ -141,7 +141,7 @@ class SimtGemm {
 
   /// The main loop: while one block of k multiplies, the blocks `stages - 1` ahead are on their
   /// way.
-  __device__ void accumulate(const TilePosition& tile) {
+  __device__ void accumulate(const abi::TilePosition& tile) {
     constexpr unsigned ahead = design.stages - 1;
     OperandStager<a_plan(design), Word> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0],
                                                 thread());
@@ -283,17 +283,19 @@ __device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params
 /// per block, any grid of up to 2^31 - 1 blocks for the tiles of a matrix by 65535 for the batch.
 template <abi::SimtDesign design>
 __device__ inline void simt_gemm(const abi::SimtParams& params) {
-  for_each_simt_tile<design>(
-      params, [](SimtGemm<design>& gemm, const TilePosition& tile) { gemm.compute_tile(tile); });
+  for_each_simt_tile<design>(params, [](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
+    gemm.compute_tile(tile);
+  });
 }
 
 /// The same with an emitted epilogue.
 template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
 __device__ inline void simt_gemm(
     const abi::ProgramParams<abi::SimtParams, EpilogueParams>& params) {
-  for_each_simt_tile<design>(params.gemm, [&](SimtGemm<design>& gemm, const TilePosition& tile) {
-    gemm.template compute_tile<Epilogue>(tile, params.epilogue);
-  });
+  for_each_simt_tile<design>(params.gemm,
+                             [&](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
+                               gemm.template compute_tile<Epilogue>(tile, params.epilogue);
+                             });
 }
 
 }  // namespace gemmery::device

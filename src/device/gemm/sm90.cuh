@@ -187,9 +187,7 @@ class Sm90Gemm {
     ptx::fence_proxy_async();
   }
 
-  __device__ Tiles all_tiles() const {
-    return {params_.tile_rows, params_.tile_columns, params_.batches, cluster_size};
-  }
+  __device__ Tiles all_tiles() const { return {params_.order, cluster_size}; }
 
   /// Which share of k is this block's.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
@@ -212,14 +210,14 @@ class Sm90Gemm {
   }
 
   /// This block's tile among those of the cluster.
-  __device__ OutputPlace place_of(const TilePosition& tile) const {
+  __device__ OutputPlace place_of(const abi::TilePosition& tile) const {
     const unsigned row = tile.row * design.cluster_m + (design.cluster_m > 1 ? rank_ : 0);
     const unsigned column = tile.column * design.cluster_n + (design.cluster_n > 1 ? rank_ : 0);
     return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
   }
 
   /// What this block's consumer stores of it.
-  __device__ OutputPlace place_of(const TilePosition& tile, const Share& share) const {
+  __device__ OutputPlace place_of(const abi::TilePosition& tile, const Share& share) const {
     OutputPlace place = place_of(tile);
     place.row += share.row;
     place.column += share.column + split_rank() * stored.tile_n;

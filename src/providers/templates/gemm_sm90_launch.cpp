@@ -199,9 +199,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   params.beta = static_cast<float>(arguments.beta());
   params.m = extents.rows;
   params.n = extents.columns;
-  params.tile_rows = tiles.rows;
-  params.tile_columns = tiles.columns;
-  params.batches = batches;
+  params.order = abi::make_tile_order(design.raster, tiles.rows, tiles.columns, batches);
   params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   set_inputs(request, design, extents, params);
   set_results(request, design, extents, params);

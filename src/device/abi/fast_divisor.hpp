@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Division by a number that the host knows and the device does not: a multiplication and a shift
+// there, where a division takes some 200 clocks of a thread that others wait for.
+#pragma once
+
+#include <device/abi/host_device.hpp>
+
+namespace gemmery::abi {
+
+/// Divides numbers below 2^31. As `make_fast_divisor` makes it; {} divides nothing.
+struct FastDivisor {
+  unsigned divisor;
+  unsigned multiplier;
+  unsigned shift;
+
+  GEMMERY_HOST_DEVICE
+  constexpr unsigned divide(unsigned x) const {
+    const auto high = static_cast<unsigned>(static_cast<UInt64>(x) * multiplier >> 32);
+    return (high + x) >> shift;
+  }
+};
+
+/// `divisor` from 1 to 2^31. With 2^(shift - 1) < divisor <= 2^shift, the multiplier is 2^32
+/// (2^shift / divisor - 1), rounded up: the quotient is too large by less than x / 2^32 / divisor,
+/// which reaches no integer.
+GEMMERY_HOST_DEVICE
+constexpr FastDivisor make_fast_divisor(unsigned divisor) {
+  unsigned shift = 0;
+  while ((static_cast<UInt64>(1) << shift) < divisor) ++shift;
+  const UInt64 rest = (static_cast<UInt64>(1) << shift) - divisor;
+  return {.divisor = divisor,
+          .multiplier = static_cast<unsigned>((rest << 32) / divisor + 1),
+          .shift = shift};
+}
+
+}  // namespace gemmery::abi

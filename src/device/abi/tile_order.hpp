@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order a persistent launch visits tiles: matrix by matrix, in bands of tile rows that are
+// walked column by column, or in bands of tile columns walked row by row, so that blocks at work at
+// the same time share panels of A and B in L2.
+#pragma once
+
+#include <device/abi/fast_divisor.hpp>
+#include <device/abi/host_device.hpp>
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/tile_position.hpp>
+
+namespace gemmery::abi {
+
+/// Counts tiles (of whole clusters) from 0 to below `tiles`, which is less than 2^31.
+struct TileOrder {
+  unsigned tiles;         // of all matrices
+  FastDivisor matrix;     // tiles of one
+  FastDivisor band;       // tiles of a band, of each but the last one
+  FastDivisor last_band;  // its width in tiles
+  unsigned last;          // its number
+};
+
+GEMMERY_HOST_DEVICE
+constexpr TileOrder make_tile_order(const Raster& raster, unsigned tile_rows, unsigned tile_columns,
+                                    unsigned batches) {
+  if (tile_rows * tile_columns * batches == 0) return {};
+  const bool is_along_m = raster.along == Along::m;
+  const unsigned across = is_along_m ? tile_rows : tile_columns;
+  const unsigned length = is_along_m ? tile_columns : tile_rows;
+  const auto width = static_cast<unsigned>(raster.band);
+  const unsigned last = (across - 1) / width;
+  // Where the first band is the last one, its tiles are not counted.
+  const unsigned whole = last > 0 ? width * length : 1U << 31;
+  return {.tiles = tile_rows * tile_columns * batches,
+          .matrix = make_fast_divisor(tile_rows * tile_columns),
+          .band = make_fast_divisor(whole),
+          .last_band = make_fast_divisor(across - last * width),
+          .last = last};
+}
+
+/// Where tile `index` lies, counted in tiles.
+template <Raster raster>
+GEMMERY_HOST_DEVICE
+constexpr TilePosition position_of(const TileOrder& order, unsigned index) {
+  constexpr auto width = static_cast<unsigned>(raster.band);
+  const unsigned batch = order.matrix.divide(index);
+  const unsigned tile = index - batch * order.matrix.divisor;
+  const unsigned band = order.band.divide(tile);
+  const unsigned in_band = tile - band * order.band.divisor;
+  const bool is_last = band == order.last;
+  const unsigned along = is_last ? order.last_band.divide(in_band) : in_band / width;
+  const unsigned across =
+      band * width + in_band - along * (is_last ? order.last_band.divisor : width);
+  if constexpr (raster.along == Along::m)
+    return {.batch = batch, .row = across, .column = along};
+  else
+    return {.batch = batch, .row = along, .column = across};
+}
+
+}  // namespace gemmery::abi
