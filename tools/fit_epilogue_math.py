@@ -56,6 +56,20 @@ def fit_deficit(name, log2_tail, last, degree):
     show(f"log2_tail of {name}", coefficients, (error / np.maximum(1, a)).max() / UNIT)
 
 
+def fit_brief_deficit(name, log2_tail, last, degree):
+    """The same with a relative error, and one of 2^-13 times that beside it."""
+    x = np.linspace(0, last, 3001)
+    wanted = log2_tail(x)
+    power = np.exp2(wanted)
+    weight = np.log(2) * power / (power + 2.0**-13 / np.maximum(x, 1e-3))
+    coefficients = fit(x, wanted, weight, degree, rounds=200)
+    a = np.linspace(1e-6, 40, 400001).astype(np.float32)
+    size = np.minimum(a, np.float32(13.5))
+    got = size * np.exp2(evaluate(coefficients, size).astype(np.float64))
+    exact = a * np.exp2(log2_tail(a.astype(np.float64)))
+    show(f"log2_tail of {name}", coefficients, (np.abs(got - exact) / (exact + 2.0**-13)).max() / UNIT)
+
+
 def fit_near_zero(name, function, last, degree, takes_first_term):
     """function(x) = x p(x^2), or x + x^3 p(x^2)."""
     x = np.linspace(1e-4, last, 3000)
@@ -106,6 +120,7 @@ def fit_log1p():
 
 if __name__ == "__main__":
     fit_deficit("gelu_deficit", log2_normal_tail, last=5.5, degree=6)
+    fit_brief_deficit("brief_gelu_deficit", log2_normal_tail, last=5.2, degree=4)
     fit_near_zero("erf", erf, 0.95, 5, takes_first_term=False)
     fit_erfc()
     fit_near_zero("tanh", np.tanh, 0.6, 4, takes_first_term=True)

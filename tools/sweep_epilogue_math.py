@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds the operations of ops.def, as a GPU computes them for float, against the errors that their
-rows declare: all 2^32 arguments of those of one operand, 2^31 random pairs and triples of the
+rows declare, brief formulas (brief_gelu) too: all 2^32 arguments of those of one operand, 2^31 random pairs and triples of the
 others, with double on the same GPU as the reference; and casts of doubles to integers against what
 docs/epilogues.md says. Needs a GPU, its driver and NVRTC, nothing else.
 Usage: sweep_epilogue_math.py [ROOT OF THE REPOSITORY]
@@ -51,8 +51,8 @@ extern "C" __global__ void sweep_{name}(Worst* worst, U64 count) {{
   Best best;
   for (U64 at = blockIdx.x * U64(blockDim.x) + threadIdx.x; at < count; at += U64(gridDim.x) * blockDim.x) {{
     {arguments}
-    const float got = op::{name}({floats});
-    const double want = op::{name}({doubles});
+    const float got = op::{function}({floats});
+    const double want = op::{reference}({doubles});
     const float rounded = static_cast<float>(want);
     if (!isfinite(rounded) || !isfinite(got)) {{
       judge_special(worst, got, want, static_cast<unsigned>(at));
@@ -87,8 +87,11 @@ def rows():
     text = (ROOT / "include/gemmery/ops.def").read_text()
     pattern = re.compile(
         r"^GEMMERY_OP\((\w+),\s*(\d),\s*real,.*GEMMERY_TURNS\([^)]*\),\s*(\d+),\s*(\d+)\)", re.M)
-    return [(name, int(arity), float(relative), float(absolute))
-            for name, arity, relative, absolute in pattern.findall(text)]
+    brief = re.compile(r"^GEMMERY_BRIEF\((\w+),.*,\s*(\d+),\s*(\d+)\)", re.M)
+    plain = [(name, int(arity), float(relative), float(absolute))
+             for name, arity, relative, absolute in pattern.findall(text)]
+    return plain + [(f"brief_{name}", 1, float(relative), float(absolute))
+                    for name, relative, absolute in brief.findall(text)]
 
 
 def body(name, arity, relative, absolute):
@@ -100,7 +103,9 @@ def body(name, arity, relative, absolute):
         arguments = "\n    ".join(
             f"const float {letter} = draw(at * 3 + {index}, at & 1);"
             for index, letter in enumerate(names))
-    return BODY.format(name=name, arguments=arguments, relative=relative, absolute=absolute,
+    reference = name.removeprefix("brief_")
+    function = name if name == reference else f"brief::{reference}"
+    return BODY.format(name=name, function=function, reference=reference, arguments=arguments, relative=relative, absolute=absolute,
                        floats=", ".join(names),
                        doubles=", ".join(f"static_cast<double>({n})" for n in names))
 

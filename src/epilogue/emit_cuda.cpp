@@ -110,7 +110,7 @@ std::string cast_text(const CastRule& rule) {
 // Lines of the body; what stands for each node: v3, in[0], accum, a constant.
 class Body {
  public:
-  Body(const Graph& graph, std::vector<std::string> inputs) {
+  Body(const Graph& graph, std::vector<std::string> inputs, bool is_brief) : is_brief_(is_brief) {
     for (std::size_t id = 0; id < graph.nodes.size(); ++id)
       texts_.push_back(node(graph, static_cast<NodeId>(id), inputs));
     for (std::size_t at = 0; at < graph.outputs.size(); ++at)
@@ -134,8 +134,11 @@ class Body {
       case NodeKind::operation:
         break;
     }
-    return line(is_truth(graph, id) ? "bool" : "T",
-                fmt::format("gemmery::device::op::{}", row_of(node.op).name), node);
+    const OpRow& row = row_of(node.op);
+    return line(
+        is_truth(graph, id) ? "bool" : "T",
+        fmt::format("gemmery::device::op::{}{}", is_brief_ && row.brief ? "brief::" : "", row.name),
+        node);
   }
 
   std::string line(std::string_view type, std::string_view function, const Node& node) {
@@ -147,6 +150,7 @@ class Body {
     return name;
   }
 
+  bool is_brief_;
   std::vector<std::string> texts_;
   std::string text_;
   int lines_ = 0;
@@ -154,7 +158,7 @@ class Body {
 
 }  // namespace
 
-std::string emit_struct(EpilogueId epilogue, bool is_turned) {
+std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
   require(epilogue != default_epilogue, "the default epilogue is not emitted");
   const EpilogueRules& rules = rules_of(epilogue);
   const Graph& graph = rules.program.graph();
@@ -171,7 +175,7 @@ std::string emit_struct(EpilogueId epilogue, bool is_turned) {
       "      [[maybe_unused]] T accum, [[maybe_unused]] const T (&in)[inputs > 0 ? inputs : 1],\n"
       "      [[maybe_unused]] const T (&number)[numbers > 0 ? numbers : 1], T (&out)[outputs + 1]) "
       "{\n";
-  text += Body(graph, input_texts(rules.operands, "in[{}]", "number[{}]")).text();
+  text += Body(graph, input_texts(rules.operands, "in[{}]", "number[{}]"), is_brief).text();
   text += "  }\n};\n";
   return text;
 }

@@ -18,7 +18,8 @@ namespace gemmery::epilogue {
 //
 // Elements of `in` and `number` follow the program's inputs, those of `out` are D and then the
 // results in `output`'s order. `is_turned`: the kernel computes the transpose of out, so that its m
-// is the program's n. No name of the program's text is in the result.
-std::string emit_struct(EpilogueId epilogue, bool is_turned);
+// is the program's n. `is_brief`: by brief formulas. No name of the program's text is in the
+// result.
+std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief = false);
 
 }  // namespace gemmery::epilogue

@@ -94,12 +94,12 @@ Interval limit_to(DType compute, Interval x) noexcept {
 
 // --- errors ---
 
-// What a row of ops.def and the type that is computed in say about errors.
+// What a row of ops.def, or its brief formula, and the type that is computed in say about errors.
 struct ErrorTerms {
   double relative = 0, absolute = 0;  // with the units, those of this evaluation in double included
   double underflow = 0;
 
-  ErrorTerms(const OpRow& row, DType compute) noexcept {
+  ErrorTerms(const OpErrors& row, DType compute) noexcept {
     const bool is_exact = row.relative == 0 && row.absolute == 0;
     if (is_exact) return;
     const double unit = unit_of(compute);
@@ -150,14 +150,14 @@ bool is_wild_power(Op op, const Operands& operands) noexcept {
   return op == Op::pow && x.has_numbers && x.low < 0 && !y.is_one_number();
 }
 
-Interval apply_to_points(Op op, const Operands& operands, DType compute) noexcept {
+Interval apply_to_points(Op op, const Operands& operands, DType compute, bool is_brief) noexcept {
   const OpRow& row = row_of(op);
   const auto& [x, y, z] = operands.values;
   const Interval unread = Interval::exactly(1);
   const Points xs(x, compute, row.turns);
   const Points ys(operands.count > 1 ? y : unread, compute, {});
   const Points zs(operands.count > 2 ? z : unread, compute, {});
-  const ErrorTerms terms(row, compute);
+  const ErrorTerms terms(is_brief ? row.brief.value_or(row.errors) : row.errors, compute);
   const Function<double> formula = formula_of<double>(op);
   const double reach = largest_magnitude(x);
   Interval result = nothing();
@@ -169,10 +169,10 @@ Interval apply_to_points(Op op, const Operands& operands, DType compute) noexcep
   return limit_to(compute, result);
 }
 
-Interval apply_interval(Op op, const Operands& operands, DType compute) noexcept {
+Interval apply_interval(Op op, const Operands& operands, DType compute, bool is_brief) noexcept {
   if (is_wild_power(op, operands)) return Interval::everything();
   const auto& [x, y, z] = operands.values;
-  Interval result = apply_to_points(op, operands, compute);
+  Interval result = apply_to_points(op, operands, compute, is_brief);
   const bool is_open = row_of(op).kind == OpKind::compare && overlap(x, y) &&
                        !(x.is_one_number() && y.is_one_number());
   if (is_open) include(result, 0, 1);
@@ -226,8 +226,8 @@ Interval stored_interval(const Interval& x, DType dtype) noexcept {
   return cast_interval(x, {.dtype = dtype});
 }
 
-IntervalMachine::IntervalMachine(const Graph& graph, DType compute)
-    : graph_(graph), compute_(compute), values_(graph.nodes.size()) {
+IntervalMachine::IntervalMachine(const Graph& graph, DType compute, bool is_brief)
+    : graph_(graph), compute_(compute), is_brief_(is_brief), values_(graph.nodes.size()) {
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
     if (node.kind == NodeKind::constant)
@@ -256,8 +256,9 @@ void IntervalMachine::run(const Interval& accumulator,
         values_[id] = stored_interval(cast_interval(operand(0), node.cast), compute_);
         break;
       case NodeKind::operation:
-        values_[id] = apply_interval(
-            node.op, {{operand(0), operand(1), operand(2)}, row_of(node.op).arity}, compute_);
+        values_[id] =
+            apply_interval(node.op, {{operand(0), operand(1), operand(2)}, row_of(node.op).arity},
+                           compute_, is_brief_);
         break;
     }
   }

@@ -53,8 +53,9 @@ Interval stored_interval(const Interval& x, DType dtype) noexcept;
 // A program on intervals, one element at a time. Belongs to one thread.
 class IntervalMachine {
  public:
-  // `graph` must outlive the machine.
-  IntervalMachine(const Graph& graph, DType compute);
+  // `graph` must outlive the machine. `is_brief`: operations may be computed by their brief
+  // formulas.
+  IntervalMachine(const Graph& graph, DType compute, bool is_brief = false);
 
   void run(const Interval& accumulator, const std::vector<Interval>& inputs) noexcept;
   // Of output `index`, before it is rounded to its tensor's type.
@@ -65,6 +66,7 @@ class IntervalMachine {
  private:
   const Graph& graph_;
   DType compute_;
+  bool is_brief_;
   std::vector<Interval> values_;  // of every node
 };
 

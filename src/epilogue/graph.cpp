@@ -16,14 +16,21 @@ namespace {
   constexpr std::initializer_list<double> turns_of_##name turns;
 #include <gemmery/ops.def>
 
+constexpr std::optional<OpErrors> brief_errors_of(std::string_view op) {
+#define GEMMERY_BRIEF(name, formula, relative, absolute) \
+  if (op == #name) return OpErrors{relative, absolute};
+#include <gemmery/ops.def>
+  return std::nullopt;
+}
+
 #define GEMMERY_OP(name, arity, kind, formula, turns, relative, absolute) \
   OpRow{#name,                                                            \
         arity,                                                            \
         OpKind::kind,                                                     \
         #formula,                                                         \
         {turns_of_##name.begin(), turns_of_##name.size()},                \
-        relative,                                                         \
-        absolute},
+        {relative, absolute},                                             \
+        brief_errors_of(#name)},
 constexpr OpRow rows[] = {
 #include <gemmery/ops.def>
 };

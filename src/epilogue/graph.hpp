@@ -73,14 +73,20 @@ Program keep_results(const Program& program, std::span<const std::string> names)
 
 enum class OpKind : std::uint8_t { real, compare, logical, choose };
 
+// In units of the type that is computed in: unit * (relative * |result| + absolute * max(1, |x|)).
+struct OpErrors {
+  double relative;
+  double absolute;
+};
+
 struct OpRow {
   std::string_view name;
   int arity;
   OpKind kind;
   std::string_view formula;
   std::span<const double> turns;
-  double relative;
-  double absolute;
+  OpErrors errors;
+  std::optional<OpErrors> brief;  // those of a brief formula, where the row has one
 };
 const OpRow& row_of(Op op) noexcept;
 std::optional<Op> find_op(std::string_view name) noexcept;

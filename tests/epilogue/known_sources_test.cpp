@@ -215,7 +215,8 @@ class KnownSources : public testing::TestWithParam<Works> {
   double allowed(double x, double value) const {
     if (!GetParam().rounded) return 0;
     const epilogue::OpRow& row = epilogue::row_of(*GetParam().rounded);
-    return 0x1p-24 * (row.relative * std::fabs(value) + row.absolute * std::max(1.0, std::fabs(x)));
+    return 0x1p-24 * (row.errors.relative * std::fabs(value) +
+                      row.errors.absolute * std::max(1.0, std::fabs(x)));
   }
 
   std::string dims_of(const std::string& name) const {

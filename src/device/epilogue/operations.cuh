@@ -40,6 +40,15 @@ namespace gemmery::device::op {
 #define GEMMERY_OP(name, arity, kind, formula, ...) \
   GEMMERY_OPERATION_##kind##_##arity(name, (formula))
 #include <gemmery/ops.def>
+
+/// Those that have one, by their brief formulas.
+namespace brief {
+
+#define GEMMERY_BRIEF(name, formula, ...) GEMMERY_OPERATION_real_1(name, (formula))
+#include <gemmery/ops.def>
+
+}  // namespace brief
+
 #undef GEMMERY_OPERATION_real_1
 #undef GEMMERY_OPERATION_real_2
 #undef GEMMERY_OPERATION_real_3

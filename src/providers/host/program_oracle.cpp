@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "epilogue/brief.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/evaluate_interval.hpp"
 #include "platform/parallel.hpp"
@@ -106,7 +107,8 @@ class ProgramComparison {
         problem_(arguments.problem()),
         declared_(declared),
         graph_(rules_of(problem_.epilogue).program.graph()),
-        compute_(epilogue_compute_type(problem_.accumulator)) {
+        compute_(epilogue_compute_type(problem_.accumulator)),
+        is_brief_(epilogue::takes_brief_formulas(problem_.epilogue, problem_.out.dtype, compute_)) {
     add_result(0, arguments.out(), "out");
     const auto& operands = arguments.epilogue_operands();
     for (std::size_t i = graph_.inputs.size(); i < operands.size(); ++i)
@@ -147,7 +149,7 @@ class ProgramComparison {
 
   void compare_rows(std::int64_t batch, std::int64_t begin, std::int64_t end,
                     const OracleResult& sums, std::mutex& mutex) {
-    IntervalMachine machine(graph_, compute_);
+    IntervalMachine machine(graph_, compute_, is_brief_);
     Comparison comparison;
     std::vector<Reductions> reductions(reduced_.begin(), reduced_.end());
     std::vector<Interval> inputs(graph_.inputs.size());
@@ -209,6 +211,7 @@ class ProgramComparison {
   DeclaredMath declared_;
   const epilogue::Graph& graph_;
   DType compute_;
+  bool is_brief_;
   std::vector<Result> full_, reduced_;
   std::vector<Reductions> totals_;  // of reduced_
   Comparison all_;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "epilogue/brief.hpp"
 #include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
 
@@ -149,11 +150,13 @@ EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_vie
             .parameters = std::string(parameters),
             .call = fmt::format("{}<design>", function)};
   }
-  const bool is_double = epilogue_compute_type(kernel.operands().accumulator) == DType::float64;
-  return {.head = epilogue::emit_struct(kernel.epilogue(), is_turned) + "\n",
+  const OperandRules& rules = kernel.operands();
+  const DType compute = epilogue_compute_type(rules.accumulator);
+  const bool is_brief = epilogue::takes_brief_formulas(kernel.epilogue(), rules.out.dtype, compute);
+  return {.head = epilogue::emit_struct(kernel.epilogue(), is_turned, is_brief) + "\n",
           .parameters = fmt::format("ProgramParams<{}, EpilogueParams<Epilogue::inputs, "
                                     "Epilogue::outputs, Epilogue::numbers, {}>>",
-                                    parameters, is_double ? "double" : "float"),
+                                    parameters, compute == DType::float64 ? "double" : "float"),
           .call = fmt::format("{}<design, Epilogue>", function)};
 }
 
