@@ -150,6 +150,12 @@ bool is_wild_power(Op op, const Operands& operands) noexcept {
   return op == Op::pow && x.has_numbers && x.low < 0 && !y.is_one_number();
 }
 
+// pow(1, NaN) and pow(NaN, 0) are 1: at one point, where no end of an interval need lie.
+bool is_one_beside_nan(Op op, const Operands& operands) noexcept {
+  const auto& [x, y, z] = operands.values;
+  return op == Op::pow && ((y.may_be_nan && x.contains(1)) || (x.may_be_nan && y.contains(0)));
+}
+
 Interval apply_to_points(Op op, const Operands& operands, DType compute, bool is_brief) noexcept {
   const OpRow& row = row_of(op);
   const auto& [x, y, z] = operands.values;
@@ -176,6 +182,7 @@ Interval apply_interval(Op op, const Operands& operands, DType compute, bool is_
   const bool is_open = row_of(op).kind == OpKind::compare && overlap(x, y) &&
                        !(x.is_one_number() && y.is_one_number());
   if (is_open) include(result, 0, 1);
+  if (is_one_beside_nan(op, operands)) include(result, 1, 1);
   return result;
 }
 

@@ -95,7 +95,8 @@ constexpr DeviceFault fault_table[] = {
     {.name = "batches of B in reverse",
      .kernel = cooperative,
      .edits = {{{"place.batch * params_.b_batch_step",
-                 "(params_.batches - 1 - place.batch) * params_.b_batch_step"}}}},
+                 "(params_.order.tiles / params_.order.matrix.divisor - 1 - place.batch) * "
+                 "params_.b_batch_step"}}}},
     {.name = "a slab is filled while it is stored",
      .kernel = cooperative,
      .edits = {{{"ptx::bulk_wait_group_read<abi::slabs_per_consumer - 1>();", ""}}}},

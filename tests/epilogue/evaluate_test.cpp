@@ -151,6 +151,17 @@ Interval run_interval(const Expression& value, const Interval& x) {
   return run_interval(Program{{"D", value}}, x);
 }
 
+// sigmoid(20) may be rounded to 1, which no end of its interval is.
+TEST(Interval, of_a_power_holds_1_where_a_base_of_1_or_an_exponent_of_0_may_stand_beside_nan) {
+  const Interval base =
+      run_interval(Program(std::string_view("D = sigmoid(accum) ** nan")), Interval::exactly(20));
+  EXPECT_TRUE(base.contains(1) && base.may_be_nan);
+  const Program power(std::string_view("D = nan ** accum"));
+  const Interval exponent = run_interval(power, {.low = -1, .high = 2});
+  EXPECT_TRUE(exponent.contains(1) && exponent.may_be_nan);
+  EXPECT_FALSE(run_interval(power, {.low = 0.5, .high = 2}).has_numbers);
+}
+
 TEST(Interval, holds_what_float32_computes_from_anywhere_in_it) {
   std::mt19937_64 random(gemmery::tests::random_seed());
   const int programs = std::getenv("GEMMERY_SOAK") != nullptr ? 5000 : 200;
