@@ -33,29 +33,30 @@ double cpu_ms() {
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
-std::vector<Kernel> largest_tiles() {
+std::vector<Kernel> list_kernels() {
   std::vector<Kernel> kernels;
-  for (const char* const type : {"bf16", "f16"}) {
-    for (const char* const layouts : {"rc", "rr", "cr", "cc"}) {
-      const std::string name =
-          fmt::format("sm90v3_gemm_{0}{1}16_{0}{2}16_{0}r16_acc-f32_128x256x64_1x1_coop_m8_s4",
-                      type, layouts[0], layouts[1]);
-      kernels.push_back(find_kernel(name).value());
-    }
-  }
+  for_each_kernel(
+      [&](const Kernel& kernel) {
+        if (kernel.family().name() == "sm90") kernels.push_back(kernel);
+      },
+      {.metadata = {}, .target = hopper, .providers = {"templates"}});
   return kernels;
 }
 
-std::vector<Kernel> draw_kernels(std::size_t count, std::uint64_t seed) {
-  std::vector<Kernel> all;
-  for_each_kernel(
-      [&](const Kernel& kernel) {
-        if (kernel.family().name() == "sm90") all.push_back(kernel);
-      },
-      {.metadata = {}, .target = hopper, .providers = {"templates"}});
+// 128x256x64 by two warpgroups, as results in the type of the operands take it.
+bool is_largest_tile(const Kernel& kernel) {
+  const OperandRules& rules = kernel.operands();
+  return !rules.has_c && rules.out.dtype == rules.a.dtype && rules.out.layout == LayoutRule::row &&
+         rules.accumulator == DType::float32 &&
+         kernel.name().find("_128x256x64_1x1_coop_") != std::string::npos;
+}
+
+std::vector<Kernel> draw(const std::vector<Kernel>& kernels, std::size_t count,
+                         std::uint64_t seed) {
   std::vector<Kernel> drawn;
   std::mt19937_64 random(seed);
-  std::ranges::sample(all, std::back_inserter(drawn), static_cast<std::ptrdiff_t>(count), random);
+  std::ranges::sample(kernels, std::back_inserter(drawn), static_cast<std::ptrdiff_t>(count),
+                      random);
   std::ranges::shuffle(drawn, random);
   return drawn;
 }
@@ -95,10 +96,12 @@ int main(int count, char** words) {
   const int jobs = count > 2 ? std::atoi(words[2]) : 1;
   const std::uint64_t seed = count > 3 ? std::strtoull(words[3], nullptr, 10) : 90;
   fmt::print("{} at a time, seed {}\n", jobs, seed);
-  std::vector<gemmery::Kernel> largest = gemmery::largest_tiles();
+  const std::vector<gemmery::Kernel> all = gemmery::list_kernels();
+  std::vector<gemmery::Kernel> largest;
+  std::ranges::copy_if(all, std::back_inserter(largest), gemmery::is_largest_tile);
   gemmery::report("the first of the process", {largest.front()}, 1);
   largest.erase(largest.begin());
   gemmery::report("128x256x64, other layouts and types", largest, jobs);
-  gemmery::report("drawn from all designs", gemmery::draw_kernels(drawn, seed), jobs);
+  gemmery::report("drawn from all designs", gemmery::draw(all, drawn, seed), jobs);
   return 0;
 }
