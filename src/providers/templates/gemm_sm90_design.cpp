@@ -263,10 +263,12 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   const auto tile = read_tile(name_parts->design);
   if (!tile) return std::nullopt;
   if (!is_served(name_parts->rules)) return std::nullopt;
+  // Without its program first: what a program needs is worked out for sound tiles only.
+  const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
+  if (!abi::is_legal(design)) return std::nullopt;
   const ProgramTensors tensors =
       program_tensors(name_parts->epilogue, is_turned(name_parts->rules));
-  if (!abi::is_legal(with_program(sm90_design(name_parts->rules, *tile), tensors)))
-    return std::nullopt;
+  if (!abi::is_legal(with_program(design, tensors))) return std::nullopt;
   return Sm90Parts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }
 

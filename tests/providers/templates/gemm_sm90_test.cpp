@@ -167,6 +167,21 @@ TEST(Sm90Family, a_name_may_ask_for_any_raster) {
   }
 }
 
+TEST(Sm90Family, a_name_of_no_tile_is_none_also_with_a_program) {
+  const EpilogueId program =
+      parse_problem(R"(gemm 512x512x512 a=bf16 b=bf16:c epilogue="D = accum + bias" bias=bf16[n])")
+          .problem.epilogue;
+  const std::string head = "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string tail = "_e-" + digest(program);
+  ASSERT_TRUE(family().parse_name(head + "64x128x64_1x1_k2_coop_m8_s4" + tail));
+  for (const char* design :
+       {"64x128x64_1x1_k0_coop_m8_s4", "0x128x64_1x1_coop_m8_s4", "64x0x64_1x1_coop_m8_s4",
+        "32x128x64_1x1_coop_m8_s4", "64x8x64_1x1_coop_m8_s4", "64x128x64_0x1_coop_m8_s4",
+        "64x128x64_1x0_pingpong_m8_s4", "64x128x64_1x1_coop_m0_s4", "64x128x64_1x1_coop_m8_s0"})
+    for (const std::string& end : {std::string(), tail})
+      EXPECT_FALSE(family().parse_name(head + design + end)) << design << end;
+}
+
 TEST(Sm90Family, a_name_may_split_k) {
   const std::string name =
       "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
