@@ -196,11 +196,11 @@ ImportedTensor import_by_exchange(nb::handle object, const TypeFacts& facts,
                                   std::string_view role) {
   dlpack::ManagedVersionedLayout* managed = nullptr;
   if (facts.exchange->managed_from_object(object.ptr(), &managed) != 0 || managed == nullptr) {
-    if (facts.is_torch && is_meta_tensor(object)) {
-      PyErr_Clear();
-      return import_fake(object, role);
-    }
-    nb::raise_python_error();
+    // Taken away first: while an error is set, Python finds no attribute that it has not found
+    // before.
+    nb::python_error raised;
+    if (facts.is_torch && is_meta_tensor(object)) return import_fake(object, role);
+    throw raised;
   }
   ImportedTensor imported;
   imported.managed.reset(managed);

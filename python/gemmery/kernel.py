@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -213,8 +214,12 @@ class Kernel(abc.ABC):
                 f"unsupported: {self.name}: expected a workspace of {size} bytes in a capture of a stream that is not torch's "
                 "current one, got none; allocate it before the capture and pass workspace="
             )
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
-            return torch.empty(size, dtype=torch.uint8, device=device)
+
+        def allocate() -> Any:
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
+                return torch.empty(size, dtype=torch.uint8, device=device)
+
+        return _beside_captures(device, allocate)
 
 
 # What the library makes is a Kernel, too.
@@ -234,6 +239,7 @@ def _torch_with_gpus() -> Any:
     return torch if torch is not None and torch.cuda.is_available() else None
 
 
+@functools.cache
 def _is_here(device: str) -> bool:
     """Whether there is a driver that may be asked about a GPU."""
     return device.startswith("cuda") and device in _core.devices()
@@ -257,7 +263,7 @@ def _is_capturing(device: str, stream: int) -> bool:
         return bool(torch.cuda.is_current_stream_capturing())
 
 
-def _beside_captures(device: str, work: Callable[[], CompiledArtifact]) -> CompiledArtifact:
+def _beside_captures(device: str, work: Callable[[], Any]) -> Any:
     return _core.call_beside_captures(device, work) if _is_here(device) else work()
 
 

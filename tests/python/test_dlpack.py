@@ -4,6 +4,8 @@
 import ctypes
 import gc
 import itertools
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -527,3 +529,10 @@ def test_streams_of_our_own():
     stream = gemmery.Stream("emulated:h200")
     assert stream.device == "emulated:h200" and stream.__cuda_stream__()[0] == 0
     stream.synchronize()
+
+
+def test_the_first_tensor_of_a_process_may_have_no_memory():
+    pytest.importorskip("torch", reason="torch is not installed")
+    code = "import gemmery, torch; print(gemmery.as_tensor(torch.empty(4, 6, device='meta')).is_fake)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "True\n", done.stderr

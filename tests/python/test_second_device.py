@@ -181,7 +181,7 @@ def test_the_current_stream_of_the_operands_device_is_taken(torch):
     side = torch.cuda.Stream("cuda:1")
     torch.cuda.synchronize(1)
     with torch.cuda.stream(side):
-        torch.cuda._sleep(30_000_000)
+        torch.cuda._sleep(200_000_000)
         a.zero_()
         with torch.cuda.device(0), torch.cuda.stream(torch.cuda.Stream("cuda:0")):
             assert _core.resolve_stream(None, args) == side.cuda_stream
@@ -350,7 +350,7 @@ class TorchGemm(gemmery.Kernel):
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=args.device)):
             sums = workspace.view(torch.float32).view(out.shape)
             torch.matmul(a, b, out=sums)
-            torch.cuda._sleep(30_000_000)
+            torch.cuda._sleep(200_000_000)
             out.copy_(sums)
 
 
