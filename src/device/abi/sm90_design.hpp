@@ -314,13 +314,22 @@ constexpr bool is_split(const Sm90Design& design) {
 /// each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill beside a C
 /// and the sums of other blocks. Warpgroups that take turns spill 2 to 5 registers where they read
 /// C beside 208 sums, and 15 beside 192 pairs of float16 sums; those that do not take turns, in
-/// clusters along n, 7 beside 192.
+/// clusters along n, 7 beside 192. Beside a C in float32 one register spills where a wgmma of
+/// warpgroups that take turns has 192 columns and out 16 bits, and with 208 sums where there is no
+/// cluster; without a C one does where warpgroups take turns with 200 pairs of float16 sums.
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   if (consumer_count(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
-  if (!design.has_c) return 208;
-  if (design.schedule != Schedule::ping_pong) return design.cluster_n == 2 ? 184 : 208;
-  return design.accumulator == DType::float16 ? 184 : 200;
+  const bool takes_turns = design.schedule == Schedule::ping_pong;
+  const bool has_half_sums = design.accumulator == DType::float16;
+  if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;
+  const bool is_wide_c = bytes_of(design.c) == 4;
+  if (!takes_turns) {
+    if (design.cluster_n == 2) return 184;
+    return is_wide_c && design.cluster_m == 1 ? 200 : 208;
+  }
+  if (is_wide_c && bytes_of(design.out) == 2 && columns_per_consumer(design) == 192) return 184;
+  return has_half_sums ? 184 : 200;
 }
 
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.

@@ -64,12 +64,13 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
 }
 
 // What decides which tiles are legal and how many stages fit, a bit each: adjacent indices of what
-// the device multiplies, the widths of sums and out, and whether C is read.
+// the device multiplies, the widths of sums, out and C, and whether C is read.
 constexpr std::size_t k_major_a = 1;
 constexpr std::size_t k_major_b = 2;
 constexpr std::size_t half_sums = 4;
 constexpr std::size_t wide_out = 8;
 constexpr std::size_t with_c = 16;
+constexpr std::size_t wide_c = 32;
 
 using TileTables = std::array<std::vector<Sm90Tile>, sm90_tile_class_count>;
 
@@ -142,7 +143,8 @@ std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
   return (design.a_major == abi::Major::k ? k_major_a : 0U) |
          (design.b_major == abi::Major::k ? k_major_b : 0U) |
          (design.accumulator == abi::DType::float16 ? half_sums : 0U) |
-         (design.out == abi::DType::float32 ? wide_out : 0U) | (design.has_c ? with_c : 0U);
+         (design.out == abi::DType::float32 ? wide_out : 0U) | (design.has_c ? with_c : 0U) |
+         (design.has_c && design.c == abi::DType::float32 ? wide_c : 0U);
 }
 
 OperandRules sm90_rules_of_class(std::size_t index) noexcept {
@@ -153,9 +155,10 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept {
   };
   const OperandRule out = rule((index & wide_out) != 0 ? DType::float32 : DType::float16, true);
   const bool has_c = (index & with_c) != 0;
+  const OperandRule c = rule((index & wide_c) != 0 ? DType::float32 : DType::float16, true);
   return {.a = rule(DType::float16, (index & k_major_a) != 0),
           .b = rule(DType::float16, (index & k_major_b) == 0),
-          .c = has_c ? out : OperandRule{},
+          .c = has_c ? c : OperandRule{},
           .out = out,
           .accumulator = (index & half_sums) != 0 ? DType::float16 : DType::float32,
           .has_c = has_c};

@@ -44,7 +44,7 @@ struct Sm90Tile {
 static_assert(sizeof(Sm90Tile) == 12);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
-inline constexpr std::size_t sm90_tile_class_count = 32;
+inline constexpr std::size_t sm90_tile_class_count = 64;
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
 // Some rules of a class.
 OperandRules sm90_rules_of_class(std::size_t index) noexcept;
