@@ -7,8 +7,8 @@ namespace gemmery::platform {
 // From now on the library that holds `address` calls `replacement` wherever it calls the imported
 // function `name` by the loader's tables; nobody else who calls that function does. An address of
 // the function that the library has taken before stays what it was. The library that holds
-// `replacement` is kept in the process from now on. False, and nothing is changed, where the
-// library imports no such function or its table cannot be written.
+// `replacement` is kept in the process from now on. False where the library imports no such
+// function, or its tables cannot be written.
 bool redirect_import(const void* address, const char* name, const void* replacement);
 
 }  // namespace gemmery::platform

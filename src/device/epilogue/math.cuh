@@ -125,20 +125,25 @@ __device__ __forceinline__ float erf(float x) {
 }
 __device__ __forceinline__ double erf(double x) { return ::erf(x); }
 
+/// a 2^p(a), where the power falls fast: from 13.5 on it is nothing, below 2^-100.
+template <int count>
+__device__ __forceinline__ float vanishing(const float (&p)[count], float a) {
+  const float size = fminf(a, 13.5F);
+  return size * ptx::ex2_approx_ftz(polynomial(p, size));
+}
+
 /// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Its
 /// logarithm is nearly a parabola.
 __device__ __forceinline__ float gelu_deficit(float a) {
   constexpr float log2_tail[] = {-0.999993443F,  -1.15119779F,     -0.458781838F, -0.0534016341F,
                                  0.00807882659F, -0.000770942075F, 3.3658358e-05F};
-  const float size = fminf(a, 13.5F);  // where the power is below 2^-100
-  return size * ptx::ex2_approx_ftz(polynomial(log2_tail, size));
+  return vanishing(log2_tail, a);
 }
 /// The same with an error of up to 2^-10.8 of it.
 __device__ __forceinline__ float brief_gelu_deficit(float a) {
   constexpr float log2_tail[] = {-1.00086796F, -1.14051056F, -0.481105387F, -0.0365513079F,
                                  0.00255139032F};
-  const float size = fminf(a, 13.5F);
-  return size * ptx::ex2_approx_ftz(polynomial(log2_tail, size));
+  return vanishing(log2_tail, a);
 }
 __device__ __forceinline__ double gelu_deficit(double a) {
   return a < 40.0 ? 0.5 * a * ::erfc(a * 0.70710678118654752440) : 0.0;
