@@ -249,7 +249,7 @@ constexpr DelayPlace delay_places[] = {
     {"ring_.initialize(", "0"},
     {"const unsigned barrier = ring_.acquire(", "k_block"},
     {"load_stage(cursor.stage,", "k_block"},
-    {"multiply_stage<design>(sums,", "cursor.stage"},
+    {"multiply_stage<design>(a,", "cursor.stage"},
     {"if (is_later) ring_.release(", "k_block"},
     {"ring_.release(last_stage,", "last_stage"},
     {"wait_for_phase(free_,", "phase_"},

@@ -118,7 +118,7 @@ class Sm90Gemm {
     for (; !tiles.is_done(); tiles.advance()) {
       finish.begin_share(place_of(tiles.position(), share));
       if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
-      const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(sums, cursor, share);
+      const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
       if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
       if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
       const OutputPlace place = place_of(tiles.position(), share);
@@ -251,14 +251,13 @@ class Sm90Gemm {
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
   /// over while those of the next are under way; the last one is returned.
   template <bool begins_apart>
-  __device__ __forceinline__ unsigned multiply_tile(WarpgroupSums<design>& sums, Cursor& cursor,
-                                                    const Share& share) const {
+  __device__ __forceinline__ unsigned multiply_tile(Cursor& cursor, const Share& share) const {
     unsigned previous = 0;
     const auto multiply_next = [&](bool keeps_sums) {
       ring_.wait_for_stage(cursor);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
-      multiply_stage<design>(sums, a, b, keeps_sums);
+      multiply_stage<design>(a, b, keeps_sums);
     };
     if constexpr (begins_apart) {
       multiply_next(false);
@@ -304,7 +303,7 @@ class Sm90Gemm {
   __device__ __forceinline__ void finish_sums(WarpgroupSums<design>& sums,
                                               unsigned last_stage) const {
     ptx::wgmma_wait_group<0>();
-    sums.pin();
+    sums.read();
     ring_.release(last_stage, lane());
   }
 
@@ -341,6 +340,7 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   const unsigned behind = ptx::cvta_shared(shared) + sizeof(Shared);
   const unsigned warpgroup = ptx::same_in_warp(threadIdx.x / abi::warpgroup_threads);
   constexpr abi::RegisterBudget registers = abi::register_budget(design);
+  WarpgroupSums<design>::declare();
   gemm.prepare([&] { initialize_finish(behind); });
   if (warpgroup == 0) {
     if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();

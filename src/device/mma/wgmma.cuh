@@ -23,6 +23,8 @@ struct SumRegister<abi::DType::float16> {
 /// the warpgroup holds, as element 4 * j + 2 * h + e, row t / 32 * 16 + t % 32 / 4 + 8 * h and
 /// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
 /// and 1 are the low and the high half of register 2 * j + h.
+///
+/// wgmmas add to registers of PTX (ptx/wgmma); `read` fetches them from there.
 template <abi::Sm90Design design>
 struct WarpgroupSums {
   using Register = typename SumRegister<design.accumulator>::Type;
@@ -30,34 +32,49 @@ struct WarpgroupSums {
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
   Register block[blocks][per_block];
 
-  /// Ties the sums to the wait before it: plain arithmetic on them may not move above.
-  __device__ __forceinline__ void pin() {
-#pragma unroll
-    for (int row = 0; row < blocks; ++row) {
-#pragma unroll
-      for (int index = 0; index < per_block; ++index) ptx::pin(block[row][index]);
+  /// Once, where the kernel begins.
+  template <int row = 0>
+  __device__ __forceinline__ static void declare() {
+    ptx::declare_sums<row, per_block>();
+    if constexpr (row + 1 < blocks) declare<row + 1>();
+  }
+
+  /// What the wgmmas that are waited for have made.
+  template <int row = 0, int first = 0>
+  __device__ __forceinline__ void read() {
+    ptx::read_sums<row, first>(&block[row][first]);
+    if constexpr (first + 4 < per_block) {
+      read<row, first + 4>();
+    } else if constexpr (row + 1 < blocks) {
+      read<row + 1>();
     }
   }
 };
+
+/// As multiply_stage, of the consumer's blocks of 64 rows from the row-th on and of 16 k.
+template <abi::Sm90Design design, int row = 0>
+__device__ __forceinline__ void multiply_k16(MatrixDescriptor a, MatrixDescriptor b,
+                                             bool keeps_sums) {
+  ptx::wgmma_m64_k16<row, design.operand, design.a_major != abi::Major::k,
+                     design.b_major != abi::Major::k>(
+      ptx::Sums<design.accumulator, abi::columns_per_consumer(design)>{}, a, b,
+      keeps_sums ? 1U : 0U);
+  if constexpr (row + 1 < WarpgroupSums<design>::blocks)
+    multiply_k16<design, row + 1>(a + next_64_rows, b, keeps_sums);
+}
 
 /// sums (+)= a b over the k of one stage, as one group of wgmmas under way. `a` describes the
 /// consumer's first rows, `b` its first columns. What was in the sums counts only where
 /// `keeps_sums`.
 template <abi::Sm90Design design>
-__device__ __forceinline__ void multiply_stage(WarpgroupSums<design>& sums, MatrixDescriptor a,
-                                               MatrixDescriptor b, bool keeps_sums) {
+__device__ __forceinline__ void multiply_stage(MatrixDescriptor a, MatrixDescriptor b,
+                                               bool keeps_sums) {
   constexpr int steps = abi::tile_k(design) / 16;
-  constexpr bool is_a_turned = design.a_major != abi::Major::k;
-  constexpr bool is_b_turned = design.b_major != abi::Major::k;
   ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < steps; ++step) {
-#pragma unroll
-    for (int row = 0; row < WarpgroupSums<design>::blocks; ++row) {
-      ptx::wgmma_m64_k16<design.operand, is_a_turned, is_b_turned>(
-          sums.block[row], a + row * next_64_rows + step * next_k16(design.a_major),
-          b + step * next_k16(design.b_major), keeps_sums || step > 0 ? 1U : 0U);
-    }
+    multiply_k16<design>(a + step * next_k16(design.a_major), b + step * next_k16(design.b_major),
+                         keeps_sums || step > 0);
   }
   ptx::wgmma_commit_group();
 }
