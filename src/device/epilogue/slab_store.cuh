@@ -188,7 +188,7 @@ class SlabStore {
   /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them, `block`
   /// as a finish makes it. The last slab is not sent yet. `follows`: another block of the tile,
   /// whose last slab is sent now.
-  template <bool follows, class Sums, class Block>
+  template <int index, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
     corner.row += first_row_;
@@ -196,7 +196,7 @@ class SlabStore {
     for (int slab = 0; slab < slab_count; ++slab) {
       if (corner.column < params_.n) {
         block.begin_slab(slab);
-        fill(sums, slab, block, follows || slab > 0);
+        fill<index>(sums, slab, block, index > 0 || slab > 0);
         filled_ = corner;
       }
       block.end_slab(slab);
@@ -225,6 +225,7 @@ class SlabStore {
   static constexpr unsigned slab_bytes = abi::slab_bytes(design);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
   static constexpr int sixteens = columns / 16;
+  static constexpr int slab_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
   /// C takes registers that many sums do not leave.
   static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
   /// Of 16 columns, those that are finished before any is written: the whole slab's, so that no
@@ -304,14 +305,16 @@ class SlabStore {
     __syncwarp();
   }
 
-  template <class Sums, class Block>
+  template <int index, class Sums, class Block>
   __device__ __forceinline__ void fill(const Sums& sums, int slab, Block& block, bool sends) {
+    typename Sums::Register own[slab_registers];
+    sums.template read<index>(own, slab);
 #pragma unroll
     for (int first = 0; first < sixteens; first += together) {
       unsigned results[together][words];
 #pragma unroll
       for (int at = 0; at < together; ++at)
-        finish_sixteen(results[at], sums, slab * sixteens + first + at, block);
+        finish_sixteen(results[at], own, first + at, slab * sixteens + first + at, block);
       if (first == 0) make_room(sends);
 #pragma unroll
       for (int at = 0; at < together; ++at)
@@ -346,12 +349,12 @@ class SlabStore {
   /// Two adjacent results of a row and of that 8 rows below, of 8 columns and of the next 8.
   template <class Sums, class Block>
   __device__ __forceinline__ static void finish_sixteen(unsigned (&results)[words],
-                                                        const Sums& sums, int sixteen,
+                                                        const Sums& sums, int own, int sixteen,
                                                         Block& block) {
 #pragma unroll
     for (int eight = 0; eight < 2; ++eight) {
       float values[2][2];
-      const int first = 4 * sixteen + 2 * eight;  // pair of sums
+      const int first = 4 * own + 2 * eight;  // pair of sums
       read_pair(values[0], sums, first);
       read_pair(values[1], sums, first + 1);
       block.finish(values, 2 * sixteen + eight);

@@ -35,6 +35,10 @@
 
 namespace gemmery::device {
 
+template <bool first, class A, class B> struct EitherOf { using Type = A; };
+template <class A, class B> struct EitherOf<false, A, B> { using Type = B; };
+template <bool first, class A, class B> using Either = typename EitherOf<first, A, B>::Type;
+
 template <abi::Sm90Design design>
 struct Sm90Shared {
   static constexpr int slabs = abi::consumer_count(design) * abi::slabs_per_consumer;
@@ -107,7 +111,7 @@ class Sm90Gemm {
     SlabStore<stored> output(params_, ptx::cvta_shared(&shared_.slab), consumer, thread);
     TileSums tile_sums(shared_.split_sums, consumer, thread, rank_);
     Cursor cursor;
-    WarpgroupSums<design> sums;
+    Sums sums;
     Tiles tiles = all_tiles();
     const auto skip_tile = [&] {
       cursor.advance_by(params_.k_blocks);
@@ -160,7 +164,9 @@ class Sm90Gemm {
   using Cursor = typename Ring::Cursor;
   using Tiles = PersistentTiles<design.raster>;
   using StoredSums = WarpgroupSums<stored>;
-  using TileSums = SplitSums<design, WarpgroupSums<design>, StoredSums>;
+  /// Shares of k are added up from values.
+  using Sums = Either<splits_k, WarpgroupSums<design>, WgmmaSums<design>>;
+  using TileSums = SplitSums<design, Sums, StoredSums>;
 
   __device__ static void sync_cluster() {
     if constexpr (cluster_size > 1) {
@@ -278,9 +284,9 @@ class Sm90Gemm {
 
   /// A consumer's blocks of 64 rows from the index-th on, which is begun; the next one is begun
   /// before it is stored where its reads may come early.
-  template <int index, class Finish, class Block>
+  template <int index, class Sums, class Finish, class Block>
   __device__ __forceinline__ static void store_blocks(SlabStore<stored>& output,
-                                                      const StoredSums& sums,
+                                                      const Sums& sums,
                                                       const OutputPlace& place, Finish& finish,
                                                       Block& block) {
     if constexpr (index + 1 < StoredSums::blocks) {
@@ -288,22 +294,22 @@ class Sm90Gemm {
       next_place.row += abi::sm90_block_rows;
       if constexpr (Finish::reads_early) {
         auto next = finish.begin_block(next_place, index + 1);
-        output.template store<(index > 0)>(sums.block[index], place, block);
+        output.template store<index>(sums, place, block);
         store_blocks<index + 1>(output, sums, next_place, finish, next);
       } else {
-        output.template store<(index > 0)>(sums.block[index], place, block);
+        output.template store<index>(sums, place, block);
         auto next = finish.begin_block(next_place, index + 1);
         store_blocks<index + 1>(output, sums, next_place, finish, next);
       }
     } else {
-      output.template store<(index > 0)>(sums.block[index], place, block);
+      output.template store<index>(sums, place, block);
     }
   }
 
-  __device__ __forceinline__ void finish_sums(WarpgroupSums<design>& sums,
+  __device__ __forceinline__ void finish_sums(Sums& sums,
                                               unsigned last_stage) const {
     ptx::wgmma_wait_group<0>();
-    sums.read();
+    if constexpr (splits_k) WgmmaSums<design>::read(sums);
     ring_.release(last_stage, lane());
   }
 
@@ -340,7 +346,7 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   const unsigned behind = ptx::cvta_shared(shared) + sizeof(Shared);
   const unsigned warpgroup = ptx::same_in_warp(threadIdx.x / abi::warpgroup_threads);
   constexpr abi::RegisterBudget registers = abi::register_budget(design);
-  WarpgroupSums<design>::declare();
+  WgmmaSums<design>::declare();
   gemm.prepare([&] { initialize_finish(behind); });
   if (warpgroup == 0) {
     if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();

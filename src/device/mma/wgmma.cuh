@@ -23,14 +23,28 @@ struct SumRegister<abi::DType::float16> {
 /// the warpgroup holds, as element 4 * j + 2 * h + e, row t / 32 * 16 + t % 32 / 4 + 8 * h and
 /// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
 /// and 1 are the low and the high half of register 2 * j + h.
-///
-/// wgmmas add to registers of PTX (ptx/wgmma); `read` fetches them from there.
 template <abi::Sm90Design design>
 struct WarpgroupSums {
   using Register = typename SumRegister<design.accumulator>::Type;
   static constexpr int blocks = abi::blocks_per_consumer(design);
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
   Register block[blocks][per_block];
+
+  /// `count` of a block's registers, the index-th so many.
+  template <int row, int count>
+  __device__ __forceinline__ void read(Register (&values)[count], int index) const {
+#pragma unroll
+    for (int at = 0; at < count; ++at) values[at] = block[row][index * count + at];
+  }
+};
+
+/// The same where wgmma has left them: in registers of PTX (ptx/wgmma), which values are fetched
+/// from. Wait for the wgmmas first.
+template <abi::Sm90Design design>
+struct WgmmaSums {
+  using Register = typename SumRegister<design.accumulator>::Type;
+  static constexpr int blocks = WarpgroupSums<design>::blocks;
+  static constexpr int per_block = WarpgroupSums<design>::per_block;
 
   /// Once, where the kernel begins.
   template <int row = 0>
@@ -39,15 +53,29 @@ struct WarpgroupSums {
     if constexpr (row + 1 < blocks) declare<row + 1>();
   }
 
-  /// What the wgmmas that are waited for have made.
-  template <int row = 0, int first = 0>
-  __device__ __forceinline__ void read() {
-    ptx::read_sums<row, first>(&block[row][first]);
-    if constexpr (first + 4 < per_block) {
-      read<row, first + 4>();
-    } else if constexpr (row + 1 < blocks) {
-      read<row + 1>();
+  /// `count` of a block's registers, the index-th so many. The index is a constant when loops are
+  /// written out, one choice remains.
+  template <int row, int count, int at = 0>
+  __device__ __forceinline__ static void read(Register (&values)[count], int index) {
+    if (index == at) {
+      read_from<row, at * count>(values);
+    } else if constexpr ((at + 1) * count < per_block) {
+      read<row, count, at + 1>(values, index);
     }
+  }
+
+  /// All of them, to be read in any order.
+  template <int row = 0>
+  __device__ __forceinline__ static void read(WarpgroupSums<design>& sums) {
+    read_from<row, 0>(sums.block[row]);
+    if constexpr (row + 1 < blocks) read<row + 1>(sums);
+  }
+
+ private:
+  template <int row, int first, int at = 0, int count>
+  __device__ __forceinline__ static void read_from(Register (&values)[count]) {
+    ptx::read_sums<row, first + at>(&values[at]);
+    if constexpr (at + 4 < count) read_from<row, first, at + 4>(values);
   }
 };
 
@@ -59,7 +87,7 @@ __device__ __forceinline__ void multiply_k16(MatrixDescriptor a, MatrixDescripto
                      design.b_major != abi::Major::k>(
       ptx::Sums<design.accumulator, abi::columns_per_consumer(design)>{}, a, b,
       keeps_sums ? 1U : 0U);
-  if constexpr (row + 1 < WarpgroupSums<design>::blocks)
+  if constexpr (row + 1 < WgmmaSums<design>::blocks)
     multiply_k16<design, row + 1>(a + next_64_rows, b, keeps_sums);
 }
 
