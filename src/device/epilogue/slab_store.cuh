@@ -71,6 +71,7 @@ class AddendReader {
     columns_left_[1] = row + 8 < params.m ? columns : 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
+    ptx::pin(first_);  // else it is computed again for every slab
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
@@ -105,6 +106,20 @@ class AddendReader {
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
 
+/// Where there is no C.
+struct NoAddend {
+  __device__ NoAddend(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
+};
+
+template <abi::Sm90Design design, bool has_c = design.has_c>
+struct AddendOf {
+  using Type = AddendReader<design>;
+};
+template <abi::Sm90Design design>
+struct AddendOf<design, false> {
+  using Type = NoAddend;
+};
+
 /// The default program, in the terms in which SlabStore asks for D's values.
 template <abi::Sm90Design design>
 class SlabLinearCombination {
@@ -132,7 +147,7 @@ class SlabLinearCombination {
 
    private:
     const float& alpha_;
-    const AddendReader<design> addend_;
+    const typename AddendOf<design>::Type addend_;
   };
 
   /// Sums are waited for first: what is read beside them would cost registers.
@@ -185,9 +200,9 @@ class SlabStore {
     if constexpr (!is_crowded) ptx::pin(chunk_);  // else it is computed again for every slab
   }
 
-  /// One block of 64 rows, the first of them at `place`; `sums` as WarpgroupSums has them, `block`
-  /// as a finish makes it. The last slab is not sent yet. `follows`: another block of the tile,
-  /// whose last slab is sent now.
+  /// The consumer's index-th block of 64 rows, the first of them at `place`; `sums` are all of the
+  /// consumer's (WarpgroupSums or WgmmaSums), `block` is as a finish makes it. The last slab is not
+  /// sent yet; the last of the block before is sent now.
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
@@ -225,6 +240,7 @@ class SlabStore {
   static constexpr unsigned slab_bytes = abi::slab_bytes(design);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
   static constexpr int sixteens = columns / 16;
+  /// A thread's sums in a slab.
   static constexpr int slab_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
   /// C takes registers that many sums do not leave.
   static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
@@ -307,14 +323,14 @@ class SlabStore {
 
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void fill(const Sums& sums, int slab, Block& block, bool sends) {
-    typename Sums::Register own[slab_registers];
-    sums.template read<index>(own, slab);
+    typename Sums::Register registers[slab_registers];
+    sums.template read<index>(registers, slab);
 #pragma unroll
     for (int first = 0; first < sixteens; first += together) {
       unsigned results[together][words];
 #pragma unroll
       for (int at = 0; at < together; ++at)
-        finish_sixteen(results[at], own, first + at, slab * sixteens + first + at, block);
+        finish_sixteen(results[at], registers, first + at, slab * sixteens, block);
       if (first == 0) make_room(sends);
 #pragma unroll
       for (int at = 0; at < together; ++at)
@@ -347,17 +363,19 @@ class SlabStore {
   }
 
   /// Two adjacent results of a row and of that 8 rows below, of 8 columns and of the next 8.
-  template <class Sums, class Block>
+  /// `sixteen` counts the slab's columns by 16, before which there are `sixteens_before`.
+  template <class Register, class Block>
   __device__ __forceinline__ static void finish_sixteen(unsigned (&results)[words],
-                                                        const Sums& sums, int own, int sixteen,
+                                                        const Register (&sums)[slab_registers],
+                                                        int sixteen, int sixteens_before,
                                                         Block& block) {
 #pragma unroll
     for (int eight = 0; eight < 2; ++eight) {
       float values[2][2];
-      const int first = 4 * own + 2 * eight;  // pair of sums
+      const int first = 4 * sixteen + 2 * eight;  // pair of sums
       read_pair(values[0], sums, first);
       read_pair(values[1], sums, first + 1);
-      block.finish(values, 2 * sixteen + eight);
+      block.finish(values, 2 * (sixteens_before + sixteen) + eight);
 #pragma unroll
       for (int half = 0; half < 2; ++half) put(results, 2 * eight + half, values[half]);
     }
@@ -373,8 +391,10 @@ class SlabStore {
     }
   }
 
-  template <class Sums>
-  __device__ __forceinline__ static void read_pair(float (&values)[2], const Sums& sums, int pair) {
+  template <class Register>
+  __device__ __forceinline__ static void read_pair(float (&values)[2],
+                                                   const Register (&sums)[slab_registers],
+                                                   int pair) {
     if constexpr (design.accumulator == DType::float16) {
       values[0] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair]));
       values[1] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair] >> 16));

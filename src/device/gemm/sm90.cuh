@@ -35,10 +35,6 @@
 
 namespace gemmery::device {
 
-template <bool first, class A, class B> struct EitherOf { using Type = A; };
-template <class A, class B> struct EitherOf<false, A, B> { using Type = B; };
-template <bool first, class A, class B> using Either = typename EitherOf<first, A, B>::Type;
-
 template <abi::Sm90Design design>
 struct Sm90Shared {
   static constexpr int slabs = abi::consumer_count(design) * abi::slabs_per_consumer;
@@ -164,8 +160,7 @@ class Sm90Gemm {
   using Cursor = typename Ring::Cursor;
   using Tiles = PersistentTiles<design.raster>;
   using StoredSums = WarpgroupSums<stored>;
-  /// Shares of k are added up from values.
-  using Sums = Either<splits_k, WarpgroupSums<design>, WgmmaSums<design>>;
+  using Sums = ConsumerSums<design>;
   using TileSums = SplitSums<design, Sums, StoredSums>;
 
   __device__ static void sync_cluster() {
@@ -284,11 +279,10 @@ class Sm90Gemm {
 
   /// A consumer's blocks of 64 rows from the index-th on, which is begun; the next one is begun
   /// before it is stored where its reads may come early.
-  template <int index, class Sums, class Finish, class Block>
+  template <int index, class Results, class Finish, class Block>
   __device__ __forceinline__ static void store_blocks(SlabStore<stored>& output,
-                                                      const Sums& sums,
-                                                      const OutputPlace& place, Finish& finish,
-                                                      Block& block) {
+                                                      const Results& sums, const OutputPlace& place,
+                                                      Finish& finish, Block& block) {
     if constexpr (index + 1 < StoredSums::blocks) {
       OutputPlace next_place = place;
       next_place.row += abi::sm90_block_rows;
@@ -306,10 +300,9 @@ class Sm90Gemm {
     }
   }
 
-  __device__ __forceinline__ void finish_sums(Sums& sums,
-                                              unsigned last_stage) const {
+  __device__ __forceinline__ void finish_sums(Sums& sums, unsigned last_stage) const {
     ptx::wgmma_wait_group<0>();
-    if constexpr (splits_k) WgmmaSums<design>::read(sums);
+    sums.fetch();
     ring_.release(last_stage, lane());
   }
 

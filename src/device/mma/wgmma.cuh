@@ -30,19 +30,18 @@ struct WarpgroupSums {
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
   Register block[blocks][per_block];
 
-  /// `count` of a block's registers, the index-th so many.
+  /// Of a block of rows the part-th `count` registers.
   template <int row, int count>
-  __device__ __forceinline__ void read(Register (&values)[count], int index) const {
+  __device__ __forceinline__ void read(Register (&values)[count], int part) const {
 #pragma unroll
-    for (int at = 0; at < count; ++at) values[at] = block[row][index * count + at];
+    for (int index = 0; index < count; ++index) values[index] = block[row][part * count + index];
   }
 };
 
-/// The same where wgmma has left them: in registers of PTX (ptx/wgmma), which values are fetched
-/// from. Wait for the wgmmas first.
+/// The same where wgmmas make them, in registers of PTX. Wait for the wgmmas before a read.
 template <abi::Sm90Design design>
 struct WgmmaSums {
-  using Register = typename SumRegister<design.accumulator>::Type;
+  using Register = typename WarpgroupSums<design>::Register;
   static constexpr int blocks = WarpgroupSums<design>::blocks;
   static constexpr int per_block = WarpgroupSums<design>::per_block;
 
@@ -53,18 +52,18 @@ struct WgmmaSums {
     if constexpr (row + 1 < blocks) declare<row + 1>();
   }
 
-  /// `count` of a block's registers, the index-th so many. The index is a constant when loops are
-  /// written out, one choice remains.
-  template <int row, int count, int at = 0>
-  __device__ __forceinline__ static void read(Register (&values)[count], int index) {
-    if (index == at) {
-      read_from<row, at * count>(values);
-    } else if constexpr ((at + 1) * count < per_block) {
-      read<row, count, at + 1>(values, index);
+  /// Of a block of rows the part-th `count` registers. A text names them, so it has to be chosen:
+  /// of the choices one is left when loops are written out.
+  template <int row, int count, int candidate = 0>
+  __device__ __forceinline__ static void read(Register (&values)[count], int part) {
+    if (part == candidate) {
+      read_from<row, candidate * count>(values);
+    } else if constexpr ((candidate + 1) * count < per_block) {
+      read<row, count, candidate + 1>(values, part);
     }
   }
 
-  /// All of them, to be read in any order.
+  /// All of them.
   template <int row = 0>
   __device__ __forceinline__ static void read(WarpgroupSums<design>& sums) {
     read_from<row, 0>(sums.block[row]);
@@ -72,11 +71,22 @@ struct WgmmaSums {
   }
 
  private:
-  template <int row, int first, int at = 0, int count>
+  template <int row, int first, int index = 0, int count>
   __device__ __forceinline__ static void read_from(Register (&values)[count]) {
-    ptx::read_sums<row, first + at>(&values[at]);
-    if constexpr (at + 4 < count) read_from<row, first, at + 4>(values);
+    ptx::read_sums<row, first + index>(&values[index]);
+    if constexpr (index + 4 < count) read_from<row, first, index + 4>(values);
   }
+};
+
+/// What a consumer hands on. Blocks that have shares of k exchange values; otherwise every sum is
+/// read where it is stored, so that the compiler has few of them to carry.
+template <abi::Sm90Design design, bool splits_k = (design.split_k > 1)>
+struct ConsumerSums : WgmmaSums<design> {
+  __device__ static void fetch() {}
+};
+template <abi::Sm90Design design>
+struct ConsumerSums<design, true> : WarpgroupSums<design> {
+  __device__ __forceinline__ void fetch() { WgmmaSums<design>::read(*this); }
 };
 
 /// As multiply_stage, of the consumer's blocks of 64 rows from the row-th on and of 16 k.

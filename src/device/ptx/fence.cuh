@@ -27,8 +27,10 @@ __device__ inline void bar_arrive(unsigned barrier) {
 }
 
 /// No instruction: ties a value to this place of the program.
-__device__ __forceinline__ void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 __device__ __forceinline__ void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
+__device__ __forceinline__ void pin(const char*& value) {
+  asm volatile("" : "+l"(value)::"memory");
+}
 
 /// All warps of a warpgroup must come here.
 template <int registers>
