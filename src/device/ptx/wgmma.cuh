@@ -72,22 +72,22 @@ __device__ __forceinline__ void read_sums(float* values) {
 #define GEMMERY_SUMS_56 GEMMERY_SUMS_52 ", sum%5_52, sum%5_53, sum%5_54, sum%5_55"
 #define GEMMERY_SUMS_60 GEMMERY_SUMS_56 ", sum%5_56, sum%5_57, sum%5_58, sum%5_59"
 #define GEMMERY_SUMS_64 GEMMERY_SUMS_60 ", sum%5_60, sum%5_61, sum%5_62, sum%5_63"
-#define GEMMERY_SUMS_72                                                          \
-  GEMMERY_SUMS_64                                                                \
-      ", sum%5_64, sum%5_65, sum%5_66, sum%5_67, sum%5_68, sum%5_69, sum%5_70, " \
-      "sum%5_71"
-#define GEMMERY_SUMS_80                                                          \
-  GEMMERY_SUMS_72                                                                \
-      ", sum%5_72, sum%5_73, sum%5_74, sum%5_75, sum%5_76, sum%5_77, sum%5_78, " \
-      "sum%5_79"
-#define GEMMERY_SUMS_88                                                          \
-  GEMMERY_SUMS_80                                                                \
-      ", sum%5_80, sum%5_81, sum%5_82, sum%5_83, sum%5_84, sum%5_85, sum%5_86, " \
-      "sum%5_87"
-#define GEMMERY_SUMS_96                                                          \
-  GEMMERY_SUMS_88                                                                \
-      ", sum%5_88, sum%5_89, sum%5_90, sum%5_91, sum%5_92, sum%5_93, sum%5_94, " \
-      "sum%5_95"
+#define GEMMERY_SUMS_72                                                      \
+  GEMMERY_SUMS_64                                                            \
+  ", sum%5_64, sum%5_65, sum%5_66, sum%5_67, sum%5_68, sum%5_69, sum%5_70, " \
+  "sum%5_71"
+#define GEMMERY_SUMS_80                                                      \
+  GEMMERY_SUMS_72                                                            \
+  ", sum%5_72, sum%5_73, sum%5_74, sum%5_75, sum%5_76, sum%5_77, sum%5_78, " \
+  "sum%5_79"
+#define GEMMERY_SUMS_88                                                      \
+  GEMMERY_SUMS_80                                                            \
+  ", sum%5_80, sum%5_81, sum%5_82, sum%5_83, sum%5_84, sum%5_85, sum%5_86, " \
+  "sum%5_87"
+#define GEMMERY_SUMS_96                                                      \
+  GEMMERY_SUMS_88                                                            \
+  ", sum%5_88, sum%5_89, sum%5_90, sum%5_91, sum%5_92, sum%5_93, sum%5_94, " \
+  "sum%5_95"
 #define GEMMERY_SUMS_104 \
   GEMMERY_SUMS_96        \
   ", sum%5_96, sum%5_97, sum%5_98, sum%5_99, sum%5_100, sum%5_101, sum%5_102, sum%5_103"
