@@ -71,10 +71,14 @@ struct WgmmaSums {
   }
 
  private:
+  /// A thread's, in 16 columns.
+  static constexpr int per_sixteen = per_block * 16 / abi::columns_per_consumer(design);
+
   template <int row, int first, int index = 0, int count>
   __device__ __forceinline__ static void read_from(Register (&values)[count]) {
+    static_assert(count % per_sixteen == 0);
     ptx::read_sums<row, first + index>(&values[index]);
-    if constexpr (index + 4 < count) read_from<row, first, index + 4>(values);
+    if constexpr (index + per_sixteen < count) read_from<row, first, index + per_sixteen>(values);
   }
 };
 

@@ -31,8 +31,9 @@ __device__ __forceinline__ void declare_sums() {
   asm volatile(".reg .b32 sum%0_<%1>;" ::"n"(block), "n"(count));
 }
 
-/// Sums first to first + 3. What a wgmma under way adds to may not be read: it is waited for first.
-/// No other way leads out of these registers, and as asm volatile this one stays behind the wait.
+/// A thread's sums of 16 columns, from the first-th register on: four pairs of float16, eight
+/// floats. What a wgmma under way adds to may not be read: it is waited for first. No other way
+/// leads out of these registers, and as asm volatile this one stays behind the wait.
 template <int block, int first>
 __device__ __forceinline__ void read_sums(unsigned* values) {
   asm volatile(
@@ -46,12 +47,18 @@ __device__ __forceinline__ void read_sums(unsigned* values) {
 template <int block, int first>
 __device__ __forceinline__ void read_sums(float* values) {
   asm volatile(
-      "mov.b32 %0, sum%4_%5;\n"
-      "mov.b32 %1, sum%4_%6;\n"
-      "mov.b32 %2, sum%4_%7;\n"
-      "mov.b32 %3, sum%4_%8;"
-      : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3])
-      : "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3));
+      "mov.b32 %0, sum%8_%9;\n"
+      "mov.b32 %1, sum%8_%10;\n"
+      "mov.b32 %2, sum%8_%11;\n"
+      "mov.b32 %3, sum%8_%12;\n"
+      "mov.b32 %4, sum%8_%13;\n"
+      "mov.b32 %5, sum%8_%14;\n"
+      "mov.b32 %6, sum%8_%15;\n"
+      "mov.b32 %7, sum%8_%16;"
+      : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3]), "=f"(values[4]),
+        "=f"(values[5]), "=f"(values[6]), "=f"(values[7])
+      : "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3), "n"(first + 4),
+        "n"(first + 5), "n"(first + 6), "n"(first + 7));
 }
 
 // The first so many sums of a block, as wgmma lists them.
