@@ -4,8 +4,10 @@
 #include "model/warp_specialized_gemm.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 
 namespace gemmery::model {
 namespace {
@@ -46,21 +48,40 @@ double divide_up(double x, const WarpSpecializedTerms::Divisor& by) {
 
 constexpr WarpSpecializedTerms::Divisor divisor(double size) { return {size, 1 / size}; }
 
-// Both at once, each in the other's way: the longer one, and a share more where they are alike.
-double overlap(double x, double y, double crowding_share) {
-  const double longer = std::max(x, y);
-  const double ratio = std::min(x, y) / longer;
-  const double ratio4 = (ratio * ratio) * (ratio * ratio);
-  return longer * (1 + crowding_share * ratio4 * ratio4);
+// All at once, each in the others' way: the longest one, and more where others are alike, by 19 %
+// where two are the same. Two square roots, no call of std::pow.
+double beside(double x, double y, double z = 0) {
+  const auto fourth = [](double value) { return (value * value) * (value * value); };
+  return std::sqrt(std::sqrt(fourth(x) + fourth(y) + fourth(z)));
+}
+
+std::int64_t pitch_bytes(const MatrixType& matrix) {
+  return std::max(std::abs(matrix.row_stride), std::abs(matrix.column_stride)) *
+         bit_width(matrix.dtype) / 8;
 }
 
 // Whether rows (or columns) begin amid the 32-byte sectors in which the cache is read and written:
 // each second one, if any does, since they begin at multiples of 16.
-bool splits_sectors(const MatrixType& matrix) {
-  constexpr std::int64_t sector_bytes = 32;
-  const std::int64_t pitch = std::max(std::abs(matrix.row_stride), std::abs(matrix.column_stride)) *
-                             bit_width(matrix.dtype) / 8;
-  return pitch % sector_bytes != 0;
+bool splits_sectors(const MatrixType& matrix) { return pitch_bytes(matrix) % 32 != 0; }
+
+// Of rows (or columns), those that begin amid one of the cache's lines.
+double split_lines(const MatrixType& matrix) {
+  constexpr std::int64_t line_bytes = 128;
+  const auto places = static_cast<double>(line_bytes / std::gcd(pitch_bytes(matrix), line_bytes));
+  return 1 - 1 / places;
+}
+
+// How much longer it takes to read.
+double read_splits(const MatrixType& matrix, const WarpSpecializedConstants& constants) {
+  return 1 + constants.split_sector_share * splits_sectors(matrix) +
+         constants.split_line_share * split_lines(matrix);
+}
+
+// Elements along its rows (or columns) that are brought at least, where those are not k: a copy's
+// 128 bytes.
+double box_of(bool is_along_k, double element_bytes) {
+  constexpr double box_bytes = 128;
+  return is_along_k ? 1 : box_bytes / element_bytes;
 }
 
 // How often a panel is read of `times` that it is used: once while it stays in the cache, which
@@ -78,13 +99,15 @@ struct WarpSpecializedModel::Grid {
   double columns;  // of clusters
   double tiles;    // of clusters
   double resident;
-  double tiles_each;  // of the busiest multiprocessor
-  double active;      // multiprocessors
-  double k_blocks;    // of a block's share
+  double tiles_each;     // of the busiest multiprocessor
+  double missing_share;  // of the last wave's tiles
+  double active;         // multiprocessors
+  double k_blocks;       // of a block's share
   double bands;
-  double waves;        // of a band
-  double row_sharers;  // clusters at work at a time that read the same rows of A
-  double column_sharers;
+  double waves;  // of a band
+  // Clusters at work at a time that read the same of what a band keeps, and of the other operand.
+  double kept_sharers;
+  double other_sharers;
   // Rows and columns that a block reads: less than its tile where the problem ends before.
   double read_rows;
   double read_columns;
@@ -95,8 +118,6 @@ struct WarpSpecializedModel::TileClocks {
   double store;     // from there until out is on its way, without a program
   double program;   // which comes between
   double input;     // waiting for what it reads
-  double transfer;  // the part of storing that no two warpgroups do at a time
-  double latency;   // of the first stage
 };
 
 WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept
@@ -108,7 +129,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       cluster_size(divisor(design.cluster_m * design.cluster_n * design.split_k)),
       band(divisor(design.band_tiles)),
       stages_inverse(1.0 / design.stages),
-      wgmma_columns(design.wgmma_columns),
+      tall(design.tile_m >= 256 ? 1 : 0),
       stage_bytes(design.stage_bytes),
       tile_k(design.tile_k),
       tile_m(design.tile_m),
@@ -117,17 +138,16 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       sums_from_others(stored_columns * other_blocks),
       slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
       usable_share(cluster_size.size > 2 ? usable_by_large_clusters : 1),
-      has_one_consumer(design.consumers == 1),
       is_ping_pong(design.is_ping_pong),
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows) {
   const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
-  k_areas = areas * design.tile_k;
-  k_area_sides = k_areas * (wgmma_rows + design.wgmma_columns);
+  k_columns = areas * design.tile_k * design.wgmma_columns;
+  k_area_sides = areas * design.tile_k * (wgmma_rows + design.wgmma_columns);
 }
 
 double WarpSpecializedParts::total_us() const noexcept {
-  return launch_us + fill_us + overlap(compute_us, memory_us, crowding_share);
+  return fill_us + beside(compute_us, memory_us);
 }
 
 WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_turned,
@@ -153,20 +173,25 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   b_bytes_ = is_turned ? a : b;
   const double c_element_bytes = problem.c ? bit_width(problem.c->dtype) / 8.0 : 0.0;
   out_bytes_ = rows_ * columns_ * batches_ * (out_element_bytes_ + c_element_bytes) + program.bytes;
-  const double a_splits = splits_sectors(problem.a) ? 1 + constants.ragged_load_share : 1;
-  const double b_splits = splits_sectors(problem.b) ? 1 + constants.ragged_load_share : 1;
+  const double a_box = box_of(problem.a.column_stride == 1, element_bytes_);
+  const double b_box = box_of(problem.b.row_stride == 1, element_bytes_);
+  a_box_ = is_turned ? b_box : a_box;
+  b_box_ = is_turned ? a_box : b_box;
+  const double a_splits = read_splits(problem.a, constants);
+  const double b_splits = read_splits(problem.b, constants);
   a_splits_ = is_turned ? b_splits : a_splits;
   b_splits_ = is_turned ? a_splits : b_splits;
-  out_splits_ = splits_sectors(problem.out) ? 1 + constants.ragged_store_share : 1;
+  out_splits_ = 1 + constants.split_store_share * splits_sectors(problem.out);
 
   const double bytes_per_us = device.bandwidth_bytes_per_second * constants.memory_share / 1e6;
   rates_.memory_us_per_byte = 1 / bytes_per_us;
   clock_ghz_ = settled_clock_ghz(problem, device);
   rates_.us_per_clock = 1 / (clock_ghz_ * 1e3);
-  rates_.memory_us_per_byte_of_one = rates_.us_per_clock / constants.memory_bytes_per_clock;
-  rates_.ask_clocks_per_byte = 1 / constants.ask_bytes_per_clock;
+  rates_.load_clocks = constants.load_ns * clock_ghz_;
+  rates_.cluster_load_clocks = constants.cluster_load_ns * clock_ghz_;
+  rates_.load_clocks_per_byte = clock_ghz_ / (constants.load_bytes_per_ns * multiprocessors_);
+  rates_.queue_share = constants.queue_share / multiprocessors_;
   rates_.store_clocks_per_byte = 1 / constants.store_bytes_per_clock;
-  rates_.store_clocks_per_byte_of_all = 1 / constants.store_bytes_per_clock_of_all;
   rates_.per_l2_byte = 1 / (static_cast<double>(device.l2_bytes) * constants.l2_share);
 }
 
@@ -180,8 +205,12 @@ double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
   const double memory = problem.bytes() * rates_.memory_us_per_byte * device.clock_ghz * 1e3;
   constexpr double other_clocks = 6000;  // launch, fill and last stores of any kernel
   const double activity = multiply / (std::max(multiply, memory) + other_clocks);
-  return std::min(device.clock_ghz,
-                  constants_.full_load_ghz + constants_.idle_gain_ghz * (1 - activity));
+  // Clocks that were read beside the times: 1980 MHz at 1024^3 and 1152^3, 1600 at 2048^3, 1470 at
+  // 4096^3.
+  constexpr double unlimited_activity = 0.5;
+  const double limited = std::max(activity - unlimited_activity, 0.0) / (1 - unlimited_activity);
+  const double full_load_ghz = std::min(constants_.full_load_ghz, device.clock_ghz);
+  return device.clock_ghz - (device.clock_ghz - full_load_ghz) * limited;
 }
 
 WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
@@ -196,67 +225,65 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
   grid.resident = std::min(grid.tiles, static_cast<double>(std::max(clusters, 1)));
   const double per_resident = 1 / grid.resident;
   grid.tiles_each = divide_up(grid.tiles, {grid.resident, per_resident});
+  grid.missing_share = grid.tiles_each - grid.tiles * per_resident;
   grid.active = grid.resident * design.cluster_size.size;
   const double along = std::max(design.is_band_of_rows ? grid.rows : grid.columns, 1.0);
   const double across = std::max(design.is_band_of_rows ? grid.columns : grid.rows, 1.0);
   const double band = std::min(design.band.size, along);
   grid.bands = std::max(along * design.band.inverse, 1.0);
   grid.waves = std::max(across * band * per_resident, 1.0);
-  const double width = std::min(grid.resident / band, across);
-  grid.row_sharers = design.is_band_of_rows ? width : band;
-  grid.column_sharers = design.is_band_of_rows ? band : width;
+  grid.kept_sharers = std::min(grid.resident / band, across);
+  grid.other_sharers = band;
   grid.k_blocks = std::max(divide_up(k_, design.cluster_k), 1.0);
-  grid.read_rows = rows_ * design.cluster_m.inverse / std::max(grid.rows, 1.0);
-  grid.read_columns = columns_ * design.cluster_n.inverse / std::max(grid.columns, 1.0);
+  const double read_rows = rows_ * design.cluster_m.inverse / std::max(grid.rows, 1.0);
+  const double read_columns = columns_ * design.cluster_n.inverse / std::max(grid.columns, 1.0);
+  grid.read_rows = a_box_ == 1 ? read_rows : divide_up(read_rows, divisor(a_box_)) * a_box_;
+  grid.read_columns =
+      b_box_ == 1 ? read_columns : divide_up(read_columns, divisor(b_box_)) * b_box_;
   return grid;
 }
 
 // From asking for a stage to having it.
-double WarpSpecializedModel::wait_clocks(const WarpSpecializedTerms& design,
-                                         const Grid& grid) const noexcept {
-  return constants_.load_clocks + (design.is_clustered ? constants_.cluster_load_clocks : 0.0) +
-         constants_.sharer_clocks * std::max(grid.row_sharers, grid.column_sharers);
+double WarpSpecializedModel::latency_clocks(const WarpSpecializedTerms& design) const noexcept {
+  return rates_.load_clocks + (design.is_clustered ? rates_.cluster_load_clocks : 0.0);
+}
+
+// The tensor cores, or shared memory, from which each wgmma reads both operands; beside them the
+// second-level cache, and waiting for what was asked for as many stages ago.
+double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
+                                        const Grid& grid) const noexcept {
+  const double tensor = design.k_columns * clocks_per_column * element_bytes_ / wgmma_k_bytes;
+  const double shared =
+      (design.k_area_sides * element_bytes_ + constants_.shared_write_share * design.stage_bytes) /
+      shared_bytes_per_clock;
+  // Blocks of a cluster ask for a share each of what they have in common, and wait for others that
+  // ask for the same.
+  const double of_rows = design.is_band_of_rows ? grid.kept_sharers : grid.other_sharers;
+  const double of_columns = design.is_band_of_rows ? grid.other_sharers : grid.kept_sharers;
+  const double asked =
+      design.tile_k * element_bytes_ *
+      (grid.read_rows * a_splits_ * design.cluster_n.inverse * (1 + rates_.queue_share * of_rows) +
+       grid.read_columns * b_splits_ * design.cluster_m.inverse *
+           (1 + rates_.queue_share * of_columns));
+  const double read = asked * grid.active * rates_.load_clocks_per_byte;
+  // Stages that are in flight when a block begins are waited for once, in the fill.
+  const double stages_each = 1 / (grid.k_blocks * grid.tiles_each);
+  const double wait = latency_clocks(design) * std::max(design.stages_inverse - stages_each, 0.0);
+  const double multiply = std::max(tensor, shared) * (1 + constants_.tall_share * design.tall);
+  return beside(multiply, read, wait);
 }
 
 WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpecializedTerms& design,
                                                                  const Grid& grid) const noexcept {
-  const double k_bytes = design.tile_k * element_bytes_;
-  const double wgmmas = design.k_areas * element_bytes_ / wgmma_k_bytes;
-  const double tensor = wgmmas * design.wgmma_columns * clocks_per_column;
-
-  // One stage: the tensor cores, or shared memory, from which each wgmma reads both operands, or
-  // the second-level cache, or waiting for what was asked for as many stages ago.
-  const double shared =
-      (design.k_area_sides * element_bytes_ + constants_.shared_write_share * design.stage_bytes) /
-      shared_bytes_per_clock;
-  const double own =
-      design.has_one_consumer ? constants_.lone_stage_clocks : constants_.stage_clocks;
-  const double multiply = std::max(tensor + wgmmas * constants_.issue_clocks, shared) + own;
-  // Blocks of a cluster ask for a share each of what they have in common.
-  const double asked = k_bytes * (grid.read_rows * a_splits_ * design.cluster_n.inverse +
-                                  grid.read_columns * b_splits_ * design.cluster_m.inverse);
-  const double read = asked * rates_.ask_clocks_per_byte;
-  // Stages that are in flight when a block begins are waited for once, in the fill.
-  const double latency = wait_clocks(design, grid);
-  const double wait =
-      latency * std::max(design.stages_inverse - 1 / (grid.k_blocks * grid.tiles_each), 0.0);
-  const double load = std::max(read, wait);
-
   const double tile_bytes = design.tile_m * design.stored_columns * out_element_bytes_;
   const double slabs = tile_bytes * design.slabs_per_tile_byte;
   const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
-  const double transfer =
-      tile_bytes * out_splits_ *
-      std::max(rates_.store_clocks_per_byte, rates_.store_clocks_per_byte_of_all * grid.active);
-  return {.multiply = grid.k_blocks * overlap(multiply, load, constants_.crowding_share) +
-                      constants_.tile_clocks,
-          .store = constants_.store_clocks + std::max(slabs * slab_clocks, transfer) +
+  return {.multiply = grid.k_blocks * time_stage(design, grid),
+          .store = slabs * slab_clocks + tile_bytes * out_splits_ * rates_.store_clocks_per_byte +
                    time_exchange(design),
           .program = design.tile_m * design.stored_columns / elements_at_once *
                      program_.instructions * program_clocks,
-          .input = slabs * program_.full_inputs * input_slab_clocks,
-          .transfer = transfer,
-          .latency = latency};
+          .input = slabs * program_.full_inputs * input_slab_clocks};
 }
 
 // Rows that do not exist are not exchanged.
@@ -268,15 +295,22 @@ double WarpSpecializedModel::time_exchange(const WarpSpecializedTerms& design) c
 }
 
 // Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the
-// other operand is read by every band.
+// other operand is read by every band. What is stored meanwhile takes its place in the cache, too.
 double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
                                           const Grid& grid) const noexcept {
   const double kept_bytes = (design.is_band_of_rows ? a_bytes_ : b_bytes_);
   const double other_bytes = (design.is_band_of_rows ? b_bytes_ : a_bytes_);
-  const double panel = kept_bytes / grid.bands;
-  const double wave_other = other_bytes / grid.waves;
-  return kept_bytes * reads(grid.waves, (panel + wave_other) * rates_.per_l2_byte) +
-         other_bytes * reads(grid.bands, (other_bytes + panel) * rates_.per_l2_byte) +
+  const double band_bytes = (kept_bytes + out_bytes_) / grid.bands + other_bytes;
+  const double wave_bytes =
+      kept_bytes / grid.bands + (other_bytes + out_bytes_ / grid.bands) / grid.waves;
+  // Of an operand: once more in part, where several clusters ask for it at a time.
+  const auto again = [&](double sharers) {
+    return constants_.sharer_share * std::clamp(sharers - 1, 0.0, 1.0);
+  };
+  return kept_bytes *
+             (reads(grid.waves, wave_bytes * rates_.per_l2_byte) + again(grid.kept_sharers)) +
+         other_bytes *
+             (reads(grid.bands, band_bytes * rates_.per_l2_byte) + again(grid.other_sharers)) +
          out_bytes_ * out_splits_ * constants_.write_weight;
 }
 
@@ -288,24 +322,17 @@ WarpSpecializedParts WarpSpecializedModel::predict(
   // program reads comes before.
   const bool overlaps = design.is_ping_pong && grid.tiles_each > 1;
   const double finish = tile.store + tile.program;
-  const double period =
-      overlaps ? std::max({tile.multiply, tile.transfer, (tile.multiply + finish) / 2}) +
-                     constants_.turn_clocks + constants_.store_interference * tile.store +
-                     program_interference * tile.program
-               : tile.multiply + finish + tile.input;
-  const double clocks = grid.tiles_each * period + (overlaps ? finish : 0.0);
-  const double fill = constants_.fill_clocks + tile.latency +
+  const double period = overlaps ? std::max(tile.multiply, (tile.multiply + finish) / 2) +
+                                       constants_.store_interference * tile.store +
+                                       program_interference * tile.program
+                                 : tile.multiply + finish + tile.input;
+  const double tiles = grid.tiles_each - constants_.short_wave_gain * grid.missing_share;
+  const double clocks = tiles * period + (overlaps ? finish : 0.0);
+  const double fill = constants_.fill_clocks + latency_clocks(design) +
                       (design.is_clustered ? constants_.cluster_clocks : 0.0);
-
-  WarpSpecializedParts parts;
-  parts.crowding_share = constants_.crowding_share;
-  parts.launch_us = constants_.launch_us;
-  parts.fill_us = fill * rates_.us_per_clock;
-  parts.compute_us = clocks * rates_.us_per_clock;
-  parts.memory_us =
-      memory_bytes(design, grid) *
-      std::max(rates_.memory_us_per_byte, rates_.memory_us_per_byte_of_one / grid.active);
-  return parts;
+  return {.fill_us = fill * rates_.us_per_clock,
+          .compute_us = clocks * rates_.us_per_clock,
+          .memory_us = memory_bytes(design, grid) * rates_.memory_us_per_byte};
 }
 
 }  // namespace gemmery::model

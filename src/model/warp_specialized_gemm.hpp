@@ -58,9 +58,9 @@ struct WarpSpecializedTerms {
   Divisor cluster_size;
   Divisor band;
   double stages_inverse;
-  double k_areas;       // wgmmas of a stage, in units of tile_k
+  double tall;          // 1 or 0
+  double k_columns;     // of a stage's wgmmas, in units of tile_k
   double k_area_sides;  // rows and columns that they read, in units of tile_k
-  double wgmma_columns;
   double stage_bytes;
   double tile_k;
   double tile_m;
@@ -69,82 +69,71 @@ struct WarpSpecializedTerms {
   double sums_from_others;     // of a row, that a block adds to its own
   double slabs_per_tile_byte;  // of a warpgroup
   double usable_share;         // of the multiprocessors
-  bool has_one_consumer;
   bool is_ping_pong;
   bool is_clustered;
   bool is_band_of_rows;
 };
 
 // What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
-// here) from bench/results/sm90-designs-h200.csv, two H200, 2026-11-21 and 22.
+// here) from bench/results/sm90-designs-h200.csv, two H200, 2026-11-22.
 struct WarpSpecializedConstants {
-  // From the end of the kernel before to the start of the first block, and back.
-  double launch_us = 0.1;
-  // Clocks from a block's start to its first products, beyond waiting for memory.
-  double fill_clocks = 50;
-  // Clocks that a cluster adds to the start and end of a kernel.
-  double cluster_clocks = 1650;
-  // Clocks between two wgmmas of a warpgroup.
-  double issue_clocks = 7.85;
-  // Clocks of a stage that multiplying cannot hide, where several warpgroups share a tile, and
-  // where one is alone with it.
-  double stage_clocks = 2;
-  double lone_stage_clocks = 4.11;
-  // Clocks of a tile beside its stages: first stage, last sums.
-  double tile_clocks = 50;
+  // Clocks from the end of the kernel before to a block's first products, beyond waiting for
+  // memory, and from its last store to the kernel's end; more in a cluster.
+  double fill_clocks = 2650;
+  double cluster_clocks = 743;
   // Share of bytes brought into shared memory that hinder reading it.
-  double shared_write_share = 0.755;
-  // Bytes per clock that one multiprocessor asks the second-level cache for. A limit on what all
-  // ask for, or receive, is not seen beside it.
-  double ask_bytes_per_clock = 79.5;
-  // Clocks from asking for a stage to having it; more where the other block of a cluster must have
-  // released it, too; and more for each cluster that reads the same lines of the second-level cache
-  // at the same time: 16x4096x4096 takes 25 us in 128 tiles of 64x32, 15 us in 43 of 64x96.
-  double load_clocks = 1800;
-  double cluster_load_clocks = 675;
-  double sharer_clocks = 13.8;
-  // What asking takes longer where rows begin amid the cache's sectors of 32 bytes: 264x1240x904
-  // gets 5.4 TB/s whatever the tile. And storing.
-  double ragged_load_share = 1.98;
-  double ragged_store_share = 0.02;
-  // Clocks of storing a tile, of each slab of a warpgroup; bytes per clock that one multiprocessor
-  // stores, and all of them.
-  double store_clocks = 50;
-  double slab_clocks = 613;
-  double store_bytes_per_clock = 9.55;
-  double store_bytes_per_clock_of_all = 2830;
-  // Clocks between a ping-pong group's last wgmma of a tile and the other's first; share of a store
-  // by which it slows the multiplying group down.
-  double turn_clocks = 398;
-  double store_interference = 0.177;
+  double shared_write_share = 0.263;
+  // What multiplying takes longer in tiles of 256 rows and more. Not understood: without it such
+  // tiles are predicted 1.3 to 2.5 % too fast beside others on problems of 1e11 operations and
+  // more.
+  double tall_share = 0.0214;
+  // Nanoseconds, as the cache has a clock of its own, from asking for a stage to having it; more
+  // where the other block of a cluster must have released it, too.
+  double load_ns = 1370;
+  double cluster_load_ns = 80;
+  // Bytes per nanosecond that the second-level cache gives, for each multiprocessor of the device.
+  // Requests of several for the same line count for each, although some are served together.
+  double load_bytes_per_ns = 357;
+  // What asking for a line takes longer where all multiprocessors ask for it at a time, and in
+  // proportion where some do.
+  double queue_share = 0.128;
+  // What reading takes longer where rows begin amid the cache's sectors of 32 bytes, and amid its
+  // lines of 128: 264x1240x904 gets 5.4 TB/s whatever the tile. And storing, amid sectors.
+  double split_sector_share = 3.01;
+  double split_line_share = 3.39;
+  double split_store_share = 1.4;
+  // Clocks of each slab that a warpgroup stores, and bytes per clock of a multiprocessor's; share
+  // of a ping-pong group's store by which it slows the multiplying group down.
+  double slab_clocks = 116;
+  double store_bytes_per_clock = 24.4;
+  double store_interference = 0.258;
   // Where k is split: clocks of a tile from a block's last sums to those of all blocks, for each
   // other block of the cluster (1x2112x7168 takes 11.2 us with k in 4, 13.6 with k in 8: races of
   // b4a2624, H200), and bytes per clock that a multiprocessor takes from the others.
-  double exchange_clocks = 200;
-  double exchange_bytes_per_clock = 6.15;
+  double exchange_clocks = 824;
+  double exchange_bytes_per_clock = 12.7;
+  // Share of a wave's missing tiles by which it is shorter: those at work in the last one have the
+  // cache and the memory to themselves, and not all end the one before at a time.
+  double short_wave_gain = 0.529;
   // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
-  // stands for; bytes per clock that one multiprocessor
-  // takes from memory.
-  double memory_share = 0.92;
-  double write_weight = 1;
-  double memory_bytes_per_clock = 52;
+  // stands for.
+  double memory_share = 0.932;
+  double write_weight = 0.797;
+  // What reading an operand from memory takes longer where several clusters ask for the same lines
+  // at a time: 128x4096x14336 with k in 2 takes 36 us in 64 tiles of 128x64, 41 in those of 64x128.
+  double sharer_share = 0.113;
   // Share of the second-level cache that keeps panels for the next wave.
-  double l2_share = 1.2;
-  // What two things that go on at a time add to the longer one where they are alike.
-  double crowding_share = 0.299;
-  // Clock while all tensor cores are busy all the time, and what it rises by the share of time that
-  // they are not, up to the device's own.
-  double full_load_ghz = 1.5;
-  double idle_gain_ghz = 1.1;
+  double l2_share = 0.716;
+  // Clock while all tensor cores are busy all the time; it rises in proportion until they are for
+  // half of it, to the device's own.
+  double full_load_ghz = 1.33;
 };
 
 // The parts of a prediction, in microseconds.
 struct WarpSpecializedParts {
-  double launch_us = 0;
-  double fill_us = 0;         // first loads, which nothing overlaps
-  double compute_us = 0;      // the busiest multiprocessor's tiles: multiplying, loading, storing
-  double memory_us = 0;       // device memory, with what is read again
-  double crowding_share = 0;  // of the shorter of these two, where they are alike
+  double fill_us = 0;     // launch and first loads, which nothing overlaps
+  double compute_us = 0;  // the busiest multiprocessor's tiles: multiplying, loading, storing
+  double memory_us = 0;   // device memory, with what is read again
 
   double total_us() const noexcept;
 };
@@ -169,7 +158,8 @@ class WarpSpecializedModel {
   struct TileClocks;
   double settled_clock_ghz(const GemmProblem& problem, const DeviceInfo& device) const noexcept;
   Grid lay_out(const WarpSpecializedTerms& design) const noexcept;
-  double wait_clocks(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
+  double latency_clocks(const WarpSpecializedTerms& design) const noexcept;
+  double time_stage(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double time_exchange(const WarpSpecializedTerms& design) const noexcept;
   TileClocks time_tile(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double memory_bytes(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
@@ -184,7 +174,10 @@ class WarpSpecializedModel {
   double a_bytes_;
   double b_bytes_;
   double out_bytes_;  // C and a program's tensors included
-  // How much longer accesses take because of where rows begin.
+  // A and B as a block asks for them: elements to which a copy's rows or columns are rounded up,
+  // and how much longer accesses take because of where rows begin.
+  double a_box_;
+  double b_box_;
   double a_splits_;
   double b_splits_;
   double out_splits_;
@@ -192,14 +185,15 @@ class WarpSpecializedModel {
   bool has_c_;
   int multiprocessors_;
   double clock_ghz_;
-  // Divisions that are the same for all designs.
+  // What is the same for all designs, divisions above all.
   struct Rates {
     double us_per_clock;
     double memory_us_per_byte;
-    double memory_us_per_byte_of_one;  // multiprocessor
-    double ask_clocks_per_byte;
+    double load_clocks;
+    double cluster_load_clocks;
+    double load_clocks_per_byte;  // that one multiprocessor asks for, for each that asks
+    double queue_share;           // for each cluster
     double store_clocks_per_byte;
-    double store_clocks_per_byte_of_all;
     double per_l2_byte;
   };
   Rates rates_{};

@@ -33,6 +33,19 @@ std::array<std::string_view, 8> first_fields(std::string_view line) {
   return fields;
 }
 
+class Average {
+ public:
+  void add(double value, double weight = 1) {
+    sum_ += weight * value;
+    weights_ += weight;
+  }
+  double value() const { return sum_ / weights_; }
+
+ private:
+  double sum_ = 0;
+  double weights_ = 0;
+};
+
 templates::Sm90Parts read_kernel(std::string_view name) {
   const std::string rest(name.substr(std::min(name.find('_'), name.size())));
   const auto parts =
@@ -43,29 +56,35 @@ templates::Sm90Parts read_kernel(std::string_view name) {
 
 }  // namespace
 
-// Passes follow each other, so what comes later replaces what was there.
-void keep_row(MeasuredProblem& problem, const MeasuredDesign& row) {
-  const auto same = std::ranges::find_if(
-      problem.designs, [&](const MeasuredDesign& known) { return known.tile == row.tile; });
-  if (same == problem.designs.end())
-    problem.designs.push_back(row);
-  else
-    *same = row;
+// Of one pass over the kernels of a problem, to the fastest of which their times are held. Passes
+// follow each other, so what comes later replaces what was there.
+void keep_pass(std::vector<MeasuredProblem>& problems, std::vector<MeasuredDesign>& pass) {
+  if (pass.empty()) return;
+  std::vector<MeasuredDesign>& known = problems.back().designs;
+  const double best_us =
+      std::ranges::min_element(pass, {}, &MeasuredDesign::microseconds)->microseconds;
+  for (MeasuredDesign& row : pass) {
+    row.regret = row.microseconds / best_us - 1;
+    const auto same = std::ranges::find(known, row.tile, &MeasuredDesign::tile);
+    if (same == known.end())
+      known.push_back(row);
+    else
+      *same = row;
+  }
+  pass.clear();
 }
 
 std::vector<MeasuredProblem> read_calibration(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   std::vector<MeasuredProblem> problems;
+  std::vector<MeasuredDesign> rows;  // of the pass that is being read
   std::string last_problem;
   std::string last_pass;
-  double best_us = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#') || line.starts_with(columns)) continue;
     const auto [set, problem, kernel, pass, median, low, high, samples] = first_fields(line);
-    const double us = std::stod(std::string(samples == short_samples ? low : median));
-    // The first row of a pass is its fastest.
-    if (problem != last_problem || pass != last_pass) best_us = us;
+    if (problem != last_problem || pass != last_pass) keep_pass(problems, rows);
     if (problem != last_problem) {
       problems.push_back(
           {.set = std::string(set), .problem = parse_problem(problem).problem, .designs = {}});
@@ -73,11 +92,10 @@ std::vector<MeasuredProblem> read_calibration(const std::string& path) {
     last_problem = problem;
     last_pass = pass;
     const templates::Sm90Parts parts = read_kernel(kernel);
-    keep_row(problems.back(), {.rules = parts.rules,
-                               .tile = parts.tile,
-                               .microseconds = us,
-                               .regret = std::max(us / best_us - 1, 0.0)});
+    const double us = std::stod(std::string(samples == short_samples ? low : median));
+    rows.push_back({.rules = parts.rules, .tile = parts.tile, .microseconds = us, .regret = 0});
   }
+  keep_pass(problems, rows);
   for (MeasuredProblem& problem : problems)
     std::ranges::stable_sort(problem.designs, {}, &MeasuredDesign::regret);
   return problems;
@@ -88,32 +106,36 @@ Verdict judge(const MeasuredProblem& measured, const DeviceInfo& device,
   // Designs within 1 % of the first prediction count nearly as much as it; noise is as large.
   constexpr double nearness = 0.01;
   constexpr double good = 0.5;  // regret up to which times are compared, too
+  // To order kernels, the best ones must be right beside each other.
+  constexpr double nearness_to_best = 0.12;
   const templates::Sm90Prediction prediction(measured.problem, measured.designs.front().rules,
                                              device, constants);
   std::vector<double> predicted;
   for (const MeasuredDesign& design : measured.designs)
     predicted.push_back(prediction.microseconds(design.tile));
   const auto first = std::ranges::min_element(predicted);
-  double weights = 0;
-  double regrets = 0;
-  double squares = 0;
-  double count = 0;
+  Average regrets;
+  Average squares;
+  Average errors;
+  Average errors_squared;
   for (std::size_t at = 0; at < predicted.size(); ++at) {
     const double regret = measured.designs[at].regret;
-    const double weight = std::exp(-(predicted[at] / *first - 1) / nearness);
-    weights += weight;
-    regrets += weight * regret;
+    regrets.add(regret, std::exp(-(predicted[at] / *first - 1) / nearness));
     if (regret > good) continue;
     const double error = std::log(predicted[at] / measured.designs[at].microseconds);
-    squares += error * error;
-    count += 1;
+    squares.add(error * error);
+    const double weight = std::exp(-regret / nearness_to_best);
+    errors.add(error, weight);
+    errors_squared.add(error * error, weight);
   }
   const auto choice = static_cast<std::size_t>(first - predicted.begin());
+  const double variance = errors_squared.value() - errors.value() * errors.value();
   return {.choice = choice,
           .choice_us = *first,
           .regret = measured.designs[choice].regret,
-          .expected_regret = regrets / weights,
-          .log_error = std::sqrt(squares / count)};
+          .expected_regret = regrets.value(),
+          .log_error = std::sqrt(squares.value()),
+          .spread = std::sqrt(std::max(variance, 0.0))};
 }
 
 }  // namespace gemmery::tests

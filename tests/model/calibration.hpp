@@ -21,7 +21,7 @@ struct MeasuredDesign {
 };
 
 struct MeasuredProblem {
-  std::string set;  // "listed", "drawn" or "heldout"
+  std::string set;  // "listed", "skinny", "drawn" or "heldout"
   GemmProblem problem;
   std::vector<MeasuredDesign> designs;  // least regret first
 };
@@ -37,6 +37,7 @@ struct Verdict {
   double regret;           // its time over the best one's, less 1
   double expected_regret;  // over designs weighed by how near to first they are: differentiable
   double log_error;        // root mean square over good designs
+  double spread;           // what is left of it when all predictions are off by the same factor
 };
 Verdict judge(const MeasuredProblem& measured, const DeviceInfo& device,
               const model::WarpSpecializedConstants& constants);
