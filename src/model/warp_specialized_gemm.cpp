@@ -300,9 +300,10 @@ double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
                                           const Grid& grid) const noexcept {
   const double kept_bytes = (design.is_band_of_rows ? a_bytes_ : b_bytes_);
   const double other_bytes = (design.is_band_of_rows ? b_bytes_ : a_bytes_);
-  const double band_bytes = (kept_bytes + out_bytes_) / grid.bands + other_bytes;
+  const double per_band = 1 / grid.bands;
+  const double band_bytes = (kept_bytes + out_bytes_) * per_band + other_bytes;
   const double wave_bytes =
-      kept_bytes / grid.bands + (other_bytes + out_bytes_ / grid.bands) / grid.waves;
+      kept_bytes * per_band + (other_bytes + out_bytes_ * per_band) / grid.waves;
   // Of an operand: once more in part, where several clusters ask for it at a time.
   const auto again = [&](double sharers) {
     return constants_.sharer_share * std::clamp(sharers - 1, 0.0, 1.0);
