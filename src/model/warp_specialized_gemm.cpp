@@ -27,10 +27,13 @@ constexpr double c_slab_clocks = 2300;
 // Clocks of a warp for each instruction of a program; share of them by which a ping-pong group at
 // its program slows down the one that multiplies; clocks that a slab of a full input is waited for.
 // Fitted by eye to races of eight designs with six programs at three sizes
-// (bench/results/h200-epilogues-2026-11-22.md).
+// (bench/results/h200-epilogues-2026-11-22.md). Clocks of a tile with a program before its first
+// product and behind its last: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a
+// multiprocessor, 9 us, and 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md).
 constexpr double program_clocks = 1.6;
 constexpr double program_interference = 0.25;
 constexpr double input_slab_clocks = 860;
+constexpr double program_tile_clocks = 600;
 // Elements that a multiprocessor's four schedulers take at a time, a warp each.
 constexpr double elements_at_once = 128;
 
@@ -64,17 +67,17 @@ std::int64_t pitch_bytes(const MatrixType& matrix) {
 // each second one, if any does, since they begin at multiples of 16.
 bool splits_sectors(const MatrixType& matrix) { return pitch_bytes(matrix) % 32 != 0; }
 
-// Of rows (or columns), those that begin amid one of the cache's lines.
-double split_lines(const MatrixType& matrix) {
-  constexpr std::int64_t line_bytes = 128;
-  const auto places = static_cast<double>(line_bytes / std::gcd(pitch_bytes(matrix), line_bytes));
-  return 1 - 1 / places;
+constexpr std::int64_t line_bytes = 128;  // of the cache; a stage has a line's bytes of k
+
+// Of multiples of so many bytes, those that lie amid a line.
+double share_amid_lines(std::int64_t bytes) {
+  return 1 - static_cast<double>(std::gcd(bytes, line_bytes)) / line_bytes;
 }
 
 // How much longer it takes to read.
 double read_splits(const MatrixType& matrix, const WarpSpecializedConstants& constants) {
   return 1 + constants.split_sector_share * splits_sectors(matrix) +
-         constants.split_line_share * split_lines(matrix);
+         constants.split_line_share * share_amid_lines(pitch_bytes(matrix));
 }
 
 // Elements along its rows (or columns) that are brought at least, where those are not k: a copy's
@@ -133,6 +136,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       stage_bytes(design.stage_bytes),
       tile_k(design.tile_k),
       tile_m(design.tile_m),
+      tiles_amid_lines(share_amid_lines(line_bytes * design.tile_n / design.tile_k)),
       stored_columns(static_cast<double>(design.tile_n) / design.split_k),
       other_blocks(design.split_k - 1),
       sums_from_others(stored_columns * other_blocks),
@@ -260,10 +264,12 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
   // ask for the same.
   const double of_rows = design.is_band_of_rows ? grid.kept_sharers : grid.other_sharers;
   const double of_columns = design.is_band_of_rows ? grid.other_sharers : grid.kept_sharers;
+  const double b_splits =
+      b_splits_ + (b_box_ == 1 ? 0.0 : constants_.split_line_share * design.tiles_amid_lines);
   const double asked =
       design.tile_k * element_bytes_ *
       (grid.read_rows * a_splits_ * design.cluster_n.inverse * (1 + rates_.queue_share * of_rows) +
-       grid.read_columns * b_splits_ * design.cluster_m.inverse *
+       grid.read_columns * b_splits * design.cluster_m.inverse *
            (1 + rates_.queue_share * of_columns));
   const double read = asked * grid.active * rates_.load_clocks_per_byte;
   // Stages that are in flight when a block begins are waited for once, in the fill.
@@ -327,8 +333,9 @@ WarpSpecializedParts WarpSpecializedModel::predict(
                                        constants_.store_interference * tile.store +
                                        program_interference * tile.program
                                  : tile.multiply + finish + tile.input;
+  const double begin = program_.instructions > 0 ? program_tile_clocks : 0.0;
   const double tiles = grid.tiles_each - constants_.short_wave_gain * grid.missing_share;
-  const double clocks = tiles * period + (overlaps ? finish : 0.0);
+  const double clocks = tiles * (period + begin) + (overlaps ? finish : 0.0);
   const double fill = constants_.fill_clocks + latency_clocks(design) +
                       (design.is_clustered ? constants_.cluster_clocks : 0.0);
   return {.fill_us = fill * rates_.us_per_clock,

@@ -314,9 +314,10 @@ constexpr bool is_split(const Sm90Design& design) {
 /// each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill beside a C
 /// and the sums of other blocks. Warpgroups that take turns spill 2 to 5 registers where they read
 /// C beside 208 sums, and 15 beside 192 pairs of float16 sums; those that do not take turns, in
-/// clusters along n, 7 beside 192. Beside a C in float32 one register spills where a wgmma of
-/// warpgroups that take turns has 192 columns and out 16 bits, and with 208 sums where there is no
-/// cluster; without a C one does where warpgroups take turns with 200 pairs of float16 sums.
+/// clusters along n, 7 beside 192. Beside a C in float32 up to 7 registers spill where wgmmas have
+/// 192 columns and out 16 bits, in warpgroups that take turns or without a cluster, and one with
+/// 208 sums without a cluster; without a C one does where warpgroups take turns with 200 pairs of
+/// float16 sums.
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   if (consumer_count(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
@@ -324,11 +325,14 @@ constexpr int most_accumulator_registers(const Sm90Design& design) {
   const bool has_half_sums = design.accumulator == DType::float16;
   if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;
   const bool is_wide_c = bytes_of(design.c) == 4;
+  const bool narrows_wide =
+      is_wide_c && bytes_of(design.out) == 2 && columns_per_consumer(design) == 192;
   if (!takes_turns) {
     if (design.cluster_n == 2) return 184;
-    return is_wide_c && design.cluster_m == 1 ? 200 : 208;
+    if (!is_wide_c || design.cluster_m == 2) return 208;
+    return narrows_wide ? 184 : 200;
   }
-  if (is_wide_c && bytes_of(design.out) == 2 && columns_per_consumer(design) == 192) return 184;
+  if (narrows_wide) return 184;
   return has_half_sums ? 184 : 200;
 }
 
