@@ -27,13 +27,13 @@ constexpr double c_slab_clocks = 2300;
 // Clocks of a warp for each instruction of a program; share of them by which a ping-pong group at
 // its program slows down the one that multiplies; clocks that a slab of a full input is waited for.
 // Fitted by eye to races of eight designs with six programs at three sizes
-// (bench/results/h200-epilogues-2026-11-22.md). Clocks of a tile with a program before its first
-// product and behind its last: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a
-// multiprocessor, 9 us, and 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md).
+// (bench/results/h200-epilogues-2026-11-22.md). What an instruction costs every tile, however
+// large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9 us, and
+// 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md).
 constexpr double program_clocks = 1.6;
 constexpr double program_interference = 0.25;
 constexpr double input_slab_clocks = 860;
-constexpr double program_tile_clocks = 600;
+constexpr double program_tile_clocks = 50;
 // Elements that a multiprocessor's four schedulers take at a time, a warp each.
 constexpr double elements_at_once = 128;
 
@@ -333,7 +333,7 @@ WarpSpecializedParts WarpSpecializedModel::predict(
                                        constants_.store_interference * tile.store +
                                        program_interference * tile.program
                                  : tile.multiply + finish + tile.input;
-  const double begin = program_.instructions > 0 ? program_tile_clocks : 0.0;
+  const double begin = program_.instructions * program_tile_clocks;
   const double tiles = grid.tiles_each - constants_.short_wave_gain * grid.missing_share;
   const double clocks = tiles * (period + begin) + (overlaps ? finish : 0.0);
   const double fill = constants_.fill_clocks + latency_clocks(design) +
