@@ -80,55 +80,55 @@ struct WarpSpecializedTerms {
 struct WarpSpecializedConstants {
   // Clocks from the end of the kernel before to a block's first products, beyond waiting for
   // memory, and from its last store to the kernel's end; more in a cluster.
-  double fill_clocks = 2420;
-  double cluster_clocks = 728;
+  double fill_clocks = 2640;
+  double cluster_clocks = 788;
   // Share of bytes brought into shared memory that hinder reading it.
-  double shared_write_share = 0.248;
+  double shared_write_share = 0.245;
   // What multiplying takes longer in tiles of 256 rows and more. Not understood: without it such
   // tiles are predicted 1.3 to 2.5 % too fast beside others on problems of 1e11 operations and
   // more.
-  double tall_share = 0.0275;
+  double tall_share = 0.0252;
   // Nanoseconds, as the cache has a clock of its own, from asking for a stage to having it; more
   // where the other block of a cluster must have released it, too.
-  double load_ns = 1400;
-  double cluster_load_ns = 59.7;
+  double load_ns = 1380;
+  double cluster_load_ns = 33.3;
   // Bytes per nanosecond that the second-level cache gives, for each multiprocessor of the device.
   // Requests of several for the same line count for each, although some are served together.
-  double load_bytes_per_ns = 357;
+  double load_bytes_per_ns = 356;
   // What asking for a line takes longer where all multiprocessors ask for it at a time, and in
   // proportion where some do.
-  double queue_share = 0.163;
+  double queue_share = 0.127;
   // What reading takes longer where rows begin amid the cache's sectors of 32 bytes, and amid its
   // lines of 128, as 264x1240x904 does and tiles of 176 columns where n is adjacent: 7 % later at
   // 8192^3 than those of 192. And storing, amid sectors.
-  double split_sector_share = 3.03;
-  double split_line_share = 3.25;
-  double split_store_share = 1.18;
+  double split_sector_share = 2.96;
+  double split_line_share = 3.11;
+  double split_store_share = 1.08;
   // Clocks of each slab that a warpgroup stores, and bytes per clock of a multiprocessor's; share
   // of a ping-pong group's store by which it slows the multiplying group down.
-  double slab_clocks = 119;
-  double store_bytes_per_clock = 24.3;
-  double store_interference = 0.243;
+  double slab_clocks = 133;
+  double store_bytes_per_clock = 23.2;
+  double store_interference = 0.244;
   // Where k is split: clocks of a tile from a block's last sums to those of all blocks, for each
   // other block of the cluster (1x2112x7168 takes 11.2 us with k in 4, 13.6 with k in 8: races of
   // b4a2624, H200), and bytes per clock that a multiprocessor takes from the others.
-  double exchange_clocks = 1050;
-  double exchange_bytes_per_clock = 11.6;
+  double exchange_clocks = 875;
+  double exchange_bytes_per_clock = 13.9;
   // Share of a wave's missing tiles by which it is shorter: those at work in the last one have the
   // cache and the memory to themselves, and not all end the one before at a time.
-  double short_wave_gain = 0.529;
+  double short_wave_gain = 0.509;
   // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
   // stands for.
   double memory_share = 0.97;
-  double write_weight = 1.39;
+  double write_weight = 1.27;
   // What reading an operand from memory takes longer where several clusters ask for the same lines
   // at a time: 128x4096x14336 with k in 2 takes 36 us in 64 tiles of 128x64, 41 in those of 64x128.
-  double sharer_share = 0.128;
+  double sharer_share = 0.136;
   // Share of the second-level cache that keeps panels for the next wave.
-  double l2_share = 0.833;
+  double l2_share = 0.749;
   // Clock while all tensor cores are busy all the time; it rises in proportion until they are for
   // half of it, to the device's own.
-  double full_load_ghz = 1.34;
+  double full_load_ghz = 1.35;
 };
 
 // The parts of a prediction, in microseconds.
