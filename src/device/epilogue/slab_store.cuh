@@ -51,8 +51,8 @@ __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk)
 }
 
 /// beta * c, read where a thread's sums lie in a block of 64 rows: two adjacent columns at a time,
-/// nothing beyond the matrix.
-template <abi::Sm90Design design>
+/// nothing beyond the matrix. Without a C there is nothing to read, nor code for it.
+template <abi::Sm90Design design, bool has_c = design.has_c>
 class AddendReader {
  public:
   __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
@@ -106,18 +106,10 @@ class AddendReader {
   int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
 };
 
-/// Where there is no C.
-struct NoAddend {
-  __device__ NoAddend(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
-};
-
-template <abi::Sm90Design design, bool has_c = design.has_c>
-struct AddendOf {
-  using Type = AddendReader<design>;
-};
 template <abi::Sm90Design design>
-struct AddendOf<design, false> {
-  using Type = NoAddend;
+class AddendReader<design, false> {
+ public:
+  __device__ AddendReader(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
 };
 
 /// The default program, in the terms in which SlabStore asks for D's values.
@@ -147,7 +139,7 @@ class SlabLinearCombination {
 
    private:
     const float& alpha_;
-    const typename AddendOf<design>::Type addend_;
+    const AddendReader<design> addend_;
   };
 
   /// Sums are waited for first: what is read beside them would cost registers.
