@@ -264,6 +264,7 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
   // ask for the same.
   const double of_rows = design.is_band_of_rows ? grid.kept_sharers : grid.other_sharers;
   const double of_columns = design.is_band_of_rows ? grid.other_sharers : grid.kept_sharers;
+  // Tiles have whole lines of rows, but not of columns.
   const double b_splits =
       b_splits_ + (b_box_ == 1 ? 0.0 : constants_.split_line_share * design.tiles_amid_lines);
   const double asked =
