@@ -12,14 +12,16 @@ namespace {
 struct OpCost {
   Op op;
   double instructions;
+  int slow_results = 0;
 };
 
 // Operations that are not one instruction. Signs and sizes are taken by whoever reads them.
 constexpr OpCost op_costs[] = {
-    {Op::negate, 0}, {Op::abs, 0},       {Op::divide, 20},   {Op::clamp, 2},      {Op::exp, 10},
-    {Op::exp2, 4},   {Op::log, 33},      {Op::sqrt, 17},     {Op::rsqrt, 4},      {Op::pow, 81},
-    {Op::erf, 23},   {Op::tanh, 19},     {Op::sigmoid, 4},   {Op::leaky_relu, 2}, {Op::silu, 5},
-    {Op::gelu, 10},  {Op::gelu_tanh, 7}, {Op::hardswish, 5}, {Op::softplus, 20}};
+    {Op::negate, 0},       {Op::abs, 0},        {Op::divide, 20, 1},  {Op::clamp, 2},
+    {Op::exp, 10, 1},      {Op::exp2, 4, 1},    {Op::log, 33, 1},     {Op::sqrt, 17, 1},
+    {Op::rsqrt, 4, 1},     {Op::pow, 81, 2},    {Op::erf, 23, 1},     {Op::tanh, 19, 2},
+    {Op::sigmoid, 4, 2},   {Op::leaky_relu, 2}, {Op::silu, 5, 2},     {Op::gelu, 10, 1},
+    {Op::gelu_tanh, 7, 2}, {Op::hardswish, 5},  {Op::softplus, 20, 1}};
 
 double count_cast(const CastRule& rule) noexcept {
   switch (rule.dtype) {
@@ -47,6 +49,18 @@ double count_node(const Node& node) noexcept {
 double count_instructions(Op op) noexcept {
   const auto* const cost = std::ranges::find(op_costs, op, &OpCost::op);
   return cost == std::end(op_costs) ? 1 : cost->instructions;
+}
+
+int count_slow_results(Op op) noexcept {
+  const auto* const cost = std::ranges::find(op_costs, op, &OpCost::op);
+  return cost == std::end(op_costs) ? 0 : cost->slow_results;
+}
+
+int count_slow_results(const Graph& graph) noexcept {
+  int count = 0;
+  for (const Node& node : graph.nodes)
+    if (node.kind == NodeKind::operation) count += count_slow_results(node.op);
+  return count;
 }
 
 double count_instructions(const Graph& graph) noexcept {

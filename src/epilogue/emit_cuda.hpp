@@ -12,6 +12,7 @@ namespace gemmery::epilogue {
 // <device/abi/epilogue.hpp> and <device/epilogue/operations.cuh>:
 //
 //   static constexpr int inputs, outputs (beside D), numbers;
+//   static constexpr int slow_results;                     of the slow unit, for each element
 //   static constexpr EpilogueTensor input[], output[];     one element where there is none
 //   template <class T> static void apply(T accum, const T (&in)[], const T (&number)[], T
 //   (&out)[]);

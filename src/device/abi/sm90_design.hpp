@@ -14,8 +14,9 @@ enum class Major : unsigned char { k, extent };
 
 /// How the multiplying warpgroups share work: cooperative, each takes some rows of one tile, or
 /// half of its columns where rows do not divide (`splits_columns`); or ping-pong, two take whole
-/// tiles in turn, and one stores while the other multiplies.
-enum class Schedule : unsigned char { cooperative, ping_pong };
+/// tiles in turn, and one stores while the other multiplies; or in rotation, three do, so that a
+/// tile is finished while two others are multiplied.
+enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
 
 /// An index of out.
 enum class Along : unsigned char { m, n };
@@ -70,17 +71,26 @@ constexpr bool splits_columns(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && design.tile_m / sm90_block_rows == 5;
 }
 
+/// Warpgroups of which each takes every so many-th tile; 1 where all share each one.
+GEMMERY_HOST_DEVICE
+constexpr int turn_count(const Sm90Design& design) {
+  return design.schedule == Schedule::rotation ? 3 : design.schedule == Schedule::ping_pong ? 2 : 1;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool takes_turns(const Sm90Design& design) { return turn_count(design) > 1; }
+
 /// Warpgroups that multiply. One more brings the operands.
 GEMMERY_HOST_DEVICE
 constexpr int consumer_count(const Sm90Design& design) {
+  if (takes_turns(design)) return turn_count(design);
   const int blocks = design.tile_m / sm90_block_rows;
-  return design.schedule == Schedule::ping_pong || blocks > 3 ? 2 : blocks;
+  return blocks > 3 ? 2 : blocks;
 }
 
 /// Of them, those that multiply one tile.
 GEMMERY_HOST_DEVICE
 constexpr int consumers_per_tile(const Sm90Design& design) {
-  return design.schedule == Schedule::ping_pong ? 1 : consumer_count(design);
+  return takes_turns(design) ? 1 : consumer_count(design);
 }
 
 GEMMERY_HOST_DEVICE
@@ -125,6 +135,14 @@ constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
   if (accumulator_registers(design) >= 200) return {.producer = 24, .consumer = 240};
   return {.producer = 40, .consumer = 232};
+}
+
+/// What a consumer's thread has beside its sums.
+GEMMERY_HOST_DEVICE
+constexpr int registers_beside_sums(const Sm90Design& design) {
+  constexpr int most = 255;
+  const int budget = register_budget(design).consumer;
+  return (budget == 0 ? most : budget) - accumulator_registers(design);
 }
 
 /// Blocks that share an operand.
@@ -320,8 +338,9 @@ constexpr bool is_split(const Sm90Design& design) {
 /// float16 sums.
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
+  if (design.schedule == Schedule::rotation) return design.has_c ? 0 : 128;
   if (consumer_count(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
-  const bool takes_turns = design.schedule == Schedule::ping_pong;
+  const bool takes_turns = abi::takes_turns(design);
   const bool has_half_sums = design.accumulator == DType::float16;
   if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;
   const bool is_wide_c = bytes_of(design.c) == 4;

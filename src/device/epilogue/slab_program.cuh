@@ -50,6 +50,11 @@ class SlabProgram {
   /// What the first patches read comes while the last sums are waited for.
   static constexpr bool reads_early = true;
 
+  /// Whether little of its arithmetic waits for the slow unit or for memory, and few registers are
+  /// enough for it.
+  static constexpr bool is_dense =
+      Epilogue::slow_results < 2 && Epilogue::inputs <= 2 && Epilogue::outputs == 0;
+
   /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
   /// multiplied.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) {
@@ -326,7 +331,7 @@ class SlabProgram<design, Epilogue>::Block {
   /// Vectors lie in shared memory for the whole share, so those of the next patches can be read
   /// before a slab is stored, and are there when it is. Not beside 192 sums: 23 registers spilled
   /// (ptxas 13.0).
-  static constexpr bool reads_vectors_ahead = abi::accumulator_registers(design) <= 160;
+  static constexpr bool reads_vectors_ahead = abi::registers_beside_sums(design) >= 72;
 
   /// Vectors of the `near` patches that begin with one.
   __device__ __forceinline__ void read_vectors(int first) {

@@ -217,12 +217,12 @@ class SlabStore {
   __device__ __forceinline__ void flush(const OutputPlace& place) const {
     if (place.column >= params_.n) return;
     complete_writes();
-    if (ptx::elect_sync()) send();
+    if (sends_by_all || ptx::elect_sync()) send();
   }
 
   /// Waits until shared memory is no longer read: it must outlive the stores.
   __device__ __forceinline__ void finish() const {
-    if (ptx::elect_sync()) ptx::bulk_wait_group_read<0>();
+    if (sends_by_all || ptx::elect_sync()) ptx::bulk_wait_group_read<0>();
   }
 
  private:
@@ -288,15 +288,21 @@ class SlabStore {
     __syncwarp();
   }
 
-  /// One lane sends the slab that was filled last. A ragged one is stored already, and its group is
-  /// empty: groups count slabs.
+  /// Where three warpgroups take turns, all lanes come to the store of a slab, and the wait for
+  /// one, and one is picked by predicate: no branch ends what the compiler may order. It makes the
+  /// others slower at K = 1024 (docs/performance.md).
+  static constexpr bool sends_by_all = design.schedule == abi::Schedule::rotation;
+
+  /// Sends the slab that was filled last. A ragged one is stored already, and its group is empty:
+  /// groups count slabs.
   __device__ __forceinline__ void send() const {
-    if (is_whole(filled_.column)) {
-      ptx::tma_store(params_.out,
-                     {.adjacent = static_cast<int>(filled_.column),
-                      .row = static_cast<int>(filled_.row),
-                      .batch = static_cast<int>(filled_.batch)},
-                     slab_filled());
+    const ptx::BoxPlace place{.adjacent = static_cast<int>(filled_.column),
+                              .row = static_cast<int>(filled_.row),
+                              .batch = static_cast<int>(filled_.batch)};
+    if constexpr (sends_by_all) {
+      ptx::tma_store_by_one(params_.out, place, slab_filled(), is_whole(filled_.column));
+    } else if (is_whole(filled_.column)) {
+      ptx::tma_store(params_.out, place, slab_filled());
     }
     ptx::bulk_commit_group();
   }
@@ -306,7 +312,7 @@ class SlabStore {
   /// arithmetic comes between.
   __device__ __forceinline__ void make_room(bool sends) const {
     if (sends) complete_writes();
-    if (ptx::elect_sync()) {
+    if (sends_by_all || ptx::elect_sync()) {
       if (sends) send();
       ptx::bulk_wait_group_read<abi::slabs_per_consumer - 1>();
     }

@@ -113,13 +113,15 @@ class Sm90Gemm {
       cursor.advance_by(params_.k_blocks);
       tiles.advance();
     };
-    if (is_ping_pong && consumer == 1) skip_tile();
+    if constexpr (takes_turns) {
+      for (unsigned skipped = 0; skipped < consumer; ++skipped) skip_tile();
+    }
 #pragma unroll 1
     for (; !tiles.is_done(); tiles.advance()) {
       finish.begin_share(place_of(tiles.position(), share));
-      if (is_ping_pong && !tiles.is_first()) wait_for_turn(consumer);
+      if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
       const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
-      if (is_ping_pong && !tiles.is_last()) pass_turn(consumer);
+      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);
       if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
       const OutputPlace place = place_of(tiles.position(), share);
       const bool has_output = finish.begin_tile(place);
@@ -131,7 +133,10 @@ class Sm90Gemm {
         output.flush(place);
         finish.end_tile();
       }
-      if constexpr (is_ping_pong) skip_tile();
+      if constexpr (takes_turns) {
+#pragma unroll
+        for (unsigned skipped = 1; skipped < turns; ++skipped) skip_tile();
+      }
     }
     finish.finish();
     output.finish();
@@ -148,7 +153,8 @@ class Sm90Gemm {
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   static constexpr bool splits_k = design.split_k > 1;
   static constexpr unsigned tile_k = abi::tile_k(design);
-  static constexpr bool is_ping_pong = design.schedule == abi::Schedule::ping_pong;
+  static constexpr unsigned turns = abi::turn_count(design);
+  static constexpr bool takes_turns = abi::takes_turns(design);
   static constexpr unsigned rows_per_consumer =
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
@@ -204,7 +210,7 @@ class Sm90Gemm {
   };
 
   __device__ static Share share_of(unsigned consumer) {
-    if constexpr (is_ping_pong) return {.row = 0, .column = 0};
+    if constexpr (takes_turns) return {.row = 0, .column = 0};
     if constexpr (abi::splits_columns(design))
       return {.row = 0, .column = consumer * columns_per_consumer};
     return {.row = consumer * rows_per_consumer, .column = 0};
@@ -243,10 +249,13 @@ class Sm90Gemm {
   /// until a wgmma that by its text reads none: the first stage's, apart from the loop. Beside 192
   /// sums a program's arithmetic had two chains in flight for want of registers, and took a third
   /// longer by its stalls (bias + gelu 32 clocks an element, now 23: docs/performance.md). Up to
-  /// 160 they are enough, and one more stage's code gains nothing.
+  /// 160 they are enough, and one more stage's code gains nothing. Where three warpgroups take
+  /// turns, two are in their programs at a time and fill each other's stalls; a dense one in few
+  /// chains leaves wgmmas alone then, in many it slows them down by a fifth.
   template <class Finish>
   __device__ static constexpr bool frees_sums() {
-    return Finish::reads_early && abi::accumulator_registers(design) > 160;
+    if constexpr (!Finish::reads_early || abi::registers_beside_sums(design) >= 72) return false;
+    return design.schedule != abi::Schedule::rotation || !Finish::is_dense;
   }
 
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be

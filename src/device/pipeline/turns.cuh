@@ -8,17 +8,18 @@
 
 namespace gemmery::device {
 
-constexpr int turn_threads = 2 * abi::warpgroup_threads;
-constexpr unsigned first_turn_barrier = 8;  // lower ones are the epilogue's
+constexpr int turn_threads = 2 * abi::warpgroup_threads;  // who passes it and who waits for it
+constexpr unsigned first_turn_barrier = 8;                // lower ones are the epilogue's
 
 /// Waits until the other warpgroup has passed the turn. The first tile of all needs none.
 __device__ __forceinline__ void wait_for_turn(unsigned consumer) {
   ptx::bar_sync<turn_threads>(first_turn_barrier + consumer);
 }
 
-/// Must be waited for: not after the last tile.
+/// To the next of `count`. Must be waited for: not after the last tile.
+template <unsigned count>
 __device__ __forceinline__ void pass_turn(unsigned consumer) {
-  ptx::bar_arrive<turn_threads>(first_turn_barrier + (consumer ^ 1U));
+  ptx::bar_arrive<turn_threads>(first_turn_barrier + (consumer + 1 == count ? 0 : consumer + 1));
 }
 
 }  // namespace gemmery::device

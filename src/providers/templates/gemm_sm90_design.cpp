@@ -16,7 +16,8 @@ namespace {
 constexpr DType inputs[] = {DType::bfloat16, DType::float16};
 constexpr DType outputs[] = {DType::bfloat16, DType::float16, DType::float32};
 
-constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule::ping_pong};
+constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule::ping_pong,
+                                       abi::Schedule::rotation};
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
@@ -241,7 +242,8 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
 
 std::string_view schedule_text(abi::Schedule schedule) noexcept {
-  return schedule == abi::Schedule::ping_pong ? "pingpong" : "coop";
+  constexpr std::string_view texts[] = {"coop", "pingpong", "rotation"};
+  return texts[static_cast<std::size_t>(schedule)];
 }
 
 std::string raster_text(abi::Raster raster) {

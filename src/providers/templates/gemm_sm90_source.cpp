@@ -17,6 +17,11 @@ std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k"
 
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
 
+std::string_view text_of(abi::Schedule schedule) {
+  constexpr std::string_view texts[] = {"cooperative", "ping_pong", "rotation"};
+  return texts[static_cast<std::size_t>(schedule)];
+}
+
 std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(
       "{{.operand = DType::{}, .accumulator = DType::{}, .c = DType::{}, .out = DType::{},\n"
@@ -25,8 +30,7 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .program_bytes = {}}}",
       text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
-      text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n,
-      d.schedule == abi::Schedule::ping_pong ? "ping_pong" : "cooperative",
+      text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, text_of(d.schedule),
       d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k,
       d.program_bytes);
 }
