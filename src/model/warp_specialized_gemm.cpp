@@ -29,7 +29,8 @@ constexpr double c_slab_clocks = 2300;
 // Fitted by eye to races of eight designs with six programs at three sizes
 // (bench/results/h200-epilogues-2026-11-22.md). What an instruction costs every tile, however
 // large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9 us, and
-// 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md).
+// 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md). Where three groups take turns
+// that, too, comes beside products of others (h200-epilogues-rotation-2026-11-22.md).
 constexpr double program_clocks = 1.6;
 constexpr double program_interference = 0.25;
 constexpr double input_slab_clocks = 860;
@@ -142,7 +143,8 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       sums_from_others(stored_columns * other_blocks),
       slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
       usable_share(cluster_size.size > 2 ? usable_by_large_clusters : 1),
-      is_ping_pong(design.is_ping_pong),
+      turns(design.turns),
+      turns_inverse(1.0 / design.turns),
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows) {
   const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
@@ -326,15 +328,16 @@ WarpSpecializedParts WarpSpecializedModel::predict(
     const WarpSpecializedTerms& design) const noexcept {
   const Grid grid = lay_out(design);
   const TileClocks tile = time_tile(design, grid);
-  // Ping-pong: the next tile is multiplied while one is stored, unless that takes longer; what its
+  // In turns: the next tiles are multiplied while one is stored, unless that takes longer; what its
   // program reads comes before.
-  const bool overlaps = design.is_ping_pong && grid.tiles_each > 1;
+  const bool overlaps = design.turns > 1 && grid.tiles_each > 1;
   const double finish = tile.store + tile.program;
-  const double period = overlaps ? std::max(tile.multiply, (tile.multiply + finish) / 2) +
+  const double each = (tile.multiply + finish) * design.turns_inverse;
+  const double period = overlaps ? std::max(tile.multiply, each) +
                                        constants_.store_interference * tile.store +
                                        program_interference * tile.program
                                  : tile.multiply + finish + tile.input;
-  const double begin = program_.instructions * program_tile_clocks;
+  const double begin = design.turns > 2 ? 0.0 : program_.instructions * program_tile_clocks;
   const double tiles = grid.tiles_each - constants_.short_wave_gain * grid.missing_share;
   const double clocks = tiles * (period + begin) + (overlaps ? finish : 0.0);
   const double fill = constants_.fill_clocks + latency_clocks(design) +

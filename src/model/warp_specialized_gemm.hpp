@@ -17,11 +17,11 @@ struct WarpSpecializedDesign {
   int cluster_m = 1;
   int cluster_n = 1;
   int stages = 0;
-  int stage_bytes = 0;        // of shared memory
-  int consumers = 1;          // warpgroups that multiply one tile
-  int wgmma_columns = 0;      // of the tile's, that one wgmma multiplies
-  bool is_ping_pong = false;  // two groups of them take tiles in turn
-  int band_tiles = 1;         // height of the bands in which tiles of a cluster are walked
+  int stage_bytes = 0;    // of shared memory
+  int consumers = 1;      // warpgroups that multiply one tile
+  int wgmma_columns = 0;  // of the tile's, that one wgmma multiplies
+  int turns = 1;          // groups of them that take tiles in turn
+  int band_tiles = 1;     // height of the bands in which tiles of a cluster are walked
   bool is_band_of_rows = true;
   int slab_bytes = 0;  // of out, stored at once by a warpgroup
   int split_k = 1;     // blocks of a cluster that multiply shares of k of one tile
@@ -70,7 +70,8 @@ struct WarpSpecializedTerms {
   double sums_from_others;     // of a row, that a block adds to its own
   double slabs_per_tile_byte;  // of a warpgroup
   double usable_share;         // of the multiprocessors
-  bool is_ping_pong;
+  double turns;
+  double turns_inverse;
   bool is_clustered;
   bool is_band_of_rows;
 };

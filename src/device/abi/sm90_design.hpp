@@ -57,6 +57,7 @@ constexpr int sm90_swizzle_bytes = 128;  // of a row in shared memory
 constexpr int sm90_block_rows = 64;      // rows of the accumulator of one wgmma
 constexpr int warpgroup_threads = 128;
 constexpr int sm90_shared_limit = 227 * 1024;
+constexpr int rotation_tile = 128;  // rows and columns of a tile where three take turns
 
 /// Elements of k in one stage: a swizzled row of a K-major operand.
 GEMMERY_HOST_DEVICE
@@ -289,6 +290,7 @@ enum class Sm90Fault : unsigned char {
   out_type,
   tile_m,
   tile_n,
+  schedule,
   cluster,
   split_k,
   raster,
@@ -338,7 +340,8 @@ constexpr bool is_split(const Sm90Design& design) {
 /// float16 sums.
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
-  if (design.schedule == Schedule::rotation) return design.has_c ? 0 : 128;
+  if (design.schedule == Schedule::rotation)
+    return rotation_tile * rotation_tile / warpgroup_threads;
   if (consumer_count(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
   const bool takes_turns = abi::takes_turns(design);
   const bool has_half_sums = design.accumulator == DType::float16;
@@ -353,6 +356,15 @@ constexpr int most_accumulator_registers(const Sm90Design& design) {
   }
   if (narrows_wide) return 184;
   return has_half_sums ? 184 : 200;
+}
+
+/// With 160 registers of a thread 128 sums are the most; a smaller tile asks more of the
+/// second-level cache, and one whose columns are no whole slabs of 64 takes a third more
+/// instructions (128x112). Of C nothing is read: a program reads its inputs in other ways.
+GEMMERY_HOST_DEVICE
+constexpr bool is_rotation(const Sm90Design& design) {
+  return design.tile_m == rotation_tile && design.tile_n == rotation_tile && !design.has_c &&
+         design.split_k == 1;
 }
 
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
@@ -383,6 +395,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (design.tile_n % 16 != 0 || design.tile_n < 16 || design.tile_n > 256)
     return Sm90Fault::tile_n;
   if (!has_column_halves(design)) return Sm90Fault::tile_n;
+  if (design.schedule == Schedule::rotation && !is_rotation(design)) return Sm90Fault::schedule;
   const bool is_pair = design.cluster_m == 2 || design.cluster_n == 2;
   if (design.cluster_m < 1 || design.cluster_n < 1 || sharing_blocks(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;

@@ -113,8 +113,9 @@ class Sm90Gemm {
       cursor.advance_by(params_.k_blocks);
       tiles.advance();
     };
-    if constexpr (takes_turns) {
-      for (unsigned skipped = 0; skipped < consumer; ++skipped) skip_tile();
+#pragma unroll
+    for (unsigned others = 1; others < turns; ++others) {
+      if (consumer >= others) skip_tile();
     }
 #pragma unroll 1
     for (; !tiles.is_done(); tiles.advance()) {
@@ -133,10 +134,8 @@ class Sm90Gemm {
         output.flush(place);
         finish.end_tile();
       }
-      if constexpr (takes_turns) {
 #pragma unroll
-        for (unsigned skipped = 1; skipped < turns; ++skipped) skip_tile();
-      }
+      for (unsigned others = 1; others < turns; ++others) skip_tile();
     }
     finish.finish();
     output.finish();
@@ -254,8 +253,11 @@ class Sm90Gemm {
   /// chains leaves wgmmas alone then, in many it slows them down by a fifth.
   template <class Finish>
   __device__ static constexpr bool frees_sums() {
-    if constexpr (!Finish::reads_early || abi::registers_beside_sums(design) >= 72) return false;
-    return design.schedule != abi::Schedule::rotation || !Finish::is_dense;
+    if constexpr (!Finish::reads_early || abi::registers_beside_sums(design) >= 72) {
+      return false;
+    } else {
+      return design.schedule != abi::Schedule::rotation || !Finish::is_dense;
+    }
   }
 
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,9 +30,12 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
   const std::int64_t batches = query.problem.l;
   const Sm90Extents extents = extents_of(rules, query.problem);
   const bool fits_all = fits_count(count_tiles(extents, smallest_tile), batches);
-  for (const Sm90Candidate& candidate : sm90_candidates(rules)) {
-    if (fits_all || fits_count(count_tiles(extents, candidate.tile), batches)) add(candidate);
-  }
+  const auto add_fitting = [&](std::span<const Sm90Candidate> candidates) {
+    for (const Sm90Candidate& candidate : candidates)
+      if (fits_all || fits_count(count_tiles(extents, candidate.tile), batches)) add(candidate);
+  };
+  add_fitting(sm90_candidates(rules));
+  if (query.problem.epilogue != default_epilogue) add_fitting(sm90_program_candidates(rules));
   if (!may_split(extents, query)) return;
   for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
     const Sm90TileCounts counts = count_tiles(extents, candidate.tile);

@@ -27,13 +27,15 @@ void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& 
   if (abi::is_legal(sm90_design(rules, tile))) tiles.push_back(tile);
 }
 
+constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
+
 std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
-  constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
       for (const auto& cluster : clusters) {
-        for (const abi::Schedule schedule : schedules) {
+        for (const abi::Schedule schedule :
+             {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
           add_legal(rules,
                     {.m = m,
                      .n = n,
@@ -45,6 +47,21 @@ std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
         }
       }
     }
+  }
+  return tiles;
+}
+
+std::vector<Sm90Tile> list_program_tiles(const OperandRules& rules) {
+  std::vector<Sm90Tile> tiles;
+  for (const auto& cluster : clusters) {
+    add_legal(rules,
+              {.m = abi::rotation_tile,
+               .n = abi::rotation_tile,
+               .cluster_m = cluster[0],
+               .cluster_n = cluster[1],
+               .stages = 0,
+               .schedule = abi::Schedule::rotation},
+              tiles);
   }
   return tiles;
 }
@@ -170,6 +187,11 @@ std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
   return tables[sm90_tile_class(rules)];
 }
 
+std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept {
+  static const TileTables tables = list_tile_tables(list_program_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
   static const TileTables tables = list_tile_tables(list_split_tiles);
   return tables[sm90_tile_class(rules)];
@@ -268,6 +290,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   const auto tile = read_tile(name_parts->design);
   if (!tile) return std::nullopt;
   if (!is_served(name_parts->rules)) return std::nullopt;
+  if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
   // Without its program first: what a program needs is worked out for sound tiles only.
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
   if (!abi::is_legal(design)) return std::nullopt;

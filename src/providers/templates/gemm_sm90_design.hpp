@@ -52,6 +52,11 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept;
 // Those that are offered for operands of these rules, large ones first, with all stages that fit
 // and the default raster.
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept;
+// Those that are offered to programs alone, likewise: three warpgroups in rotation.
+std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept;
+inline bool is_for_programs(const Sm90Tile& tile) noexcept {
+  return tile.schedule == abi::Schedule::rotation;
+}
 // Those whose k is split, likewise. They are for problems of few tiles, small ones and a long k.
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
 

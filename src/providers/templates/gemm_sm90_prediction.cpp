@@ -20,7 +20,7 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design),
           .consumers = abi::consumers_per_tile(design),
           .wgmma_columns = abi::columns_per_consumer(design),
-          .is_ping_pong = abi::takes_turns(design),
+          .turns = abi::turn_count(design),
           .band_tiles = design.raster.band,
           .is_band_of_rows = design.raster.along == abi::Along::m,
           .slab_bytes = abi::slab_bytes(design),
@@ -28,10 +28,9 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
 }
 
 // A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
-// share a block's, leave too few.
+// share a tile, leave too few.
 bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
-  return abi::accumulator_registers(design) <= 192 &&
-         (abi::consumer_count(design) < 3 || design.schedule == abi::Schedule::rotation);
+  return abi::accumulator_registers(design) <= 192 && abi::consumers_per_tile(design) < 3;
 }
 
 using Tiles = std::span<const Sm90Tile> (*)(const OperandRules&);
@@ -112,6 +111,11 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
 
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
   static const CandidateTables tables = list_candidate_tables(sm90_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
+std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules) {
+  static const CandidateTables tables = list_candidate_tables(sm90_program_tiles);
   return tables[sm90_tile_class(rules)];
 }
 

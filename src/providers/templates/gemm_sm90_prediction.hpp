@@ -23,8 +23,9 @@ struct Sm90Candidate {
   model::WarpSpecializedTerms terms;
 };
 
-// Those of sm90_tiles and of sm90_split_tiles, in the same order.
+// Those of sm90_tiles, sm90_program_tiles and sm90_split_tiles, in the same order.
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);
+std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules);
 
 // Predicts one design after another on the same problem, which `rules` must serve.

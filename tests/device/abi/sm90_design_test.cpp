@@ -52,6 +52,11 @@ TEST(Sm90Design, a_bad_field_is_named) {
       {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 24; })},
       {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 272; })},
       {Sm90Fault::tile_n, with([](auto& d) { d.tile_n = 0; })},
+      {Sm90Fault::schedule, with([](auto& d) { d.schedule = Schedule::rotation; })},
+      {Sm90Fault::schedule,
+       with([](auto& d) { d.schedule = Schedule::rotation, d.tile_n = 128, d.has_c = true; })},
+      {Sm90Fault::schedule,
+       with([](auto& d) { d.schedule = Schedule::rotation, d.tile_n = 128, d.split_k = 2; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_m = 2, d.cluster_n = 2; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 0; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 3; })},
@@ -97,6 +102,18 @@ TEST(Sm90Design, the_most_stages_fit_and_one_more_would_not) {
       }
     }
   }
+}
+
+TEST(Sm90Design, in_rotation_three_warpgroups_have_a_tile_each) {
+  const Sm90Design design =
+      with([](auto& d) { d.schedule = Schedule::rotation, d.tile_n = 128, d.stages = 5; });
+  EXPECT_TRUE(is_legal(design));
+  EXPECT_EQ(consumer_count(design), 3);
+  EXPECT_EQ(consumers_per_tile(design), 1);
+  EXPECT_EQ(turn_count(design), 3);
+  EXPECT_EQ(accumulator_registers(design), 128);
+  EXPECT_EQ(registers_beside_sums(design), 32);
+  EXPECT_LE(thread_count(design) * 128, 65536) << "registers at launch";
 }
 
 TEST(Sm90Design, five_blocks_of_rows_are_shared_by_columns) {

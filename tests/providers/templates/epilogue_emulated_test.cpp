@@ -58,6 +58,8 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
             "a=bf16 b=bf16:c out=bf16"},
            {"sm90v4_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16:c"},
+           {"sm90v4_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x128x64_2x1_rotation_m8_s3",
+            "a=bf16 b=bf16:c out=f32"},
            {"sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16"},
            {"sm90v4_gemm_f16r16_f16c16_f32r16_acc-f16_128x96x64_1x1_k2_coop_m8_s2",
@@ -81,6 +83,7 @@ TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
   for (const char* const design :
        {"sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
         "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
+        "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation_m8_s3",
         "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s4",
         "simt1_gemm_bf16r16_bf16c16_bf16x2_acc-f32_32x32x64_4x4_k4_s3"}) {
     const std::string extents =
@@ -109,22 +112,29 @@ TEST(EpilogueOnDevices, reductions_of_nothing_are_refused_by_name) {
   EXPECT_TRUE(get_kernels(problem("0x8x8"), h200).empty());
 }
 
-// 192 sums of a thread: the first stage of a tile is multiplied apart from the others, which may be
-// none or several; more tiles than multiprocessors, so that consumers come back to registers that a
-// program has used.
-TEST_F(EpilogueEmulated, programs_beside_192_sums_begin_every_tile_anew) {
+// Most registers are sums: the first stage of a tile is multiplied apart from the others, which may
+// be none or several; more tiles than multiprocessors, so that consumers come back to registers
+// that a program has used. In rotation that depends on the program.
+TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
   struct Row {
     const char* design;
     std::string k;
+    const char* program;
   };
-  for (const Row& row : {Row{"128x192x64_1x1_pingpong_m8_s3", extent(8, 64, 8)},
-                         Row{"128x192x64_1x1_pingpong_m8_s3", extent(72, 256, 8)},
-                         Row{"256x192x64_1x1_coop_m8_s2", extent(8, 128, 8)}}) {
+  constexpr const char* reduced =
+      "epilogue=\"D = gelu(accum + bias); peak = amax(D)\" bias=bf16[n] peak=f32[1]";
+  constexpr const char* dense = "epilogue=\"D = gelu(accum + bias)\" bias=bf16[n]";
+  constexpr const char* slow = "epilogue=\"D = gelu_tanh(accum + bias)\" bias=bf16[n]";
+  for (const Row& row : {Row{"128x192x64_1x1_pingpong_m8_s3", extent(8, 64, 8), reduced},
+                         Row{"128x192x64_1x1_pingpong_m8_s3", extent(72, 256, 8), reduced},
+                         Row{"256x192x64_1x1_coop_m8_s2", extent(8, 128, 8), reduced},
+                         Row{"128x128x64_1x1_rotation_m8_s3", extent(72, 256, 8), reduced},
+                         Row{"128x128x64_1x1_rotation_m8_s5", extent(8, 64, 8), dense},
+                         Row{"128x128x64_1x2_rotation_m8_s4", extent(72, 384, 8), dense},
+                         Row{"128x128x64_2x1_rotation_n2_s2", extent(72, 256, 8), slow}}) {
     check(std::string("sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
           "gemm " + extent(1, 128) + "x" + extent(200, 380, 8) + "x" + row.k + "x" +
-              extent(140, 160) +
-              " a=bf16 b=bf16:c out=bf16 epilogue=\"D = gelu(accum + bias); peak = amax(D)\" "
-              "bias=bf16[n] peak=f32[1]");
+              extent(140, 260) + " a=bf16 b=bf16:c out=bf16 " + row.program);
   }
 }
 

@@ -127,9 +127,9 @@ TEST(Sm90Family, a_query_fits_programs_as_the_kernel_alone_would_be_fitted) {
   EXPECT_GT(count, 1000U);
 }
 
-// The best designs of bench/results/h200-epilogues-2026-11-22.md are ping-pong ones on every line,
+// The best designs of bench/results/h200-epilogues-rotation-2026-11-22.md take turns on every line,
 // those of 4096^3 too, where a cooperative one is first without a program.
-TEST(Sm90Family, programs_come_first_where_the_other_group_multiplies_meanwhile) {
+TEST(Sm90Family, programs_come_first_where_other_groups_multiply_meanwhile) {
   const DeviceInfo device = *find_device_info("h200");
   for (const char* const extents : {"4096x4096x4096", "8192x8192x1024", "8192x4096x512"}) {
     for (const char* const program :
@@ -140,8 +140,7 @@ TEST(Sm90Family, programs_come_first_where_the_other_group_multiplies_meanwhile)
           R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p"}) {
       const std::string line = fmt::format("gemm {} a=bf16 b=bf16:c {}", extents, program);
       const Kernel first = get_kernels(parse_problem(line).problem, device).front();
-      EXPECT_EQ(sm90_tile(first).schedule, abi::Schedule::ping_pong)
-          << line << ": " << first.name();
+      EXPECT_TRUE(abi::takes_turns(sm90_design(first))) << line << ": " << first.name();
     }
   }
 }
@@ -180,6 +179,27 @@ TEST(Sm90Family, a_name_of_no_tile_is_none_also_with_a_program) {
         "64x128x64_1x0_pingpong_m8_s4", "64x128x64_1x1_coop_m0_s4", "64x128x64_1x1_coop_m8_s0"})
     for (const std::string& end : {std::string(), tail})
       EXPECT_FALSE(family().parse_name(head + design + end)) << design << end;
+}
+
+TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
+  const auto is_rotation = [](const RankedKernel& kernel) {
+    return sm90_tile(kernel).schedule == abi::Schedule::rotation;
+  };
+  const std::string plain = "gemm 4096x4096x512 a=bf16 b=bf16:c";
+  const std::string program = plain + R"p( epilogue="D = gelu(accum)")p";
+  EXPECT_EQ(std::ranges::count_if(match(plain), is_rotation), 0);
+  EXPECT_EQ(std::ranges::count_if(match(program), is_rotation), 3);
+  const std::string head = "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string tail = "_e-" + digest(parse_problem(program).problem.epilogue);
+  for (const char* design : {"128x128x64_1x1_rotation_m8_s5", "128x128x64_2x1_rotation_n4_s2"}) {
+    const auto kernel = family().parse_name(head + design + tail);
+    ASSERT_TRUE(kernel) << design;
+    EXPECT_EQ(family().kernel_name(*kernel), head + design + tail);
+    EXPECT_FALSE(family().parse_name(head + design)) << design;
+  }
+  for (const char* design : {"128x112x64_1x1_rotation_m8_s5", "64x128x64_1x1_rotation_m8_s5",
+                             "128x128x64_1x1_rotation_m8_s6", "128x128x64_1x1_k2_rotation_m8_s2"})
+    EXPECT_FALSE(family().parse_name(head + design + tail)) << design;
 }
 
 TEST(Sm90Family, a_name_may_split_k) {
