@@ -211,7 +211,9 @@ class TrialRun {
     const std::optional<GuardedOperand> addend = addend_before();
     const GemmArguments arguments = placed_.arguments(trial_.line);
     const GuardedWorkspace workspace(kernel_.get_workspace_size(arguments), stream_);
-    const RunOptions options{.stream = stream_, .workspace = workspace.lend()};
+    const RunOptions options{.stream = stream_,
+                             .workspace = workspace.lend(),
+                             .max_multiprocessors = trial_.max_multiprocessors};
     kernel_.run(arguments, options);
     placed_.fetch();
     synchronize(stream_);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random epilogues on the CPU, on the emulator and on a GPU where there is one. GEMMERY_SOAK=1 asks
 // for 300 programs and more of each, GEMMERY_TEST_PROGRAMS for as many as it says;
-// GEMMERY_TEST_FAMILY names the only family of GPU kernels that runs them.
+// GEMMERY_TEST_FAMILY names the only family of GPU kernels that runs them, GEMMERY_TEST_NAME what
+// their names hold ("_rotation_").
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,6 +23,11 @@ namespace {
 std::string wanted_family() {
   const char* const name = std::getenv("GEMMERY_TEST_FAMILY");
   return name != nullptr ? name : "";
+}
+
+std::string wanted_name() {
+  const char* const part = std::getenv("GEMMERY_TEST_NAME");
+  return part != nullptr ? part : "";
 }
 
 int program_count(int usual, int soak) {
@@ -49,6 +55,7 @@ TEST(EpilogueConformance, on_the_cpu) {
 TEST(EpilogueConformance, on_an_emulated_gpu) {
   expect_right({.device = parse_device("emulated:h200").value(),
                 .family = wanted_family(),
+                .name_part = wanted_name(),
                 .programs = program_count(8, 300),
                 .kernels_per_program = 2,
                 .seed = tests::random_seed()});
@@ -58,6 +65,7 @@ TEST(EpilogueConformance, on_a_gpu) {
   if (devices().empty()) GTEST_SKIP() << "no GPU";
   expect_right({.device = devices().front(),
                 .family = wanted_family(),
+                .name_part = wanted_name(),
                 .programs = program_count(20, 1000),
                 .kernels_per_program = 3,
                 .seed = tests::random_seed(),

@@ -18,6 +18,7 @@ namespace gemmery::conformance {
 struct EpilogueOptions {
   Device device;
   std::string family = {};              // whose kernels alone are run; empty for all
+  std::string name_part = {};           // likewise those whose names hold it
   int programs = 0;                     // that run; what is refused comes on top
   std::size_t kernels_per_program = 1;  // the best and others at random
   std::uint64_t seed = 1;
