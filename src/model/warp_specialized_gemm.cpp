@@ -24,17 +24,20 @@ constexpr double shared_bytes_per_clock = 128;
 // without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
 constexpr double c_slab_clocks = 2300;
 
-// Clocks of a warp for each instruction of a program; share of them by which a ping-pong group at
-// its program slows down the one that multiplies; clocks that a slab of a full input is waited for.
-// Fitted by eye to races of eight designs with six programs at three sizes
-// (bench/results/h200-epilogues-2026-11-22.md). What an instruction costs every tile, however
-// large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9 us, and
-// 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md). Where three groups take turns
-// that, too, comes beside products of others (h200-epilogues-rotation-2026-11-22.md).
-constexpr double program_clocks = 1.6;
-constexpr double program_interference = 0.25;
+// Clocks of a warp for each instruction of a program and each result of the slow unit; clocks of an
+// instruction by which a group at its program slows down the one that multiplies; clocks that a
+// slab of a full input is waited for. Fitted by eye to races of designs with six programs at eleven
+// sizes (bench/results/h200-epilogues-rotation-2026-11-22.md). What an instruction costs every
+// tile, however large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9
+// us, and 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md). Where three groups take
+// turns that, too, comes beside products of others, which bursts of arithmetic delay
+// (h200-epilogues-rotation-2026-11-22.md).
+constexpr double program_clocks = 0.85;
+constexpr double slow_result_clocks = 9;
+constexpr double program_interference_clocks = 0.4;
 constexpr double input_slab_clocks = 860;
 constexpr double program_tile_clocks = 50;
+constexpr double program_burst_clocks = 25;
 // Elements that a multiprocessor's four schedulers take at a time, a warp each.
 constexpr double elements_at_once = 128;
 
@@ -118,10 +121,11 @@ struct WarpSpecializedModel::Grid {
 };
 
 struct WarpSpecializedModel::TileClocks {
-  double multiply;  // until the last product
-  double store;     // from there until out is on its way, without a program
-  double program;   // which comes between
-  double input;     // waiting for what it reads
+  double multiply;      // until the last product
+  double store;         // from there until out is on its way, without a program
+  double program;       // which comes between
+  double interference;  // by which it delays products of others
+  double input;         // waiting for what it reads
 };
 
 WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept
@@ -287,12 +291,21 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
   const double tile_bytes = design.tile_m * design.stored_columns * out_element_bytes_;
   const double slabs = tile_bytes * design.slabs_per_tile_byte;
   const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
+  const double each = design.tile_m * design.stored_columns / elements_at_once;
   return {.multiply = grid.k_blocks * time_stage(design, grid),
           .store = slabs * slab_clocks + tile_bytes * out_splits_ * rates_.store_clocks_per_byte +
                    time_exchange(design),
-          .program = design.tile_m * design.stored_columns / elements_at_once *
-                     program_.instructions * program_clocks,
+          .program = each * (program_.instructions * program_clocks +
+                             program_.slow_results * slow_result_clocks),
+          .interference = each * program_.instructions * program_interference_clocks,
           .input = slabs * program_.full_inputs * input_slab_clocks};
+}
+
+// Of each instruction.
+double WarpSpecializedModel::tile_clocks_of_program(
+    const WarpSpecializedTerms& design) const noexcept {
+  if (design.turns <= 2) return program_tile_clocks;
+  return program_.is_dense ? 0.0 : program_burst_clocks;
 }
 
 // Rows that do not exist are not exchanged.
@@ -333,11 +346,11 @@ WarpSpecializedParts WarpSpecializedModel::predict(
   const bool overlaps = design.turns > 1 && grid.tiles_each > 1;
   const double finish = tile.store + tile.program;
   const double each = (tile.multiply + finish) * design.turns_inverse;
-  const double period = overlaps ? std::max(tile.multiply, each) +
-                                       constants_.store_interference * tile.store +
-                                       program_interference * tile.program
-                                 : tile.multiply + finish + tile.input;
-  const double begin = design.turns > 2 ? 0.0 : program_.instructions * program_tile_clocks;
+  const double period = overlaps
+                            ? std::max(tile.multiply, each) +
+                                  constants_.store_interference * tile.store + tile.interference
+                            : tile.multiply + finish + tile.input;
+  const double begin = program_.instructions * tile_clocks_of_program(design);
   const double tiles = grid.tiles_each - constants_.short_wave_gain * grid.missing_share;
   const double clocks = tiles * (period + begin) + (overlaps ? finish : 0.0);
   const double fill = constants_.fill_clocks + latency_clocks(design) +

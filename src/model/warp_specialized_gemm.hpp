@@ -31,7 +31,9 @@ struct WarpSpecializedDesign {
 struct ProgramWork {
   double instructions = 0;  // of machine code, for each element of out
   double bytes = 0;         // of the full tensors that it reads and writes
+  double slow_results = 0;  // of the unit for powers and reciprocals, for each element of out
   int full_inputs = 0;      // of which it reads
+  bool is_dense = false;    // its arithmetic waits for nothing, so that few chains of it do
 };
 
 // What predictions take of a design whatever the problem: worked out once, asked often.
@@ -164,6 +166,7 @@ class WarpSpecializedModel {
   double latency_clocks(const WarpSpecializedTerms& design) const noexcept;
   double time_stage(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double time_exchange(const WarpSpecializedTerms& design) const noexcept;
+  double tile_clocks_of_program(const WarpSpecializedTerms& design) const noexcept;
   TileClocks time_tile(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double memory_bytes(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
 

@@ -82,6 +82,13 @@ constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
   return slab_inputs(inputs, count, share.slab_columns);
 }
 
+/// Whether little of a program's arithmetic waits, for the slow unit or for memory, so that a few
+/// chains of it at a time are enough. `slow_results`: of the slow unit, for an element.
+GEMMERY_HOST_DEVICE
+constexpr bool is_dense(int slow_results, int inputs, int outputs) {
+  return slow_results < 2 && inputs <= 2 && outputs == 0;
+}
+
 /// Bytes of one consumer.
 struct ProgramBytes {
   int slabs;

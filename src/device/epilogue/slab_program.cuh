@@ -50,10 +50,8 @@ class SlabProgram {
   /// What the first patches read comes while the last sums are waited for.
   static constexpr bool reads_early = true;
 
-  /// Whether little of its arithmetic waits for the slow unit or for memory, and few registers are
-  /// enough for it.
   static constexpr bool is_dense =
-      Epilogue::slow_results < 2 && Epilogue::inputs <= 2 && Epilogue::outputs == 0;
+      abi::is_dense(Epilogue::slow_results, Epilogue::inputs, Epilogue::outputs);
 
   /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
   /// multiplied.

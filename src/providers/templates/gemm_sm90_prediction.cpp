@@ -99,11 +99,18 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
   const EpilogueRules& rules = rules_of(problem.epilogue);
   model::ProgramWork work{.instructions = epilogue::count_instructions(rules.program.graph()),
                           .bytes = 0};
+  int inputs = 0;
+  int outputs = 0;
   for (const EpilogueOperandRule& rule : rules.operands) {
     work.instructions += count_operand(rule, is_turned);
     work.bytes += count_bytes(rule, problem);
     work.full_inputs += is_full_input(rule) ? 1 : 0;
+    inputs += rule.is_number || rule.is_output ? 0 : 1;
+    outputs += rule.is_output ? 1 : 0;
   }
+  const int slow_results = epilogue::count_slow_results(rules.program.graph());
+  work.slow_results = slow_results;
+  work.is_dense = abi::is_dense(slow_results, inputs, outputs);
   return work;
 }
 
