@@ -177,7 +177,8 @@ TEST(WarpSpecializedModel, turns_hide_most_of_a_program) {
     design.tile_n = 64 * draw(2, 4);
     design.wgmma_columns = design.tile_n;
     const GemmProblem problem = problem_of(8192, 8192, 64 * draw(64, 128));
-    const ProgramWork program{.instructions = static_cast<double>(draw(1, 20))};
+    const ProgramWork program{.instructions = static_cast<double>(draw(1, 12)),
+                              .slow_results = static_cast<double>(draw(1, 2))};
     const auto cost_us = [&](int turns) {
       design.turns = turns;
       design.consumers = turns > 1 ? 1 : 2;
