@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What arithmetic costs beside wgmmas: one warpgroup of each multiprocessor multiplies, 1 to 3
-// others run one kind of instruction; alone and side by side. docs/performance.md has the figures.
+// others run one kind of instruction, or a formula; alone and side by side. docs/performance.md has
+// the figures.
 //
-//   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++20 -o beside_wgmma bench/peers/beside_wgmma.cu
+//   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++20 -o beside_wgmma
+//   bench/peers/beside_wgmma.cu
 //
 // Prints, for each kind: clocks from one instruction of a warp to the next, alone and beside, and
 // clocks of an m64n128k16, which are 64 where nothing disturbs it.
@@ -19,7 +21,45 @@ constexpr int unrolled = 64;  // instructions in the body of the timed loop
 constexpr int stage_bytes = 48 * 1024;
 constexpr int products_in_loop = 8;
 
-enum class Kind { ffma, ffma_immediate, hfma2, fmnmx, lop3, ffma_and_fmnmx, ex2 };
+enum class Kind {
+  ffma,
+  ffma_immediate,
+  fadd_immediate,
+  hfma2,
+  fmnmx,
+  lop3,
+  ffma_and_fmnmx,
+  ex2,
+  gelu,      // of x + a, as epilogues of 16 bits compute it: 10 instructions, one of them slow
+  gelu_tanh  // likewise: 9, two of them slow
+};
+
+__device__ __forceinline__ float ex2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float relu(float x) {
+  float y;
+  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float gelu(float x) {
+  const float a = fminf(fabsf(x), 13.5F);
+  float p = __fmaf_rn(a, 0.00255139032F, -0.0365513079F);
+  p = __fmaf_rn(p, a, -0.481105387F);
+  p = __fmaf_rn(p, a, -1.14051056F);
+  p = __fmaf_rn(p, a, -1.00086796F);
+  return __fmaf_rn(-a, ex2(p), relu(x));
+}
+__device__ __forceinline__ float gelu_tanh(float x) {
+  return x * reciprocal(1.0F + ex2(x * __fmaf_rn(-0.1029432F, x * x, -2.302208F)));
+}
 
 template <Kind kind>
 __device__ __forceinline__ void issue(float& x, float a, float b, int index) {
@@ -36,6 +76,9 @@ __device__ __forceinline__ void issue(float& x, float a, float b, int index) {
     asm volatile("fma.rn.f16x2 %0, %0, %1, %2;" : "+r"(bits) : "r"(a_bits), "r"(b_bits));
   if (kind == Kind::lop3)
     asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(bits) : "r"(a_bits), "r"(b_bits));
+  if (kind == Kind::fadd_immediate) asm volatile("add.f32 %0, %0, 0f3F000000;" : "+f"(x));
+  if (kind == Kind::gelu) x = gelu(x + a);
+  if (kind == Kind::gelu_tanh) x = gelu_tanh(x + a);
   if (kind == Kind::ex2) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
 }
 
@@ -113,7 +156,8 @@ template <Kind kind, int chains>
 void measure(const char* name) {
   constexpr int blocks = 132;
   constexpr int products = 32000;
-  constexpr int loops = kind == Kind::ex2 ? 2000 : 4000;
+  constexpr bool is_formula = kind == Kind::gelu || kind == Kind::gelu_tanh;
+  constexpr int loops = is_formula ? 600 : kind == Kind::ex2 ? 2000 : 4000;
   Clocks* clocks = nullptr;
   cudaMalloc(&clocks, blocks * sizeof(Clocks));
   const auto kernel = run<kind, chains>;
@@ -147,9 +191,18 @@ int main() {
   measure<Kind::ffma, 4>("ffma");
   measure<Kind::ffma, 2>("ffma");
   measure<Kind::ffma_immediate, 8>("ffma, immediate");
+  measure<Kind::ffma_immediate, 2>("ffma, immediate");
+  measure<Kind::fadd_immediate, 8>("fadd, immediate");
   measure<Kind::fmnmx, 8>("fmnmx");
   measure<Kind::lop3, 8>("lop3");
   measure<Kind::hfma2, 8>("hfma2");
   measure<Kind::ffma_and_fmnmx, 8>("ffma and fmnmx");
   measure<Kind::ex2, 8>("ex2");
+  measure<Kind::gelu, 16>("gelu");
+  measure<Kind::gelu, 8>("gelu");
+  measure<Kind::gelu, 4>("gelu");
+  measure<Kind::gelu, 2>("gelu");
+  measure<Kind::gelu_tanh, 16>("gelu_tanh");
+  measure<Kind::gelu_tanh, 8>("gelu_tanh");
+  measure<Kind::gelu_tanh, 4>("gelu_tanh");
 }

@@ -7,7 +7,7 @@
 //     | cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | mma/wgmma: the other warpgroups, each with its share of the tile's rows or columns, or each
-//     | with every other tile
+//     | with every second or third tile
 //   sums in registers
 //     | pipeline/split_sums: where the blocks of a cluster have shares of k, each gets the sums of
 //     all | for some of the tile's columns | epilogue/slab_store: alpha, beta * c, rounding; the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two warpgroups that multiply in turn. Without turns the one that is ahead would look at stages of
+// Two or three warpgroups that multiply in turn. Without turns the one that is ahead would look at stages of
 // which the phase before is not over yet, and take its parity for the one that it waits for.
 #pragma once
 
