@@ -43,6 +43,10 @@ struct EpiloguePlace {
 // each region that it covers writes its part to the workspace, at a place that follows from the
 // region's, never from time. Regions that share final values form a band; the warp that is the last
 // of a band to arrive at its counter adds up the parts in their order.
+//
+// One value for everything may go by groups of warps instead, each of which keeps what it has until
+// all of its regions are done, and leaves it in a word of 64 bits: the part, as float32, and above
+// it a 1. Who waits for all of these words adds the parts up in their order.
 
 /// The regions of a launch.
 struct RegionGrid {
@@ -52,18 +56,16 @@ struct RegionGrid {
   unsigned column_parts;  // parts that a region writes for each of its columns
   unsigned whole_parts;   // parts that it writes where it has one final value
   unsigned arrivals;      // warps of a region that arrive
-  // Groups of warps that keep what they have of one value for everything until all of their regions
-  // are done: each writes one part then, and arrives once. 0 where that too goes by regions.
-  unsigned groups;
+  unsigned groups;        // by which one value for everything goes; 0: by regions
 };
 
 /// One reduction of a launch.
 struct ReductionSchedule {
-  UInt64 counters;  // bytes from the workspace's begin
-  UInt64 partials;
+  UInt64 counters;    // bytes from the workspace's begin; none for groups
+  UInt64 partials;    // the same; of groups their words, which are 0 before and after
   UInt64 finals;      // final values of all batches: from part to part
   unsigned parts;     // of each final value
-  unsigned arrivals;  // of a band
+  unsigned arrivals;  // of a band; none for groups
 };
 
 /// A reduction of all of out, all batches, to one value.
@@ -71,6 +73,12 @@ GEMMERY_HOST_DEVICE
 constexpr bool is_of_everything(const EpilogueTensor& output) {
   return output.reduction != Reduction::none && !output.varies_l && !output.varies_m &&
          !output.varies_n;
+}
+
+/// Whether it goes by groups.
+GEMMERY_HOST_DEVICE
+constexpr bool is_by_groups(const EpilogueTensor& output, const RegionGrid& grid) {
+  return is_of_everything(output) && grid.groups > 0;
 }
 
 GEMMERY_HOST_DEVICE

@@ -82,12 +82,6 @@ class RegionReductions {
            final_of<output>(row, column);
   }
 
-  /// Where a group of warps leaves what it has of a reduction to one value, whatever its regions.
-  template <int output>
-  __device__ __forceinline__ Compute* part_of_group(unsigned group) const {
-    return partials<output>() + group;
-  }
-
   /// All lanes of a warp come here once its parts, and those that it answers for, are written.
   template <int output>
   __device__ __forceinline__ void arrive(unsigned lane) const {

@@ -14,6 +14,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_program.hpp>
+#include <device/epilogue/group_reduction.cuh>
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
@@ -82,7 +83,7 @@ class SlabProgram {
     if constexpr (!has_parts_of_tiles()) return;
     write_whole();
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have written parts
-    if (warp() == 0) arrive<false>(region());
+    if (warp() == 0) arrive(region());
   }
 
   /// The same of what is kept across tiles, after the last one. All consumers come here, those
@@ -92,9 +93,8 @@ class SlabProgram {
     share_parts();
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
     if (warp() != 0) return;
-    const Region all(epilogue_, 0, 0, 0, params_.m, params_.n);
-    write_group(all);
-    arrive<true>(all);
+    leave_parts();
+    if (blockIdx.x + 1 == gridDim.x && consumer_ == 0) finish_groups();
   }
 
  private:
@@ -214,8 +214,9 @@ class SlabProgram {
     }
   }
 
+  /// The consumer's parts of the same, to all.
   template <int output = 0, int place = 0>
-  __device__ __forceinline__ void write_group(const Region& all) const {
+  __device__ __forceinline__ void leave_parts() const {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (abi::is_of_everything(Epilogue::output[output])) {
         using Reducer = ReducerOf<Epilogue, output, float>;
@@ -226,21 +227,30 @@ class SlabProgram {
               part,
               __uint_as_float(ptx::ld_shared<4>(staged_.parts() + (place * warps + warp) * 4)));
         const unsigned group = blockIdx.x * abi::consumer_count(design) + consumer_;
-        if (lane() == 0) *all.template part_of_group<output>(group) = part;
-        write_group<output + 1, place + 1>(all);
+        if (lane() == 0) GroupReduction<Epilogue, output>(epilogue_).leave(group, part);
+        leave_parts<output + 1, place + 1>();
       } else {
-        write_group<output + 1, place>(all);
+        leave_parts<output + 1, place>();
       }
     }
   }
 
-  template <bool of_all, int output = 0>
+  template <int output = 0>
+  __device__ __forceinline__ void finish_groups() const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (abi::is_of_everything(Epilogue::output[output]))
+        GroupReduction<Epilogue, output>(epilogue_).finish(lane());
+      finish_groups<output + 1>();
+    }
+  }
+
+  template <int output = 0>
   __device__ __forceinline__ void arrive(const Region& region) const {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_reduced<Epilogue, output> &&
-                    abi::is_of_everything(Epilogue::output[output]) == of_all)
+                    !abi::is_of_everything(Epilogue::output[output]))
         region.template arrive<output>(lane());
-      arrive<of_all, output + 1>(region);
+      arrive<output + 1>(region);
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics on global memory by which blocks of a launch tell each other what they are done with.
+// Accesses to global memory by which blocks of a launch tell each other what they are done with.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -13,6 +13,18 @@ __device__ inline unsigned atom_inc_acq_rel_gpu(unsigned* address, unsigned last
                : "l"(address), "r"(last)
                : "memory");
   return before;
+}
+
+/// What another block wrote by `st_relaxed_gpu_b64`, all 64 bits of it or none. Nothing else that
+/// the other did before is known to be seen.
+__device__ inline unsigned long long ld_relaxed_gpu_b64(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+__device__ inline void st_relaxed_gpu_b64(unsigned long long* address, unsigned long long value) {
+  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
 
 }  // namespace gemmery::device::ptx

@@ -16,7 +16,7 @@
 namespace gemmery::templates {
 namespace {
 
-constexpr std::size_t workspace_unit = 256;  // counters and each reduction's parts begin there
+constexpr std::size_t workspace_unit = 256;  // each reduction's parts begin there
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -63,7 +63,8 @@ epilogue::Reduction reduction_of(const epilogue::Graph& graph, const EpilogueOpe
   return found == graph.outputs.end() ? epilogue::Reduction::none : found->reduction;
 }
 
-// Lays out the counters of all reductions, then their parts.
+// Lays out what begins at 0, the words of groups and then the counters of all reductions; behind it
+// their parts.
 class WorkspacePlan {
  public:
   WorkspacePlan(const GemmProblem& problem, bool is_turned, const abi::RegionGrid& regions)
@@ -72,36 +73,62 @@ class WorkspacePlan {
         regions_(regions),
         value_bytes_(byte_width(epilogue_compute_type(problem.accumulator))) {}
 
+  // Of all reductions, before any is added.
   void count(const abi::EpilogueTensor& tensor) {
-    counter_bytes_ += std::size_t{abi::band_count(tensor, regions_)} * sizeof(std::uint32_t);
+    if (abi::is_by_groups(tensor, regions_))
+      word_bytes_ += bytes_of_words();
+    else
+      counter_bytes_ += bytes_of_counters(tensor);
   }
-  void begin_parts() { part_bytes_ = round_up(counter_bytes_, workspace_unit); }
+  void begin_parts() {
+    counters_placed_ = word_bytes_;
+    part_bytes_ = round_up(zeroed_bytes(), workspace_unit);
+  }
 
   abi::ReductionSchedule add(const abi::EpilogueTensor& tensor) {
-    abi::ReductionSchedule schedule{};
-    schedule.counters = counters_placed_;
-    counters_placed_ += std::size_t{abi::band_count(tensor, regions_)} * sizeof(std::uint32_t);
-    schedule.partials = part_bytes_;
-    schedule.finals = (tensor.varies_l ? regions_.batches : 1) * (tensor.varies_m ? rows_ : 1) *
-                      (tensor.varies_n ? columns_ : 1);
+    return abi::is_by_groups(tensor, regions_) ? add_words() : add_parts(tensor);
+  }
+
+  std::size_t zeroed_bytes() const { return word_bytes_ + counter_bytes_; }
+  std::size_t bytes() const { return zeroed_bytes() == 0 ? 0 : part_bytes_; }
+
+ private:
+  std::size_t bytes_of_words() const { return std::size_t{regions_.groups} * sizeof(abi::UInt64); }
+  std::size_t bytes_of_counters(const abi::EpilogueTensor& tensor) const {
+    return std::size_t{abi::band_count(tensor, regions_)} * sizeof(std::uint32_t);
+  }
+
+  abi::ReductionSchedule add_words() {
+    const abi::ReductionSchedule schedule{.counters = 0,
+                                          .partials = words_placed_,
+                                          .finals = 1,
+                                          .parts = regions_.groups,
+                                          .arrivals = 0};
+    words_placed_ += bytes_of_words();
+    return schedule;
+  }
+
+  abi::ReductionSchedule add_parts(const abi::EpilogueTensor& tensor) {
     const unsigned regions_in_band = abi::regions_of_band(tensor, regions_);
-    const bool is_by_groups = abi::is_of_everything(tensor) && regions_.groups > 0;
-    schedule.parts =
-        is_by_groups ? regions_.groups : regions_in_band * abi::parts_of_region(tensor, regions_);
-    schedule.arrivals = is_by_groups ? regions_.groups : regions_in_band * regions_.arrivals;
+    const abi::ReductionSchedule schedule{
+        .counters = counters_placed_,
+        .partials = part_bytes_,
+        .finals = (tensor.varies_l ? regions_.batches : 1) * (tensor.varies_m ? rows_ : 1) *
+                  (tensor.varies_n ? columns_ : 1),
+        .parts = regions_in_band * abi::parts_of_region(tensor, regions_),
+        .arrivals = regions_in_band * regions_.arrivals};
+    counters_placed_ += bytes_of_counters(tensor);
     part_bytes_ += round_up(schedule.finals * schedule.parts * value_bytes_, workspace_unit);
     return schedule;
   }
 
-  std::size_t counter_bytes() const { return counter_bytes_; }
-  std::size_t bytes() const { return counter_bytes_ == 0 ? 0 : part_bytes_; }
-
- private:
   std::uint64_t rows_;
   std::uint64_t columns_;
   abi::RegionGrid regions_;
   std::size_t value_bytes_;
+  std::size_t word_bytes_ = 0;
   std::size_t counter_bytes_ = 0;
+  std::size_t words_placed_ = 0;
   std::size_t counters_placed_ = 0;
   std::size_t part_bytes_ = 0;
 };
@@ -224,7 +251,7 @@ void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilo
   if (numbers == 0) write_number(0);
   writer.finish();
   plan.workspace_bytes = workspace.bytes();
-  plan.zeroed_workspace_bytes = workspace.counter_bytes();
+  plan.zeroed_workspace_bytes = workspace.zeroed_bytes();
 }
 
 }  // namespace gemmery::templates

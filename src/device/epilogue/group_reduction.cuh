@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of all of out to one value by groups of warps that keep what they have until their
+// last region is done (device/abi/epilogue.hpp):
+//
+//   every group                   one word for the part and for that it is there
+//   a warp of the last block      polls all words, adds the parts up in their order, stores the
+//                                 result, clears the words
+//
+// With a part, a fence and a counter, of which the last to arrive reads all parts, three ways to
+// the second-level cache and back came one after the other; a word needs no fence, and who waits
+// has asked for all of them before the last is written.
+#pragma once
+
+#include <device/abi/epilogue.hpp>
+#include <device/epilogue/program.cuh>
+#include <device/epilogue/reduction.cuh>
+#include <device/ptx/atomic.cuh>
+#include <device/ptx/memory.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+/// One output of a launch. Words begin at 0 and are 0 again when the result is there.
+template <class Epilogue, int output>
+class GroupReduction {
+ public:
+  using Params = EpilogueParamsOf<Epilogue, float>;
+  using Reducer = ReducerOf<Epilogue, output, float>;
+
+  __device__ __forceinline__ explicit GroupReduction(const Params& params)
+      : words_(reinterpret_cast<Word*>(static_cast<char*>(params.workspace) +
+                                       params.reduction[output].partials)),
+        groups_(params.reduction[output].parts),
+        result_(static_cast<char*>(params.output[output].data)) {}
+
+  /// One thread of every group calls it, once, also where the group had nothing of out.
+  __device__ __forceinline__ void leave(unsigned group, float part) const {
+    ptx::st_relaxed_gpu_b64(words_ + group, word_of(part));
+  }
+
+  /// One warp of the launch's last block calls it, behind `leave` of its own group. It cannot wait
+  /// for ever: no group waits for it, and all blocks get to run. They are at most as many as
+  /// multiprocessors, and it holds one of these; where other kernels hold the rest, its block has
+  /// still begun behind all others, since blocks begin in the order of their numbers. The next
+  /// launch takes nobody's place: it begins when all blocks of this one have
+  /// (ptx/grid_dependency.cuh).
+  __device__ __forceinline__ void finish(unsigned lane) const {
+    const float all = Reducer::across_lanes(wait_for_parts(lane), 1, 32);
+    if (lane == 0) store(all);
+    for (unsigned group = lane; group < groups_; group += 32)
+      ptx::st_relaxed_gpu_b64(words_ + group, 0);
+  }
+
+ private:
+  using Word = abi::UInt64;
+
+  /// Words that a lane asks for before it looks at any: those of three groups of each of 170
+  /// blocks.
+  static constexpr int together = 16;
+
+  __device__ static Word word_of(float part) { return Word{1} << 32 | __float_as_uint(part); }
+  __device__ static bool is_there(Word word) { return word >> 32 != 0; }
+  __device__ static float part_of(Word word) {
+    return __uint_as_float(static_cast<unsigned>(word));
+  }
+
+  /// Of groups lane, lane + 32 …
+  __device__ __forceinline__ float wait_for_parts(unsigned lane) const {
+    float value = Reducer::nothing();
+#pragma unroll 1
+    for (unsigned first = lane; first < groups_; first += 32 * together) {
+      Word words[together];
+      while (!read(words, first)) {
+      }
+#pragma unroll
+      for (int at = 0; at < together; ++at) value = Reducer::both(value, part_of(words[at]));
+    }
+    return value;
+  }
+
+  /// Whether all of them are there; what lies behind the last group is, and is nothing.
+  __device__ __forceinline__ bool read(Word (&words)[together], unsigned first) const {
+#pragma unroll
+    for (int at = 0; at < together; ++at) {
+      const unsigned group = first + 32 * static_cast<unsigned>(at);
+      words[at] = word_of(Reducer::nothing());
+      if (group < groups_) words[at] = ptx::ld_relaxed_gpu_b64(words_ + group);
+    }
+    bool are_there = true;
+#pragma unroll
+    for (int at = 0; at < together; ++at) are_there = are_there && is_there(words[at]);
+    return are_there;
+  }
+
+  __device__ __forceinline__ void store(float value) const {
+    constexpr DType dtype = Epilogue::output[output].dtype;
+    ptx::Registers<abi::bytes_of(dtype)> bits{};
+    place<dtype>(bits, 0, value);
+    ptx::st_global(result_, bits);
+  }
+
+  Word* words_;
+  unsigned groups_;
+  char* result_;
+};
+
+}  // namespace gemmery::device
