@@ -223,6 +223,31 @@ TEST_F(MemoryInstructions, release_and_acquire_order_data_between_clusters) {
   }
 }
 
+// What stands in the word itself wants no order.
+TEST_F(MemoryInstructions, a_word_that_tells_of_itself_may_be_relaxed) {
+  const std::string body =
+      "mov.u32 %r20, %ctaid.x;\nsetp.ne.u32 %p1, %r20, 0;\n@%p1 bra READER;\n"
+      "mov.u64 %rd10, 4294967338;\nst@ORDER@.global.b64 [%rd1], %rd10;\nbra END;\n"
+      "READER:\nld.relaxed.gpu.global.b64 %rd11, [%rd1];\n"
+      "setp.eq.u64 %p2, %rd11, 0;\n@%p2 bra READER;\n"
+      "mov.u64 %rd12, 0;\nst.relaxed.gpu.global.b64 [%rd1], %rd12;\n"
+      "st.global.b64 [%rd2], %rd11;\nEND:\n";
+  const auto ordered = [&](const std::string& order) {
+    std::string text = body;
+    return text.replace(text.find("@ORDER@"), 7, order);
+  };
+  const std::uint64_t in = machine.upload(std::vector<std::uint64_t>(1));
+  const std::uint64_t out = machine.allocate(8);
+  for (std::uint64_t seed = 1; seed < 9; ++seed) {
+    machine.run(ordered(".relaxed.gpu"), in, out, {.clusters = 2, .seed = seed});
+    EXPECT_EQ(machine.download<std::uint64_t>(out, 1)[0], (std::uint64_t{1} << 32) + 42);
+    EXPECT_EQ(machine.download<std::uint64_t>(in, 1)[0], 0u);
+    EXPECT_EQ(machine.fault_of(ordered(""), in, out, {.clusters = 2, .seed = seed}).kind,
+              FaultKind::race);
+    ASSERT_TRUE(machine.memory().fill(in, 0, 8));
+  }
+}
+
 TEST_F(MemoryInstructions, discarded_memory_counts_as_unwritten) {
   const std::uint64_t in = machine.upload(counting(64));
   machine.run("discard.global.L2 [%rd1], 128;\n", in, in);
