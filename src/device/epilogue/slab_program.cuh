@@ -326,19 +326,27 @@ class SlabProgram<design, Epilogue>::Block {
   static constexpr bool is_along_rows(const abi::EpilogueTensor& output) {
     return output.reduction != abi::Reduction::none && !output.varies_n;
   }
+  /// Of reductions along rows: how many there are, of one value or, `of_rows`, of one for each row.
   GEMMERY_HOST_DEVICE
-  static constexpr int count_reductions_along_rows() {
+  static constexpr int count_along_rows(bool of_rows) {
     int count = 0;
     for (int output = 0; output < Epilogue::outputs; ++output)
-      if (is_along_rows(Epilogue::output[output])) ++count;
+      if (is_along_rows(Epilogue::output[output]) && Epilogue::output[output].varies_m == of_rows)
+        ++count;
     return count;
   }
-  /// Patches that go into reductions along rows together: all of a slab, since whether out has
-  /// their columns is asked once then. Asked for each it took half an instruction an element,
-  /// beside the one of the reduction (amax(D): 13.7 to 13.4 in all, in rotation 14.2 to 13.8).
-  /// Several reductions share what is asked, and what waits for all of them would be spilled: up to
-  /// 256 bytes of two (ptxas 13.0).
-  static constexpr int collected = count_reductions_along_rows() == 1 ? eights : 1;
+  /// A slab's results go into a reduction along rows together, since whether out has their columns
+  /// is asked once then. Asked for each it took half an instruction an element, beside the one of
+  /// the reduction (amax(D): 13.7 to 13.4 in all, in rotation 14.2 to 13.8). Not into several,
+  /// which share what is asked: what waits for all of them was spilled, up to 256 bytes of two. Nor
+  /// into one for each row beside many sums: up to 24 bytes (ptxas 13.0).
+  GEMMERY_HOST_DEVICE
+  static constexpr bool collects_slabs() {
+    if (count_along_rows(true) + count_along_rows(false) != 1) return false;
+    return count_along_rows(false) == 1 || abi::registers_beside_sums(design) >= 72;
+  }
+  /// Patches that are collected together.
+  static constexpr int collected = collects_slabs() ? eights : 1;
 
   /// What does not vary with n, for the thread's rows.
   template <int input = 0>
