@@ -48,21 +48,21 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
     const char* words;
   };
   for (const Row& row : std::initializer_list<Row>{
-           {"sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_coop_m8_s4",
+           {"sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_coop_m8_s4",
             "a=bf16 b=bf16:c out=bf16"},
-           {"sm90v4_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x48x64_2x1_coop_m8_s4",
+           {"sm90v5_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x48x64_2x1_coop_m8_s4",
             "a=bf16 b=bf16:c out=f32"},
-           {"sm90v4_gemm_f16r16_f16r16_f16r16_acc-f16_64x96x64_1x1_pingpong_n2_s4",
+           {"sm90v5_gemm_f16r16_f16r16_f16r16_acc-f16_64x96x64_1x1_pingpong_n2_s4",
             "a=f16 b=f16 out=f16 acc=f16"},
-           {"sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_320x32x64_1x1_coop_m8_s3",
+           {"sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_320x32x64_1x1_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16"},
-           {"sm90v4_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
+           {"sm90v5_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16:c"},
-           {"sm90v4_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x128x64_2x1_rotation_m8_s3",
+           {"sm90v5_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x128x64_2x1_rotation_m8_s3",
             "a=bf16 b=bf16:c out=f32"},
-           {"sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_coop_m8_s3",
+           {"sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16"},
-           {"sm90v4_gemm_f16r16_f16c16_f32r16_acc-f16_128x96x64_1x1_k2_coop_m8_s2",
+           {"sm90v5_gemm_f16r16_f16c16_f32r16_acc-f16_128x96x64_1x1_k2_coop_m8_s2",
             "a=f16 b=f16:c out=f32 acc=f16"},
            {"simt1_gemm_f32r4_f32r4_f32x4_acc-f32_32x32x64_4x4_k4_s3", "a=f32/align=4 out=f32"},
            {"simt1_gemm_f32r16_f32r16_f32r16_acc-f32_64x64x16_8x4_k2_s3", "a=f32 out=f32"}}) {
@@ -81,10 +81,10 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
 // types.
 TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
   for (const char* const design :
-       {"sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
-        "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
-        "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation_m8_s3",
-        "sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s4",
+       {"sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
+        "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
+        "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation_m8_s3",
+        "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s4",
         "simt1_gemm_bf16r16_bf16c16_bf16x2_acc-f32_32x32x64_4x4_k4_s3"}) {
     const std::string extents =
         extent(100, 300) + "x" + extent(136, 264, 8) + "x" + extent(8, 40, 8) + "x2";
@@ -132,7 +132,7 @@ TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
                          Row{"128x128x64_1x1_rotation_m8_s5", extent(8, 64, 8), dense},
                          Row{"128x128x64_1x2_rotation_m8_s4", extent(72, 384, 8), dense},
                          Row{"128x128x64_2x1_rotation_n2_s2", extent(72, 256, 8), slow}}) {
-    check(std::string("sm90v4_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
+    check(std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
           "gemm " + extent(1, 128) + "x" + extent(200, 380, 8) + "x" + row.k + "x" +
               extent(140, 260) + " a=bf16 b=bf16:c out=bf16 " + row.program);
   }
