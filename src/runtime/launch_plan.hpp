@@ -40,9 +40,11 @@ struct LaunchPlan {
 
   // Scratch memory on the device, aligned to 256 bytes; its address is written to the parameters at
   // `workspace_slot` (the offset of a pointer in the struct). Its first `zeroed_workspace_bytes`
-  // are set to zero on the stream before every launch.
+  // are set to zero on the stream before every launch; where the kernel leaves them zero again, not
+  // before one that nothing but such a kernel's launches came before in that memory.
   std::size_t workspace_bytes = 0;
   std::size_t zeroed_workspace_bytes = 0;
+  bool leaves_zeros = false;
   std::size_t workspace_slot = no_slot;
 
   std::size_t parameter_size = 0;

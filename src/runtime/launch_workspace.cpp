@@ -8,11 +8,13 @@ LaunchWorkspace::LaunchWorkspace(Device device, std::size_t bytes) {
   if (bytes == 0) return;
   if (device.is_cpu()) {
     memory_ = Buffer(bytes, Stream::cpu());
+    fill(memory_.data(), 0, bytes, Stream::cpu());
     return;
   }
   gpu_ = &driver::open_device(device);
   const Stream stream = gpu_->housekeeping_stream();
   memory_ = Buffer(bytes, stream);
+  fill(memory_.data(), 0, bytes, stream);
   last_use_.emplace(device, driver::Event::Kind::ordering);
   // Any stream may launch from now on, without waiting for the one that the memory was taken on.
   const driver::ScopedRelaxedCapture relaxed(gpu_->api());

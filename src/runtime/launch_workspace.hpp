@@ -16,7 +16,7 @@ namespace gemmery::runtime {
 
 class LaunchWorkspace {
  public:
-  // Of so many bytes on a device; none are fine.
+  // Of so many bytes on a device, all zero; none are fine.
   LaunchWorkspace(Device device, std::size_t bytes);
   ~LaunchWorkspace();
   LaunchWorkspace(const LaunchWorkspace&) = delete;

@@ -25,6 +25,7 @@ DevicePreparedLaunch::DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact>
   if (bytes == 0) return;
   workspace_.emplace(arguments.device(), bytes);
   plan_.place_workspace(workspace_->lend().data);
+  has_zeros_ = plan_.leaves_zeros;
 }
 
 void DevicePreparedLaunch::set_data(std::string_view operand, const void* data) {
@@ -54,7 +55,10 @@ void DevicePreparedLaunch::launch(Stream stream) {
     return;
   }
   workspace_->use(stream, [&] {
-    clear_and_launch(artifact_->kernel(), loaded_, plan_, workspace_->lend().data, stream);
+    if (has_zeros_)
+      put_launch(artifact_->kernel(), loaded_, plan_, stream);
+    else
+      clear_and_launch(artifact_->kernel(), loaded_, plan_, workspace_->lend().data, stream);
   });
 }
 
@@ -76,6 +80,9 @@ void DevicePreparedLaunch::adopt(const GemmArguments& arguments) {
     artifact_->pack(arguments, *loaded_.device, 0, plan);
     check_workspace(plan);
     if (workspace_) plan.place_workspace(workspace_->lend().data);
+    // Others may begin where this one's launches have left something else.
+    has_zeros_ = has_zeros_ && plan.leaves_zeros &&
+                 plan.zeroed_workspace_bytes == plan_.zeroed_workspace_bytes;
     plan_ = plan;
   }
   arguments_ = arguments;

@@ -252,6 +252,7 @@ void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilo
   writer.finish();
   plan.workspace_bytes = workspace.bytes();
   plan.zeroed_workspace_bytes = workspace.zeroed_bytes();
+  plan.leaves_zeros = true;
 }
 
 }  // namespace gemmery::templates

@@ -138,6 +138,50 @@ TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
   }
 }
 
+// A prepared launch clears its workspace once; each launch leaves it as it found it, whatever the
+// operands hold by then.
+TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {
+  constexpr std::int64_t rows = 150;
+  constexpr std::int64_t columns = 136;
+  constexpr std::int64_t depth = 16;
+  const OwnedStream stream(h200_);
+  const Buffer a(rows * depth * 2, stream);
+  const Buffer b(depth * columns * 2, stream);
+  const Buffer out(rows * columns * 2, stream);
+  const Buffer peak(4, stream);
+  const Buffer sums(rows * 4, stream);
+  const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
+    return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
+  };
+  GemmOptions options;
+  options.epilogue =
+      EpilogueArguments("D = accum; peak = amax(D); sums = sum(D)",
+                        {{"peak", Tensor(peak.data(), DType::float32, {1}, h200_)},
+                         {"sums", Tensor(sums.data(), DType::float32, {rows, 1}, h200_)}});
+  const GemmArguments arguments(matrix(a, rows, depth), matrix(b, depth, columns),
+                                matrix(out, rows, columns), options);
+  const std::vector<RankedKernel> kernels = get_kernels(arguments);
+  ASSERT_FALSE(kernels.empty());
+  PreparedLaunch launch = kernels.front().compile(arguments).bind(arguments);
+  // Every element of out is depth times what A and B are full of: 2^power.
+  for (const int power : {3, -2, 0, 5}) {
+    const auto code = static_cast<std::uint16_t>((127 + power) << 7);
+    const std::vector<std::uint16_t> full(rows * depth, code);
+    const std::vector<std::uint16_t> ones(depth * columns, 127 << 7);
+    copy(a.data(), h200_, full.data(), Device::cpu(), a.bytes(), stream);
+    copy(b.data(), h200_, ones.data(), Device::cpu(), b.bytes(), stream);
+    launch.launch(stream);
+    float got = 0;
+    std::vector<float> row_sums(rows);
+    copy(&got, Device::cpu(), peak.data(), h200_, sizeof got, stream);
+    copy(row_sums.data(), Device::cpu(), sums.data(), h200_, sums.bytes(), stream);
+    synchronize(stream);
+    const float element = std::ldexp(static_cast<float>(depth), power);
+    EXPECT_EQ(got, element);
+    for (const float sum : row_sums) ASSERT_EQ(sum, element * columns);
+  }
+}
+
 // --- casts ---------------------------------------------------------------------------------------
 
 // Every float16 and, between them, their neighbours in float32.
