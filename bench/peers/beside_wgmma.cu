@@ -3,8 +3,7 @@
 // others run one kind of instruction, or a formula; alone and side by side. docs/performance.md has
 // the figures.
 //
-//   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++20 -o beside_wgmma
-//   bench/peers/beside_wgmma.cu
+//   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++20 bench/peers/beside_wgmma.cu
 //
 // Prints, for each kind: clocks from one instruction of a warp to the next, alone and beside, and
 // clocks of an m64n128k16, which are 64 where nothing disturbs it.

@@ -108,7 +108,7 @@ struct WarpSpecializedConstants {
   double split_line_share = 3.11;
   double split_store_share = 1.08;
   // Clocks of each slab that a warpgroup stores, and bytes per clock of a multiprocessor's; share
-  // of a ping-pong group's store by which it slows the multiplying group down.
+  // of a store by which a group slows the one down that multiplies meanwhile.
   double slab_clocks = 133;
   double store_bytes_per_clock = 23.2;
   double store_interference = 0.244;

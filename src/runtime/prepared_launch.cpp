@@ -55,10 +55,14 @@ void DevicePreparedLaunch::launch(Stream stream) {
     return;
   }
   workspace_->use(stream, [&] {
-    if (has_zeros_)
+    // What fails may leave anything there: the next launch clears then.
+    const bool had_zeros = std::exchange(has_zeros_, false);
+    if (had_zeros)
       put_launch(artifact_->kernel(), loaded_, plan_, stream);
     else
       clear_and_launch(artifact_->kernel(), loaded_, plan_, workspace_->lend().data, stream);
+    // A captured clearing happens when the graph is launched, if it ever is.
+    has_zeros_ = plan_.leaves_zeros && (had_zeros || !is_capturing(stream));
   });
 }
 

@@ -34,7 +34,7 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
   bool is_empty_ = false;
 
   std::optional<LaunchWorkspace> workspace_;  // only where the kernel needs any
-  bool has_zeros_ = false;                    // where the plan wants them, between launches
+  bool has_zeros_ = false;                    // where the plan wants them, before the next launch
 };
 
 }  // namespace gemmery::runtime

@@ -138,12 +138,20 @@ constexpr RegisterBudget register_budget(const Sm90Design& design) {
   return {.producer = 40, .consumer = 232};
 }
 
-/// What a consumer's thread has beside its sums.
+/// Registers that a consumer's thread has beside its sums.
 GEMMERY_HOST_DEVICE
 constexpr int registers_beside_sums(const Sm90Design& design) {
   constexpr int most = 255;
   const int budget = register_budget(design).consumer;
   return (budget == 0 ? most : budget) - accumulator_registers(design);
+}
+
+/// Whether a program has room there: 72 are enough for any, 48 (beside 192 sums of 240) and 32 (in
+/// rotation) for light ones, with other code (ptxas 13.0: beside 192 sums 23 registers spilled
+/// where vectors were read ahead).
+GEMMERY_HOST_DEVICE
+constexpr bool has_room_beside_sums(const Sm90Design& design) {
+  return registers_beside_sums(design) >= 72;
 }
 
 /// Blocks that share an operand.

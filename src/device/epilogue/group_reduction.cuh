@@ -38,12 +38,13 @@ class GroupReduction {
     ptx::st_relaxed_gpu_b64(words_ + group, word_of(part));
   }
 
-  /// One warp of the launch's last block calls it, behind `leave` of its own group. It cannot wait
-  /// for ever: no group waits for it, and all blocks get to run. They are at most as many as
-  /// multiprocessors, and it holds one of these; where other kernels hold the rest, its block has
-  /// still begun behind all others, since blocks begin in the order of their numbers. The next
-  /// launch takes nobody's place: it begins when all blocks of this one have
-  /// (ptx/grid_dependency.cuh).
+  /// One warp of the launch's last block calls it, behind `leave` of its own group. It does not
+  /// wait for ever: no group waits for it, and all blocks get to run. They are at most as many as
+  /// multiprocessors, and it holds one of these, so with a second one free for a moment the others
+  /// get on. Where there is none (a single multiprocessor, or others' kernels that never end) it
+  /// rests on blocks beginning in the order of their numbers, which CUDA does not promise; all
+  /// devices have done so. The next launch takes nobody's place: it begins when all blocks of this
+  /// one have (ptx/grid_dependency.cuh).
   __device__ __forceinline__ void finish(unsigned lane) const {
     const float all = Reducer::across_lanes(wait_for_parts(lane), 1, 32);
     if (lane == 0) store(all);

@@ -94,6 +94,7 @@ class SlabProgram {
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
     if (warp() != 0) return;
     leave_parts();
+    __syncwarp();  // no lane waits for what lane 0 has yet to write
     if (blockIdx.x + 1 == gridDim.x && consumer_ == 0) finish_groups();
   }
 
@@ -343,7 +344,7 @@ class SlabProgram<design, Epilogue>::Block {
   GEMMERY_HOST_DEVICE
   static constexpr bool collects_slabs() {
     if (count_along_rows(true) + count_along_rows(false) != 1) return false;
-    return count_along_rows(false) == 1 || abi::registers_beside_sums(design) >= 72;
+    return count_along_rows(false) == 1 || abi::has_room_beside_sums(design);
   }
   /// Patches that are collected together.
   static constexpr int collected = collects_slabs() ? eights : 1;
@@ -365,9 +366,8 @@ class SlabProgram<design, Epilogue>::Block {
   }
 
   /// Vectors lie in shared memory for the whole share, so those of the next patches can be read
-  /// before a slab is stored, and are there when it is. Not beside 192 sums: 23 registers spilled
-  /// (ptxas 13.0).
-  static constexpr bool reads_vectors_ahead = abi::registers_beside_sums(design) >= 72;
+  /// before a slab is stored, and are there when it is.
+  static constexpr bool reads_vectors_ahead = abi::has_room_beside_sums(design);
 
   /// Vectors of the `near` patches that begin with one.
   __device__ __forceinline__ void read_vectors(int first) {

@@ -99,7 +99,7 @@ class Sm90Gemm {
   }
 
   /// A warpgroup multiplies and stores its share of the cluster's tiles: of all of them, or of
-  /// every other one. `finish` makes out's values of sums.
+  /// every second or third one. `finish` makes out's values of sums.
   template <class Finish>
   __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
     const Share share = share_of(consumer);
@@ -247,13 +247,13 @@ class Sm90Gemm {
   /// Whether sums give their registers up as a program reads them. The compiler holds all of them
   /// until a wgmma that by its text reads none: the first stage's, apart from the loop. Beside 192
   /// sums a program's arithmetic had two chains in flight for want of registers, and took a third
-  /// longer by its stalls (bias + gelu 32 clocks an element, now 23: docs/performance.md). Up to
-  /// 160 they are enough, and one more stage's code gains nothing. Where three warpgroups take
+  /// longer by its stalls (bias + gelu 32 clocks an element, now 23: docs/performance.md). Where
+  /// there is room beside them, one more stage's code gains nothing. Where three warpgroups take
   /// turns, two are in their programs at a time and fill each other's stalls; a dense one in few
   /// chains leaves wgmmas alone then, in many it slows them down by a fifth.
   template <class Finish>
   __device__ static constexpr bool frees_sums() {
-    if constexpr (!Finish::reads_early || abi::registers_beside_sums(design) >= 72) {
+    if constexpr (!Finish::reads_early || abi::has_room_beside_sums(design)) {
       return false;
     } else {
       return design.schedule != abi::Schedule::rotation || !Finish::is_dense;

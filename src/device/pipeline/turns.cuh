@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two or three warpgroups that multiply in turn. Without turns the one that is ahead would look at stages of
-// which the phase before is not over yet, and take its parity for the one that it waits for.
+// Two or three warpgroups that multiply in turn. Without turns the one that is ahead would look at
+// stages of which the phase before is not over yet, and take its parity for the one that it waits
+// for.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -11,7 +12,7 @@ namespace gemmery::device {
 constexpr int turn_threads = 2 * abi::warpgroup_threads;  // who passes it and who waits for it
 constexpr unsigned first_turn_barrier = 8;                // lower ones are the epilogue's
 
-/// Waits until the other warpgroup has passed the turn. The first tile of all needs none.
+/// Waits until the one before has passed the turn. The first tile of all needs none.
 __device__ __forceinline__ void wait_for_turn(unsigned consumer) {
   ptx::bar_sync<turn_threads>(first_turn_barrier + consumer);
 }

@@ -265,6 +265,7 @@ std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", til
 
 std::string_view schedule_text(abi::Schedule schedule) noexcept {
   constexpr std::string_view texts[] = {"coop", "pingpong", "rotation"};
+  static_assert(std::size(texts) == std::size(schedules));
   return texts[static_cast<std::size_t>(schedule)];
 }
 

@@ -103,7 +103,7 @@ struct Sm90Parts {
 };
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
-// "128x256x64", "coop" or "pingpong", and "m8" for bands of 8 tiles along m
+// "128x256x64", "coop", "pingpong" or "rotation", and "m8" for bands of 8 tiles along m
 std::string tile_text(const Sm90Tile& tile);
 std::string_view schedule_text(abi::Schedule schedule) noexcept;
 std::string raster_text(abi::Raster raster);

@@ -41,7 +41,7 @@ std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rule
     const abi::Sm90Design design = sm90_design(rules, tile);
     candidates.push_back({.tile = tile,
                           .has_room_for_programs = has_room_for_programs(design),
-                          .sum_registers = abi::accumulator_registers(design),
+                          .has_room_beside_sums = abi::has_room_beside_sums(design),
                           .stage_bytes = abi::stage_bytes(design),
                           .stage_room = abi::stage_room(design),
                           .share = abi::stored_design(design),

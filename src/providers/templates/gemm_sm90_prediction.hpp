@@ -16,7 +16,7 @@ namespace gemmery::templates {
 struct Sm90Candidate {
   Sm90Tile tile;
   bool has_room_for_programs;  // in registers
-  int sum_registers;           // of a thread
+  bool has_room_beside_sums;   // for heavy programs, too
   int stage_bytes;
   int stage_room;  // bytes, for stages and programs
   abi::StoredShare share;

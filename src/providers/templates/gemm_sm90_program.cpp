@@ -90,7 +90,7 @@ ProgramFit::Width ProgramFit::width_of(int slab_columns, const GemmProblem& prob
 int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
   const Width& width =
       *std::ranges::find(widths_, candidate.share.slab_columns, &Width::slab_columns);
-  if (!width.is_walked || (candidate.sum_registers > 160 && !width.is_light)) return 0;
+  if (!width.is_walked || (!candidate.has_room_beside_sums && !width.is_light)) return 0;
   const int bytes = program_bytes(tensors_, candidate.share);
   const int stages = abi::stages_in(candidate.stage_room - bytes, candidate.stage_bytes);
   return stages < 2 ? 0 : stages;

@@ -41,15 +41,19 @@ std::string draw_product(std::mt19937_64& random) {
                      outputs[random() % outputs.size()], layouts[random() % 2]);
 }
 
-// Any of the kernels that discovery offers for a random program.
+// Any of the kernels that discovery offers for a random program; GEMMERY_TEST_NAME says what their
+// names hold ("_rotation_").
 std::vector<Drawn> draw_kernels(std::size_t count, std::mt19937_64& random) {
+  const char* const wanted = std::getenv("GEMMERY_TEST_NAME");
+  const std::string part = wanted != nullptr ? wanted : "";
   const DeviceInfo device = *find_device_info("h200");
   std::vector<Drawn> drawn;
   while (drawn.size() < count) {
     const std::string line = tests::add_random_program(random, draw_product(random), {});
     std::vector<Kernel> fitting;
     for (const RankedKernel& kernel : get_kernels(parse_problem(line).problem, device))
-      if (kernel.family().name() == "sm90") fitting.push_back(kernel);
+      if (kernel.family().name() == "sm90" && kernel.name().find(part) != std::string::npos)
+        fitting.push_back(kernel);
     if (!fitting.empty()) drawn.push_back({fitting[random() % fitting.size()], line});
   }
   return drawn;

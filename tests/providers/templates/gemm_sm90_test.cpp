@@ -189,6 +189,11 @@ TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
   const std::string program = plain + R"p( epilogue="D = gelu(accum)")p";
   EXPECT_EQ(std::ranges::count_if(match(plain), is_rotation), 0);
   EXPECT_EQ(std::ranges::count_if(match(program), is_rotation), 3);
+  for (const char* heavy : {"pow(accum, 2.5)", "erf(accum) * tanh(accum)", "log(softplus(accum))"})
+    EXPECT_EQ(std::ranges::count_if(match(fmt::format("{} epilogue=\"D = {}\"", plain, heavy)),
+                                    is_rotation),
+              0)
+        << heavy << ": 32 registers are too few";
   const std::string head = "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   const std::string tail = "_e-" + digest(parse_problem(program).problem.epilogue);
   for (const char* design : {"128x128x64_1x1_rotation_m8_s5", "128x128x64_2x1_rotation_n4_s2"}) {

@@ -46,7 +46,7 @@ class Operands {
         out_(static_cast<std::size_t>(extents.l * extents.m * pitch()) * sizeof(_Float16), stream),
         results_(results * sizeof(float), stream) {}
 
-  // `program` writes to some of total, least, peak (of all) and columns (n).
+  // `program` writes to some of total, least and peak (of all).
   GemmArguments arguments(const std::string& program) const {
     const auto& [m, n, k, l] = extents_;
     const auto result = [&](int at, std::int64_t count) {
