@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of sm90 kernels: captured, replayed, one behind the other, on part of the device.
 #include <algorithm>
-
-#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "driver/driver.hpp"
 #include "driver/graph.hpp"
@@ -106,6 +109,95 @@ TEST_P(HopperGemm, kernels_of_two_families_take_turns) {
     kernel.run(launch % 2 == 0 ? columns.forth() : columns.back(), {.stream = stream});
   }
   EXPECT_EQ(columns.count_wrong(4 * rounds), 0);
+}
+
+// --- reductions ---------------------------------------------------------------------------------
+
+// Whole numbers of a few bits as bfloat16, and what |A B| reaches.
+struct WholeMatrices {
+  std::vector<std::uint16_t> a, b;
+  float peak = 0;
+
+  WholeMatrices(std::size_t m, std::size_t n, std::size_t k) : a(m * k), b(k * n) {
+    std::mt19937_64 random(random_seed());
+    std::vector<int> a_whole(a.size());
+    std::vector<int> b_whole(b.size());
+    const auto fill = [&](std::vector<std::uint16_t>& codes, std::vector<int>& whole) {
+      for (std::size_t at = 0; at < codes.size(); ++at) {
+        constexpr std::uint16_t code_of[] = {0xc000, 0xbf80, 0, 0x3f80, 0x4000};  // -2 to 2
+        const auto drawn = static_cast<std::size_t>(random() % 5);
+        codes[at] = code_of[drawn];
+        whole[at] = static_cast<int>(drawn) - 2;
+      }
+    };
+    fill(a, a_whole);
+    fill(b, b_whole);
+    std::vector<int> sums(n);
+    for (std::size_t row = 0; row < m; ++row) {
+      std::ranges::fill(sums, 0);
+      for (std::size_t at = 0; at < k; ++at)
+        for (std::size_t column = 0; column < n; ++column)
+          sums[column] += a_whole[row * k + at] * b_whole[at * n + column];
+      for (const int sum : sums) peak = std::max(peak, std::abs(static_cast<float>(sum)));
+    }
+  }
+};
+
+// Launches share a workspace that is cleared once, and the next one gets ready while the last one
+// ends: each must find the zeros that it left.
+TEST_P(HopperGemm, prepared_reductions_follow_each_other_unwaited) {
+  const std::int64_t m = is_emulated() ? 150 : 1500;
+  const std::int64_t n = is_emulated() ? 136 : 1032;
+  constexpr std::int64_t k = 64;
+  const int launches = is_emulated() ? 3 : 400;
+  const WholeMatrices whole(static_cast<std::size_t>(m), static_cast<std::size_t>(n), k);
+  const OwnedStream stream(device());
+  const Buffer a(whole.a.size() * 2, stream);
+  const Buffer b(whole.b.size() * 2, stream);
+  const Buffer out(static_cast<std::size_t>(m * n) * 2, stream);
+  const Buffer peaks(static_cast<std::size_t>(launches) * 4, stream);
+  copy(a.data(), device(), whole.a.data(), Device::cpu(), a.bytes(), stream);
+  copy(b.data(), device(), whole.b.data(), Device::cpu(), b.bytes(), stream);
+  GemmOptions options;
+  options.epilogue =
+      EpilogueArguments("D = accum; peak = amax(accum)",
+                        {{"peak", Tensor(peaks.data(), DType::float32, {1}, device())}});
+  const GemmArguments arguments(Tensor(a.data(), DType::bfloat16, {m, k}, device()),
+                                Tensor(b.data(), DType::bfloat16, {k, n}, device()),
+                                Tensor(out.data(), DType::bfloat16, {m, n}, device()), options);
+  const std::vector<float> expected(static_cast<std::size_t>(launches), whole.peak);
+  const auto launch_all = [&](PreparedLaunch& launch) {
+    for (int index = 0; index < launches; ++index) {
+      launch.set_data("peak", static_cast<float*>(peaks.data()) + index);
+      launch.launch(stream);
+    }
+  };
+  const auto fetch = [&] {
+    std::vector<float> got(expected.size());
+    copy(got.data(), Device::cpu(), peaks.data(), device(), peaks.bytes(), stream);
+    synchronize(stream);
+    return got;
+  };
+  std::set<std::string> seen;
+  for (const Kernel& kernel : sm90_kernels(arguments)) {
+    if (!seen.insert(design_class(kernel)).second) continue;
+    SCOPED_TRACE(kernel.name());
+    PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
+    fill(peaks.data(), 0xff, peaks.bytes(), stream);
+    launch_all(launch);
+    EXPECT_EQ(fetch(), expected);
+    driver::GraphCapture capture(stream);
+    launch_all(launch);
+    const driver::Graph graph = capture.end();
+    for (int replay = 0; replay < 3; ++replay) {
+      fill(peaks.data(), 0xff, peaks.bytes(), stream);
+      graph.launch(stream);
+      EXPECT_EQ(fetch(), expected) << "replay " << replay;
+    }
+    fill(peaks.data(), 0xff, peaks.bytes(), stream);
+    launch_all(launch);
+    EXPECT_EQ(fetch(), expected) << "after the graph";
+  }
 }
 
 // --- part of the device -------------------------------------------------------------------------

@@ -27,14 +27,17 @@ class EpilogueEmulated : public tests::OnEmulatedH200 {
   }
 
   // `design`: a kernel's name without its epilogue.
-  void check(const std::string& design, const std::string& text) {
+  void check(const std::string& design, const std::string& text, int max_multiprocessors = 0) {
     const ProblemLine line = parse_problem(text);
     const std::string name = design + "_e-" + digest(line.problem.epilogue);
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
     const std::uint64_t seed = random_();
-    const VerifyReport report = api::run_trial(
-        {.line = line, .options = {.seed = seed, .device = h200_}, .repeats = 2}, *kernel);
+    const VerifyReport report = api::run_trial({.line = line,
+                                                .options = {.seed = seed, .device = h200_},
+                                                .repeats = 2,
+                                                .max_multiprocessors = max_multiprocessors},
+                                               *kernel);
     EXPECT_TRUE(report.passed) << text << " " << name << " seed " << seed << ": "
                                << report.first_failure;
   }
@@ -133,8 +136,9 @@ TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
                          Row{"128x128x64_1x2_rotation_m8_s4", extent(72, 384, 8), dense},
                          Row{"128x128x64_2x1_rotation_n2_s2", extent(72, 256, 8), slow}}) {
     check(std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
-          "gemm " + extent(1, 128) + "x" + extent(200, 380, 8) + "x" + row.k + "x" +
-              extent(140, 260) + " a=bf16 b=bf16:c out=bf16 " + row.program);
+          "gemm " + extent(1, 128) + "x" + extent(200, 380, 8) + "x" + row.k + "x" + extent(6, 12) +
+              " a=bf16 b=bf16:c out=bf16 " + row.program,
+          4);
   }
 }
 
