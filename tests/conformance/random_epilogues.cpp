@@ -124,7 +124,7 @@ class Run {
                           .options = {.seed = seed, .device = options_.device},
                           .with_specials = seed % 3 == 0,
                           .repeats = 2,
-                          .max_multiprocessors = most_multiprocessors(seed)},
+                          .max_multiprocessors = most_multiprocessors(kernel, seed)},
                          kernel);
       tally.elements = report.elements;
       tally.open = report.open;
@@ -136,8 +136,9 @@ class Run {
   }
 
   // Few for half of the programs: blocks come to their second tile and to later ones.
-  static int most_multiprocessors(std::uint64_t seed) {
-    return seed % 2 == 0 ? 0 : 1 + static_cast<int>(seed / 2 % 3);
+  int most_multiprocessors(const Kernel& kernel, std::uint64_t seed) const {
+    if (seed % 2 == 0 || kernel.family().name() != options_.family_on_few) return 0;
+    return 1 + static_cast<int>(seed / 2 % 3);
   }
 
   // Where the product alone is served, somebody must say what of the epilogue is not.

@@ -19,6 +19,7 @@ struct EpilogueOptions {
   Device device;
   std::string family = {};              // whose kernels alone are run; empty for all
   std::string name_part = {};           // likewise those whose names hold it
+  std::string family_on_few = "sm90";   // half of whose runs take few multiprocessors
   int programs = 0;                     // that run; what is refused comes on top
   std::size_t kernels_per_program = 1;  // the best and others at random
   std::uint64_t seed = 1;
