@@ -13,7 +13,6 @@
 namespace gemmery::emulator {
 namespace {
 
-constexpr AgentIndex no_agent = ~AgentIndex{0};
 constexpr std::uint32_t widest_copy = 16;
 
 enum class Ignore : std::uint8_t { nothing, behind_source_size, where_predicate };
@@ -30,13 +29,7 @@ const CopyDetail& detail_of(const Operation& operation) {
 }
 
 CopyGroups& groups_of(Warp& warp, int lane) {
-  return warp.cp_async[static_cast<std::size_t>(lane)];
-}
-
-AgentIndex strand_of(Warp& warp) {
-  AgentIndex& strand = warp.cp_async[0].strand;
-  if (strand == no_agent) strand = warp.cta.cluster.add_agent();
-  return strand;
+  return warp.cp_async.lanes[static_cast<std::size_t>(lane)];
 }
 
 // --- copies
@@ -48,26 +41,45 @@ struct WarpCopy {
   std::uint32_t bytes = 0;
   std::array<std::uint64_t, lanes_per_warp> from{}, to{};
   std::array<std::uint8_t, lanes_per_warp> source_bytes{};  // the rest becomes zero
-  std::array<std::uint64_t, lanes_per_warp> groups{};       // numbers
+  std::array<std::uint64_t, lanes_per_warp> numbers{};      // of the LaneCopies
+  AgentIndex strand = 0;
   std::uint32_t clock = 0;
 };
 
-// The clock of a lane's next copy. A strand that the warp has waited for up to some clock cannot
-// have new copies under way below it.
-std::uint32_t join_group(Warp& warp, CopyGroups& groups, AgentIndex strand) {
-  groups.clock = std::max(groups.clock, warp.known.happened.of(strand) + 1);
-  if (!groups.is_open) {
-    groups.groups.push_back({groups.clock, 0, groups.groups_begun++});
-    groups.is_open = true;
-  }
-  groups.groups.back().clock = groups.clock;
-  ++groups.groups.back().unfinished;
-  return groups.clock;
+// A strand that these lanes can go on with.
+std::uint32_t strand_for(Warp& warp, LaneMask lanes) {
+  std::vector<WarpCopies::Strand>& strands = warp.cp_async.strands;
+  const auto waited_by = [&](LaneMask wanted) {
+    return std::ranges::find(strands, wanted, &WarpCopies::Strand::waiting);
+  };
+  auto found = waited_by(lanes);
+  if (found == strands.end()) found = waited_by(0);
+  if (found == strands.end())
+    found = strands.insert(found, {.agent = warp.cta.cluster.add_agent()});
+  return static_cast<std::uint32_t>(found - strands.begin());
 }
 
-void leave_group(CopyGroups& groups, std::uint64_t number) {
-  for (CopyGroups::Group& group : groups.groups)
-    if (group.number == number) --group.unfinished;
+// The lanes whose next copy begins something to wait for begin it together.
+void begin_copies(Warp& warp, LaneMask active) {
+  LaneMask lanes = 0;
+  for_each_lane(active, [&](int lane) {
+    if (!groups_of(warp, lane).is_open) lanes |= LaneMask{1} << lane;
+  });
+  if (lanes == 0) return;
+  const std::uint32_t index = strand_for(warp, lanes);
+  WarpCopies::Strand& strand = warp.cp_async.strands[index];
+  strand.waiting = lanes;
+  ++strand.clock;
+  for_each_lane(lanes, [&](int lane) {
+    CopyGroups& groups = groups_of(warp, lane);
+    groups.copies.push_back({.strand = index, .clock = strand.clock, .number = groups.begun++});
+    groups.is_open = true;
+  });
+}
+
+void finish_copy(CopyGroups& groups, std::uint64_t number) {
+  for (LaneCopies& copies : groups.copies)
+    if (copies.number == number) --copies.unfinished;
 }
 
 std::uint32_t source_bytes_of(const Warp& warp, const CopyDetail& detail, int lane) {
@@ -122,7 +134,7 @@ void complete_copy(const Issuer& issuer, const WarpCopy& copy) {
   Warp& warp = *issuer.warp;
   const Cluster& cluster = issuer.cluster();
   const Accessor who =
-      issuer.accessor(Epoch(cluster.index, warp.cp_async[0].strand, copy.clock), Proxy::generic);
+      issuer.accessor(Epoch(cluster.index, copy.strand, copy.clock), Proxy::generic);
   alignas(64) std::array<std::byte, lanes_per_warp * widest_copy> values{};
   std::array<std::uint32_t, lanes_per_warp> written{};
   const LaneMask defined =
@@ -130,20 +142,25 @@ void complete_copy(const Issuer& issuer, const WarpCopy& copy) {
   const LaneAccess access{.active = copy.lanes, .addresses = copy.to.data(), .bytes = copy.bytes};
   warp.cta.shared.store(access, who, values.data(), widest_copy, defined, written.data());
   for_each_lane(copy.lanes, [&](int lane) {
-    leave_group(groups_of(warp, lane), copy.groups[static_cast<std::size_t>(lane)]);
+    finish_copy(groups_of(warp, lane), copy.numbers[static_cast<std::size_t>(lane)]);
   });
 }
 
 // Lanes whose clocks differ go separately, for all bytes of one copy have one epoch.
-void start_copies(Warp& warp, const Operation& operation, const WarpCopy& all,
-                  const std::array<std::uint32_t, lanes_per_warp>& clocks) {
+void start_copies(Warp& warp, const Operation& operation, const WarpCopy& all) {
   const Issuer issuer = issuer_of(warp, operation, std::countr_zero(all.lanes));
+  const auto newest = [&](int lane) -> const LaneCopies& {
+    return groups_of(warp, lane).copies.back();
+  };
   for (LaneMask rest = all.lanes; rest != 0;) {
+    const LaneCopies& first = newest(std::countr_zero(rest));
     WarpCopy copy = all;
-    copy.clock = clocks[static_cast<std::size_t>(std::countr_zero(rest))];
+    copy.strand = warp.cp_async.strands[first.strand].agent;
+    copy.clock = first.clock;
     copy.lanes = 0;
     for_each_lane(rest, [&](int lane) {
-      if (clocks[static_cast<std::size_t>(lane)] == copy.clock) copy.lanes |= LaneMask{1} << lane;
+      if (newest(lane).strand == first.strand && newest(lane).clock == first.clock)
+        copy.lanes |= LaneMask{1} << lane;
     });
     rest &= ~copy.lanes;
     issuer.start([issuer, copy](Cluster&) { complete_copy(issuer, copy); });
@@ -158,9 +175,7 @@ Step copy_lanes(Warp& warp, const Operation& operation, LaneMask active) {
     warp.require_defined(detail.source_size.slot, active, "the source size of cp.async");
   if (detail.ignore == Ignore::where_predicate)
     warp.require_defined(detail.ignored, active, "what cp.async ignores");
-  const AgentIndex strand = strand_of(warp);
   WarpCopy copy{.lanes = active, .bytes = detail.bytes};
-  std::array<std::uint32_t, lanes_per_warp> clocks{};
   for_each_lane(active, [&](int lane) {
     const auto index = static_cast<std::size_t>(lane);
     copy.from[index] = detail.source.value(warp, lane);
@@ -169,23 +184,28 @@ Step copy_lanes(Warp& warp, const Operation& operation, LaneMask active) {
     require_multiple(copy.from[index], detail.bytes, lane, "the global source of cp.async,");
     require_multiple(copy.to[index], detail.bytes, lane, "the shared destination of cp.async,");
   });
+  begin_copies(warp, active);
   for_each_lane(active, [&](int lane) {
-    const auto index = static_cast<std::size_t>(lane);
-    CopyGroups& groups = groups_of(warp, lane);
-    clocks[index] = join_group(warp, groups, strand);
-    copy.groups[index] = groups.groups.back().number;
+    LaneCopies& newest = groups_of(warp, lane).copies.back();
+    ++newest.unfinished;
+    copy.numbers[static_cast<std::size_t>(lane)] = newest.number;
   });
-  start_copies(warp, operation, copy, clocks);
+  start_copies(warp, operation, copy);
   return Step::next;
 }
 
 // --- groups
 // ----------------------------------------------------------------------------------------
 
+bool has_uncommitted(const CopyGroups& groups) noexcept {
+  return !groups.copies.empty() && !groups.copies.back().ends_group;
+}
+
+// A group may be empty.
 void commit(CopyGroups& groups) {
-  if (!groups.is_open) groups.groups.push_back({groups.clock, 0, groups.groups_begun++});
+  if (!has_uncommitted(groups)) groups.copies.push_back({.number = groups.begun++});
+  groups.copies.back().ends_group = true;
   groups.is_open = false;
-  ++groups.clock;
 }
 
 Step commit_group(Warp& warp, const Operation&, LaneMask active) {
@@ -193,33 +213,46 @@ Step commit_group(Warp& warp, const Operation&, LaneMask active) {
   return Step::next;
 }
 
-// How many groups of a lane, oldest first, must be complete where the newest `allowed` committed
-// ones need not be.
+// How many copies of a lane, oldest first, must be complete where the newest `allowed` committed
+// groups need not be.
 std::size_t awaited(const CopyGroups& groups, std::uint64_t allowed) noexcept {
-  const std::size_t committed = groups.groups.size() - std::size_t{groups.is_open};
-  return committed > allowed ? committed - static_cast<std::size_t>(allowed) : 0;
+  std::size_t count = groups.copies.size();
+  for (std::uint64_t newer = 0; count > 0; --count)
+    if (groups.copies[count - 1].ends_group && newer++ == allowed) break;
+  return count;
 }
 
 bool is_complete(const CopyGroups& groups, std::size_t count) noexcept {
-  return std::all_of(groups.groups.begin(),
-                     groups.groups.begin() + static_cast<std::ptrdiff_t>(count),
-                     [](const auto& group) { return group.unfinished == 0; });
+  return std::all_of(groups.copies.begin(),
+                     groups.copies.begin() + static_cast<std::ptrdiff_t>(count),
+                     [](const LaneCopies& copies) { return copies.unfinished == 0; });
 }
 
-// The strand up to where no lane has a group that it has not waited for.
-std::uint32_t waited_clock(const Warp& warp) noexcept {
-  std::uint32_t clock = 0, open = ~std::uint32_t{0};
-  for (const CopyGroups& groups : warp.cp_async) {
-    clock = std::max(clock, groups.clock - 1);
-    for (const CopyGroups::Group& group : groups.groups) open = std::min(open, group.clock - 1);
+// Each strand is known up to where no lane has copies that it has not waited for.
+void note_waited(Warp& warp) {
+  std::vector<WarpCopies::Strand>& strands = warp.cp_async.strands;
+  std::vector<std::uint32_t> waited(strands.size());
+  for (std::size_t index = 0; index < strands.size(); ++index) {
+    waited[index] = strands[index].clock;
+    strands[index].waiting = 0;
   }
-  return std::min(clock, open);
+  for_each_lane(all_lanes, [&](int lane) {
+    for (const LaneCopies& copies : groups_of(warp, lane).copies) {
+      if (copies.clock == 0) continue;
+      waited[copies.strand] = std::min(waited[copies.strand], copies.clock - 1);
+      strands[copies.strand].waiting |= LaneMask{1} << lane;
+    }
+  });
+  for (std::size_t index = 0; index < strands.size(); ++index)
+    warp.known.happened.raise(strands[index].agent, waited[index]);
 }
 
 std::string describe(const Warp& warp, const Fragment& fragment) {
   std::size_t most = 0;
   for_each_lane(fragment.lanes, [&](int lane) {
-    most = std::max(most, warp.cp_async[static_cast<std::size_t>(lane)].groups.size());
+    const auto& copies = warp.cp_async.lanes[static_cast<std::size_t>(lane)].copies;
+    most = std::max(
+        most, static_cast<std::size_t>(std::ranges::count(copies, true, &LaneCopies::ends_group)));
   });
   return "cp.async groups: up to " + std::to_string(most) + " of a lane are under way";
 }
@@ -235,12 +268,11 @@ Step wait_for_groups(Warp& warp, LaneMask active, std::uint64_t allowed) {
     return Step::blocked;
   }
   for_each_lane(active, [&](int lane) {
-    std::vector<CopyGroups::Group>& groups = groups_of(warp, lane).groups;
+    std::vector<LaneCopies>& copies = groups_of(warp, lane).copies;
     const std::size_t count = awaited(groups_of(warp, lane), allowed);
-    groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(count));
+    copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(count));
   });
-  if (warp.cp_async[0].strand != no_agent)
-    warp.known.happened.raise(warp.cp_async[0].strand, waited_clock(warp));
+  note_waited(warp);
   return Step::next;
 }
 
@@ -252,7 +284,7 @@ Step wait_group(Warp& warp, const Operation& operation, LaneMask active) {
 Step wait_all(Warp& warp, const Operation&, LaneMask active) {
   for_each_lane(active, [&](int lane) {
     CopyGroups& groups = groups_of(warp, lane);
-    if (groups.is_open) commit(groups);
+    if (has_uncommitted(groups)) commit(groups);
   });
   return wait_for_groups(warp, active, 0);
 }
@@ -263,12 +295,12 @@ Step wait_all(Warp& warp, const Operation&, LaneMask active) {
 constexpr std::uint32_t without_increment = 1;  // Operation::flags: .noinc
 
 bool is_under_way(const CopyGroups& groups, std::uint64_t before) noexcept {
-  return std::any_of(groups.groups.begin(), groups.groups.end(), [before](const auto& group) {
-    return group.number < before && group.unfinished != 0;
+  return std::ranges::any_of(groups.copies, [before](const LaneCopies& copies) {
+    return copies.number < before && copies.unfinished != 0;
   });
 }
 
-// Arrives for a lane once the groups begun before are complete; tries again later until then.
+// Arrives for a lane once the copies begun before are complete; tries again later until then.
 void arrive_when_complete(const Issuer& issuer, std::uint32_t barrier, std::uint64_t before) {
   issuer.start([issuer, barrier, before](Cluster& cluster) {
     Warp& warp = *issuer.warp;
@@ -286,18 +318,15 @@ Step arrive(Warp& warp, const Operation& operation, LaneMask active) {
   for_each_lane(active, [&](int lane) {
     const std::uint32_t barrier = own_shared_offset(warp, detail.destination.value(warp, lane));
     CopyGroups& groups = groups_of(warp, lane);
-    // Copies behind this one are later than the arrival, also those of the group that is open.
-    if (groups.is_open) {
-      groups.is_open = false;
-      ++groups.clock;
-    }
+    groups.is_open = false;  // copies behind this one are later than the arrival
     if ((operation.flags & without_increment) == 0) add_pending_arrival(warp.cta, barrier);
     Issuer issuer = issuer_of(warp, operation, lane);
     Knowledge arrived = *issuer.known;
-    if (warp.cp_async[0].strand != no_agent)
-      arrived.happened.raise(warp.cp_async[0].strand, groups.clock - 1);
+    for (const LaneCopies& copies : groups.copies)
+      if (copies.clock != 0)
+        arrived.happened.raise(warp.cp_async.strands[copies.strand].agent, copies.clock);
     issuer.known = std::make_shared<const Knowledge>(std::move(arrived));
-    arrive_when_complete(issuer, barrier, groups.groups_begun);
+    arrive_when_complete(issuer, barrier, groups.begun);
   });
   return Step::next;
 }

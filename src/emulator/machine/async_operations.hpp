@@ -3,6 +3,7 @@
 // order that the seed gives, so that a missing wait shows.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -55,20 +56,36 @@ struct BulkGroups {
   std::vector<Group> groups;  // not complete ones, the open one last
 };
 
-// cp.async groups of one thread. All lanes of a warp share a strand (kept by lane 0), so that a
-// kernel's 1024 threads do not need as many agents: each lane counts its groups by clocks of the
-// strand, and the strand is raised to what all lanes with copies under way have waited for.
+// Copies by cp.async that one lane began between two commits or arrivals: what it waits for at
+// once.
+struct LaneCopies {
+  std::uint32_t strand = 0;      // in WarpCopies::strands; of no meaning where there are no copies
+  std::uint32_t clock = 0;       // of that strand; 0: no copies
+  std::uint32_t unfinished = 0;  // under way
+  std::uint64_t number = 0;      // counts those of the lane
+  bool ends_group = false;       // committed; what an arrival alone ended goes on in the next
+};
+
+// Of one lane: what it has not waited for yet, newest last.
 struct CopyGroups {
-  AgentIndex strand = ~AgentIndex{0};
-  std::uint32_t clock = 1;  // of the copies that this lane issues next
-  bool is_open = false;     // the newest group is not committed yet
-  struct Group {
-    std::uint32_t clock;       // of its last copy
-    std::uint32_t unfinished;  // copies under way
-    std::uint64_t number;      // counts the lane's groups
+  std::vector<LaneCopies> copies;
+  bool is_open = false;  // the next copy joins the newest of them
+  std::uint64_t begun = 0;
+};
+
+// cp.async groups of a warp. Lanes that begin a group together share a strand and its clock, so
+// that a kernel's 1024 threads do not need as many agents. Where lanes are apart they use strands
+// of their own, for they wait each in their own order, and a strand can only be known up to what
+// nobody still waits for: new groups join a strand only if the lanes that have not waited for its
+// older ones are the same.
+struct WarpCopies {
+  struct Strand {
+    AgentIndex agent = 0;
+    std::uint32_t clock = 0;    // of the newest group
+    std::uint32_t waiting = 0;  // lanes that have not waited for all of it
   };
-  std::vector<Group> groups;  // not waited for yet, newest last
-  std::uint64_t groups_begun = 0;
+  std::array<CopyGroups, 32> lanes;
+  std::vector<Strand> strands;
 };
 
 }  // namespace gemmery::emulator

@@ -126,7 +126,7 @@ class Warp {
   // --- by concern; each belongs to the files named there -----------------------------------------
   WgmmaState wgmma;                          // instruction/wgmma.cpp
   std::array<BulkGroups, 32> bulk;           // of each lane; instruction/bulk_copy.cpp
-  std::array<CopyGroups, 32> cp_async;       // of each lane; instruction/cp_async.cpp
+  WarpCopies cp_async;                       // instruction/cp_async.cpp
   std::vector<std::byte> local_memory;       // local_bytes for each lane, lane after lane
   std::vector<std::uint64_t> local_written;  // a bit per byte of it
   std::uint32_t register_quota = 0;          // setmaxnreg

@@ -120,6 +120,68 @@ TEST(CpAsync, an_older_group_is_done_while_a_newer_one_need_not_be) {
   }
 }
 
+// The lower half of a warp comes later, as lanes do whose last round took them elsewhere.
+std::string halves_apart(const std::string& upper, const std::string& lower) {
+  return "setp.lt.u32 %p1, %r3, 16;\n@%p1 bra LOWER;\n" + upper +
+         "bra MEET;\nLOWER: mov.u32 %r10, 1000;\n"
+         "LATER: sub.u32 %r10, %r10, 1;\nsetp.ne.u32 %p2, %r10, 0;\n@%p2 bra LATER;\n" +
+         lower + "MEET: bar.warp.sync 0xffffffff;\n";
+}
+const std::string two_groups =
+    "cp.async.cg.shared.global [%r5], [%rd5], 16;\ncp.async.commit_group;\n"
+    "cp.async.cg.shared.global [%r5+512], [%rd5+512], 16;\ncp.async.commit_group;\n";
+// What the lane 16 further on copied first.
+const std::string read_other_half = "xor.b32 %r5, %r5, 256;\n" + read_back;
+
+TEST(CpAsync, lanes_apart_wait_for_groups_of_their_own) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> words = random_words(384);
+  const std::uint64_t in = machine.upload(words), out = machine.allocate(512);
+  std::vector<std::uint32_t> swapped(128);
+  for (std::size_t index = 0; index < 128; ++index) swapped[index] = words[index ^ 64];
+  const std::string one_done = two_groups + "cp.async.wait_group 1;\n";
+  // What both begin together behind it is later than what each began alone.
+  const std::string together =
+      "cp.async.cg.shared.global [%r5+1024], [%rd5+1024], 16;\ncp.async.commit_group;\n"
+      "cp.async.wait_group 2;\n";
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    for (const std::string& between : {std::string(), together}) {
+      machine.run(places + halves_apart(one_done, one_done) + between + read_other_half +
+                      "cp.async.wait_all;\n",
+                  in, out, {.threads = 32, .seed = seed});
+      EXPECT_EQ(machine.download<std::uint32_t>(out, 128), swapped);
+    }
+    // The second group of either half is still under way, and the first of one that did not wait.
+    for (const std::string& body :
+         {halves_apart(one_done, one_done) + "add.u32 %r5, %r5, 512;\n",
+          halves_apart(one_done, one_done) + together + "add.u32 %r5, %r5, 512;\n",
+          halves_apart(one_done, two_groups), halves_apart(two_groups, one_done)}) {
+      const Fault fault = machine.fault_of(places + body + read_other_half + "cp.async.wait_all;\n",
+                                           in, out, {.threads = 32, .seed = seed});
+      EXPECT_EQ(fault.kind, FaultKind::race) << fault.report() << body;
+    }
+  }
+}
+
+TEST(CpAsync, an_arrival_does_not_end_a_group) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(256)), out = machine.allocate(512);
+  const std::string copies =
+      places +
+      "setp.ne.u32 %p1, %r3, 0;\n@%p1 bra READY;\nmbarrier.init.shared::cta.b64 [%r2], 32;\n"
+      "READY: bar.warp.sync 0xffffffff;\ncp.async.cg.shared.global [%r5], [%rd5], 16;\n"
+      "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r2];\n"
+      "cp.async.cg.shared.global [%r5+512], [%rd5+512], 16;\ncp.async.commit_group;\n";
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Fault fault =
+        machine.fault_of(copies + "cp.async.wait_group 1;\n" + read_back + "cp.async.wait_all;\n",
+                         in, out, {.threads = 32, .seed = seed});
+    EXPECT_TRUE(fault.kind == FaultKind::race || fault.kind == FaultKind::unwritten_read ||
+                fault.kind == FaultKind::unwritten_register)
+        << fault.report();
+  }
+}
+
 TEST(CpAsync, an_mbarrier_tells_of_copies_of_the_whole_warp) {
   CopyMachine machine;
   const std::vector<std::uint32_t> words = random_words(128);
