@@ -28,8 +28,8 @@ struct Trial {
   double scale = 1;            // of normal and uniform fills, for results that overflow
   int repeats = 1;  // runs on the same operands; all must give the same bits where the kernel says
                     // that it is deterministic
-  int max_multiprocessors =
-      0;  // limits persistent grids, so that blocks have several tiles; 0: all
+  // Limits persistent grids, so that blocks have several tiles; 0: all.
+  int max_multiprocessors = 0;
   std::optional<Stream> stream = std::nullopt;  // of options.device; without it one is made
   // Called with the arguments as the oracle reads them, on the CPU, after the run.
   std::function<void(const GemmArguments&)> inspect = {};

@@ -48,6 +48,7 @@ api::Trial read_trial(const Words& words) {
   trial.nan_inputs = words.contains("--nan-inputs");
   trial.scale = std::strtod(value("--scale", "1").c_str(), nullptr);
   trial.repeats = std::atoi(value("--repeats", "1").c_str());
+  trial.max_multiprocessors = std::atoi(value("--multiprocessors", "0").c_str());
   return trial;
 }
 

@@ -234,6 +234,9 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   if (rules.out.dtype == DType::float16 && has_range && choices.percent(10))
     trial.scale = 200;  // sums pass 65504
   if (choices.percent(5)) trial.repeats = 2;
+  // Blocks come to their second tile and to later ones.
+  if (!limits.device.is_cpu() && choices.percent(25))
+    trial.max_multiprocessors = static_cast<int>(choices.between(1, 3));
   // There every access beyond an allocation is seen, which without guards ends where the operand
   // does.
   if (limits.device.type == DeviceType::emulated) trial.options.guard_bands = choices.percent(50);
@@ -250,6 +253,8 @@ std::string replay_words(const api::Trial& trial, const Kernel& kernel) {
   if (trial.scale != 1) words += fmt::format(" --scale {}", trial.scale);
   if (!trial.options.guard_bands) words += " --no-guard-bands";
   if (trial.repeats != 1) words += fmt::format(" --repeats {}", trial.repeats);
+  if (trial.max_multiprocessors != 0)
+    words += fmt::format(" --multiprocessors {}", trial.max_multiprocessors);
   if (!trial.options.device.is_cpu())
     words += fmt::format(" --device {}", to_string(trial.options.device));
   if (trial.options.device.type == DeviceType::emulated)
