@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "driver/driver.hpp"
 #include "driver/graph.hpp"
 #include "runtime/device_family.hpp"
 #include "tests/runtime/hopper_gemm.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/moving_columns.hpp"
+#include "tests/support/packed_plan.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::tests {
@@ -204,16 +204,7 @@ TEST_P(HopperGemm, prepared_reductions_follow_each_other_unwaited) {
 
 // As many blocks as multiprocessors at most, in whole clusters, at least one.
 std::uint32_t block_count(const Kernel& kernel, const GemmArguments& arguments, int limit) {
-  const driver::GpuDevice& gpu = driver::open_device(arguments.device());
-  const driver::ScopedContext current(gpu);
-  runtime::LaunchPlan plan;
-  dynamic_cast<const runtime::DeviceFamily&>(kernel.family())
-      .pack({.kernel = kernel,
-             .arguments = arguments,
-             .device = gpu.info(),
-             .max_multiprocessors = limit,
-             .driver = gpu.api()},
-            plan);
+  const runtime::LaunchPlan plan = packed_plan(kernel, arguments, limit);
   EXPECT_EQ(plan.shape.grid[0] % plan.shape.cluster[0], 0U);
   return plan.shape.grid[0];
 }

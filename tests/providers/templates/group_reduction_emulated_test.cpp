@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "driver/driver.hpp"
 #include "runtime/device_family.hpp"
 #include "tests/providers/templates/on_emulated_h200.hpp"
+#include "tests/support/packed_plan.hpp"
 
 namespace gemmery {
 namespace {
@@ -143,21 +143,6 @@ class GroupReductionEmulated : public tests::OnEmulatedH200 {
     return *kernel;
   }
 
-  static runtime::LaunchPlan plan_of(const Kernel& kernel, const GemmArguments& arguments,
-                                     int limit) {
-    const driver::GpuDevice& gpu = driver::open_device(arguments.device());
-    const driver::ScopedContext current(gpu);
-    runtime::LaunchPlan plan;
-    dynamic_cast<const runtime::DeviceFamily&>(kernel.family())
-        .pack({.kernel = kernel,
-               .arguments = arguments,
-               .device = gpu.info(),
-               .max_multiprocessors = limit,
-               .driver = gpu.api()},
-              plan);
-    return plan;
-  }
-
   OwnedStream stream_{h200_};
 };
 
@@ -243,7 +228,7 @@ TEST_F(GroupReductionEmulated, a_launch_leaves_the_zeros_that_it_found) {
     const Operands::Expected expected = operands.expected();
     for (const int limit : {1, 0}) {
       SCOPED_TRACE(design + " " + to_string(extents) + " on " + std::to_string(limit));
-      const runtime::LaunchPlan plan = plan_of(kernel, arguments, limit);
+      const runtime::LaunchPlan plan = tests::packed_plan(kernel, arguments, limit);
       const std::size_t zeroed = plan.zeroed_workspace_bytes;
       const Buffer workspace(plan.workspace_bytes, stream_);
       fill(workspace.data(), 0xa5, workspace.bytes(), stream_);
