@@ -348,9 +348,7 @@ constexpr bool is_split(const Sm90Design& design) {
 /// float16 sums.
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
-  if (design.schedule == Schedule::rotation)
-    return rotation_tile * rotation_tile / warpgroup_threads;
-  if (consumer_count(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
+  if (consumers_per_tile(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
   const bool takes_turns = abi::takes_turns(design);
   const bool has_half_sums = design.accumulator == DType::float16;
   if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;

@@ -16,9 +16,6 @@ namespace {
 constexpr DType inputs[] = {DType::bfloat16, DType::float16};
 constexpr DType outputs[] = {DType::bfloat16, DType::float16, DType::float32};
 
-constexpr abi::Schedule schedules[] = {abi::Schedule::cooperative, abi::Schedule::ping_pong,
-                                       abi::Schedule::rotation};
-
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
 // With all stages that fit; a tile that is not legal for operands of these rules is left out.
@@ -112,7 +109,7 @@ bool is_served(const OperandRules& rules) {
 }
 
 std::optional<abi::Schedule> read_schedule(std::string_view text) {
-  for (const abi::Schedule schedule : schedules) {
+  for (const abi::Schedule schedule : sm90_schedules) {
     if (schedule_text(schedule) == text) return schedule;
   }
   return std::nullopt;
@@ -265,7 +262,7 @@ std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", til
 
 std::string_view schedule_text(abi::Schedule schedule) noexcept {
   constexpr std::string_view texts[] = {"coop", "pingpong", "rotation"};
-  static_assert(std::size(texts) == std::size(schedules));
+  static_assert(std::size(texts) == std::size(sm90_schedules));
   return texts[static_cast<std::size_t>(schedule)];
 }
 

@@ -60,6 +60,10 @@ inline bool is_for_programs(const Sm90Tile& tile) noexcept {
 // Those whose k is split, likewise. They are for problems of few tiles, small ones and a long k.
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
 
+// All of them, each at its number.
+inline constexpr abi::Schedule sm90_schedules[] = {
+    abi::Schedule::cooperative, abi::Schedule::ping_pong, abi::Schedule::rotation};
+
 std::span<const DType> sm90_inputs() noexcept;
 std::span<const DType> sm90_outputs() noexcept;
 

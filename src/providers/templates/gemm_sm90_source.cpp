@@ -19,6 +19,7 @@ std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtyp
 
 std::string_view text_of(abi::Schedule schedule) {
   constexpr std::string_view texts[] = {"cooperative", "ping_pong", "rotation"};
+  static_assert(std::size(texts) == std::size(sm90_schedules));
   return texts[static_cast<std::size_t>(schedule)];
 }
 
