@@ -64,6 +64,7 @@ void unlock_all() {
 
 std::atomic<bool> is_seed_set{false};
 std::atomic<std::uint64_t> set_seed{0};
+std::atomic<std::uint64_t> most_steps{0};
 
 }  // namespace
 
@@ -112,5 +113,9 @@ std::mutex& building_mutex() noexcept {
   static auto* const mutex = new std::mutex;
   return *mutex;
 }
+
+std::uint64_t step_limit() noexcept { return most_steps.load(); }
+
+void set_step_limit(std::uint64_t steps) noexcept { most_steps.store(steps); }
 
 }  // namespace gemmery::emulator

@@ -55,6 +55,11 @@ EmulatedDevice& device_at(int ordinal);
 std::uint64_t schedule_seed();
 void set_schedule_seed(std::uint64_t seed) noexcept;
 
+// Warp instructions after which a cluster that a driver call has launched counts as one that never
+// ends; 0: the machine's own limit. For tests of kernels that hang.
+std::uint64_t step_limit() noexcept;
+void set_step_limit(std::uint64_t steps) noexcept;
+
 // Where kernels are decoded; taken before `executing` of any device.
 std::mutex& building_mutex() noexcept;
 

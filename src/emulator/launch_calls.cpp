@@ -82,7 +82,7 @@ void launch(const cuda::LaunchConfig& config, const cuda::FunctionHandle& functi
     if (resolve(config.stream).device != function.device)
       throw Refusal{cuda::Result::invalid_value, "the stream is another device's"};
   }
-  put(config.stream, [launch = std::move(launch)] { run(launch, schedule_seed()); });
+  put(config.stream, [launch = std::move(launch)] { run(launch, schedule_seed(), step_limit()); });
 }
 
 // --- tensor maps --------------------------------------------------------------------------------
