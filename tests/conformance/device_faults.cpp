@@ -19,6 +19,8 @@ constexpr auto ping_pong = SoundKernel::ping_pong;
 constexpr auto pair = SoundKernel::pair_of_blocks;
 constexpr auto chained = SoundKernel::chained;
 constexpr auto split = SoundKernel::split;
+constexpr auto rotation = SoundKernel::rotation;
+constexpr auto reduction = SoundKernel::reduction;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = simt},
@@ -163,6 +165,62 @@ constexpr DeviceFault fault_table[] = {
     {.name = "blocks store each other's columns",
      .kernel = split,
      .edits = {{{"split_rank() * stored.tile_n", "(split_rank() ^ 1U) * stored.tile_n"}}}},
+
+    {.name = "nothing", .kernel = rotation},
+    {.name = "the turn is passed before the tile is multiplied",
+     .kernel = rotation,
+     .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);",
+                 "if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);\n"
+                 "      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);"},
+                {"(cursor, share);\n"
+                 "      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);",
+                 "(cursor, share);"}}}},
+    {.name = "the turn is not waited for",
+     .kernel = rotation,
+     .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);", ""}}}},
+    {.name = "the turn goes to the consumer before",
+     .kernel = rotation,
+     .edits = {{{"(consumer + 1 == count ? 0 : consumer + 1)",
+                 "(consumer == 0 ? count - 1 : consumer - 1)"}}}},
+    {.name = "a slab is filled while it is stored",
+     .kernel = rotation,
+     .edits = {{{"ptx::bulk_wait_group_read<abi::slabs_per_consumer - 1>();", ""}}}},
+    {.name = "vectors are replaced while they are read",
+     .kernel = rotation,
+     .edits = {{{"if constexpr (Staged::has_vectors()) "
+                 "ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);\n"
+                 "    if (!holds_output(place)) return;",
+                 "if (!holds_output(place)) return;"}}}},
+    {.name = "vectors are read before all have brought them",
+     .kernel = rotation,
+     .edits = {{{"staged_.wait_for_vectors();\n    if constexpr (Staged::has_vectors()) "
+                 "ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);",
+                 "staged_.wait_for_vectors();"}}},
+     .on_gpu = Shows::seldom},  // they come while the tile is multiplied
+    {.name = "vectors are read while they come",
+     .kernel = rotation,
+     .edits = {{{"if constexpr (has_vectors()) ptx::cp_async_wait_group<0>();", ""}}},
+     .on_gpu = Shows::seldom},
+
+    {.name = "nothing", .kernel = reduction},
+    {.name = "a word is written without its mark",
+     .kernel = reduction,
+     .edits = {{{"ptx::st_relaxed_gpu_b64(words_ + group, word_of(part));",
+                 "ptx::st_relaxed_gpu_b64(words_ + group, word_of(part) & 0xffffffffU);"}}}},
+    {.name = "words are read without asking for their marks",
+     .kernel = reduction,
+     .edits = {{{"while (!read(words, first)) {\n      }", "read(words, first);"}}}},
+    {.name = "words are not cleared for the next launch",
+     .kernel = reduction,
+     .edits = {{{"for (unsigned group = lane; group < groups_; group += 32)\n"
+                 "      ptx::st_relaxed_gpu_b64(words_ + group, 0);",
+                 ""}}}},
+    {.name = "parts of warps are read before all are there",
+     .kernel = reduction,
+     .edits = {{{"ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have "
+                 "left parts",
+                 ""}}}},
+
     // The emulator runs one launch after the other.
     {.name = "no wait for the launch ahead",
      .kernel = chained,
@@ -256,11 +314,24 @@ constexpr DelayPlace delay_places[] = {
     {"wait_for_phase(full_,", "phase_"},
     {"fill(sums, slab, block,", "corner.column + corner.row"},
     {"ptx::tma_store(params_.out,", "filled_.column + filled_.row"},
+    {"if (takes_turns && !tiles.is_first()) wait_for_turn(", "consumer"},
+    {"if (takes_turns && !tiles.is_last()) pass_turn<", "consumer"},
+    {"staged_.begin_share(place,", "place.column + place.row"},
+    {"const float all = Reducer::across_lanes(wait_for_parts(", "groups_"},
+    {"ptx::st_relaxed_gpu_b64(words_ + group, word_of(part)", "group"},
 };
 
 }  // namespace
 
 std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
+
+SoundProgram program_of(SoundKernel kernel) noexcept {
+  if (kernel == rotation) return {"D = gelu(accum + bias)", "bias=f32[n]"};
+  if (kernel == reduction)
+    return {"D = accum + bias; total = sum(D); peak = max(abs(D))",
+            "bias=f32[n] total=f32[1] peak=f32[1]"};
+  return {};
+}
 
 std::string plant(std::string_view source, const DeviceFault& fault) {
   std::set<std::string_view> seen;

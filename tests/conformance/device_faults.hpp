@@ -19,8 +19,17 @@ enum class SoundKernel : std::uint8_t {
   ping_pong,
   pair_of_blocks,
   chained,
-  split  // k over two blocks
+  split,     // k over two blocks
+  rotation,  // three consumers in turn, with a program
+  reduction  // two consumers, with a program that makes single values of out
 };
+
+// What a sound kernel makes of A B, in the words of a problem line; empty: A B itself.
+struct SoundProgram {
+  std::string_view text;
+  std::string_view operands;
+};
+SoundProgram program_of(SoundKernel kernel) noexcept;
 
 // One place of the source.
 struct Edit {

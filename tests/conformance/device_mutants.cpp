@@ -10,6 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <gemmery/problem.hpp>
+
+#include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/gemm_simt.hpp"
 #include "providers/templates/gemm_simt_design.hpp"
@@ -53,18 +56,23 @@ Mark mark_of(const Kernel& kernel) {
 constexpr SimtTile tile_of_two_slices{
     .m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3};
 
-// Two stages, so that few blocks of k go round; two consumers, or two blocks.
+abi::Schedule schedule_of(SoundKernel kernel) {
+  if (kernel == SoundKernel::ping_pong) return abi::Schedule::ping_pong;
+  return kernel == SoundKernel::rotation ? abi::Schedule::rotation : abi::Schedule::cooperative;
+}
+
+// Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  const bool has_two_consumers =
-      kernel == SoundKernel::cooperative || kernel == SoundKernel::chained;
-  tile.m = has_two_consumers ? 128 : 64;
-  tile.n = 64;
+  const bool is_in_rotation = kernel == SoundKernel::rotation;
+  const bool has_two_consumers = kernel == SoundKernel::cooperative ||
+                                 kernel == SoundKernel::chained || kernel == SoundKernel::reduction;
+  tile.m = is_in_rotation || has_two_consumers ? 128 : 64;
+  tile.n = is_in_rotation ? 128 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
   tile.stages = 2;
-  tile.schedule =
-      kernel == SoundKernel::ping_pong ? abi::Schedule::ping_pong : abi::Schedule::cooperative;
+  tile.schedule = schedule_of(kernel);
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   return tile;
 }
@@ -79,6 +87,11 @@ OperandRules sm90_rules(SoundKernel kernel) {
   OperandRule out = in;
   if (kernel != SoundKernel::chained) out.dtype = DType::float32;
   return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
+}
+
+EpilogueId epilogue_of(SoundKernel kernel) {
+  if (program_of(kernel).text.empty()) return default_epilogue;
+  return parse_problem(program_line(kernel, {8, 8, 8, 1})).problem.epilogue;
 }
 
 // --- faults of the host -------------------------------------------------------------------------
@@ -114,11 +127,14 @@ class DeviceMutants final : public runtime::DeviceFamily {
   std::string_view name() const noexcept override { return "device_mutants"; }
   int version() const noexcept override { return 2; }
 
+  Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
     visit_all([&](const Kernel& kernel) {
       const auto runs_there = [&](Target target) { return runs_on(target, query.device.target); };
       const bool runs = std::ranges::any_of(targets(kernel), runs_there);
-      if (runs && kernel::keeps_rules(kernel.operands(), query.problem) && supports(kernel, query))
+      if (runs && kernel::keeps_rules(kernel.operands(), query.problem) &&
+          kernel::serves_epilogue(kernel.epilogue(), query.problem.epilogue) &&
+          supports(kernel, query))
         kernels.emplace_back(kernel, 1e12);
     });
   }
@@ -171,7 +187,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     sm90_.pack({.kernel = request.kernel,
                 .arguments = request.arguments,
                 .device = request.device,
-                .max_multiprocessors = 2,
+                .max_multiprocessors = request.max_multiprocessors == 1 ? 1 : 2,
                 .driver = api},
                plan);
   }
@@ -190,7 +206,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     const Mark mark{.row = static_cast<std::uint32_t>(row), .delays = 0};
     return sound == SoundKernel::simt
                ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
-               : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark));
+               : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
+                        epilogue_of(sound));
   }
 
   const runtime::DeviceFamily& sound_family(const Kernel& kernel) const {
@@ -205,6 +222,12 @@ class DeviceMutants final : public runtime::DeviceFamily {
 }  // namespace
 
 std::unique_ptr<Family> make_device_mutants() { return std::make_unique<DeviceMutants>(); }
+
+std::string program_line(SoundKernel kernel, const Extents& extents) {
+  const SoundProgram program = program_of(kernel);
+  return fmt::format("gemm {}x{}x{}x{} a=bf16 out=f32 epilogue=\"{}\" {}", extents.m, extents.n,
+                     extents.k, extents.l, program.text, program.operands);
+}
 
 const DeviceFault& fault_of(const Kernel& kernel) { return device_faults()[mark_of(kernel).row]; }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <gemmery/family.hpp>
 
@@ -17,6 +18,13 @@ namespace gemmery::conformance {
 std::unique_ptr<Family> make_device_mutants();
 
 const DeviceFault& fault_of(const Kernel& kernel);
+
+// The line of a problem that mutants of a kernel with a program run: "gemm 256x72x128x2 a=bf16
+// out=f32 epilogue=\"D = …\" …".
+struct Extents {
+  std::int64_t m, n, k, l;
+};
+std::string program_line(SoundKernel kernel, const Extents& extents);
 
 // The same kernel with delays in it, as `plant_delays` has them; 0 is none. `enumerate` visits the
 // kernels without delays, discovery offers all.

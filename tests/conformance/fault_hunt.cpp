@@ -2,13 +2,16 @@
 // Trials of one mutant.
 #include "tests/conformance/fault_hunt.hpp"
 
-#include <span>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <gemmery/gemmery.hpp>
 
 #include "tests/conformance/device_mutants.hpp"
+#include "tests/conformance/program_hunt.hpp"
 #include "tests/conformance/suite.hpp"
 #include "tests/support/moving_columns.hpp"
 
@@ -32,11 +35,15 @@ constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x13
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
+constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
 
-std::span<const char* const> edge_lines(SoundKernel kernel) {
-  if (kernel == SoundKernel::simt) return simt_lines;
-  if (kernel == SoundKernel::chained) return chained_lines;
-  return sm90_lines;
+std::vector<std::string> edge_lines(SoundKernel kernel) {
+  if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
+  if (kernel == SoundKernel::chained) return {std::begin(chained_lines), std::end(chained_lines)};
+  if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};
+  std::vector<std::string> lines;
+  for (const Extents& extents : program_extents) lines.push_back(program_line(kernel, extents));
+  return lines;
 }
 
 // Each launch reads what the one before has stored.
@@ -58,6 +65,7 @@ std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t see
 }  // namespace
 
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
+  if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   if (fault_of(kernel).kernel == SoundKernel::chained) {
     std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);
     if (!found.empty()) return found;
@@ -77,14 +85,14 @@ std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
 }
 
 std::string hunt_at_edges(const Kernel& kernel, Device device, std::uint64_t seed) {
-  const auto hunt_in = [&](const char* text) -> std::string {
+  const auto hunt_in = [&](const std::string& text) -> std::string {
     const VerifyReport report =
         verify(parse_problem(text), kernel,
                {.fill = Fill::integers, .seed = seed, .guard_bands = false, .device = device});
     return report.passed ? "" : fmt::format("{}: {}", text, report.first_failure);
   };
   std::string found;
-  for (const char* const text : edge_lines(fault_of(kernel).kernel)) {
+  for (const std::string& text : edge_lines(fault_of(kernel).kernel)) {
     found = hunt_in(text);
     if (!found.empty()) return found;
   }

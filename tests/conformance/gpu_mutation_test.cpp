@@ -169,8 +169,14 @@ struct Row {
 };
 
 std::string_view name(SoundKernel kernel) {
-  constexpr std::array<std::string_view, 6> names{
-      "simt", "sm90 coop", "sm90 pingpong", "sm90 2x1 coop", "sm90 coop, chained", "sm90 k2 coop"};
+  constexpr std::array<std::string_view, 8> names{"simt",
+                                                  "sm90 coop",
+                                                  "sm90 pingpong",
+                                                  "sm90 2x1 coop",
+                                                  "sm90 coop, chained",
+                                                  "sm90 k2 coop",
+                                                  "sm90 rotation, program",
+                                                  "sm90 coop, reductions"};
   return names[static_cast<std::size_t>(kernel)];
 }
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hunting a fault in a kernel with a program: in random problems of several tiles to a block, and
+// in launches that leave their workspace to the next one.
+#pragma once
+
+#include <string>
+
+#include "tests/conformance/fault_hunt.hpp"
+
+namespace gemmery::conformance {
+
+// As hunt_at_random; the number of cases grows by one.
+std::string hunt_with_program(const Kernel& kernel, const Hunt& hunt);
+
+}  // namespace gemmery::conformance
