@@ -242,7 +242,7 @@ class TrialRun {
     const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
                        is_exact_with_integers(trial_.line, kernel_.operands());
     if (trial_.inspect) trial_.inspect(arguments);
-    return judge(arguments, host::declared_math(kernel_.operands(), arithmetic_of(kernel_)), exact);
+    return judge(arguments, declared_math_of(kernel_), exact);
   }
 
   std::vector<Tensor> epilogue_here() const {

@@ -51,9 +51,8 @@ struct TrialOperands {
 // Throws what `run` throws, and Error (out_of_memory) where the host has no room for the operands.
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel);
 
-// What multiplies in a kernel, by the instruction of its design: tensor cores truncate what FMAs
-// round.
-host::Arithmetic arithmetic_of(const Kernel& kernel);
+// A kernel's arithmetic, by the fields of its design: tensor cores truncate what FMAs round.
+host::DeclaredMath declared_math_of(const Kernel& kernel);
 
 // Holds the result in `arguments.out()`, on the CPU, against the oracle; `exact` compares values
 // instead of bounds.

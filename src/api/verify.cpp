@@ -36,12 +36,15 @@ VerifyReport make_report(const host::Comparison& comparison, std::string method)
 
 namespace api {
 
-host::Arithmetic arithmetic_of(const Kernel& kernel) {
+host::DeclaredMath declared_math_of(const Kernel& kernel) {
+  auto arithmetic = host::Arithmetic::fma;
+  bool adds_vector = false;
   for (const DesignField& field : kernel.family().design_fields(kernel)) {
     if (field.name == "instruction" && (field.value == "wgmma" || field.value == "mma"))
-      return host::Arithmetic::tensor_core;
+      arithmetic = host::Arithmetic::tensor_core;
+    if (field.name == "addend" && field.value == "wgmma") adds_vector = true;
   }
-  return host::Arithmetic::fma;
+  return host::declared_math(kernel.operands(), arithmetic, adds_vector);
 }
 
 namespace {

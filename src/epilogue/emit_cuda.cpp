@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/invariant.hpp"
+#include "epilogue/addend.hpp"
 #include "epilogue/cost.hpp"
 #include "epilogue/graph.hpp"
 #include "epilogue/rewrite.hpp"
@@ -169,6 +170,7 @@ std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
   append(text, "  static constexpr int outputs = {};\n", count(rules.operands, Slot::output));
   append(text, "  static constexpr int numbers = {};\n", count(rules.operands, Slot::number));
   append(text, "  static constexpr int slow_results = {};\n", count_slow_results(graph));
+  append(text, "  static constexpr int addend = {};\n", find_addend(epilogue));
   append_tensors(text, rules, Slot::input, is_turned);
   append_tensors(text, rules, Slot::output, is_turned);
   text +=

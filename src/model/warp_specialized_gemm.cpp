@@ -35,9 +35,20 @@ constexpr double c_slab_clocks = 2300;
 constexpr double program_clocks = 0.85;
 constexpr double slow_result_clocks = 9;
 constexpr double program_interference_clocks = 0.4;
+// In rotation two groups are at their programs beside a third one's products. What is dense keeps
+// to the clocks that these leave, where an instruction takes longer, the more so beside stores
+// (stamps of clocks, h200-epilogues-addend-2026-11-22.md).
+constexpr double rotation_program_clocks = 6.5;
+constexpr double rotation_slow_clocks = 15;
+constexpr double rotation_store_clocks = 3;
+constexpr double dense_interference_clocks = 0.12;
 constexpr double input_slab_clocks = 860;
 constexpr double program_tile_clocks = 50;
 constexpr double program_burst_clocks = 25;
+// Of the product by which a vector is added, and how many products of 16 bits a multiprocessor
+// makes at once.
+constexpr double addend_k = 16;
+constexpr double macs_per_clock = 2048;
 // Elements that a multiprocessor's four schedulers take at a time, a warp each.
 constexpr double elements_at_once = 128;
 
@@ -124,6 +135,7 @@ struct WarpSpecializedModel::TileClocks {
   double multiply;      // until the last product
   double store;         // from there until out is on its way, without a program
   double program;       // which comes between
+  double rotation;      // that and the store, beside two other groups
   double interference;  // by which it delays products of others
   double input;         // waiting for what it reads
 };
@@ -149,8 +161,11 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       usable_share(cluster_size.size > 2 ? usable_by_large_clusters : 1),
       turns(design.turns),
       turns_inverse(1.0 / design.turns),
+      addend_clocks(design.adds_vector ? design.tile_m * design.tile_n * addend_k / macs_per_clock
+                                       : 0),
       is_clustered(cluster_size.size > 1),
-      is_band_of_rows(design.is_band_of_rows) {
+      is_band_of_rows(design.is_band_of_rows),
+      adds_vector(design.adds_vector) {
   const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
   k_columns = areas * design.tile_k * design.wgmma_columns;
   k_area_sides = areas * design.tile_k * (wgmma_rows + design.wgmma_columns);
@@ -292,20 +307,48 @@ WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpeci
   const double slabs = tile_bytes * design.slabs_per_tile_byte;
   const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
   const double each = design.tile_m * design.stored_columns / elements_at_once;
-  return {.multiply = grid.k_blocks * time_stage(design, grid),
+  return {.multiply = grid.k_blocks * time_stage(design, grid) + design.addend_clocks,
           .store = slabs * slab_clocks + tile_bytes * out_splits_ * rates_.store_clocks_per_byte +
                    time_exchange(design),
-          .program = each * (program_.instructions * program_clocks +
+          .program = each * (instructions(design) * program_clocks +
                              program_.slow_results * slow_result_clocks),
-          .interference = each * program_.instructions * program_interference_clocks,
+          .rotation = each * (instructions(design) * rotation_program_clocks +
+                              program_.slow_results * rotation_slow_clocks + rotation_store_clocks),
+          .interference = each * instructions(design) * interference_clocks(design),
           .input = slabs * program_.full_inputs * input_slab_clocks};
 }
 
-// Of each instruction.
+double WarpSpecializedModel::instructions(const WarpSpecializedTerms& design) const noexcept {
+  return program_.instructions - (design.adds_vector ? program_.addend_instructions : 0.0);
+}
+
+bool WarpSpecializedModel::keeps_to_gaps(const WarpSpecializedTerms& design) const noexcept {
+  return design.turns > 2 &&
+         (design.adds_vector ? program_.is_dense_without_addend : program_.is_dense);
+}
+
+// Of each instruction, as is the next.
+double WarpSpecializedModel::interference_clocks(
+    const WarpSpecializedTerms& design) const noexcept {
+  return keeps_to_gaps(design) ? dense_interference_clocks : program_interference_clocks;
+}
+
 double WarpSpecializedModel::tile_clocks_of_program(
     const WarpSpecializedTerms& design) const noexcept {
   if (design.turns <= 2) return program_tile_clocks;
-  return program_.is_dense ? 0.0 : program_burst_clocks;
+  return keeps_to_gaps(design) ? 0.0 : program_burst_clocks;
+}
+
+// From one tile of a multiprocessor to the next, where the next ones are multiplied while one is
+// stored, unless that takes longer.
+double WarpSpecializedModel::time_period(const WarpSpecializedTerms& design,
+                                         const TileClocks& tile) const noexcept {
+  const double hindered = constants_.store_interference * tile.store + tile.interference;
+  if (design.turns > 2)
+    return std::max(tile.multiply + hindered,
+                    (tile.multiply + tile.rotation) * design.turns_inverse);
+  const double each = (tile.multiply + tile.store + tile.program) * design.turns_inverse;
+  return std::max(tile.multiply, each) + hindered;
 }
 
 // Rows that do not exist are not exchanged.
@@ -341,16 +384,11 @@ WarpSpecializedParts WarpSpecializedModel::predict(
     const WarpSpecializedTerms& design) const noexcept {
   const Grid grid = lay_out(design);
   const TileClocks tile = time_tile(design, grid);
-  // In turns: the next tiles are multiplied while one is stored, unless that takes longer; what its
-  // program reads comes before.
+  // In turns what a program reads comes before.
   const bool overlaps = design.turns > 1 && grid.tiles_each > 1;
   const double finish = tile.store + tile.program;
-  const double each = (tile.multiply + finish) * design.turns_inverse;
-  const double period = overlaps
-                            ? std::max(tile.multiply, each) +
-                                  constants_.store_interference * tile.store + tile.interference
-                            : tile.multiply + finish + tile.input;
-  const double begin = program_.instructions * tile_clocks_of_program(design);
+  const double period = overlaps ? time_period(design, tile) : tile.multiply + finish + tile.input;
+  const double begin = instructions(design) * tile_clocks_of_program(design);
   const double tiles = grid.tiles_each - constants_.short_wave_gain * grid.missing_share;
   const double clocks = tiles * (period + begin) + (overlaps ? finish : 0.0);
   const double fill = constants_.fill_clocks + latency_clocks(design) +

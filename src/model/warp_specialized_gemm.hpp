@@ -25,6 +25,8 @@ struct WarpSpecializedDesign {
   bool is_band_of_rows = true;
   int slab_bytes = 0;  // of out, stored at once by a warpgroup
   int split_k = 1;     // blocks of a cluster that multiply shares of k of one tile
+  // Whether the tensor cores add the row vector that a program adds to the sums first.
+  bool adds_vector = false;
 };
 
 // What the program of an epilogue adds to storing D.
@@ -34,6 +36,9 @@ struct ProgramWork {
   double slow_results = 0;  // of the unit for powers and reciprocals, for each element of out
   int full_inputs = 0;      // of which it reads
   bool is_dense = false;    // its arithmetic waits for nothing, so that few chains of it do
+  // What a design that adds a vector spares it, and whether it is dense then.
+  double addend_instructions = 0;
+  bool is_dense_without_addend = false;
 };
 
 // What predictions take of a design whatever the problem: worked out once, asked often.
@@ -74,8 +79,10 @@ struct WarpSpecializedTerms {
   double usable_share;         // of the multiprocessors
   double turns;
   double turns_inverse;
+  double addend_clocks;  // of a tile, where the tensor cores add a vector
   bool is_clustered;
   bool is_band_of_rows;
+  bool adds_vector;
 };
 
 // What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
@@ -166,6 +173,10 @@ class WarpSpecializedModel {
   double latency_clocks(const WarpSpecializedTerms& design) const noexcept;
   double time_stage(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double time_exchange(const WarpSpecializedTerms& design) const noexcept;
+  double time_period(const WarpSpecializedTerms& design, const TileClocks& tile) const noexcept;
+  bool keeps_to_gaps(const WarpSpecializedTerms& design) const noexcept;
+  double instructions(const WarpSpecializedTerms& design) const noexcept;
+  double interference_clocks(const WarpSpecializedTerms& design) const noexcept;
   double tile_clocks_of_program(const WarpSpecializedTerms& design) const noexcept;
   TileClocks time_tile(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
   double memory_bytes(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;

@@ -20,6 +20,7 @@ constexpr auto pair = SoundKernel::pair_of_blocks;
 constexpr auto chained = SoundKernel::chained;
 constexpr auto split = SoundKernel::split;
 constexpr auto rotation = SoundKernel::rotation;
+constexpr auto addition = SoundKernel::addition;
 constexpr auto reduction = SoundKernel::reduction;
 
 constexpr DeviceFault fault_table[] = {
@@ -135,7 +136,7 @@ constexpr DeviceFault fault_table[] = {
                 {"if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);", ""}}}},
     {.name = "both consumers take every tile",
      .kernel = ping_pong,
-     .edits = {{{"if (consumer >= others) skip_tile();", ""}}}},
+     .edits = {{{"if constexpr (takes_turns) skip_tiles(consumer);", ""}}}},
     {.name = "arrives in a cluster that is not ready",
      .kernel = pair,
      .edits = {{{"sync_cluster();\n    ptx::griddepcontrol_wait();",
@@ -172,9 +173,9 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);",
                  "if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);\n"
                  "      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);"},
-                {"(cursor, share);\n"
-                 "      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);",
-                 "(cursor, share);"}}}},
+                {"      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);\n"
+                 "      // All about",
+                 "      // All about"}}}},
     {.name = "the turn is not waited for",
      .kernel = rotation,
      .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);", ""}}}},
@@ -193,14 +194,48 @@ constexpr DeviceFault fault_table[] = {
                  "if (!holds_output(place)) return;"}}}},
     {.name = "vectors are read before all have brought them",
      .kernel = rotation,
-     .edits = {{{"staged_.wait_for_vectors();\n    if constexpr (Staged::has_vectors()) "
-                 "ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);",
+     .edits = {{{"staged_.wait_for_vectors();\n"
+                 "      ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);",
                  "staged_.wait_for_vectors();"}}},
      .on_gpu = Shows::seldom},  // they come while the tile is multiplied
     {.name = "vectors are read while they come",
      .kernel = rotation,
-     .edits = {{{"if constexpr (has_vectors()) ptx::cp_async_wait_group<0>();", ""}}},
+     .edits = {{{"if constexpr (has_vectors() || addend_input >= 0) "
+                 "ptx::cp_async_wait_group<0>();",
+                 ""}}},
      .on_gpu = Shows::seldom},
+
+    {.name = "nothing", .kernel = addition},
+    {.name = "an addend is multiplied while it comes",
+     .kernel = addition,
+     .edits = {{{"if constexpr (has_vectors() || addend_input >= 0) "
+                 "ptx::cp_async_wait_group<0>();",
+                 ""}}},
+     .on_gpu = Shows::seldom},  // it comes a tile ahead
+    {.name = "an addend is not made known to wgmmas",
+     .kernel = addition,
+     .edits = {{{"ptx::fence_proxy_async();\n    ptx::bar_sync", "ptx::bar_sync"}}},
+     .on_gpu = Shows::seldom},
+    {.name = "an addend is multiplied before all have brought it",
+     .kernel = addition,
+     .edits = {{{"ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);\n"
+                 "    return staged_.next_addend();",
+                 "return staged_.next_addend();"}}},
+     .on_gpu = Shows::seldom},
+    {.name = "the next addend comes where this one is",
+     .kernel = addition,
+     .edits = {{{"vector_ + (current_ ^ vector_bytes) +", "vector_ + current_ +"}}}},
+    {.name = "the addend is that of the tile before",
+     .kernel = addition,
+     .edits = {{{"addend_.advance();", ""}}}},
+    {.name = "the second 8 k of an addend are no zeros",
+     .kernel = addition,
+     .edits = {{{"const unsigned word = index < row_units ? one << 16 | one : 0;",
+                 "const unsigned word = index < 4096 * row_units ? one << 16 | one : 0;"}}}},
+    {.name = "an addend is added twice",
+     .kernel = addition,
+     .edits = {{{"patch.words[input][0][0] = 0x80008000;",
+                 "patch.words[input][0][0] = 0x3f803f80;"}}}},
 
     {.name = "nothing", .kernel = reduction},
     {.name = "a word is written without its mark",
@@ -317,6 +352,8 @@ constexpr DelayPlace delay_places[] = {
     {"if (takes_turns && !tiles.is_first()) wait_for_turn(", "consumer"},
     {"if (takes_turns && !tiles.is_last()) pass_turn<", "consumer"},
     {"staged_.begin_share(place,", "place.column + place.row"},
+    {"if (holds_output(place)) staged_.bring_next_addend(", "place.column + place.row"},
+    {"return staged_.next_addend();", "thread_"},
     {"const float all = Reducer::across_lanes(wait_for_parts(", "groups_"},
     {"ptx::st_relaxed_gpu_b64(words_ + group, word_of(part)", "group"},
 };
@@ -327,6 +364,7 @@ std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
 
 SoundProgram program_of(SoundKernel kernel) noexcept {
   if (kernel == rotation) return {"D = gelu(accum + bias)", "bias=f32[n]"};
+  if (kernel == addition) return {"D = gelu(accum + bias)", "bias=bf16[n]"};
   if (kernel == reduction)
     return {"D = accum + bias; total = sum(D); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] peak=f32[1]"};

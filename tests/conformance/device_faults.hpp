@@ -21,6 +21,7 @@ enum class SoundKernel : std::uint8_t {
   chained,
   split,     // k over two blocks
   rotation,  // three consumers in turn, with a program
+  addition,  // likewise, and a wgmma adds what the program adds first
   reduction  // two consumers, with a program that makes single values of out
 };
 

@@ -56,24 +56,28 @@ Mark mark_of(const Kernel& kernel) {
 constexpr SimtTile tile_of_two_slices{
     .m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3};
 
+bool is_in_rotation(SoundKernel kernel) {
+  return kernel == SoundKernel::rotation || kernel == SoundKernel::addition;
+}
+
 abi::Schedule schedule_of(SoundKernel kernel) {
   if (kernel == SoundKernel::ping_pong) return abi::Schedule::ping_pong;
-  return kernel == SoundKernel::rotation ? abi::Schedule::rotation : abi::Schedule::cooperative;
+  return is_in_rotation(kernel) ? abi::Schedule::rotation : abi::Schedule::cooperative;
 }
 
 // Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  const bool is_in_rotation = kernel == SoundKernel::rotation;
   const bool has_two_consumers = kernel == SoundKernel::cooperative ||
                                  kernel == SoundKernel::chained || kernel == SoundKernel::reduction;
-  tile.m = is_in_rotation || has_two_consumers ? 128 : 64;
-  tile.n = is_in_rotation ? 128 : 64;
+  tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
+  tile.n = is_in_rotation(kernel) ? 128 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
   tile.stages = 2;
   tile.schedule = schedule_of(kernel);
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
+  tile.adds_vector = kernel == SoundKernel::addition;
   return tile;
 }
 
@@ -85,7 +89,7 @@ OperandRules simt_rules() {
 OperandRules sm90_rules(SoundKernel kernel) {
   const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
   OperandRule out = in;
-  if (kernel != SoundKernel::chained) out.dtype = DType::float32;
+  if (kernel != SoundKernel::chained && kernel != SoundKernel::addition) out.dtype = DType::float32;
   return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
 }
 
@@ -225,8 +229,9 @@ std::unique_ptr<Family> make_device_mutants() { return std::make_unique<DeviceMu
 
 std::string program_line(SoundKernel kernel, const Extents& extents) {
   const SoundProgram program = program_of(kernel);
-  return fmt::format("gemm {}x{}x{}x{} a=bf16 out=f32 epilogue=\"{}\" {}", extents.m, extents.n,
-                     extents.k, extents.l, program.text, program.operands);
+  return fmt::format("gemm {}x{}x{}x{} a=bf16 out={} epilogue=\"{}\" {}", extents.m, extents.n,
+                     extents.k, extents.l, name(sm90_rules(kernel).out.dtype), program.text,
+                     program.operands);
 }
 
 const DeviceFault& fault_of(const Kernel& kernel) { return device_faults()[mark_of(kernel).row]; }

@@ -152,7 +152,7 @@ class Case {
       if (!fault.empty() || !asks_naive) return;
       const NaiveVerdict verdict =
           judge_naively(arguments, kernel_.operands(),
-                        api::arithmetic_of(kernel_) == host::Arithmetic::tensor_core);
+                        api::declared_math_of(kernel_).arithmetic == host::Arithmetic::tensor_core);
       if (verdict.mismatches != 0) fault = "naive oracle: " + verdict.first_failure;
     };
     outcome.report = api::run_trial(trial_, kernel_);

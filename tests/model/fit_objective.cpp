@@ -75,8 +75,7 @@ void report(const std::vector<MeasuredProblem>& problems, const DeviceInfo& devi
       const templates::Sm90Tile& tile = design.tile;
       return fmt::format("{}_{}x{}{}_{}_{}", templates::tile_text(tile), tile.cluster_m,
                          tile.cluster_n, tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "",
-                         templates::schedule_text(tile.schedule),
-                         templates::raster_text(tile.raster));
+                         templates::schedule_text(tile), templates::raster_text(tile.raster));
     };
     fmt::print("{},{},{},{},{:.4f},{:.4f},{:.2f},{:.2f}\n", problem.set, to_string(problem.problem),
                text(problem.designs[verdict.choice]), text(problem.designs.front()), verdict.regret,

@@ -50,6 +50,7 @@ class ProgramWriter {
 
   std::string write(const std::string& line) {
     std::string text;
+    if (happens(25)) text = add_to_accumulator(line);
     const int intermediate = below(3);
     for (int i = 0; i < intermediate; ++i) {
       const std::string name = "x" + std::to_string(i);
@@ -87,6 +88,19 @@ class ProgramWriter {
   template <class List>
   auto pick(const List& list) {
     return list[random_() % std::size(list)];
+  }
+
+  // A statement that alone reads the accumulator: kernels may add such a tensor in ways of their
+  // own. Mostly of the operands' type.
+  std::string add_to_accumulator(const std::string& line) {
+    constexpr std::string_view types[] = {"f32", "bf16", "f16"};
+    constexpr std::string_view dims[] = {"[n]", "[n]", "[l,n]", "[m]", ""};
+    std::string type{pick(types)};
+    for (const char* own : {"bf16", "f16"})
+      if (happens(70) && line.find(std::string(" a=") + own) != std::string::npos) type = own;
+    operands_.push_back({"first", type + std::string(pick(dims))});
+    sums_ = "sums";
+    return happens(50) ? "sums = accum + first; " : "sums = first + accum; ";
   }
 
   // --- expressions ---
@@ -146,7 +160,7 @@ class ProgramWriter {
   }
 
   std::string leaf() {
-    if (happens(35)) return "accum";
+    if (happens(35)) return sums_;
     if (!known_.empty() && happens(25)) return pick(known_);
     if (happens(70)) return operand();
     constexpr std::string_view constants[] = {"0", "1", "2", "0.5", "-1", "3", "0.1", "1.702", "6"};
@@ -161,7 +175,7 @@ class ProgramWriter {
       if (numbers_ > 0) return "s" + std::to_string(below(numbers_));
     }
     if (tensors_ < limits_.most_tensors && (tensors_ == 0 || happens(60))) return new_tensor();
-    return tensors_ > 0 ? "t" + std::to_string(below(tensors_)) : "accum";
+    return tensors_ > 0 ? "t" + std::to_string(below(tensors_)) : sums_;
   }
 
   std::string new_number() {
@@ -192,7 +206,7 @@ class ProgramWriter {
     if (!limits_.with_reductions || happens(35)) {
       const std::string type{pick(types)};
       fields += " " + name + "=" + type + (happens(25) ? ":c" : "");
-      return name + " = " + (value == "accum" ? "accum * 1" : value);
+      return name + " = " + (value == sums_ ? sums_ + " * 1" : value);
     }
     constexpr std::string_view kinds[] = {"sum", "max", "min", "amax"};
     constexpr std::string_view over_batches[] = {"[1]", "[m]", "[n]"};
@@ -207,6 +221,7 @@ class ProgramWriter {
 
   std::mt19937_64& random_;
   const ProgramLimits& limits_;
+  std::string sums_ = "accum";      // what stands for the accumulator
   std::vector<std::string> known_;  // names that may be used
   std::vector<Operand> operands_;
   int tensors_ = 0;

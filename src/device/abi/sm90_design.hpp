@@ -47,6 +47,8 @@ struct Sm90Design {
   int stages;  // blocks of k in shared memory at once
   bool has_c;
   int split_k = 1;  // blocks of a cluster that multiply shares of k of one tile
+  // Whether a wgmma adds the row vector that an emitted epilogue adds to the sums first.
+  bool adds_vector = false;
   // Bytes of shared memory for an emitted epilogue (abi/sm90_program.hpp).
   int program_bytes = 0;
 
@@ -299,6 +301,7 @@ enum class Sm90Fault : unsigned char {
   tile_m,
   tile_n,
   schedule,
+  addend,
   cluster,
   split_k,
   raster,
@@ -373,6 +376,14 @@ constexpr bool is_rotation(const Sm90Design& design) {
          design.split_k == 1;
 }
 
+/// As one more product over 16 k: it costs the tensor cores a k of 16, and spares a program's warps
+/// two instructions an element. That pays where these are what a tile waits for, in rotation.
+GEMMERY_HOST_DEVICE
+constexpr bool can_add_vector(const Sm90Design& design) {
+  return design.schedule == Schedule::rotation && design.accumulator == DType::float32 &&
+         bytes_of(design.out) == 2;
+}
+
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
 GEMMERY_HOST_DEVICE
 constexpr bool is_raster(const Raster& raster) {
@@ -402,6 +413,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
     return Sm90Fault::tile_n;
   if (!has_column_halves(design)) return Sm90Fault::tile_n;
   if (design.schedule == Schedule::rotation && !is_rotation(design)) return Sm90Fault::schedule;
+  if (design.adds_vector && !can_add_vector(design)) return Sm90Fault::addend;
   const bool is_pair = design.cluster_m == 2 || design.cluster_n == 2;
   if (design.cluster_m < 1 || design.cluster_n < 1 || sharing_blocks(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;

@@ -16,6 +16,9 @@ namespace gemmery::abi {
 //   vectors  of each input that is no full matrix: the elements of the consumer's columns or rows
 //   parts    of each reduction to one value: what the consumer's warps have
 //   full     a barrier for each warp and place of the slabs, for all inputs
+//
+// Before all of these lie the row vectors that wgmmas add, between the ones that they are
+// multiplied by and zeros.
 
 constexpr int input_slab_depth = 2;  // one is read while the other comes
 constexpr int most_slab_inputs = 2;  // more leave no room for stages; others come by plain loads
@@ -28,6 +31,8 @@ constexpr bool is_vector(const EpilogueTensor& tensor) {
 /// What programs must know of a design: what its consumers store. Discovery asks for it often, so
 /// it is a value; a stored_design stands for it.
 struct StoredShare {
+  bool adds_vector;
+  DType operand;
   int consumers;
   int rows;     // of one consumer
   int columns;  // likewise
@@ -35,7 +40,9 @@ struct StoredShare {
 
   GEMMERY_HOST_DEVICE
   constexpr StoredShare(const Sm90Design& stored)
-      : consumers(consumer_count(stored)),
+      : adds_vector(stored.adds_vector),
+        operand(stored.operand),
+        consumers(consumer_count(stored)),
         rows(blocks_per_consumer(stored) * sm90_block_rows),
         columns(columns_per_consumer(stored)),
         slab_columns(abi::slab_columns(stored)) {}
@@ -86,11 +93,45 @@ constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
 /// chains of it at a time are enough. `slow_results`: of the slow unit, for an element.
 GEMMERY_HOST_DEVICE
 constexpr bool is_dense(int slow_results, int inputs, int outputs) {
-  return slow_results < 2 && inputs <= 2 && outputs == 0;
+  return slow_results <= 2 && inputs <= 2 && outputs == 0;
 }
 
-/// Bytes of one consumer.
+// --- a row vector that a wgmma adds -------------------------------------------------------------
+//
+// sums + vector = sums + ones * vector, a product over 16 k of which all but the first are zeros.
+// Both sides are M- or N-major, in atoms of 64 columns and 8 k, rows of 128 bytes; the first row of
+// an atom, which no swizzle moves, is the vector as it lies in memory. The second 8 k are zeros,
+// the same for all.
+
+constexpr int addend_atom_bytes = 8 * sm90_swizzle_bytes;
+
+/// Of a consumer: one is multiplied while that of its next tile comes.
+constexpr int addends_per_consumer = 2;
+
+GEMMERY_HOST_DEVICE
+constexpr int addend_atoms(const StoredShare& share) { return (share.columns + 63) / 64; }
+
+/// Bytes of all consumers' addends and of what they share.
+GEMMERY_HOST_DEVICE
+constexpr int addend_bytes(const StoredShare& share) {
+  const int vectors = share.consumers * addends_per_consumer;
+  return (1 + (vectors + 1) * addend_atoms(share)) * addend_atom_bytes;
+}
+
+/// The input that a wgmma adds, -1 for none: `addend`, the one that the program adds to the sums
+/// first (epilogue/addend.hpp), if it lies as wgmma reads it.
+GEMMERY_HOST_DEVICE
+constexpr int vector_addend(const EpilogueTensor* inputs, int addend, const StoredShare& share) {
+  if (!share.adds_vector || addend < 0) return -1;
+  const EpilogueTensor& tensor = inputs[addend];
+  const bool fits = tensor.dtype == share.operand && tensor.varies_n && !tensor.varies_m &&
+                    tensor.vector_bytes == 16;
+  return fits ? addend : -1;
+}
+
+/// Bytes of one consumer; of addends those of all.
 struct ProgramBytes {
+  int addends;
   int slabs;
   int vectors;
   int parts;
@@ -113,9 +154,10 @@ constexpr int vector_room(const EpilogueTensor& tensor, const StoredShare& share
   return (vector_elements(tensor, share) * bytes_of(tensor.dtype) + 15) / 16 * 16;
 }
 
-/// Of a program with these inputs and outputs (beside D).
+/// Of a program with these inputs and outputs (beside D). `addend`: what it adds to the sums first,
+/// as in vector_addend.
 GEMMERY_HOST_DEVICE
-constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_count,
+constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_count, int addend,
                                      const EpilogueTensor* outputs, int output_count,
                                      const StoredShare& share) {
   ProgramBytes bytes{};
@@ -124,8 +166,11 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
     bytes.slabs +=
         input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], share);
   if (slabs.count > 0) bytes.barriers = input_slab_depth * warps_per_consumer * 8;
+  const int added = vector_addend(inputs, addend, share);
+  if (added >= 0) bytes.addends = addend_bytes(share);
   for (int input = 0; input < input_count; ++input)
-    if (is_vector(inputs[input])) bytes.vectors += vector_room(inputs[input], share);
+    if (is_vector(inputs[input]) && input != added)
+      bytes.vectors += vector_room(inputs[input], share);
   for (int output = 0; output < output_count; ++output)
     if (is_of_everything(outputs[output])) bytes.parts += warps_per_consumer * 4;
   return bytes;
@@ -135,7 +180,7 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
 GEMMERY_HOST_DEVICE
 constexpr int all_program_bytes(const ProgramBytes& bytes, const StoredShare& share) {
   constexpr int unit = 1024;
-  const int used = share.consumers * (bytes.slabs + bytes.behind_slabs());
+  const int used = bytes.addends + share.consumers * (bytes.slabs + bytes.behind_slabs());
   return (used + unit - 1) / unit * unit;
 }
 

@@ -5,7 +5,9 @@
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a slab has one for every 8
 // columns. What the program reads takes the way that its form allows:
 //
-//   vectors            to shared memory before the tile is multiplied, by the consumer's threads
+//   vectors            to shared memory before the tile is multiplied, by the consumer's threads;
+//   one
+//                      that is added to the sums first, a tile ahead, for a wgmma (wgmma_addend)
 //   full tensors       by TMA into slabs like those of D, the first ones before the tile is
 //                      multiplied (those that TMA takes: abi/sm90_program.hpp)
 //   other full ones    prefetched then, loaded a few patches ahead of the sums that want them
@@ -20,6 +22,7 @@
 #include <device/epilogue/reduction.cuh>
 #include <device/epilogue/slab_store.cuh>
 #include <device/epilogue/staged_inputs.cuh>
+#include <device/epilogue/wgmma_addend.cuh>
 
 namespace gemmery::device {
 
@@ -43,7 +46,7 @@ class SlabProgram {
     clear<true>();
   }
 
-  /// One thread of the block calls it before the others begin.
+  /// All threads of the block call it before it is synchronised.
   __device__ static void initialize(const abi::TensorMap* maps, unsigned shared) {
     Staged::initialize(maps, shared);
   }
@@ -51,8 +54,11 @@ class SlabProgram {
   /// What the first patches read comes while the last sums are waited for.
   static constexpr bool reads_early = true;
 
-  static constexpr bool is_dense =
-      abi::is_dense(Epilogue::slow_results, Epilogue::inputs, Epilogue::outputs);
+  /// Whether a wgmma adds what the program adds to the sums first.
+  static constexpr bool adds_vector = Staged::addend_input >= 0;
+
+  static constexpr bool is_dense = abi::is_dense(
+      Epilogue::slow_results, Epilogue::inputs - (adds_vector ? 1 : 0), Epilogue::outputs);
 
   /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
   /// multiplied.
@@ -64,12 +70,27 @@ class SlabProgram {
     prefetch(place);
   }
 
+  /// Begins to bring what a wgmma will add to the sums of the consumer's next tile, at `place`. The
+  /// warpgroup has met since the sums of the one before this were done, which read what was there.
+  __device__ __forceinline__ void bring_next_addend(const OutputPlace& place) const {
+    if (holds_output(place)) staged_.bring_next_addend(place, params_.m, params_.n);
+  }
+  /// This tile's: it lies where wgmmas read it, for all of the warpgroup, and so do vectors.
+  __device__ __forceinline__ const WgmmaAddend<design>& wait_for_addend() {
+    staged_.wait_for_vectors();
+    ptx::fence_proxy_async();
+    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
+    return staged_.next_addend();
+  }
+
   /// False where the share holds nothing of out: then nothing else of it is to be called.
   __device__ __forceinline__ bool begin_tile(const OutputPlace& place) {
     tile_ = place;
     clear<false>();
-    staged_.wait_for_vectors();
-    if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
+    if constexpr (Staged::has_vectors() && !adds_vector) {
+      staged_.wait_for_vectors();
+      ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
+    }
     return holds_output(place);
   }
 
@@ -336,18 +357,20 @@ class SlabProgram<design, Epilogue>::Block {
         ++count;
     return count;
   }
-  /// A slab's results go into a reduction along rows together, since whether out has their columns
-  /// is asked once then. Asked for each it took half an instruction an element, beside the one of
-  /// the reduction (amax(D): 13.7 to 13.4 in all, in rotation 14.2 to 13.8). Not into several,
-  /// which share what is asked: what waits for all of them was spilled, up to 256 bytes of two. Nor
-  /// into one for each row beside many sums: up to 24 bytes (ptxas 13.0).
+  /// The results of 16 columns go into a reduction along rows together, since whether out has their
+  /// columns is asked once then: asked for each it takes half an instruction an element. Where it
+  /// is asked, arithmetic is bounded, too: few chains of it side by side hinder wgmmas less than
+  /// those of a slab (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
+  /// docs/performance.md). Not into several, which share what is asked: what waits for all of them
+  /// was spilled. Nor into one for each row beside many sums: up to 24 bytes, a slab's at a time
+  /// (ptxas 13.0).
   GEMMERY_HOST_DEVICE
-  static constexpr bool collects_slabs() {
+  static constexpr bool collects() {
     if (count_along_rows(true) + count_along_rows(false) != 1) return false;
     return count_along_rows(false) == 1 || abi::has_room_beside_sums(design);
   }
   /// Patches that are collected together.
-  static constexpr int collected = collects_slabs() ? eights : 1;
+  static constexpr int collected = collects() ? 2 : 1;
 
   /// What does not vary with n, for the thread's rows.
   template <int input = 0>

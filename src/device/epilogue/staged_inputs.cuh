@@ -10,6 +10,7 @@
 #include <device/abi/sm90_program.hpp>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/slab_store.cuh>
+#include <device/epilogue/wgmma_addend.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/mbarrier.cuh>
 #include <device/ptx/shared_memory.cuh>
@@ -30,7 +31,10 @@ class StagedInputs {
     return abi::is_vector(Epilogue::input[input]) || inputs.place_of(input) >= 0;
   }
 
-  /// Whether any vector does.
+  /// The vector that a wgmma adds to the sums, -1 for none.
+  static constexpr int addend_input = abi::vector_addend(Epilogue::input, Epilogue::addend, design);
+
+  /// Whether any other vector does.
   GEMMERY_HOST_DEVICE
   static constexpr bool has_vectors() { return bytes.vectors > 0; }
 
@@ -39,12 +43,16 @@ class StagedInputs {
                                           unsigned shared, unsigned consumer, unsigned thread)
       : params_(params),
         maps_(maps),
-        slabs_(shared + consumer * bytes.slabs),
+        addend_(shared, consumer),
+        slabs_(shared + bytes.addends + consumer * bytes.slabs),
         vectors_(shared + behind_slabs(consumer)),
         thread_(thread),
         warp_(ptx::same_in_warp(thread / 32)) {}
 
+  /// All threads of the block call it before it is synchronised.
   __device__ static void initialize(const abi::TensorMap* maps, unsigned shared) {
+    if constexpr (addend_input >= 0) WgmmaAddend<design>::initialize(shared);
+    if (threadIdx.x != 0) return;
     if constexpr (inputs.count > 0) {
       for (int place = 0; place < inputs.count; ++place) ptx::prefetch_tensormap(maps[place]);
       for (unsigned consumer = 0; consumer < abi::consumer_count(design); ++consumer) {
@@ -53,6 +61,19 @@ class StagedInputs {
           ptx::mbarrier_init(full + barrier * 8, 1);
       }
     }
+  }
+
+  /// Begins to bring the addend of the consumer's next tile, which is at `place` of out of m rows
+  /// and n columns.
+  __device__ __forceinline__ void bring_next_addend(const OutputPlace& place, unsigned m,
+                                                    unsigned n) const {
+    copy_vector<addend_input>(place, m, n);
+    ptx::cp_async_commit_group();
+  }
+  /// It has come, and is the tile's from now on.
+  __device__ __forceinline__ const WgmmaAddend<design>& next_addend() {
+    addend_.advance();
+    return addend_;
   }
 
   /// Begins to bring what the share of a tile at `place` reads; out has m rows and n columns. Where
@@ -66,7 +87,7 @@ class StagedInputs {
 
   /// Each thread waits for what it copied; a barrier of the warpgroup then tells the others.
   __device__ __forceinline__ void wait_for_vectors() const {
-    if constexpr (has_vectors()) ptx::cp_async_wait_group<0>();
+    if constexpr (has_vectors() || addend_input >= 0) ptx::cp_async_wait_group<0>();
   }
 
   /// The warp's rows of a slab; slabs count from 0 in every share, by blocks of 64 rows.
@@ -116,13 +137,15 @@ class StagedInputs {
   static constexpr int slabs_per_share = slabs_per_block * abi::blocks_per_consumer(design);
   static constexpr abi::SlabInputs inputs =
       abi::slab_inputs(Epilogue::input, Epilogue::inputs, design);
-  static constexpr abi::ProgramBytes bytes = abi::program_bytes(
-      Epilogue::input, Epilogue::inputs, Epilogue::output, Epilogue::outputs, design);
+  static constexpr abi::ProgramBytes bytes =
+      abi::program_bytes(Epilogue::input, Epilogue::inputs, Epilogue::addend, Epilogue::output,
+                         Epilogue::outputs, design);
   static_assert(abi::all_program_bytes(bytes, design) == design.program_bytes,
                 "host and device disagree about a program's shared memory");
 
   __device__ static constexpr unsigned behind_slabs(unsigned consumer) {
-    return abi::consumer_count(design) * bytes.slabs + consumer * bytes.behind_slabs();
+    return bytes.addends + abi::consumer_count(design) * bytes.slabs +
+           consumer * bytes.behind_slabs();
   }
   /// The warp's.
   __device__ unsigned full_barrier(unsigned slot) const {
@@ -138,7 +161,7 @@ class StagedInputs {
   static constexpr int vector_offset(int input) {
     int offset = 0;
     for (int before = 0; before < input; ++before)
-      if (abi::is_vector(Epilogue::input[before]))
+      if (abi::is_vector(Epilogue::input[before]) && before != addend_input)
         offset += abi::vector_room(Epilogue::input[before], design);
     return offset;
   }
@@ -159,7 +182,8 @@ class StagedInputs {
   __device__ __forceinline__ void copy_vectors(const OutputPlace& place, unsigned m,
                                                unsigned n) const {
     if constexpr (input < Epilogue::inputs) {
-      if constexpr (abi::is_vector(Epilogue::input[input])) copy_vector<input>(place, m, n);
+      if constexpr (abi::is_vector(Epilogue::input[input]) && input != addend_input)
+        copy_vector<input>(place, m, n);
       copy_vectors<input + 1>(place, m, n);
     }
   }
@@ -187,7 +211,10 @@ class StagedInputs {
       const int at = static_cast<int>(index) * unit;
       const int valid = min(max(left - at, 0), unit);
       const char* const source = first + (is_adjacent ? 1 : step) * at;
-      copy_unit<unit>(vectors_ + vector_offset(input) + index * unit, source, valid);
+      const unsigned target = input == addend_input
+                                  ? addend_.place_of_next(index)
+                                  : vectors_ + vector_offset(input) + index * unit;
+      copy_unit<unit>(target, source, valid);
     }
   }
 
@@ -207,7 +234,9 @@ class StagedInputs {
   __device__ __forceinline__ void read_vector(Patch& patch, int eight) const {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
-      if constexpr (tensor.varies_n && !tensor.varies_m) {
+      if constexpr (input == addend_input) {
+        patch.words[input][0][0] = 0x80008000;  // two times -0: its sum with anything is that
+      } else if constexpr (tensor.varies_n && !tensor.varies_m) {
         constexpr int element = abi::bytes_of(tensor.dtype);
         const unsigned column = static_cast<unsigned>(8 * eight) + thread_ % 4 * 2;
         put(patch, input, 0,
@@ -307,6 +336,7 @@ class StagedInputs {
 
   const Params& params_;
   const abi::TensorMap* maps_;
+  WgmmaAddend<design> addend_;
   unsigned slabs_;    // the consumer's
   unsigned vectors_;  // the consumer's; parts and barriers stand behind them
   unsigned thread_;

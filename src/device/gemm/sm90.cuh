@@ -7,7 +7,7 @@
 //     | cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | mma/wgmma: the other warpgroups, each with its share of the tile's rows or columns, or each
-//     | with every second or third tile
+//     | with every second or third tile; one more where a program's row vector is added so
 //   sums in registers
 //     | pipeline/split_sums: where the blocks of a cluster have shares of k, each gets the sums of
 //     all | for some of the tile's columns | epilogue/slab_store: alpha, beta * c, rounding; the
@@ -62,13 +62,13 @@ class Sm90Gemm {
   /// implies the end of all before it, which is what a plain launch behind it relies on.
   template <class Initialize>
   __device__ void prepare(Initialize&& initialize_finish) const {
+    initialize_finish();
     if (threadIdx.x == 0) {
       ptx::prefetch_tensormap(params_.a);
       ptx::prefetch_tensormap(params_.b);
       ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer);
       TileSums::initialize(shared_.split_sums);
-      initialize_finish();
       ptx::fence_mbarrier_init();
     }
     clear_stages(shared_.a, params_.a_bytes);
@@ -109,22 +109,34 @@ class Sm90Gemm {
     Cursor cursor;
     Sums sums;
     Tiles tiles = all_tiles();
-    const auto skip_tile = [&] {
-      cursor.advance_by(params_.k_blocks);
-      tiles.advance();
+    const auto skip_tiles = [&](unsigned count) {
+      cursor.advance_by(count * params_.k_blocks);
+      tiles.advance_by(count);
     };
-#pragma unroll
-    for (unsigned others = 1; others < turns; ++others) {
-      if (consumer >= others) skip_tile();
+    if constexpr (takes_turns) skip_tiles(consumer);
+    OutputPlace place = place_of(tiles.position(), share);
+    if constexpr (Finish::adds_vector) {
+      if (!tiles.is_done()) finish.bring_next_addend(place);
     }
 #pragma unroll 1
-    for (; !tiles.is_done(); tiles.advance()) {
-      finish.begin_share(place_of(tiles.position(), share));
+    while (!tiles.is_done()) {
+      finish.begin_share(place);
       if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
       const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
+      if constexpr (Finish::adds_vector) {
+        const auto& addend = finish.wait_for_addend();
+        add_to_all_rows<design>(addend.ones(), addend.vector());
+      }
       if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);
+      // All about the next tile, while wgmmas are still under way: once this one is stored, the
+      // next one begins at once.
+      tiles.advance();
+      if constexpr (takes_turns) skip_tiles(turns - 1);
+      const OutputPlace next_place = place_of(tiles.position(), share);
+      if constexpr (Finish::adds_vector) {
+        if (!tiles.is_done()) finish.bring_next_addend(next_place);
+      }
       if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
-      const OutputPlace place = place_of(tiles.position(), share);
       const bool has_output = finish.begin_tile(place);
       auto first = finish.begin_block(place, 0);
       if constexpr (Finish::reads_early) finish_sums(sums, last_stage);
@@ -134,8 +146,7 @@ class Sm90Gemm {
         output.flush(place);
         finish.end_tile();
       }
-#pragma unroll
-      for (unsigned others = 1; others < turns; ++others) skip_tile();
+      place = next_place;
     }
     finish.finish();
     output.finish();
@@ -336,7 +347,8 @@ class Sm90Gemm {
 };
 
 /// Both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the warpgroup)`
-/// gives what makes out's values of sums, `initialize_finish(that address)` is called before.
+/// gives what makes out's values of sums, `initialize_finish(that address)` is called by all
+/// threads before.
 template <abi::Sm90Design design, class MakeFinish, class Initialize>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
                                               MakeFinish&& make_finish,

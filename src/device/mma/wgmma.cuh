@@ -105,6 +105,19 @@ __device__ __forceinline__ void multiply_k16(MatrixDescriptor a, MatrixDescripto
     multiply_k16<design, row + 1>(a + next_64_rows, b, keeps_sums);
 }
 
+/// sums += a b over 16 k as one group under way, the same `a` for all of the consumer's blocks of
+/// rows. Both sides are M- or N-major.
+template <abi::Sm90Design design, int row = 0>
+__device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescriptor b) {
+  if constexpr (row == 0) ptx::wgmma_fence();
+  ptx::wgmma_m64_k16<row, design.operand, true, true>(
+      ptx::Sums<design.accumulator, abi::columns_per_consumer(design)>{}, a, b, 1U);
+  if constexpr (row + 1 < WgmmaSums<design>::blocks)
+    add_to_all_rows<design, row + 1>(a, b);
+  else
+    ptx::wgmma_commit_group();
+}
+
 /// sums (+)= a b over the k of one stage, as one group of wgmmas under way. `a` describes the
 /// consumer's first rows, `b` its first columns. What was in the sums counts only where
 /// `keeps_sums`.

@@ -17,6 +17,7 @@ class PersistentTiles {
   __device__ bool is_first() const { return next_ < step_; }
   __device__ bool is_last() const { return next_ + step_ >= order_.tiles; }
   __device__ void advance() { next_ += step_; }
+  __device__ void advance_by(unsigned count) { next_ += count * step_; }
   __device__ abi::TilePosition position() const { return abi::position_of<raster>(order_, next_); }
 
  private:

@@ -16,14 +16,19 @@ using MatrixDescriptor = abi::UInt64;
 
 constexpr unsigned atom_bytes = 64 * abi::sm90_swizzle_bytes;  // of 64 rows, or of 64 columns
 
-/// The first 64 rows (columns) and 16 k of a tile. PTX ISA, "matrix descriptor": bits 0-13 address,
-/// 16-29 leading offset (from atom to atom of columns; unused by K-major), 32-45 stride offset
-/// (from 8 rows to the next 8), 62-63 swizzle, all offsets in units of 16 bytes.
-__device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared) {
+/// PTX ISA, "matrix descriptor": bits 0-13 address, 16-29 leading offset (from atom to atom of
+/// columns; unused by K-major), 32-45 stride offset (from 8 rows to the next 8), 62-63 swizzle, all
+/// in units of 16 bytes. Here `leading` and `stride` count bytes.
+__device__ __forceinline__ MatrixDescriptor describe_atoms(unsigned shared, unsigned leading,
+                                                           unsigned stride) {
   constexpr MatrixDescriptor swizzle_128_bytes = MatrixDescriptor{1} << 62;
-  constexpr MatrixDescriptor leading = atom_bytes / 16;
-  constexpr MatrixDescriptor stride = 8 * abi::sm90_swizzle_bytes / 16;
-  return (shared >> 4 & 0x3fffU) | leading << 16 | stride << 32 | swizzle_128_bytes;
+  return (shared >> 4 & 0x3fffU) | MatrixDescriptor{leading / 16} << 16 |
+         MatrixDescriptor{stride / 16} << 32 | swizzle_128_bytes;
+}
+
+/// The first 64 rows (columns) and 16 k of a tile.
+__device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared) {
+  return describe_atoms(shared, atom_bytes, 8 * abi::sm90_swizzle_bytes);
 }
 
 /// What to add to a descriptor for the next 16 k, and for the next 64 rows.

@@ -75,8 +75,8 @@ double underflow_of(const DeclaredMath& declared) {
 
 }  // namespace
 
-DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic) {
-  return {rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math, arithmetic};
+DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic, bool adds_vector) {
+  return {rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math, arithmetic, adds_vector};
 }
 
 double ErrorModel::product_factor(std::int64_t k) const {

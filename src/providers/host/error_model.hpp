@@ -5,6 +5,9 @@
 //   |x̂ − x| ≤ e = (2·u_in + (K+2)·u_acc)·|α|·(|A||B|) + 2·u_acc·|β||C|        before the final
 //   rounding |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2                                      after it
 //
+// A vector that tensor cores add to the sums before an emitted epilogue (DeclaredMath::adds_vector)
+// adds 2·u_acc·|vector| to e, as C does.
+//
 // Where C is wider than the type that the epilogue computes in (f64 or int32 in float32), its
 // conversion adds 2⁻²⁴·|β||C| to e (oracle.cpp).
 #pragma once
@@ -26,9 +29,11 @@ struct DeclaredMath {
   DType accumulator;
   Math math = Math::native;
   Arithmetic arithmetic = Arithmetic::fma;
+  bool adds_vector = false;  // what multiplies adds what a program adds to the sums first, too
 };
 
-DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic = Arithmetic::fma);
+DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic = Arithmetic::fma,
+                           bool adds_vector = false);
 
 struct ErrorModel {
   double input_unit = 0;  // u_in: of each operand as it enters a product

@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 
+#include "epilogue/addend.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/evaluate_interval.hpp"
@@ -108,6 +110,8 @@ class ProgramComparison {
         declared_(declared),
         graph_(rules_of(problem_.epilogue).program.graph()),
         compute_(epilogue_compute_type(problem_.accumulator)),
+        addend_(declared.adds_vector ? epilogue::find_added_input(graph_) : std::nullopt),
+        addend_unit_(2 * error_model(declared).accumulator_unit),
         is_brief_(epilogue::takes_brief_formulas(problem_.epilogue, problem_.out.dtype, compute_)) {
     add_result(0, arguments.out(), "out");
     const auto& operands = arguments.epilogue_operands();
@@ -156,7 +160,7 @@ class ProgramComparison {
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t column = 0; column < problem_.n; ++column) {
         read_inputs(inputs, batch, row, column);
-        machine.run(sum_at(sums, row * problem_.n + column), inputs);
+        machine.run(sum_at(sums, row * problem_.n + column, addend_error(inputs)), inputs);
         for (const Result& result : full_)
           judge(comparison, machine.output(result.output), result.view.dtype(),
                 {.batch = batch,
@@ -174,10 +178,17 @@ class ProgramComparison {
     for (std::size_t i = 0; i < reduced_.size(); ++i) totals_[i].merge(reductions[i]);
   }
 
-  static Interval sum_at(const OracleResult& sums, std::int64_t index) {
+  // What it costs that tensor cores add an input to the sums.
+  double addend_error(const std::vector<Interval>& inputs) const {
+    if (!addend_) return 0;
+    const double size = std::fabs(inputs[*addend_].high);
+    return std::isfinite(size) ? addend_unit_ * size : 0;
+  }
+
+  static Interval sum_at(const OracleResult& sums, std::int64_t index, double further_error) {
     const auto i = static_cast<std::size_t>(index);
     const double low = sums.low.empty() ? 0 : std::fabs(sums.low[i]);
-    return Interval::around(sums.value[i], sums.bound[i] + low);
+    return Interval::around(sums.value[i], sums.bound[i] + low + further_error);
   }
 
   void read_inputs(std::vector<Interval>& inputs, std::int64_t batch, std::int64_t row,
@@ -211,6 +222,8 @@ class ProgramComparison {
   DeclaredMath declared_;
   const epilogue::Graph& graph_;
   DType compute_;
+  std::optional<std::size_t> addend_;  // the graph's input that tensor cores add
+  double addend_unit_;
   bool is_brief_;
   std::vector<Result> full_, reduced_;
   std::vector<Reductions> totals_;  // of reduced_

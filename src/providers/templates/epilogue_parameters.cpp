@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "epilogue/addend.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/emit_cuda.hpp"
 #include "epilogue/graph.hpp"
@@ -167,6 +168,7 @@ ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned) {
   });
   for_each(rules.operands, Slot::output,
            [&](std::size_t index) { tensors.outputs.push_back(tensor(index)); });
+  tensors.addend = epilogue::find_addend(epilogue);
   return tensors;
 }
 

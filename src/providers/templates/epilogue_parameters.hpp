@@ -31,6 +31,7 @@ struct ProgramTensors {
   std::vector<abi::EpilogueTensor> inputs;
   std::vector<abi::EpilogueTensor> outputs;  // beside D
   std::vector<std::size_t> input_operands;   // the number of each input among the operands
+  int addend = -1;  // the input that is added to the sums first (epilogue/addend.hpp)
 };
 ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned);
 

@@ -145,14 +145,17 @@ std::optional<Kernel> Sm90Family::read_name(std::string_view text) const {
 
 std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   const Sm90Tile tile = sm90_tile(kernel);
-  return {{"instruction", "wgmma"},
-          {"tile", tile_text(tile)},
-          {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
-          {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
-          {"split_k", std::to_string(tile.split_k)},
-          {"stages", std::to_string(tile.stages)},
-          {"schedule", std::string(schedule_text(tile.schedule))},
-          {"raster", raster_text(tile.raster)}};
+  std::vector<DesignField> fields{
+      {"instruction", "wgmma"},
+      {"tile", tile_text(tile)},
+      {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
+      {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
+      {"split_k", std::to_string(tile.split_k)},
+      {"stages", std::to_string(tile.stages)},
+      {"schedule", schedule_text(tile)},
+      {"raster", raster_text(tile.raster)}};
+  if (tile.adds_vector) fields.push_back({"addend", "wgmma"});
+  return fields;
 }
 
 }  // namespace gemmery::templates

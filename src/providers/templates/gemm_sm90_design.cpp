@@ -51,24 +51,27 @@ std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
 std::vector<Sm90Tile> list_program_tiles(const OperandRules& rules) {
   std::vector<Sm90Tile> tiles;
   for (const auto& cluster : clusters) {
-    add_legal(rules,
-              {.m = abi::rotation_tile,
-               .n = abi::rotation_tile,
-               .cluster_m = cluster[0],
-               .cluster_n = cluster[1],
-               .stages = 0,
-               .schedule = abi::Schedule::rotation},
-              tiles);
+    for (const bool adds_vector : {false, true}) {
+      add_legal(rules,
+                {.m = abi::rotation_tile,
+                 .n = abi::rotation_tile,
+                 .cluster_m = cluster[0],
+                 .cluster_n = cluster[1],
+                 .stages = 0,
+                 .schedule = abi::Schedule::rotation,
+                 .adds_vector = adds_vector},
+                tiles);
+    }
   }
   return tiles;
 }
 
 std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
-  constexpr std::uint16_t splits[] = {2, 4, 8};
+  constexpr std::uint8_t splits[] = {2, 4, 8};
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
     for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32)) {
-      for (const std::uint16_t split_k : splits) {
+      for (const std::uint8_t split_k : splits) {
         Sm90Tile tile{.m = m, .n = n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
         tile.split_k = split_k;
         add_legal(rules, tile, tiles);
@@ -108,9 +111,15 @@ bool is_served(const OperandRules& rules) {
          (!rules.has_c || (is_sm90_rule(rules.c, outputs) && rules.c.layout == rules.out.layout));
 }
 
-std::optional<abi::Schedule> read_schedule(std::string_view text) {
+// The schedule of a name, and whether it adds a vector.
+std::optional<Sm90Tile> read_schedule(std::string_view text) {
   for (const abi::Schedule schedule : sm90_schedules) {
-    if (schedule_text(schedule) == text) return schedule;
+    for (const bool adds_vector : {false, true}) {
+      Sm90Tile tile{};
+      tile.schedule = schedule;
+      tile.adds_vector = adds_vector;
+      if (schedule_text(tile) == text) return tile;
+    }
   }
   return std::nullopt;
 }
@@ -146,9 +155,10 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .cluster_m = static_cast<std::uint8_t>((*blocks)[0]),
                   .cluster_n = static_cast<std::uint8_t>((*blocks)[1]),
                   .stages = static_cast<std::uint8_t>(*count),
-                  .schedule = *schedule,
+                  .schedule = schedule->schedule,
                   .raster = *raster,
-                  .split_k = static_cast<std::uint16_t>(*split_k)};
+                  .split_k = static_cast<std::uint8_t>(*split_k),
+                  .adds_vector = schedule->adds_vector};
 }
 
 }  // namespace
@@ -223,14 +233,19 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .raster = tile.raster,
           .stages = tile.stages,
           .has_c = rules.has_c,
-          .split_k = tile.split_k};
+          .split_k = tile.split_k,
+          .adds_vector = tile.adds_vector};
+}
+
+bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
+  return abi::vector_addend(tensors.inputs.data(), tensors.addend, share) >= 0;
 }
 
 int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
   const auto count = [](const auto& values) { return static_cast<int>(values.size()); };
   const abi::ProgramBytes bytes =
-      abi::program_bytes(tensors.inputs.data(), count(tensors.inputs), tensors.outputs.data(),
-                         count(tensors.outputs), share);
+      abi::program_bytes(tensors.inputs.data(), count(tensors.inputs), tensors.addend,
+                         tensors.outputs.data(), count(tensors.outputs), share);
   return abi::all_program_bytes(bytes, share);
 }
 
@@ -260,10 +275,11 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 
 std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
 
-std::string_view schedule_text(abi::Schedule schedule) noexcept {
+std::string schedule_text(const Sm90Tile& tile) {
   constexpr std::string_view texts[] = {"coop", "pingpong", "rotation"};
   static_assert(std::size(texts) == std::size(sm90_schedules));
-  return texts[static_cast<std::size_t>(schedule)];
+  return fmt::format("{}{}", texts[static_cast<std::size_t>(tile.schedule)],
+                     tile.adds_vector ? "-add" : "");
 }
 
 std::string raster_text(abi::Raster raster) {
@@ -275,8 +291,8 @@ std::string sm90_name(const Kernel& kernel) {
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
       fmt::format("{}x{}x64_{}x{}{}_{}_{}_s{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
-                  tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "",
-                  schedule_text(tile.schedule), raster_text(tile.raster), tile.stages),
+                  tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "", schedule_text(tile),
+                  raster_text(tile.raster), tile.stages),
       kernel.epilogue());
 }
 
@@ -294,7 +310,9 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (!abi::is_legal(design)) return std::nullopt;
   const ProgramTensors tensors =
       program_tensors(name_parts->epilogue, is_turned(name_parts->rules));
-  if (!abi::is_legal(with_program(design, tensors))) return std::nullopt;
+  if (!abi::is_legal(with_program(design, tensors)) ||
+      (tile->adds_vector && !has_vector_addend(tensors, design)))
+    return std::nullopt;
   return Sm90Parts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }
 

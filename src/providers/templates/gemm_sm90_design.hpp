@@ -37,7 +37,9 @@ struct Sm90Tile {
   // within 3 % of each other in no lasting order, which is what the board moves by itself (H200,
   // 2026-11-21, bench/results/h200-sm90-launch-2026-11-21.md).
   abi::Raster raster{.along = abi::Along::m, .band = 8};
-  std::uint16_t split_k = 1;  // wide, so that there is no padding
+  std::uint8_t split_k = 1;
+  // Whether a wgmma adds the row vector that a program adds to the sums first: for such programs.
+  bool adds_vector = false;
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
@@ -52,7 +54,8 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept;
 // Those that are offered for operands of these rules, large ones first, with all stages that fit
 // and the default raster.
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept;
-// Those that are offered to programs alone, likewise: three warpgroups in rotation.
+// Those that are offered to programs alone, likewise: three warpgroups in rotation, with and
+// without a wgmma for what a program adds first.
 std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept;
 inline bool is_for_programs(const Sm90Tile& tile) noexcept {
   return tile.schedule == abi::Schedule::rotation;
@@ -73,6 +76,9 @@ bool is_sm90_accumulator(DType accumulator, DType input) noexcept;
 // The device's own description. The kernel must be of this family.
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 abi::Sm90Design sm90_design(const Kernel& kernel);
+
+// Whether there is a row vector that a wgmma can add for a program.
+bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept;
 
 // The shared memory that a program takes, and the design with it.
 int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept;
@@ -107,9 +113,10 @@ struct Sm90Parts {
 };
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
-// "128x256x64", "coop", "pingpong" or "rotation", and "m8" for bands of 8 tiles along m
+// "128x256x64", "coop", "pingpong", "rotation", or "rotation-add" where a wgmma adds a vector, and
+// "m8" for bands of 8 tiles along m
 std::string tile_text(const Sm90Tile& tile);
-std::string_view schedule_text(abi::Schedule schedule) noexcept;
+std::string schedule_text(const Sm90Tile& tile);
 std::string raster_text(abi::Raster raster);
 
 }  // namespace gemmery::templates

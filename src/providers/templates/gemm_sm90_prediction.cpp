@@ -24,7 +24,8 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .band_tiles = design.raster.band,
           .is_band_of_rows = design.raster.along == abi::Along::m,
           .slab_bytes = abi::slab_bytes(design),
-          .split_k = design.split_k};
+          .split_k = design.split_k,
+          .adds_vector = design.adds_vector};
 }
 
 // A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
@@ -111,6 +112,8 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
   const int slow_results = epilogue::count_slow_results(rules.program.graph());
   work.slow_results = slow_results;
   work.is_dense = abi::is_dense(slow_results, inputs, outputs);
+  work.addend_instructions = 1 + vector_instructions;
+  work.is_dense_without_addend = abi::is_dense(slow_results, inputs - 1, outputs);
   return work;
 }
 

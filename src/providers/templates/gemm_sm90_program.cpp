@@ -71,7 +71,8 @@ std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogu
 }
 
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
-    : tensors_(program_tensors(problem.epilogue, is_turned(rules))) {
+    : tensors_(program_tensors(problem.epilogue, is_turned(rules))),
+      operand_(static_cast<abi::DType>(rules.a.dtype)) {
   // The widths that abi::slab_columns chooses from.
   const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
   widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
@@ -91,7 +92,10 @@ int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
   const Width& width =
       *std::ranges::find(widths_, candidate.share.slab_columns, &Width::slab_columns);
   if (!width.is_walked || (!candidate.has_room_beside_sums && !width.is_light)) return 0;
-  const int bytes = program_bytes(tensors_, candidate.share);
+  abi::StoredShare share = candidate.share;
+  share.operand = operand_;  // a candidate is of a class, whose operands are of either type
+  if (share.adds_vector && !has_vector_addend(tensors_, share)) return 0;
+  const int bytes = program_bytes(tensors_, share);
   const int stages = abi::stages_in(candidate.stage_room - bytes, candidate.stage_bytes);
   return stages < 2 ? 0 : stages;
 }

@@ -49,6 +49,7 @@ class ProgramFit {
   Width width_of(int slab_columns, const GemmProblem& problem, const OperandRules& rules) const;
 
   ProgramTensors tensors_;
+  abi::DType operand_;
   std::array<Width, 3> widths_;
 };
 

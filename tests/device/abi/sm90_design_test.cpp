@@ -57,6 +57,7 @@ TEST(Sm90Design, a_bad_field_is_named) {
        with([](auto& d) { d.schedule = Schedule::rotation, d.tile_n = 128, d.has_c = true; })},
       {Sm90Fault::schedule,
        with([](auto& d) { d.schedule = Schedule::rotation, d.tile_n = 128, d.split_k = 2; })},
+      {Sm90Fault::addend, with([](auto& d) { d.adds_vector = true; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_m = 2, d.cluster_n = 2; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 0; })},
       {Sm90Fault::cluster, with([](auto& d) { d.cluster_n = 3; })},

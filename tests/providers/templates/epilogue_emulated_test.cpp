@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -140,6 +142,102 @@ TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
               " a=bf16 b=bf16:c out=bf16 " + row.program,
           4);
   }
+}
+
+// What a program adds first, by the tensor cores: of each type, for each matrix of a batch, at
+// ragged edges, beside other vectors, in as many turns as a consumer's buffers and more.
+TEST_F(EpilogueEmulated, a_wgmma_adds_the_row_vector_that_a_program_adds_first) {
+  struct Row {
+    const char* design;
+    const char* words;
+  };
+  for (const Row& row : {
+           Row{"bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3",
+               "a=bf16 b=bf16:c epilogue=\"D = gelu(accum + bias)\" bias=bf16[n]"},
+           Row{"f16r16_f16r16_f16r16_acc-f32_128x128x64_1x2_rotation-add_m8_s4",
+               "a=f16 b=f16 epilogue=\"D = gelu_tanh(bias + accum)\" bias=f16[l,n]"},
+           Row{"bf16c16_bf16c16_f16r16_acc-f32_128x128x64_2x1_rotation-add_n2_s2",
+               "a=bf16:c b=bf16:c out=f16 epilogue=\"D = row * (accum + bias) + column; "
+               "peak = amax(D)\" row=bf16[n] bias=bf16[n] column=f32[m] peak=f32[1]"},
+           Row{"bf16r16_bf16c16_bf16c16_acc-f32_128x128x64_1x1_rotation-add_m8_s3",
+               "a=bf16 b=bf16:c out=bf16:c epilogue=\"D = silu(accum + bias)\" bias=bf16[m]"},
+           Row{"bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3",
+               "a=bf16 b=bf16:c epilogue=\"D = (accum + bias) * full\" bias=bf16[n] full=bf16"},
+       }) {
+    check(std::string("sm90v5_gemm_") + row.design,
+          "gemm " + extent(8, 264, 8) + "x" + extent(200, 380, 8) + "x" + extent(8, 200, 8) + "x" +
+              extent(6, 12) + " " + row.words,
+          2);
+  }
+}
+
+// By the sum of all, rounded once: of infinities, NaN, zeros and what lies below normal numbers.
+TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
+  constexpr std::int64_t rows = 130;
+  constexpr std::int64_t columns = 264;
+  constexpr std::int64_t depth = 8;
+  const auto code_of = [](float value) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+  };
+  const auto value_of = [](std::uint16_t code) {
+    return std::bit_cast<float>(std::uint32_t{code} << 16);
+  };
+  // To nearest even, beyond the largest to infinity.
+  const auto rounded = [&](double value) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    return value_of(static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
+  };
+  std::vector<std::uint16_t> vector(columns);
+  for (std::uint16_t& code : vector) code = static_cast<std::uint16_t>(random_());
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float edges[] = {infinity, -infinity, -0.0F, 0.0F, 0x1p-130F, -0x1p-133F, 0x1.fep127F};
+  for (std::size_t at = 0; at < std::size(edges); ++at) vector[37 * at] = code_of(edges[at]);
+  vector[5] = 0x7fc0;
+  // Every sum is depth, every second row's 0.
+  std::vector<std::uint16_t> left(rows * depth);
+  for (std::size_t at = 0; at < left.size(); ++at)
+    left[at] = code_of(at / depth % 2 == 0 ? 1.0F : 0.0F);
+  const std::vector<std::uint16_t> ones(depth * columns, code_of(1));
+  const OwnedStream stream(h200_);
+  const auto on_device = [&](const std::vector<std::uint16_t>& values) {
+    Buffer buffer(values.size() * 2, stream);
+    copy(buffer.data(), h200_, values.data(), Device::cpu(), buffer.bytes(), stream);
+    return buffer;
+  };
+  const Buffer a = on_device(left);
+  const Buffer b = on_device(ones);
+  const Buffer bias = on_device(vector);
+  const Buffer out(rows * columns * 2, stream);
+  const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
+    return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
+  };
+  GemmOptions options;
+  options.epilogue = EpilogueArguments("D = accum + bias", {{"bias", matrix(bias, 1, columns)}});
+  const GemmArguments arguments(matrix(a, rows, depth), matrix(b, depth, columns),
+                                matrix(out, rows, columns), options);
+  const auto kernel = find_kernel(
+      "sm90v5_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3_e-" +
+      digest(arguments.problem().epilogue));
+  ASSERT_TRUE(kernel);
+  kernel->run(arguments, {.stream = stream});
+  std::vector<std::uint16_t> got(rows * columns);
+  copy(got.data(), Device::cpu(), out.data(), h200_, out.bytes(), stream);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const float added = value_of(vector[static_cast<std::size_t>(column)]);
+      const double exact = static_cast<double>(added) + (row % 2 == 0 ? depth : 0);
+      const float value = value_of(got[static_cast<std::size_t>(row * columns + column)]);
+      if (std::isnan(exact)) {
+        EXPECT_TRUE(std::isnan(value)) << row << ", " << column;
+      } else if (std::isinf(exact)) {
+        EXPECT_EQ(value, exact) << row << ", " << column;
+      } else {
+        // Tensor cores truncate a sum, by up to 2^-23 of the larger part; then it is rounded.
+        const double truncated = std::fmax(std::fabs(added), depth) * 0x1p-23;
+        EXPECT_GE(value, rounded(exact - truncated)) << row << ", " << column << ": " << exact;
+        EXPECT_LE(value, rounded(exact + truncated)) << row << ", " << column << ": " << exact;
+      }
+    }
 }
 
 // A prepared launch clears its workspace once; each launch leaves it as it found it, whatever the

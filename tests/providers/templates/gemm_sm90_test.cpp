@@ -207,6 +207,51 @@ TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
     EXPECT_FALSE(family().parse_name(head + design + tail)) << design;
 }
 
+TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
+  const std::string head = "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation";
+  const auto count = [](const std::string& words) {
+    return std::ranges::count_if(
+        match("gemm 4096x4096x512 a=bf16 b=bf16:c " + words),
+        [](const RankedKernel& kernel) { return sm90_tile(kernel).adds_vector; });
+  };
+  const auto parse = [&](const std::string& words) {
+    const EpilogueId program =
+        parse_problem("gemm 512x512x512 a=bf16 b=bf16:c " + words).problem.epilogue;
+    return family().parse_name(head + "-add_m8_s4_e-" + digest(program));
+  };
+  const std::string added = R"p(epilogue="D = gelu(accum + bias)" bias=bf16[n])p";
+  EXPECT_EQ(count(added), 3);
+  ASSERT_TRUE(parse(added));
+  EXPECT_TRUE(sm90_tile(*parse(added)).adds_vector);
+  for (const char* other :
+       {R"p(epilogue="D = gelu(accum)")p", R"p(epilogue="D = gelu(accum + bias)" bias=f32[n])p",
+        R"p(epilogue="D = gelu(accum + bias)" bias=f16[n])p",
+        R"p(epilogue="D = gelu(accum + bias)" bias=bf16[m])p",
+        R"p(epilogue="D = gelu(accum + bias)" bias=bf16)p",
+        R"p(epilogue="D = gelu(2 * accum + bias)" bias=bf16[n])p"}) {
+    EXPECT_EQ(count(other), 0) << other;
+    EXPECT_FALSE(parse(other)) << other;
+  }
+  EXPECT_EQ(count(added + " out=f32"), 0) << "the sums' last bits are seen";
+  EXPECT_FALSE(family().parse_name(head + "-add_m8_s4"));
+}
+
+// It pays where a tile waits for a program's arithmetic, at a small k
+// (bench/results/h200-epilogues-addend-2026-11-22.md).
+TEST(Sm90Family, a_vector_is_added_by_a_wgmma_where_k_is_small) {
+  const DeviceInfo device = *find_device_info("h200");
+  for (const char* const program : {"gelu(accum + bias)", "gelu_tanh(accum + bias)"}) {
+    const auto adds = [&](const char* extents) {
+      const std::string line = fmt::format(
+          R"p(gemm {} a=bf16 b=bf16:c epilogue="D = {}" bias=bf16[n])p", extents, program);
+      return sm90_tile(get_kernels(parse_problem(line).problem, device).front()).adds_vector;
+    };
+    EXPECT_TRUE(adds("8192x4096x512")) << program;
+    EXPECT_FALSE(adds("8192x8192x1024")) << program;
+    EXPECT_FALSE(adds("4096x4096x4096")) << program;
+  }
+}
+
 TEST(Sm90Family, a_name_may_split_k) {
   const std::string name =
       "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
