@@ -169,14 +169,16 @@ struct Row {
 };
 
 std::string_view name(SoundKernel kernel) {
-  constexpr std::array<std::string_view, 8> names{"simt",
+  constexpr std::array<std::string_view, 9> names{"simt",
                                                   "sm90 coop",
                                                   "sm90 pingpong",
                                                   "sm90 2x1 coop",
                                                   "sm90 coop, chained",
                                                   "sm90 k2 coop",
                                                   "sm90 rotation, program",
+                                                  "sm90 rotation-add, program",
                                                   "sm90 coop, reductions"};
+  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::reduction) + 1);
   return names[static_cast<std::size_t>(kernel)];
 }
 
