@@ -35,6 +35,7 @@ using Stream = struct StreamObject*;
 using Memory = struct MemoryObject*;
 using Primitive = struct PrimitiveObject*;
 using PrimitiveDescriptor = struct PrimitiveDescriptorObject*;
+using PrimitiveDescriptorIterator = struct PrimitiveDescriptorIteratorObject*;
 using Attributes = struct AttributesObject*;
 
 struct ExecutionArgument {
@@ -122,8 +123,11 @@ struct ApiV2 : ApiCommon {
   Status (*matmul_desc_init)(MatmulDescriptorV2*, const MemoryDescriptorV2* source,
                              const MemoryDescriptorV2* weights, const MemoryDescriptorV2* bias,
                              const MemoryDescriptorV2* destination);
-  Status (*primitive_desc_create)(PrimitiveDescriptor*, const void* operation, Attributes, Engine,
-                                  PrimitiveDescriptor hint);
+  Status (*primitive_desc_iterator_create)(PrimitiveDescriptorIterator*, const void* operation,
+                                           Attributes, Engine, PrimitiveDescriptor hint);
+  PrimitiveDescriptor (*primitive_desc_iterator_fetch)(PrimitiveDescriptorIterator);
+  Status (*primitive_desc_iterator_next)(PrimitiveDescriptorIterator);
+  Status (*primitive_desc_iterator_destroy)(PrimitiveDescriptorIterator);
 };
 
 struct ApiV3 : ApiCommon {
@@ -134,6 +138,8 @@ struct ApiV3 : ApiCommon {
   Status (*matmul_primitive_desc_create)(PrimitiveDescriptor*, Engine, MemoryDescriptor source,
                                          MemoryDescriptor weights, MemoryDescriptor bias,
                                          MemoryDescriptor destination, Attributes);
+  // Turns a descriptor into that of the next implementation.
+  Status (*primitive_desc_next_impl)(PrimitiveDescriptor);
 };
 
 }  // namespace gemmery::host::onednn

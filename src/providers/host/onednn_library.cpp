@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds oneDNN, opens versions 2 and 3, and says why where it does not.
+// Finds oneDNN, opens versions 2 and 3, and says why where it does not; passes over what it gets
+// wrong.
 #include "providers/host/onednn_library.hpp"
 
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "platform/environment.hpp"
@@ -70,14 +73,29 @@ class LibraryV2 final : public Library {
     MatmulDescriptorV2 operation{};
     require_success(own_.matmul_desc_init(&operation, &source, &weights, nullptr, &destination),
                     "dnnl_matmul_desc_init");
-    PrimitiveDescriptor descriptor = nullptr;
+    PrimitiveDescriptorIterator created = nullptr;
     require_success(
-        own_.primitive_desc_create(&descriptor, &operation, attributes(), engine(), nullptr),
-        "dnnl_primitive_desc_create");
-    return descriptor;
+        own_.primitive_desc_iterator_create(&created, &operation, attributes(), engine(), nullptr),
+        "dnnl_primitive_desc_iterator_create");
+    const Iterator implementations(created, Destroy{own_.primitive_desc_iterator_destroy});
+    for (;;) {
+      const PrimitiveDescriptor descriptor =
+          own_.primitive_desc_iterator_fetch(implementations.get());
+      if (descriptor == nullptr) throw std::bad_alloc();
+      if (is_trusted(descriptor)) return descriptor;
+      api().primitive_desc_destroy(descriptor);
+      require_success(own_.primitive_desc_iterator_next(implementations.get()),
+                      "dnnl_primitive_desc_iterator_next");
+    }
   }
 
  private:
+  struct Destroy {
+    Status (*destroy)(PrimitiveDescriptorIterator);
+    void operator()(PrimitiveDescriptorIterator iterator) const { destroy(iterator); }
+  };
+  using Iterator = std::unique_ptr<std::remove_pointer_t<PrimitiveDescriptorIterator>, Destroy>;
+
   MemoryDescriptorV2 describe(const OperandShape& operand) const {
     MemoryDescriptorV2 descriptor{};
     require_success(own_.memory_desc_init_by_strides(&descriptor, 3, operand.extents.data(),
@@ -102,6 +120,12 @@ class LibraryV3 final : public Library {
         own_.matmul_primitive_desc_create(&descriptor, engine(), source.get(), weights.get(),
                                           nullptr, destination.get(), attributes()),
         "dnnl_matmul_primitive_desc_create");
+    while (!is_trusted(descriptor)) {
+      const Status status = own_.primitive_desc_next_impl(descriptor);
+      if (status == success) continue;
+      api().primitive_desc_destroy(descriptor);
+      fail(ErrorKind::unsupported, "dnnl_primitive_desc_next_impl", status);
+    }
     return descriptor;
   }
 
@@ -138,7 +162,10 @@ FoundLibrary open_v2(const platform::SharedLibrary& file) {
   return open_version<ApiV2, LibraryV2>(file, [](Symbols& symbols, ApiV2& api) {
     symbols.find(api.memory_desc_init_by_strides, "dnnl_memory_desc_init_by_strides");
     symbols.find(api.matmul_desc_init, "dnnl_matmul_desc_init");
-    symbols.find(api.primitive_desc_create, "dnnl_primitive_desc_create");
+    symbols.find(api.primitive_desc_iterator_create, "dnnl_primitive_desc_iterator_create");
+    symbols.find(api.primitive_desc_iterator_fetch, "dnnl_primitive_desc_iterator_fetch");
+    symbols.find(api.primitive_desc_iterator_next, "dnnl_primitive_desc_iterator_next");
+    symbols.find(api.primitive_desc_iterator_destroy, "dnnl_primitive_desc_iterator_destroy");
   });
 }
 
@@ -147,6 +174,7 @@ FoundLibrary open_v3(const platform::SharedLibrary& file) {
     symbols.find(api.memory_desc_create_with_strides, "dnnl_memory_desc_create_with_strides");
     symbols.find(api.memory_desc_destroy, "dnnl_memory_desc_destroy");
     symbols.find(api.matmul_primitive_desc_create, "dnnl_matmul_primitive_desc_create");
+    symbols.find(api.primitive_desc_next_impl, "dnnl_primitive_desc_next_impl");
   });
 }
 
@@ -190,6 +218,39 @@ void require_success(Status status, const char* function) {
   if (status != success) fail(ErrorKind::unsupported, function, status);
 }
 
+// oneDNN's kernels for AMX ("brg:avx512_core_amx_bf16" and the like) are wrong in most versions.
+// What is known, from random shapes of plain matrices on a CPU with amx_bf16 and amx_int8 and from
+// oneDNN's history:
+//
+// - before 2.7.4 and in 3.0, tiles keep the shape of full blocks where M or N has a tail and the
+//   tail of K, rounded up, is a full block (k % 32 = 31 of bfloat16, k % 64 = 61 … 63 of int8):
+//   wrong sums, an illegal instruction or, in 3.0, other memory overwritten (found in 2.5.0, 2.6.0,
+//   2.6.3 and 3.0.0; mended by oneDNN's commits 28ddb5bc and f401ed24);
+// - in 2.6, several threads share 49 to 63 columns of bfloat16 in blocks of another width than that
+//   of the packed weights: wrong sums (mended by 2655b3aa);
+// - 3.7.3, 3.8.1 and 3.9.2 tell of corrections of matmul with AMX;
+// - in 3.13.0, sums of int8 by row-major weights are wrong, and an infinity or NaN makes NaN of
+//   what it does not belong to (oneDNN's issue 5717).
+//
+// 3.1.0 and 3.2.0 were right in all that was tried. So were, in all of these versions, the kernels
+// for AVX-512 that follow in oneDNN's list, and "gemm:jit", which uses AMX in a way of its own.
+bool is_trusted(const Version& version, std::string_view implementation) {
+  const bool has_right_amx = version.major == 3 && (version.minor == 1 || version.minor == 2);
+  return has_right_amx || implementation.find("amx") == std::string_view::npos;
+}
+
+std::string_view Library::implementation_name(PrimitiveDescriptor descriptor) const {
+  const char* text = nullptr;
+  require_success(
+      api().primitive_desc_query(descriptor, query_implementation, 0, static_cast<void*>(&text)),
+      "dnnl_primitive_desc_query");
+  return text == nullptr ? "" : text;
+}
+
+bool Library::is_trusted(PrimitiveDescriptor descriptor) const {
+  return onednn::is_trusted(*api().version(), implementation_name(descriptor));
+}
+
 void Library::open(const ApiCommon& api, const std::string& path) {
   api_ = &api;
   require_success(api.engine_create(&engine_, engine_cpu, 0), "dnnl_engine_create");
@@ -204,6 +265,7 @@ void Library::open(const ApiCommon& api, const std::string& path) {
   text_ = std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
           std::to_string(version->patch) + " at " + path;
 }
+
 const FoundLibrary& found_library() {
   static const auto* const result = new FoundLibrary(search_without_throwing());
   return *result;

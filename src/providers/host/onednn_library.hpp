@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <gemmery/error.hpp>
 
@@ -16,12 +17,16 @@ namespace gemmery::host::onednn {
 [[noreturn]] void fail(ErrorKind kind, const char* function, Status status);
 void require_success(Status status, const char* function);
 
+// Whether an implementation, by oneDNN's name of it, multiplies as it should in a version.
+bool is_trusted(const Version& version, std::string_view implementation);
+
 // A version of oneDNN: its functions, its engine for the CPU, and how it describes a product.
 class Library {
  public:
   virtual ~Library() = default;
-  // Throws Error where oneDNN refuses the shape.
+  // Of the first implementation that is trusted. Throws Error where oneDNN refuses the shape.
   virtual PrimitiveDescriptor describe_matmul(const MatmulShape& shape) const = 0;
+  std::string_view implementation_name(PrimitiveDescriptor descriptor) const;
 
   const ApiCommon& api() const { return *api_; }
   Engine engine() const { return engine_; }
@@ -30,6 +35,7 @@ class Library {
 
  protected:
   void open(const ApiCommon& api, const std::string& path);
+  bool is_trusted(PrimitiveDescriptor descriptor) const;
   Attributes attributes() const { return attributes_; }
 
  private:

@@ -61,11 +61,7 @@ void Matmul::execute(const void* source, const void* weights, void* destination)
 }
 
 std::string Matmul::implementation_name() const {
-  const char* text = nullptr;
-  require_success(
-      api().primitive_desc_query(descriptor_, query_implementation, 0, static_cast<void*>(&text)),
-      "dnnl_primitive_desc_query");
-  return text == nullptr ? "" : text;
+  return std::string(library_.implementation_name(descriptor_));
 }
 
 std::shared_ptr<const Matmul> MatmulCache::get(const Library& library, const MatmulShape& shape) {

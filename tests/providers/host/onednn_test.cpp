@@ -20,6 +20,7 @@
 #include <gemmery/error.hpp>
 
 #include "providers/host/onednn_gemm.hpp"
+#include "providers/host/onednn_library.hpp"
 
 namespace gemmery::host::onednn {
 namespace {
@@ -62,6 +63,33 @@ int in_child(const Body& body) {
 TEST_F(Onednn, tells_its_version_and_its_implementation) {
   EXPECT_NE(version_text().find("libdnnl"), std::string::npos) << version_text();
   EXPECT_FALSE(implementation_name(square(DataType::f32, 64)).empty());
+}
+
+TEST_F(Onednn, serves_by_implementations_that_are_trusted) {
+  const Version& version = *found_library().library->api().version();
+  for (const DataType type : {DataType::f32, DataType::bf16, DataType::s8}) {
+    MatmulShape shape = square(type, 64);
+    if (type == DataType::s8) shape.destination.type = DataType::s32;
+    if (!multiplies(type, type, shape.destination.type)) continue;
+    const std::string name = implementation_name(shape);
+    EXPECT_TRUE(is_trusted(version, name)) << version_text() << ": " << name;
+  }
+}
+
+TEST(OnednnTrust, kernels_for_amx_are_trusted_in_versions_that_have_them_right) {
+  const auto version = [](int major, int minor, int patch) {
+    return Version{major, minor, patch, nullptr, 0, 0};
+  };
+  for (const Version& wrong : {version(2, 5, 0), version(2, 6, 3), version(2, 7, 3),
+                               version(3, 0, 1), version(3, 7, 2), version(3, 13, 0)}) {
+    for (const char* name : {"brg:avx512_core_amx_bf16", "brg:avx512_core_amx_int8",
+                             "brg:avx512_core_amx", "brg_matmul:avx10_1_512_amx"})
+      EXPECT_FALSE(is_trusted(wrong, name)) << wrong.major << "." << wrong.minor << ": " << name;
+    for (const char* name : {"brg:avx512_core_bf16", "brg:avx512_core_vnni", "gemm:jit", "ref:any"})
+      EXPECT_TRUE(is_trusted(wrong, name)) << wrong.major << "." << wrong.minor << ": " << name;
+  }
+  for (const Version& right : {version(3, 1, 0), version(3, 2, 1)})
+    EXPECT_TRUE(is_trusted(right, "brg:avx512_core_amx")) << right.minor;
 }
 
 TEST_F(Onednn, many_threads_share_its_primitives) {
