@@ -5,9 +5,8 @@
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a slab has one for every 8
 // columns. What the program reads takes the way that its form allows:
 //
-//   vectors            to shared memory before the tile is multiplied, by the consumer's threads;
-//   one
-//                      that is added to the sums first, a tile ahead, for a wgmma (wgmma_addend)
+//   vectors            to shared memory before the tile is multiplied, by the consumer's threads
+//   that added first   likewise, a tile ahead, for a wgmma (wgmma_addend.cuh)
 //   full tensors       by TMA into slabs like those of D, the first ones before the tile is
 //                      multiplied (those that TMA takes: abi/sm90_program.hpp)
 //   other full ones    prefetched then, loaded a few patches ahead of the sums that want them
