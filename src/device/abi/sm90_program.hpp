@@ -92,8 +92,17 @@ constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
 /// Whether little of a program's arithmetic waits, for the slow unit or for memory, so that a few
 /// chains of it at a time are enough. `slow_results`: of the slow unit, for an element.
 GEMMERY_HOST_DEVICE
-constexpr bool is_dense(int slow_results, int inputs, int outputs) {
-  return slow_results <= 2 && inputs <= 2 && outputs == 0;
+constexpr bool is_dense(int slow_results, int inputs, int full_inputs, int outputs) {
+  // Beside a full tensor two slow results spill up to 28 bytes (ptxas 13.0).
+  return slow_results <= (full_inputs == 0 ? 2 : 1) && inputs <= 2 && outputs == 0;
+}
+
+/// Of these, those that are no vectors.
+GEMMERY_HOST_DEVICE
+constexpr int count_full(const EpilogueTensor* inputs, int count) {
+  int full = 0;
+  for (int input = 0; input < count; ++input) full += is_vector(inputs[input]) ? 0 : 1;
+  return full;
 }
 
 // --- a row vector that a wgmma adds -------------------------------------------------------------

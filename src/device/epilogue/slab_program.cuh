@@ -56,8 +56,9 @@ class SlabProgram {
   /// Whether a wgmma adds what the program adds to the sums first.
   static constexpr bool adds_vector = Staged::addend_input >= 0;
 
-  static constexpr bool is_dense = abi::is_dense(
-      Epilogue::slow_results, Epilogue::inputs - (adds_vector ? 1 : 0), Epilogue::outputs);
+  static constexpr bool is_dense =
+      abi::is_dense(Epilogue::slow_results, Epilogue::inputs - (adds_vector ? 1 : 0),
+                    abi::count_full(Epilogue::input, Epilogue::inputs), Epilogue::outputs);
 
   /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
   /// multiplied.

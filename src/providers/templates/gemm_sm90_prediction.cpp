@@ -111,9 +111,9 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
   }
   const int slow_results = epilogue::count_slow_results(rules.program.graph());
   work.slow_results = slow_results;
-  work.is_dense = abi::is_dense(slow_results, inputs, outputs);
+  work.is_dense = abi::is_dense(slow_results, inputs, work.full_inputs, outputs);
   work.addend_instructions = 1 + vector_instructions;
-  work.is_dense_without_addend = abi::is_dense(slow_results, inputs - 1, outputs);
+  work.is_dense_without_addend = abi::is_dense(slow_results, inputs - 1, work.full_inputs, outputs);
   return work;
 }
 

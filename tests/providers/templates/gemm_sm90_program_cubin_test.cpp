@@ -98,8 +98,12 @@ TEST_F(Sm90ProgramCubins, that_come_first_for_everyday_programs_spill_nothing) {
       R"p(epilogue="D = gelu_tanh(accum + bias)" bias=bf16[n])p",
       R"p(epilogue="D = accum + residual" residual=bf16)p",
       R"p(epilogue="D = sigmoid(accum) * aux" aux=bf16)p",
+      R"p(epilogue="D = gelu(accum + bias) + residual" bias=bf16[n] residual=bf16)p",
+      R"p(epilogue="D = gelu_tanh(accum * s + bias) * aux" s=f32[m] bias=f32[n] aux=bf16)p",
+      R"p(epilogue="D = silu(accum + bias) * aux + row" bias=bf16[n] aux=bf16 row=f32[n])p",
       R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p"};
-  constexpr std::array extents{"4096x4096x4096", "8192x8192x1024", "8192x4096x512"};
+  constexpr std::array extents{"4096x4096x4096", "8192x8192x1024", "8192x4096x512",
+                               "4096x4096x256"};
   const DeviceInfo device = *find_device_info("h200");
   const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
   std::mt19937_64 random(tests::random_seed());

@@ -228,6 +228,8 @@ TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
         R"p(epilogue="D = gelu(accum + bias)" bias=f16[n])p",
         R"p(epilogue="D = gelu(accum + bias)" bias=bf16[m])p",
         R"p(epilogue="D = gelu(accum + bias)" bias=bf16)p",
+        R"p(epilogue="D = (accum + bias) * t" bias=bf16[n] t=bf16)p",
+        R"p(epilogue="D = (accum + bias) * t" bias=bf16[n] t=bf16[n])p",
         R"p(epilogue="D = gelu(2 * accum + bias)" bias=bf16[n])p"}) {
     EXPECT_EQ(count(other), 0) << other;
     EXPECT_FALSE(parse(other)) << other;
