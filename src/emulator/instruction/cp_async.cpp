@@ -59,13 +59,7 @@ std::uint32_t strand_for(Warp& warp, LaneMask lanes) {
   return static_cast<std::uint32_t>(found - strands.begin());
 }
 
-// The lanes whose next copy begins something to wait for begin it together.
-void begin_copies(Warp& warp, LaneMask active) {
-  LaneMask lanes = 0;
-  for_each_lane(active, [&](int lane) {
-    if (!groups_of(warp, lane).is_open) lanes |= LaneMask{1} << lane;
-  });
-  if (lanes == 0) return;
+void begin_copies_together(Warp& warp, LaneMask lanes) {
   const std::uint32_t index = strand_for(warp, lanes);
   WarpCopies::Strand& strand = warp.cp_async.strands[index];
   strand.waiting = lanes;
@@ -75,6 +69,24 @@ void begin_copies(Warp& warp, LaneMask active) {
     groups.copies.push_back({.strand = index, .clock = strand.clock, .number = groups.begun++});
     groups.is_open = true;
   });
+}
+
+// The lanes whose next copy begins something to wait for begin it together, unless some are ahead
+// of others by a round of a loop: those wait for it at another time.
+void begin_copies(Warp& warp, LaneMask active) {
+  LaneMask rest = 0;
+  for_each_lane(active, [&](int lane) {
+    if (!groups_of(warp, lane).is_open) rest |= LaneMask{1} << lane;
+  });
+  while (rest != 0) {
+    const std::uint64_t begun = groups_of(warp, std::countr_zero(rest)).begun;
+    LaneMask lanes = 0;
+    for_each_lane(rest, [&](int lane) {
+      if (groups_of(warp, lane).begun == begun) lanes |= LaneMask{1} << lane;
+    });
+    begin_copies_together(warp, lanes);
+    rest &= ~lanes;
+  }
 }
 
 void finish_copy(CopyGroups& groups, std::uint64_t number) {
