@@ -163,6 +163,33 @@ TEST(CpAsync, lanes_apart_wait_for_groups_of_their_own) {
   }
 }
 
+// As in a loop of which some lanes are a round ahead when the others come to its copy.
+TEST(CpAsync, what_lanes_begin_at_one_instruction_they_may_wait_for_apart) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> words = random_words(256);
+  const std::uint64_t in = machine.upload(words), out = machine.allocate(512);
+  const std::string ahead =
+      "cp.async.cg.shared.global [%r5+512], [%rd5+512], 16;\ncp.async.commit_group;\n";
+  const std::string together =
+      "cp.async.cg.shared.global [%r5], [%rd5], 16;\ncp.async.commit_group;\n";
+  // Of what they begin together the lower half waits, for which it is the older one of two.
+  const std::string body = places + "{\n" + halves_apart(ahead, "") + "}\n" + together + "{\n" +
+                           halves_apart("", ahead) +
+                           "}\ncp.async.wait_group 1;\nbar.warp.sync 0xffffffff;\n"
+                           "setp.ge.u32 %p1, %r3, 16;\n";
+  std::vector<std::uint32_t> lower_twice(words.begin(), words.begin() + 64);
+  lower_twice.insert(lower_twice.end(), words.begin(), words.begin() + 64);
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    machine.run(body + "@%p1 sub.u32 %r5, %r5, 256;\n" + read_back + "cp.async.wait_all;\n", in,
+                out, {.threads = 32, .seed = seed});
+    EXPECT_EQ(machine.download<std::uint32_t>(out, 128), lower_twice);
+    const Fault fault = machine.fault_of(
+        body + "@!%p1 add.u32 %r5, %r5, 256;\n" + read_back + "cp.async.wait_all;\n", in, out,
+        {.threads = 32, .seed = seed});
+    EXPECT_EQ(fault.kind, FaultKind::race) << fault.report();
+  }
+}
+
 TEST(CpAsync, an_arrival_does_not_end_a_group) {
   CopyMachine machine;
   const std::uint64_t in = machine.upload(random_words(256)), out = machine.allocate(512);
