@@ -128,10 +128,14 @@ constexpr int addend_bytes(const StoredShare& share) {
 }
 
 /// The input that a wgmma adds, -1 for none: `addend`, the one that the program adds to the sums
-/// first (epilogue/addend.hpp), if it lies as wgmma reads it.
+/// first (epilogue/addend.hpp), if it lies as wgmma reads it and no other varies along rows: beside
+/// a full tensor up to 224 bytes spill, beside a vector up to 24 (ptxas 13.0).
 GEMMERY_HOST_DEVICE
-constexpr int vector_addend(const EpilogueTensor* inputs, int addend, const StoredShare& share) {
+constexpr int vector_addend(const EpilogueTensor* inputs, int count, int addend,
+                            const StoredShare& share) {
   if (!share.adds_vector || addend < 0) return -1;
+  for (int input = 0; input < count; ++input)
+    if (input != addend && inputs[input].varies_n) return -1;
   const EpilogueTensor& tensor = inputs[addend];
   const bool fits = tensor.dtype == share.operand && tensor.varies_n && !tensor.varies_m &&
                     tensor.vector_bytes == 16;
@@ -175,7 +179,7 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
     bytes.slabs +=
         input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], share);
   if (slabs.count > 0) bytes.barriers = input_slab_depth * warps_per_consumer * 8;
-  const int added = vector_addend(inputs, addend, share);
+  const int added = vector_addend(inputs, input_count, addend, share);
   if (added >= 0) bytes.addends = addend_bytes(share);
   for (int input = 0; input < input_count; ++input)
     if (is_vector(inputs[input]) && input != added)

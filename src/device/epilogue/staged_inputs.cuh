@@ -32,7 +32,8 @@ class StagedInputs {
   }
 
   /// The vector that a wgmma adds to the sums, -1 for none.
-  static constexpr int addend_input = abi::vector_addend(Epilogue::input, Epilogue::addend, design);
+  static constexpr int addend_input =
+      abi::vector_addend(Epilogue::input, Epilogue::inputs, Epilogue::addend, design);
 
   /// Whether any other vector does.
   GEMMERY_HOST_DEVICE

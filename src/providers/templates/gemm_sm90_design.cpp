@@ -238,8 +238,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
-  return abi::vector_addend(tensors.inputs.data(), tensors.addend, share) >= 0 &&
-         std::ranges::count_if(tensors.inputs, &abi::EpilogueTensor::varies_n) == 1;
+  return abi::vector_addend(tensors.inputs.data(), static_cast<int>(tensors.inputs.size()),
+                            tensors.addend, share) >= 0;
 }
 
 int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {

@@ -77,9 +77,7 @@ bool is_sm90_accumulator(DType accumulator, DType input) noexcept;
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 abi::Sm90Design sm90_design(const Kernel& kernel);
 
-// Whether there is a row vector that a wgmma can add for a program, and nothing else of it
-// varies along rows: beside a full tensor up to 224 bytes spill, beside a vector up to 24 (ptxas
-// 13.0).
+// Whether there is a row vector that a wgmma can add for a program.
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept;
 
 // The shared memory that a program takes, and the design with it.
