@@ -113,13 +113,15 @@ class Sm90Gemm {
       cursor.advance_by(count * params_.k_blocks);
       tiles.advance_by(count);
     };
+    const auto place_here = [&] { return place_of(tiles.position(), share); };
     if constexpr (takes_turns) skip_tiles(consumer);
-    OutputPlace place = place_of(tiles.position(), share);
+    OutputPlace place = place_here();
     if constexpr (Finish::adds_vector) {
       if (!tiles.is_done()) finish.bring_next_addend(place);
     }
 #pragma unroll 1
     while (!tiles.is_done()) {
+      if constexpr (!looks_ahead) place = place_here();
       finish.begin_share(place);
       if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
       const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
@@ -130,13 +132,14 @@ class Sm90Gemm {
       if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);
       // All about the next tile, while wgmmas are still under way: once this one is stored, the
       // next one begins at once.
-      tiles.advance();
+      if constexpr (looks_ahead) tiles.advance();
       if constexpr (takes_turns) skip_tiles(turns - 1);
-      const OutputPlace next_place = place_of(tiles.position(), share);
+      const OutputPlace next_place = place_here();  // this one's again where none looks ahead
       if constexpr (Finish::adds_vector) {
         if (!tiles.is_done()) finish.bring_next_addend(next_place);
       }
       if constexpr (!Finish::reads_early) finish_sums(sums, last_stage);
+      if constexpr (!looks_ahead) place = place_here();
       const bool has_output = finish.begin_tile(place);
       auto first = finish.begin_block(place, 0);
       if constexpr (Finish::reads_early) finish_sums(sums, last_stage);
@@ -146,7 +149,11 @@ class Sm90Gemm {
         output.flush(place);
         finish.end_tile();
       }
-      place = next_place;
+      if constexpr (looks_ahead) {
+        place = next_place;
+      } else {
+        tiles.advance();
+      }
     }
     finish.finish();
     output.finish();
@@ -162,6 +169,9 @@ class Sm90Gemm {
   static constexpr abi::Sm90Design stored = abi::stored_design(design);
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   static constexpr bool splits_k = design.split_k > 1;
+  /// Whether a consumer works out its next tile before it stores this one. Where k is split tiles
+  /// are few, and beside the sums of other blocks a place that is kept spilled (ptxas 13.0).
+  static constexpr bool looks_ahead = !splits_k;
   static constexpr unsigned tile_k = abi::tile_k(design);
   static constexpr unsigned turns = abi::turn_count(design);
   static constexpr bool takes_turns = abi::takes_turns(design);
