@@ -14,6 +14,7 @@
 #include "epilogue/cost.hpp"
 #include "epilogue/graph.hpp"
 #include "epilogue/rewrite.hpp"
+#include "epilogue/zeros.hpp"
 
 namespace gemmery::epilogue {
 namespace {
@@ -171,6 +172,8 @@ std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
   append(text, "  static constexpr int numbers = {};\n", count(rules.operands, Slot::number));
   append(text, "  static constexpr int slow_results = {};\n", count_slow_results(graph));
   append(text, "  static constexpr int addend = {};\n", find_addend(epilogue));
+  append(text, "  static constexpr bool reduces_zeros_to_nothing = {};\n",
+         reduces_zeros_to_nothing(epilogue, is_turned));
   append_tensors(text, rules, Slot::input, is_turned);
   append_tensors(text, rules, Slot::output, is_turned);
   text +=

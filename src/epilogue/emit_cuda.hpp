@@ -14,6 +14,7 @@ namespace gemmery::epilogue {
 //   static constexpr int inputs, outputs (beside D), numbers;
 //   static constexpr int slow_results;                     of the slow unit, for each element
 //   static constexpr int addend;                           as find_addend gives it
+//   static constexpr bool reduces_zeros_to_nothing;        likewise (zeros.hpp)
 //   static constexpr EpilogueTensor input[], output[];     one element where there is none
 //   template <class T> static void apply(T accum, const T (&in)[], const T (&number)[], T
 //   (&out)[]);

@@ -30,6 +30,11 @@ struct Reducer {
     if constexpr (reduction == abi::Reduction::min) return math::min(x, y);
     return math::max(x, y);
   }
+  /// Of three magnitudes in one instruction: as integers they are in the same order, NaN above all.
+  __device__ __forceinline__ static float of_three(float x, float y, float z) {
+    static_assert(reduction == abi::Reduction::amax);
+    return __uint_as_float(max(max(__float_as_uint(x), __float_as_uint(y)), __float_as_uint(z)));
+  }
   /// Of lanes whose numbers differ in the bits from `first` to `end` (powers of two); all of them
   /// get it.
   __device__ __forceinline__ static Compute across_lanes(Compute value, int first, int end) {

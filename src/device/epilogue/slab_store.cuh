@@ -145,6 +145,7 @@ class SlabLinearCombination {
   /// Sums are waited for first: what is read beside them would cost registers.
   static constexpr bool reads_early = false;
   static constexpr bool adds_vector = false;
+  static constexpr bool reduces_whole_tiles = false;
   // Not beside so many sums: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
   static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 160;
 

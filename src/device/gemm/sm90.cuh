@@ -143,6 +143,7 @@ class Sm90Gemm {
       const bool has_output = finish.begin_tile(place);
       auto first = finish.begin_block(place, 0);
       if constexpr (Finish::reads_early) finish_sums(sums, last_stage);
+      if constexpr (Finish::reduces_whole_tiles) clear_beyond(sums, place);
       const auto& results = tile_sums.collect(sums, rows_left(place));
       if (has_output) {
         store_blocks<0>(output, results, place, finish, first);
@@ -336,6 +337,19 @@ class Sm90Gemm {
     ptx::wgmma_wait_group<0>();
     sums.fetch();
     ring_.release(last_stage, lane());
+  }
+
+  /// Sums of what is no element of out become 0: a wgmma may have added a vector to them, and an
+  /// infinity in A makes NaN of them. Rare, at out's edges.
+  __device__ __forceinline__ void clear_beyond(Sums& sums, const OutputPlace& place) const {
+    const int rows = static_cast<int>(params_.m) - static_cast<int>(place.row);
+    const int columns = static_cast<int>(params_.n) - static_cast<int>(place.column);
+    if (rows >= static_cast<int>(rows_per_consumer) &&
+        columns >= static_cast<int>(columns_per_consumer))
+      return;
+    const unsigned warp = threadIdx.x % abi::warpgroup_threads / 32;
+    sums.clear_beyond(rows - static_cast<int>(warp * abi::sm90_warp_rows + lane() / 4),
+                      columns - static_cast<int>(lane() % 4 * 2));
   }
 
   __device__ static unsigned lane() { return threadIdx.x % 32; }

@@ -63,6 +63,26 @@ struct WgmmaSums {
     }
   }
 
+  /// Of float32, those become 0 that are no element of out, which has `rows` and `columns` from the
+  /// thread's first one on. Wait for the wgmmas before.
+  template <int row = 0, int eight = 0>
+  __device__ __forceinline__ static void clear_beyond(int rows, int columns) {
+    static_assert(design.accumulator == abi::DType::float32);
+    bool are_beyond[4];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int left = rows > row * abi::sm90_block_rows + 8 * half ? columns : 0;
+#pragma unroll
+      for (int column = 0; column < 2; ++column)
+        are_beyond[2 * half + column] = left <= 8 * eight + column;
+    }
+    ptx::clear_sums<row, 4 * eight>(are_beyond);
+    if constexpr (4 * (eight + 1) < per_block)
+      clear_beyond<row, eight + 1>(rows, columns);
+    else if constexpr (row + 1 < blocks)
+      clear_beyond<row + 1>(rows, columns);
+  }
+
   /// All of them.
   template <int row = 0>
   __device__ __forceinline__ static void read(WarpgroupSums<design>& sums) {

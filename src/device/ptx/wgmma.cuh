@@ -61,6 +61,19 @@ __device__ __forceinline__ void read_sums(float* values) {
         "n"(first + 5), "n"(first + 6), "n"(first + 7));
 }
 
+/// Of four sums in a row, those become 0 of which it is so. Not while a wgmma adds to them.
+template <int block, int first>
+__device__ __forceinline__ void clear_sums(const bool (&are_cleared)[4]) {
+  asm volatile(
+      "{\n.reg .pred p<4>;\n"
+      "setp.ne.b32 p0, %0, 0;\nsetp.ne.b32 p1, %1, 0;\n"
+      "setp.ne.b32 p2, %2, 0;\nsetp.ne.b32 p3, %3, 0;\n"
+      "@p0 mov.b32 sum%4_%5, 0;\n@p1 mov.b32 sum%4_%6, 0;\n"
+      "@p2 mov.b32 sum%4_%7, 0;\n@p3 mov.b32 sum%4_%8, 0;\n}" ::"r"(unsigned{are_cleared[0]}),
+      "r"(unsigned{are_cleared[1]}), "r"(unsigned{are_cleared[2]}), "r"(unsigned{are_cleared[3]}),
+      "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3));
+}
+
 // The first so many sums of a block, as wgmma lists them.
 
 #define GEMMERY_SUMS_4 "sum%5_0, sum%5_1, sum%5_2, sum%5_3"

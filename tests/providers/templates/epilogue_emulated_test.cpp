@@ -240,6 +240,89 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
     }
 }
 
+// Reductions that take whole tiles make nothing of what is beyond out: not of the bias in its rows,
+// and not of the NaN that an infinity in A makes of B's zeros in its columns.
+TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyond_out) {
+  const std::int64_t rows = 128 + static_cast<std::int64_t>(random_() % 130);
+  constexpr std::int64_t depth = 8;
+  const auto code_of = [](float value) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+  };
+  const OwnedStream stream(h200_);
+  const auto on_device = [&](const std::vector<std::uint16_t>& values) {
+    Buffer buffer(values.size() * 2, stream);
+    copy(buffer.data(), h200_, values.data(), Device::cpu(), buffer.bytes(), stream);
+    return buffer;
+  };
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  struct Case {
+    std::int64_t columns;
+    float value;  // of one row of A; min(…, 50) of it. The others sum up to 8
+    float peak;   // of that row
+  };
+  for (const auto& [columns, value, peak_of_row] :
+       {Case{8, infinity, 50}, Case{120, -infinity, infinity}, Case{120, infinity, 50},
+        Case{136, infinity, 50}, Case{136, nan, nan}, Case{256, infinity, 50}, Case{264, 1, 0},
+        Case{376, infinity, 50}, Case{384, -infinity, infinity}}) {
+    std::vector<std::uint16_t> left(static_cast<std::size_t>(rows * depth), code_of(1));
+    const auto row = static_cast<std::size_t>(random_() % static_cast<unsigned>(rows));
+    for (std::size_t k = 0; k < depth; ++k) left[row * depth + k] = code_of(value);
+    const std::vector<std::uint16_t> ones(static_cast<std::size_t>(depth * columns), code_of(1));
+    std::vector<std::uint16_t> vector(static_cast<std::size_t>(columns));
+    float largest = peak_of_row;
+    for (std::uint16_t& code : vector) {
+      const auto added = static_cast<float>(random_() % 200) - 100;
+      code = code_of(added);
+      const float result = std::fabs(std::fmin(added + depth, 50.0F));
+      largest = largest < result ? result : largest;  // NaN stays
+    }
+    const Buffer a = on_device(left);
+    const Buffer b = on_device(ones);
+    const Buffer bias = on_device(vector);
+    const Buffer out(static_cast<std::size_t>(rows * columns) * 2, stream);
+    const Buffer peak(4, stream);
+    const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
+      return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
+    };
+    GemmOptions options;
+    options.epilogue =
+        EpilogueArguments("D = min(accum + bias, 50); peak = amax(D)",
+                          {{"bias", matrix(bias, 1, columns)},
+                           {"peak", Tensor(peak.data(), DType::float32, {1, 1}, h200_)}});
+    const GemmArguments arguments(matrix(a, rows, depth), matrix(b, depth, columns),
+                                  matrix(out, rows, columns), options);
+    for (const char* const schedule : {"rotation", "rotation-add"}) {
+      const auto kernel =
+          find_kernel("sm90v5_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_" +
+                      std::string(schedule) + "_m8_s3_e-" + digest(arguments.problem().epilogue));
+      ASSERT_TRUE(kernel);
+      kernel->run(arguments, {.stream = stream});
+      float got = 0;
+      copy(&got, Device::cpu(), peak.data(), h200_, sizeof got, stream);
+      EXPECT_TRUE(got == largest || (std::isnan(got) && std::isnan(largest)))
+          << schedule << ", " << rows << " x " << columns << ": " << got << ", not " << largest;
+    }
+  }
+}
+
+// Rows and columns that do not exist, in every place of a tile, and tiles without any.
+TEST_F(EpilogueEmulated, kernels_that_reduce_whole_tiles_are_right_at_ragged_edges) {
+  constexpr const char* programs[] = {
+      "epilogue=\"D = gelu(accum + bias); peak = amax(D)\" bias=bf16[n] peak=f32[1]",
+      "epilogue=\"x = accum + bias; D = silu(x); peak = amax(2 * x)\" bias=bf16[n] peak=f32[1]",
+      "epilogue=\"D = silu(accum); peak = amax(accum)\" peak=f16[1]"};
+  for (const char* const program : programs) {
+    const char* const schedule =
+        std::string_view(program).find("bias") == std::string_view::npos ? "" : "-add";
+    check("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation" +
+              std::string(schedule) + "_m8_s3",
+          "gemm " + extent(1, 300) + "x" + extent(1, 380) + "x" + extent(8, 200, 8) + "x" +
+              extent(1, 4) + " a=bf16 b=bf16:c out=bf16/ld=384 " + program,
+          2);
+  }
+}
+
 // A prepared launch clears its workspace once; each launch leaves it as it found it, whatever the
 // operands hold by then.
 TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {

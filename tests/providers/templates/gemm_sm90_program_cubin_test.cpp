@@ -121,6 +121,27 @@ TEST_F(Sm90ProgramCubins, that_come_first_for_everyday_programs_spill_nothing) {
   for (const std::string& fault : outcome.faults) ADD_FAILURE() << fault;
 }
 
+// Where sums are kept beside a reduction of whole tiles, registers are fewest.
+TEST_F(Sm90ProgramCubins, that_reduce_whole_tiles_spill_nothing) {
+  constexpr std::array programs{
+      R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p",
+      R"p(epilogue="D = gelu_tanh(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p",
+      R"p(epilogue="D = silu(accum + bias); peak = amax(accum + bias)" bias=bf16[n] peak=f16[1])p",
+      R"p(epilogue="D = silu(accum); peak = amax(D)" peak=f32[1])p",
+      R"p(out=bf16:c epilogue="D = gelu(accum); peak = amax(D)" peak=f32[1])p"};
+  const DeviceInfo device = *find_device_info("h200");
+  std::vector<Drawn> drawn;
+  for (const char* const program : programs) {
+    const std::string line = fmt::format("gemm 8192x4096x512 a=bf16 b=bf16:c {}", program);
+    for (const RankedKernel& kernel : get_kernels(parse_problem(line).problem, device))
+      if (kernel.name().find("_1x1_rotation") != std::string::npos) drawn.push_back({kernel, line});
+  }
+  EXPECT_EQ(drawn.size(), 8U);  // three that add a vector, too
+  const Outcome outcome = compile_all(drawn);
+  for (const std::string& refusal : outcome.refused) ADD_FAILURE() << refusal;
+  for (const std::string& fault : outcome.faults) ADD_FAILURE() << fault;
+}
+
 // Others may spill, and are right all the same; that is counted and said.
 TEST_F(Sm90ProgramCubins, of_any_program_serialise_no_wgmma) {
   std::mt19937_64 random(tests::random_seed() + 1);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "epilogue/zeros.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "epilogue/evaluate.hpp"
+#include "epilogue/formulas.hpp"
+
+namespace gemmery::epilogue {
+namespace {
+
+using Known = std::optional<double>;
+
+// Whether the device makes the very number of `x` and other operands that the formula makes in
+// double: where nothing is rounded, or what is rounded once gives 0, or a function goes through 0
+// as its formula says. Quotients and powers of numbers at the ends of their range need not.
+bool is_exact(Op op, double x, double result) {
+  const OpErrors& errors = row_of(op).errors;
+  if (errors.relative == 0 && errors.absolute == 0) return true;
+  if (result != 0 || op == Op::divide || op == Op::pow) return false;
+  const bool is_rounded_once = errors.relative <= 1 && errors.absolute == 0;
+  return is_rounded_once || x == 0;
+}
+
+Known evaluate_node(const Node& node, const std::vector<Known>& values) {
+  std::array<double, 3> operands{};
+  for (std::size_t index = 0; index < operands.size(); ++index) {
+    if (node.operands[index] == no_node) continue;
+    const Known& operand = values[node.operands[index]];
+    if (!operand) return std::nullopt;
+    operands[index] = *operand;
+  }
+  if (node.kind == NodeKind::cast) return cast_value(operands[0], node.cast);
+  const double result = formula_of<double>(node.op)(operands[0], operands[1], operands[2]);
+  return std::isfinite(result) && is_exact(node.op, operands[0], result) ? Known(result)
+                                                                         : std::nullopt;
+}
+
+// Of the graph's inputs, those of which elements beyond a column of out are zeros.
+std::vector<bool> find_vectors_along_columns(const EpilogueRules& rules, bool is_turned) {
+  std::vector<bool> found;
+  for (const EpilogueOperandRule& rule : rules.operands) {
+    if (rule.is_output) continue;
+    const bool varies_m = is_turned ? rule.varies_n : rule.varies_m;
+    const bool varies_n = is_turned ? rule.varies_m : rule.varies_n;
+    found.push_back(!rule.is_number && varies_n && !varies_m);
+  }
+  return found;
+}
+
+// Sums begin with 0, and so does the largest magnitude.
+bool is_nothing(Reduction reduction, const Known& value) {
+  return (reduction == Reduction::sum || reduction == Reduction::amax) && value && *value == 0;
+}
+
+}  // namespace
+
+std::vector<Known> evaluate_zeros(const Graph& graph, const std::vector<bool>& are_zero) {
+  std::vector<Known> values;
+  values.reserve(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    switch (node.kind) {
+      case NodeKind::accumulator:
+        values.emplace_back(0.0);
+        break;
+      case NodeKind::input:
+        values.push_back(are_zero[node.input] ? Known(0.0) : std::nullopt);
+        break;
+      case NodeKind::constant:
+        values.push_back(std::isfinite(node.constant)
+                             ? Known(in_compute_type(node.constant, DType::float32))
+                             : std::nullopt);
+        break;
+      case NodeKind::cast:
+      case NodeKind::operation:
+        values.push_back(evaluate_node(node, values));
+        break;
+    }
+  }
+  return values;
+}
+
+bool reduces_zeros_to_nothing(EpilogueId epilogue, bool is_turned) {
+  const EpilogueRules& rules = rules_of(epilogue);
+  const Graph& graph = rules.program.graph();
+  const auto is_plain = [](const Output& output) { return output.reduction == Reduction::none; };
+  if (std::ranges::all_of(graph.outputs, is_plain)) return true;
+  const auto values = evaluate_zeros(graph, find_vectors_along_columns(rules, is_turned));
+  return std::ranges::all_of(graph.outputs, [&](const Output& output) {
+    return is_plain(output) || is_nothing(output.reduction, values[output.value]);
+  });
+}
+
+}  // namespace gemmery::epilogue
