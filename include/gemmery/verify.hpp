@@ -49,7 +49,10 @@ struct VerifyReport {
 GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel,
                                 const VerifyOptions& options);
 
-// The same for results that the caller computed: operands on the CPU, out holds the result.
+// The same for a result that the kernel left in out; operands on the CPU. Tensor cores round other
+// than fused multiply-adds do, and may add a bias: the bounds are those of this kernel.
+GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const Kernel& kernel);
+// For results that the caller computed, by fused multiply-adds.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared);
 
 }  // namespace gemmery

@@ -90,12 +90,12 @@ VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel
   require_inputs_to_stay(*arguments.native);
   if (arguments.native->device().is_cpu()) {
     const WithoutGil released;
-    return check_result(*arguments.native, kernel.operands());
+    return check_result(*arguments.native, kernel);
   }
   finish_staged(arguments, handle);
   const PyGemmArguments on_host = staged_on(arguments, Device::cpu());
   const WithoutGil released;
-  return check_result(*on_host.native, kernel.operands());
+  return check_result(*on_host.native, kernel);
 }
 
 void bind_checks(nb::module_& module) {

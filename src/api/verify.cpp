@@ -82,6 +82,10 @@ VerifyReport verify(const ProblemLine& line, const Kernel& kernel, const VerifyO
   return api::run_trial({.line = line, .options = options}, kernel);
 }
 
+VerifyReport check_result(const GemmArguments& arguments, const Kernel& kernel) {
+  return api::judge(arguments, api::declared_math_of(kernel), false);
+}
+
 VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared) {
   return api::judge(arguments, host::declared_math(declared), false);
 }

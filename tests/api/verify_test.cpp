@@ -120,6 +120,52 @@ TEST(CheckResult, names_the_element_that_is_wrong) {
   EXPECT_NE(report.first_failure.find("out[0, 1, 0]"), std::string::npos) << report.first_failure;
 }
 
+// Sums of tensor cores are truncated, those of fused multiply-adds rounded.
+TEST(CheckResult, knows_whose_sums_they_are) {
+  const std::vector<std::uint16_t> ones(64, 0x3f80);  // bfloat16
+  std::vector<float> out(64, 8);
+  const auto matrix = [&](DType dtype, const void* values) {
+    return Tensor(values, dtype, {8, 8});
+  };
+  const GemmArguments arguments(matrix(DType::bfloat16, ones.data()),
+                                matrix(DType::bfloat16, ones.data()),
+                                Tensor(out.data(), DType::float32, {8, 8}));
+  const Kernel kernel =
+      find_kernel("sm90v5_gemm_bf16r16_bf16r16_f32r16_acc-f32_64x64x64_1x1_coop_m8_s4").value();
+  EXPECT_TRUE(check_result(arguments, kernel).passed);
+  bool are_told_apart = false;
+  for (; out[9] > 7.99F && !are_told_apart; out[9] = std::nextafter(out[9], 0.0F))
+    are_told_apart = check_result(arguments, kernel).passed &&
+                     !check_result(arguments, kernel.operands()).passed;
+  EXPECT_TRUE(are_told_apart);
+  out[9] = 7.999F;
+  EXPECT_FALSE(check_result(arguments, kernel).passed);
+}
+
+// So is a bias that they add.
+TEST(CheckResult, knows_who_adds_a_bias) {
+  const std::vector<std::uint16_t> ones(128 * 8, 0x3f80);
+  const std::vector<std::uint16_t> bias(8, 0x4780);  // 65536
+  const std::vector<std::uint16_t> out(128 * 8, 0x4780);
+  const std::vector<float> peak{65544.0F - 0x1p-6F};  // two steps below the sum
+  const auto matrix = [](const auto& values, std::int64_t m, std::int64_t n) {
+    return Tensor(values.data(), DType::bfloat16, {m, n});
+  };
+  GemmOptions options;
+  options.epilogue = EpilogueArguments(
+      "D = accum + bias; peak = amax(D)",
+      {{"bias", matrix(bias, 1, 8)}, {"peak", Tensor(peak.data(), DType::float32, {1, 1})}});
+  const GemmArguments arguments(matrix(ones, 128, 8), matrix(ones, 8, 8), matrix(out, 128, 8),
+                                options);
+  const auto check = [&](const std::string& schedule) {
+    const auto kernel = find_kernel("sm90v5_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_" +
+                                    schedule + "_m8_s3_e-" + digest(arguments.problem().epilogue));
+    return check_result(arguments, kernel.value());
+  };
+  EXPECT_TRUE(check("rotation-add").passed) << check("rotation-add").first_failure;
+  EXPECT_FALSE(check("rotation").passed);
+}
+
 TEST(CheckResult, refuses_nan_and_infinity_where_the_result_is_finite) {
   for (const float wrong :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

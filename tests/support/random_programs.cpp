@@ -50,7 +50,7 @@ class ProgramWriter {
 
   std::string write(const std::string& line) {
     std::string text;
-    if (happens(25)) text = add_to_accumulator(line);
+    if (limits_.most_tensors > 0 && happens(25)) text = add_to_accumulator(line);
     const int intermediate = below(3);
     for (int i = 0; i < intermediate; ++i) {
       const std::string name = "x" + std::to_string(i);
@@ -99,6 +99,7 @@ class ProgramWriter {
     for (const char* own : {"bf16", "f16"})
       if (happens(70) && line.find(std::string(" a=") + own) != std::string::npos) type = own;
     operands_.push_back({"first", type + std::string(pick(dims))});
+    --limits_.most_tensors;
     sums_ = "sums";
     return happens(50) ? "sums = accum + first; " : "sums = first + accum; ";
   }
@@ -220,7 +221,7 @@ class ProgramWriter {
   }
 
   std::mt19937_64& random_;
-  const ProgramLimits& limits_;
+  ProgramLimits limits_;
   std::string sums_ = "accum";      // what stands for the accumulator
   std::vector<std::string> known_;  // names that may be used
   std::vector<Operand> operands_;
