@@ -15,10 +15,10 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_program.hpp>
-#include <device/epilogue/group_reduction.cuh>
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
+#include <device/epilogue/slab_reductions.cuh>
 #include <device/epilogue/slab_store.cuh>
 #include <device/epilogue/staged_inputs.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
@@ -41,9 +41,8 @@ class SlabProgram {
         epilogue_(epilogue),
         staged_(epilogue, maps, shared, consumer, thread),
         consumer_(consumer),
-        thread_(thread) {
-    clear<true>();
-  }
+        thread_(thread),
+        reductions_(consumer, thread) {}
 
   /// All threads of the block call it before it is synchronised.
   __device__ static void initialize(const abi::TensorMap* maps, unsigned shared) {
@@ -100,7 +99,7 @@ class SlabProgram {
   /// False where the share holds nothing of out: then nothing else of it is to be called.
   __device__ __forceinline__ bool begin_tile(const OutputPlace& place) {
     tile_ = place;
-    clear<false>();
+    reductions_.begin_tile();
     if constexpr (Staged::has_vectors() && !adds_vector) {
       staged_.wait_for_vectors();
       ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
@@ -114,30 +113,15 @@ class SlabProgram {
   }
 
   /// Hands the tile's parts of reductions over.
-  __device__ __forceinline__ void end_tile() const {
-    if constexpr (!has_parts_of_tiles()) return;
-    write_whole();
-    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have written parts
-    if (warp() == 0) arrive(region());
-  }
-
+  __device__ __forceinline__ void end_tile() const { reductions_.end_tile(region()); }
   /// The same of what is kept across tiles, after the last one. All consumers come here, those
   /// without a tile, too.
-  __device__ __forceinline__ void finish() const {
-    if constexpr (!has_parts_of_all()) return;
-    share_parts();
-    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
-    if (warp() != 0) return;
-    leave_parts();
-    __syncwarp();  // no lane waits for what lane 0 has yet to write
-    if (blockIdx.x + 1 == gridDim.x && consumer_ == 0) finish_groups();
-  }
+  __device__ __forceinline__ void finish() const { reductions_.finish(epilogue_, staged_); }
 
  private:
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
   static constexpr int eights = abi::slab_columns(design) / 8;
-  static constexpr int warps = abi::warps_per_consumer;
   using Region = RegionReductions<Epilogue, float, region_rows, region_columns>;
   using Rows = ProgramRows<Epilogue, float, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
@@ -167,32 +151,6 @@ class SlabProgram {
     return patches;
   }
 
-  GEMMERY_HOST_DEVICE
-  static constexpr bool has_parts_of_all() {
-    for (int output = 0; output < Epilogue::outputs; ++output)
-      if (abi::is_of_everything(Epilogue::output[output])) return true;
-    return false;
-  }
-  GEMMERY_HOST_DEVICE
-  static constexpr bool has_parts_of_tiles() {
-    for (int output = 0; output < Epilogue::outputs; ++output)
-      if (Epilogue::output[output].reduction != abi::Reduction::none &&
-          !abi::is_of_everything(Epilogue::output[output]))
-        return true;
-    return false;
-  }
-
-  /// Sets what tiles begin with, or what is kept across them.
-  template <bool of_all, int output = 0>
-  __device__ __forceinline__ void clear() {
-    if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_reduced<Epilogue, output> &&
-                    abi::is_of_everything(Epilogue::output[output]) == of_all)
-        whole_[output] = ReducerOf<Epilogue, output, float>::nothing();
-      clear<of_all, output + 1>();
-    }
-  }
-
   /// Full tensors that come by plain loads, to the second-level cache.
   template <int input = 0>
   __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
@@ -218,78 +176,6 @@ class SlabProgram {
         static_cast<abi::Int64>(params_.n - place.column) * bytes, thread_);
   }
 
-  // --- parts of reductions ----------------------------------------------------------------------
-
-  /// The warp's parts of one value for each batch.
-  template <int output = 0>
-  __device__ __forceinline__ void write_whole() const {
-    if constexpr (output < Epilogue::outputs) {
-      constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-      if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n &&
-                    tensor.varies_l) {
-        const float all = ReducerOf<Epilogue, output, float>::across_lanes(whole_[output], 1, 32);
-        if (lane() == 0) *region().template part_of<output>(0, 0, warp()) = all;
-      }
-      write_whole<output + 1>();
-    }
-  }
-
-  /// The warps' parts of one value for everything, to the consumer's shared memory.
-  template <int output = 0, int place = 0>
-  __device__ __forceinline__ void share_parts() const {
-    if constexpr (output < Epilogue::outputs) {
-      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
-        const float all = ReducerOf<Epilogue, output, float>::across_lanes(whole_[output], 1, 32);
-        if (lane() == 0)
-          ptx::st_shared<4>(staged_.parts() + (place * warps + warp()) * 4,
-                            {{__float_as_uint(all)}});
-        share_parts<output + 1, place + 1>();
-      } else {
-        share_parts<output + 1, place>();
-      }
-    }
-  }
-
-  /// The consumer's parts of the same, to all.
-  template <int output = 0, int place = 0>
-  __device__ __forceinline__ void leave_parts() const {
-    if constexpr (output < Epilogue::outputs) {
-      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
-        using Reducer = ReducerOf<Epilogue, output, float>;
-        float part = Reducer::nothing();
-#pragma unroll
-        for (int warp = 0; warp < warps; ++warp)
-          part = Reducer::both(
-              part,
-              __uint_as_float(ptx::ld_shared<4>(staged_.parts() + (place * warps + warp) * 4)));
-        const unsigned group = blockIdx.x * abi::consumer_count(design) + consumer_;
-        if (lane() == 0) GroupReduction<Epilogue, output>(epilogue_).leave(group, part);
-        leave_parts<output + 1, place + 1>();
-      } else {
-        leave_parts<output + 1, place>();
-      }
-    }
-  }
-
-  template <int output = 0>
-  __device__ __forceinline__ void finish_groups() const {
-    if constexpr (output < Epilogue::outputs) {
-      if constexpr (abi::is_of_everything(Epilogue::output[output]))
-        GroupReduction<Epilogue, output>(epilogue_).finish(lane());
-      finish_groups<output + 1>();
-    }
-  }
-
-  template <int output = 0>
-  __device__ __forceinline__ void arrive(const Region& region) const {
-    if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_reduced<Epilogue, output> &&
-                    !abi::is_of_everything(Epilogue::output[output]))
-        region.template arrive<output>(lane());
-      arrive<output + 1>(region);
-    }
-  }
-
   __device__ unsigned lane() const { return thread_ % 32; }
   __device__ unsigned warp() const { return thread_ / 32; }
   __device__ Region region() const {
@@ -302,7 +188,7 @@ class SlabProgram {
   unsigned consumer_;
   unsigned thread_;
   OutputPlace tile_{};
-  float whole_[at_least_one(Epilogue::outputs)];  // of reductions to one value
+  SlabReductions<design, Epilogue, Staged, Region> reductions_;
 };
 
 template <abi::Sm90Design design, class Epilogue>
@@ -543,9 +429,8 @@ class SlabProgram<design, Epilogue>::Block {
         using Reducer = ReducerOf<Epilogue, output, float>;
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          program_.whole_[output] =
-              Reducer::both(program_.whole_[output],
-                            rows_.has_row(half) ? of_row_[output][half] : Reducer::nothing());
+          program_.reductions_.template add<output>(rows_.has_row(half) ? of_row_[output][half]
+                                                                        : Reducer::nothing());
       }
       add_to_whole<output + 1>();
     }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// A consumer's reductions, from what its threads have of one value to the parts that it hands over:
+// of everything once, behind its last tile (group_reduction.cuh); of a batch, like those of rows
+// and columns, behind each (reduction.cuh).
+#pragma once
+
+#include <device/abi/epilogue.hpp>
+#include <device/abi/sm90_design.hpp>
+#include <device/epilogue/group_reduction.cuh>
+#include <device/epilogue/program.cuh>
+#include <device/epilogue/reduction.cuh>
+#include <device/ptx/fence.cuh>
+#include <device/ptx/shared_memory.cuh>
+
+namespace gemmery::device {
+
+/// `Staged` are the program's StagedInputs, beside which words for parts lie; `Region` is the
+/// RegionReductions of what a consumer has of a tile.
+template <abi::Sm90Design design, class Epilogue, class Staged, class Region>
+class SlabReductions {
+ public:
+  using Params = EpilogueParamsOf<Epilogue, float>;
+
+  /// `thread` of the warpgroup.
+  __device__ __forceinline__ SlabReductions(unsigned consumer, unsigned thread)
+      : consumer_(consumer), thread_(thread) {
+    clear<true>();
+  }
+
+  __device__ __forceinline__ void begin_tile() { clear<false>(); }
+
+  /// To a reduction to one value.
+  template <int output>
+  __device__ __forceinline__ void add(float value) {
+    values_[output] = ReducerOf<Epilogue, output, float>::both(values_[output], value);
+  }
+
+  /// Hands over what the tile has that is in `region`: parts of rows and columns are written, those
+  /// of one value are here.
+  __device__ __forceinline__ void end_tile(const Region& region) const {
+    if constexpr (!has_any_of_tiles()) return;
+    write_parts(region);
+    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have written parts
+    if (warp() == 0) arrive(region);
+  }
+
+  /// Hands over what is of everything, by way of the consumer's shared memory.
+  __device__ __forceinline__ void finish(const Params& params, const Staged& staged) const {
+    if constexpr (!has_any_of_everything()) return;
+    share_parts(staged);
+    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
+    if (warp() != 0) return;
+    leave_parts(params, staged);
+    __syncwarp();  // no lane waits for what lane 0 has yet to write
+    if (blockIdx.x + 1 == gridDim.x && consumer_ == 0) finish_groups(params);
+  }
+
+ private:
+  static constexpr int warps = abi::warps_per_consumer;
+
+  GEMMERY_HOST_DEVICE
+  static constexpr bool has_any_of_everything() {
+    for (int output = 0; output < Epilogue::outputs; ++output)
+      if (abi::is_of_everything(Epilogue::output[output])) return true;
+    return false;
+  }
+  GEMMERY_HOST_DEVICE
+  static constexpr bool has_any_of_tiles() {
+    for (int output = 0; output < Epilogue::outputs; ++output)
+      if (Epilogue::output[output].reduction != abi::Reduction::none &&
+          !abi::is_of_everything(Epilogue::output[output]))
+        return true;
+    return false;
+  }
+
+  /// What tiles begin with, or what is kept across them.
+  template <bool of_all, int output = 0>
+  __device__ __forceinline__ void clear() {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output> &&
+                    abi::is_of_everything(Epilogue::output[output]) == of_all)
+        values_[output] = ReducerOf<Epilogue, output, float>::nothing();
+      clear<of_all, output + 1>();
+    }
+  }
+
+  /// The warp's parts of one value for each batch.
+  template <int output = 0>
+  __device__ __forceinline__ void write_parts(const Region& region) const {
+    if constexpr (output < Epilogue::outputs) {
+      constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+      if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n &&
+                    tensor.varies_l) {
+        const float all = ReducerOf<Epilogue, output, float>::across_lanes(values_[output], 1, 32);
+        if (lane() == 0) *region.template part_of<output>(0, 0, warp()) = all;
+      }
+      write_parts<output + 1>(region);
+    }
+  }
+
+  /// The warps' parts of one value for everything, to the consumer's shared memory.
+  template <int output = 0, int place = 0>
+  __device__ __forceinline__ void share_parts(const Staged& staged) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
+        const float all = ReducerOf<Epilogue, output, float>::across_lanes(values_[output], 1, 32);
+        if (lane() == 0)
+          ptx::st_shared<4>(staged.parts() + (place * warps + warp()) * 4,
+                            {{__float_as_uint(all)}});
+        share_parts<output + 1, place + 1>(staged);
+      } else {
+        share_parts<output + 1, place>(staged);
+      }
+    }
+  }
+
+  /// The consumer's parts of the same, to all.
+  template <int output = 0, int place = 0>
+  __device__ __forceinline__ void leave_parts(const Params& params, const Staged& staged) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
+        using Reducer = ReducerOf<Epilogue, output, float>;
+        float part = Reducer::nothing();
+#pragma unroll
+        for (int warp = 0; warp < warps; ++warp)
+          part = Reducer::both(
+              part,
+              __uint_as_float(ptx::ld_shared<4>(staged.parts() + (place * warps + warp) * 4)));
+        const unsigned group = blockIdx.x * abi::consumer_count(design) + consumer_;
+        if (lane() == 0) GroupReduction<Epilogue, output>(params).leave(group, part);
+        leave_parts<output + 1, place + 1>(params, staged);
+      } else {
+        leave_parts<output + 1, place>(params, staged);
+      }
+    }
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void finish_groups(const Params& params) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (abi::is_of_everything(Epilogue::output[output]))
+        GroupReduction<Epilogue, output>(params).finish(lane());
+      finish_groups<output + 1>(params);
+    }
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void arrive(const Region& region) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output> &&
+                    !abi::is_of_everything(Epilogue::output[output]))
+        region.template arrive<output>(lane());
+      arrive<output + 1>(region);
+    }
+  }
+
+  __device__ unsigned lane() const { return thread_ % 32; }
+  __device__ unsigned warp() const { return thread_ / 32; }
+
+  unsigned consumer_;
+  unsigned thread_;
+  float values_[at_least_one(Epilogue::outputs)];  // of reductions to one value
+};
+
+}  // namespace gemmery::device
