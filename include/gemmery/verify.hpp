@@ -49,8 +49,10 @@ struct VerifyReport {
 GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel,
                                 const VerifyOptions& options);
 
-// The same for a result that the kernel left in out; operands on the CPU. Tensor cores round other
-// than fused multiply-adds do, and may add a bias: the bounds are those of this kernel.
+// The same for a result that a kernel for these arguments left in out; operands on the CPU. Tensor
+// cores round other than fused multiply-adds do, and may add a bias: the bounds are the kernel's.
+// One of a user has those of fused multiply-adds, unless its design fields say `instruction` is
+// `wgmma` or `mma`.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const Kernel& kernel);
 // For results that the caller computed, by fused multiply-adds.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const OperandRules& declared);

@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -93,13 +96,16 @@ void append_tensors(std::string& text, const EpilogueRules& rules, Slot slot, bo
   text += "  };\n";
 }
 
-// Exact in double; the kernel rounds it to the type that it computes in.
+// Exact in double; the kernel rounds it to the type that it computes in. As its bits where float
+// does not reach, which a compiler warns of.
 std::string constant_text(double value) {
-  if (std::isnan(value)) return "T(__longlong_as_double(0x7ff8000000000000LL))";
-  if (std::isinf(value))
-    return value > 0 ? "T(__longlong_as_double(0x7ff0000000000000LL))"
-                     : "-T(__longlong_as_double(0x7ff0000000000000LL))";
-  return fmt::format("T({:a})", value);
+  const double size =
+      std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : std::fabs(value);
+  const bool is_float_normal =
+      size >= std::numeric_limits<float>::min() && size <= std::numeric_limits<float>::max();
+  if (value == 0 || is_float_normal) return fmt::format("T({:a})", value);
+  return fmt::format("{}T(__longlong_as_double({:#x}LL))", value < 0 ? "-" : "",
+                     std::bit_cast<std::uint64_t>(size));
 }
 
 std::string cast_text(const CastRule& rule) {

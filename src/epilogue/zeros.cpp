@@ -14,9 +14,10 @@ namespace {
 
 using Known = std::optional<double>;
 
-// Whether the device makes the very number of `x` and other operands that the formula makes in
-// double: where nothing is rounded, or what is rounded once gives 0, or a function goes through 0
-// as its formula says. Quotients and powers of numbers at the ends of their range need not.
+// Whether the device makes the very number of `x` and other operands, numbers of float32, that the
+// formula makes in double: where nothing is rounded, or what is rounded once gives 0, or a function
+// goes through 0 as its formula says. Quotients and powers of numbers at the ends of their range
+// need not.
 bool is_exact(Op op, double x, double result) {
   const OpErrors& errors = row_of(op).errors;
   if (errors.relative == 0 && errors.absolute == 0) return true;
@@ -25,7 +26,7 @@ bool is_exact(Op op, double x, double result) {
   return is_rounded_once || x == 0;
 }
 
-Known evaluate_node(const Node& node, const std::vector<Known>& values) {
+Known evaluate_operation(const Node& node, const std::vector<Known>& values) {
   std::array<double, 3> operands{};
   for (std::size_t index = 0; index < operands.size(); ++index) {
     if (node.operands[index] == no_node) continue;
@@ -33,14 +34,13 @@ Known evaluate_node(const Node& node, const std::vector<Known>& values) {
     if (!operand) return std::nullopt;
     operands[index] = *operand;
   }
-  if (node.kind == NodeKind::cast) return cast_value(operands[0], node.cast);
   const double result = formula_of<double>(node.op)(operands[0], operands[1], operands[2]);
   return std::isfinite(result) && is_exact(node.op, operands[0], result) ? Known(result)
                                                                          : std::nullopt;
 }
 
-// Of the graph's inputs, those of which elements beyond a column of out are zeros.
-std::vector<bool> find_vectors_along_columns(const EpilogueRules& rules, bool is_turned) {
+// Of each of the graph's inputs, whether its elements beyond the kernel's last column are zeros.
+std::vector<bool> are_zero_beyond_columns(const EpilogueRules& rules, bool is_turned) {
   std::vector<bool> found;
   for (const EpilogueOperandRule& rule : rules.operands) {
     if (rule.is_output) continue;
@@ -75,8 +75,10 @@ std::vector<Known> evaluate_zeros(const Graph& graph, const std::vector<bool>& a
                              : std::nullopt);
         break;
       case NodeKind::cast:
+        values.push_back(std::nullopt);
+        break;
       case NodeKind::operation:
-        values.push_back(evaluate_node(node, values));
+        values.push_back(evaluate_operation(node, values));
         break;
     }
   }
@@ -88,7 +90,7 @@ bool reduces_zeros_to_nothing(EpilogueId epilogue, bool is_turned) {
   const Graph& graph = rules.program.graph();
   const auto is_plain = [](const Output& output) { return output.reduction == Reduction::none; };
   if (std::ranges::all_of(graph.outputs, is_plain)) return true;
-  const auto values = evaluate_zeros(graph, find_vectors_along_columns(rules, is_turned));
+  const auto values = evaluate_zeros(graph, are_zero_beyond_columns(rules, is_turned));
   return std::ranges::all_of(graph.outputs, [&](const Output& output) {
     return is_plain(output) || is_nothing(output.reduction, values[output.value]);
   });

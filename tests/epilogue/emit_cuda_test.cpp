@@ -81,6 +81,14 @@ TEST(EmitStruct, truth_values_are_bool_and_constants_exact) {
   EXPECT_THAT(text, HasSubstr("T(__longlong_as_double(0x7ff8000000000000LL))"));
 }
 
+// NVRTC warns of such literals, and no source may be warned of.
+TEST(EmitStruct, constants_beyond_float_are_bits) {
+  const std::string text =
+      emit_struct(intern_with_tensors("D = min(max(accum, -1e39), 1e-46)"), false);
+  EXPECT_THAT(text, HasSubstr("-T(__longlong_as_double(0x48078287f49c4a1dLL))"));
+  EXPECT_THAT(text, HasSubstr(" T(__longlong_as_double(0x3662"));
+}
+
 TEST(EmitStruct, casts_name_type_rounding_and_overflow) {
   const std::string text = emit_struct(
       intern_with_tensors("D = cast(cast(accum, s8, toward_zero), e4m3, saturate)"), false);

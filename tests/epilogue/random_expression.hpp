@@ -73,8 +73,9 @@ class RandomExpressions {
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
   double constant() {
-    constexpr std::array<double, 14> values{0,    -0.0, 1, -1,  2,        -2,        0.5,
-                                            0.25, 3,    6, 0.1, infinity, -infinity, nan};
+    constexpr std::array<double, 20> values{
+        0,   -0.0, 1,     -1,    2,     -2,     0.5,    0.25,     3,         6,
+        0.1, 3e9,  65504, -1e39, 1e-46, -1e-40, 0x1p31, infinity, -infinity, nan};
     return values[below(values.size())];
   }
 

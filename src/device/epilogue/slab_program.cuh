@@ -56,17 +56,17 @@ class SlabProgram {
   static constexpr bool adds_vector = Staged::addend_input >= 0;
 
   /// Whether a reduction takes whole tiles, also what of them is no element of out: the program
-  /// makes nothing of it as long as the sums there are 0. Then nobody asks for rows or columns, and
-  /// no result is kept until they are known. For the largest magnitude of all, in rotation, of
-  /// programs that read nothing more: it leaves registers enough for sums to be kept. Beside
-  /// float32 results, other inputs or a second block of the cluster 8 to 150 bytes spilled, of a
-  /// sum 24 (ptxas 13.0).
+  /// makes nothing of it as long as the sums there are 0, as the kernel sees to, and it reads
+  /// nothing that is not. Then no element is asked for its row or column, and no result is kept
+  /// until they are known. For the largest magnitude of all, in rotation: it leaves registers
+  /// enough for sums to be kept. Beside float32 results or a second block of the cluster 8 to 76
+  /// bytes spilled, of a sum 24 (ptxas 13.0).
   static constexpr bool reduces_whole_tiles =
-      Epilogue::reduces_zeros_to_nothing && Epilogue::outputs == 1 &&
-      Epilogue::output[0].reduction == abi::Reduction::amax &&
+      Epilogue::reduces_zeros_to_nothing && Epilogue::inputs == (adds_vector ? 1 : 0) &&
+      Epilogue::outputs == 1 && Epilogue::output[0].reduction == abi::Reduction::amax &&
       abi::is_of_everything(Epilogue::output[0]) && design.schedule == abi::Schedule::rotation &&
-      abi::cluster_size(design) == 1 && abi::bytes_of(design.out) == 2 &&
-      Epilogue::inputs == (adds_vector ? 1 : 0);
+      design.accumulator == DType::float32 && abi::cluster_size(design) == 1 &&
+      abi::bytes_of(design.out) == 2;
 
   static constexpr bool is_dense =
       abi::is_dense(Epilogue::slow_results, Epilogue::inputs - (adds_vector ? 1 : 0),

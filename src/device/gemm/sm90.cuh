@@ -121,7 +121,7 @@ class Sm90Gemm {
     }
 #pragma unroll 1
     while (!tiles.is_done()) {
-      if constexpr (!looks_ahead) place = place_here();
+      if constexpr (!looks_ahead) place = place_here();  // not kept while wgmmas are under way
       finish.begin_share(place);
       if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
       const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
@@ -176,6 +176,7 @@ class Sm90Gemm {
   static constexpr unsigned tile_k = abi::tile_k(design);
   static constexpr unsigned turns = abi::turn_count(design);
   static constexpr bool takes_turns = abi::takes_turns(design);
+  static_assert(looks_ahead || !takes_turns, "tiles are passed over before this one is stored");
   static constexpr unsigned rows_per_consumer =
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);

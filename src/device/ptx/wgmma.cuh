@@ -61,7 +61,8 @@ __device__ __forceinline__ void read_sums(float* values) {
         "n"(first + 5), "n"(first + 6), "n"(first + 7));
 }
 
-/// Of four sums in a row, those become 0 of which it is so. Not while a wgmma adds to them.
+/// Sets to 0 those of four sums, from the first-th register on, that `are_cleared` names. Not while
+/// a wgmma adds to them.
 template <int block, int first>
 __device__ __forceinline__ void clear_sums(const bool (&are_cleared)[4]) {
   asm volatile(

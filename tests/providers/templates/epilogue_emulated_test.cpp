@@ -262,9 +262,11 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
     float peak;   // of that row
   };
   for (const auto& [columns, value, peak_of_row] :
-       {Case{8, infinity, 50}, Case{120, -infinity, infinity}, Case{120, infinity, 50},
-        Case{136, infinity, 50}, Case{136, nan, nan}, Case{256, infinity, 50}, Case{264, 1, 0},
-        Case{376, infinity, 50}, Case{384, -infinity, infinity}}) {
+       {Case{3, infinity, 50}, Case{7, infinity, 50}, Case{120, -infinity, infinity},
+        Case{119, infinity, 50}, Case{136, infinity, 50}, Case{137, nan, nan},
+        Case{256, infinity, 50}, Case{263, 1, 0}, Case{378, infinity, 50},
+        Case{384, -infinity, infinity}}) {
+    const std::int64_t pitch = (columns + 7) / 8 * 8;  // rows begin at 16 bytes
     std::vector<std::uint16_t> left(static_cast<std::size_t>(rows * depth), code_of(1));
     const auto row = static_cast<std::size_t>(random_() % static_cast<unsigned>(rows));
     for (std::size_t k = 0; k < depth; ++k) left[row * depth + k] = code_of(value);
@@ -280,21 +282,23 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
     const Buffer a = on_device(left);
     const Buffer b = on_device(ones);
     const Buffer bias = on_device(vector);
-    const Buffer out(static_cast<std::size_t>(rows * columns) * 2, stream);
+    const Buffer out(static_cast<std::size_t>(rows * pitch) * 2, stream);
     const Buffer peak(4, stream);
-    const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
-      return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
+    const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n,
+                            std::int64_t row_stride, std::int64_t column_stride) {
+      return Tensor(buffer.data(), DType::bfloat16, {m, n}, {row_stride, column_stride}, h200_);
     };
     GemmOptions options;
     options.epilogue =
         EpilogueArguments("D = min(accum + bias, 50); peak = amax(D)",
-                          {{"bias", matrix(bias, 1, columns)},
+                          {{"bias", matrix(bias, 1, columns, columns, 1)},
                            {"peak", Tensor(peak.data(), DType::float32, {1, 1}, h200_)}});
-    const GemmArguments arguments(matrix(a, rows, depth), matrix(b, depth, columns),
-                                  matrix(out, rows, columns), options);
+    const GemmArguments arguments(matrix(a, rows, depth, depth, 1),
+                                  matrix(b, depth, columns, 1, depth),
+                                  matrix(out, rows, columns, pitch, 1), options);
     for (const char* const schedule : {"rotation", "rotation-add"}) {
       const auto kernel =
-          find_kernel("sm90v5_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_" +
+          find_kernel("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_" +
                       std::string(schedule) + "_m8_s3_e-" + digest(arguments.problem().epilogue));
       ASSERT_TRUE(kernel);
       kernel->run(arguments, {.stream = stream});
@@ -306,19 +310,28 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
   }
 }
 
-// Rows and columns that do not exist, in every place of a tile, and tiles without any.
+// Of any extents; beside sums of float16, which are no such, too.
 TEST_F(EpilogueEmulated, kernels_that_reduce_whole_tiles_are_right_at_ragged_edges) {
-  constexpr const char* programs[] = {
-      "epilogue=\"D = gelu(accum + bias); peak = amax(D)\" bias=bf16[n] peak=f32[1]",
-      "epilogue=\"x = accum + bias; D = silu(x); peak = amax(2 * x)\" bias=bf16[n] peak=f32[1]",
-      "epilogue=\"D = silu(accum); peak = amax(accum)\" peak=f16[1]"};
-  for (const char* const program : programs) {
-    const char* const schedule =
-        std::string_view(program).find("bias") == std::string_view::npos ? "" : "-add";
-    check("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation" +
-              std::string(schedule) + "_m8_s3",
+  struct Row {
+    const char* design;
+    const char* words;
+  };
+  for (const Row& row :
+       {Row{"bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3",
+            "a=bf16 b=bf16:c out=bf16/ld=384 epilogue=\"D = gelu(accum + bias); peak = amax(D)\" "
+            "bias=bf16[n] peak=f32[1]"},
+        Row{"bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3",
+            "a=bf16 b=bf16:c out=bf16/ld=384 epilogue=\"x = accum + bias; D = silu(x); "
+            "peak = amax(2 * x)\" bias=bf16[n] peak=f32[1]"},
+        Row{"bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation_m8_s3",
+            "a=bf16 b=bf16:c out=bf16/ld=384 epilogue=\"D = silu(accum); peak = amax(accum)\" "
+            "peak=f16[1]"},
+        Row{"f16r16_f16c16_f16r16_acc-f16_128x128x64_1x1_rotation_m8_s3",
+            "a=f16 b=f16:c out=f16/ld=384 acc=f16 epilogue=\"D = gelu(accum); peak = amax(D)\" "
+            "peak=f32[1]"}}) {
+    check(std::string("sm90v5_gemm_") + row.design,
           "gemm " + extent(1, 300) + "x" + extent(1, 380) + "x" + extent(8, 200, 8) + "x" +
-              extent(1, 4) + " a=bf16 b=bf16:c out=bf16/ld=384 " + program,
+              extent(1, 4) + " " + row.words,
           2);
   }
 }
