@@ -179,7 +179,7 @@ std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief) {
   append(text, "  static constexpr int slow_results = {};\n", count_slow_results(graph));
   append(text, "  static constexpr int addend = {};\n", find_addend(epilogue));
   append(text, "  static constexpr bool reduces_zeros_to_nothing = {};\n",
-         reduces_zeros_to_nothing(epilogue, is_turned));
+         reduces_zeros_to_nothing(epilogue));
   append_tensors(text, rules, Slot::input, is_turned);
   append_tensors(text, rules, Slot::output, is_turned);
   text +=

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "epilogue/addend.hpp"
 #include "epilogue/evaluate.hpp"
 #include "epilogue/formulas.hpp"
 
@@ -37,18 +38,6 @@ Known evaluate_operation(const Node& node, const std::vector<Known>& values) {
   const double result = formula_of<double>(node.op)(operands[0], operands[1], operands[2]);
   return std::isfinite(result) && is_exact(node.op, operands[0], result) ? Known(result)
                                                                          : std::nullopt;
-}
-
-// Of each of the graph's inputs, whether its elements beyond the kernel's last column are zeros.
-std::vector<bool> are_zero_beyond_columns(const EpilogueRules& rules, bool is_turned) {
-  std::vector<bool> found;
-  for (const EpilogueOperandRule& rule : rules.operands) {
-    if (rule.is_output) continue;
-    const bool varies_m = is_turned ? rule.varies_n : rule.varies_m;
-    const bool varies_n = is_turned ? rule.varies_m : rule.varies_n;
-    found.push_back(!rule.is_number && varies_n && !varies_m);
-  }
-  return found;
 }
 
 // Sums begin with 0, and so does the largest magnitude.
@@ -85,12 +74,13 @@ std::vector<Known> evaluate_zeros(const Graph& graph, const std::vector<bool>& a
   return values;
 }
 
-bool reduces_zeros_to_nothing(EpilogueId epilogue, bool is_turned) {
-  const EpilogueRules& rules = rules_of(epilogue);
-  const Graph& graph = rules.program.graph();
+bool reduces_zeros_to_nothing(EpilogueId epilogue) {
+  const Graph& graph = rules_of(epilogue).program.graph();
   const auto is_plain = [](const Output& output) { return output.reduction == Reduction::none; };
   if (std::ranges::all_of(graph.outputs, is_plain)) return true;
-  const auto values = evaluate_zeros(graph, are_zero_beyond_columns(rules, is_turned));
+  std::vector<bool> are_zero(graph.inputs.size());
+  if (find_addend(epilogue) >= 0) are_zero[find_added_input(graph).value()] = true;
+  const auto values = evaluate_zeros(graph, are_zero);
   return std::ranges::all_of(graph.outputs, [&](const Output& output) {
     return is_plain(output) || is_nothing(output.reduction, values[output.value]);
   });

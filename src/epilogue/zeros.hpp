@@ -17,10 +17,8 @@ namespace gemmery::epilogue {
 std::vector<std::optional<double>> evaluate_zeros(const Graph& graph,
                                                   const std::vector<bool>& are_zero);
 
-// Whether every reduction of a program stays as it is where it takes what becomes of a sum of 0 in
-// a column beyond out: there elements of tensors that vary along the columns alone are 0, too. In a
-// row beyond out they are not: it holds there for a program that reads no tensor but an addend that
-// is in the sums already. `is_turned`: of the transpose of out. True without any reduction.
-bool reduces_zeros_to_nothing(EpilogueId epilogue, bool is_turned);
+// Whether every reduction of a program stays as it is where it takes what becomes of a sum of 0, an
+// addend (addend.hpp) being 0, too. True without any reduction.
+bool reduces_zeros_to_nothing(EpilogueId epilogue);
 
 }  // namespace gemmery::epilogue

@@ -20,9 +20,8 @@ std::optional<double> of_zeros(const std::string& text) {
   return evaluate_zeros(graph, all)[graph.outputs.front().value];
 }
 
-bool reduces_to_nothing(const std::string& words, bool is_turned = false) {
-  const EpilogueId epilogue = parse_problem("gemm 8x8x8 a=bf16 " + words).problem.epilogue;
-  return reduces_zeros_to_nothing(epilogue, is_turned);
+bool reduces_to_nothing(const std::string& words) {
+  return reduces_zeros_to_nothing(parse_problem("gemm 8x8x8 a=bf16 " + words).problem.epilogue);
 }
 
 TEST(Zeros, go_through_functions_that_go_through_0) {
@@ -65,17 +64,16 @@ TEST(Zeros, add_nothing_to_sums_and_to_the_largest_magnitude) {
     EXPECT_FALSE(reduces_to_nothing(words)) << words;
 }
 
-TEST(Zeros, are_the_elements_of_vectors_along_columns_alone) {
-  const auto words = [](const char* form) {
-    return std::string("epilogue=\"D = accum + t; peak = amax(D)\" peak=f32[1] t=") + form;
+TEST(Zeros, are_the_elements_of_an_addend_and_of_nothing_else_that_is_read) {
+  const auto words = [](const char* program, const char* form) {
+    return std::string("epilogue=\"") + program + "; peak = amax(D)\" peak=f32[1] t=" + form;
   };
-  EXPECT_TRUE(reduces_to_nothing(words("f32[n]")));
-  EXPECT_FALSE(reduces_to_nothing(words("f32[m]")));
-  EXPECT_FALSE(reduces_to_nothing(words("f32[1]")));
-  EXPECT_FALSE(reduces_to_nothing(words("f32")));
-  EXPECT_FALSE(reduces_to_nothing(words("0.5")));  // a number of the launch
-  EXPECT_TRUE(reduces_to_nothing(words("f32[m]"), true));
-  EXPECT_FALSE(reduces_to_nothing(words("f32[n]"), true));
+  EXPECT_TRUE(reduces_to_nothing(words("D = accum + t", "f32[n]")));
+  EXPECT_TRUE(reduces_to_nothing(words("D = relu(t + accum)", "bf16[l,n]")));
+  EXPECT_FALSE(reduces_to_nothing(words("D = accum + t", "0.5")));  // a number of the launch
+  EXPECT_FALSE(reduces_to_nothing(words("D = 2 * accum + t", "f32[n]")));
+  EXPECT_FALSE(reduces_to_nothing(words("D = (accum + t) * t", "f32[n]")));
+  EXPECT_FALSE(reduces_to_nothing(words("D = accum * t", "f32[n]")));  // 0 * inf
 }
 
 }  // namespace

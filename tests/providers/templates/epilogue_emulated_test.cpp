@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/trial.hpp"
+#include "core/number.hpp"
 #include "tests/providers/templates/on_emulated_h200.hpp"
 
 namespace gemmery {
@@ -43,6 +44,24 @@ class EpilogueEmulated : public tests::OnEmulatedH200 {
     EXPECT_TRUE(report.passed) << text << " " << name << " seed " << seed << ": "
                                << report.first_failure;
   }
+
+  // Matrices of bfloat16, by their codes.
+  using Codes = std::vector<std::uint16_t>;
+  static constexpr number::FloatFormat bfloat16 = number::float_format(DType::bfloat16);
+  static std::uint16_t code_of(double value) {
+    return static_cast<std::uint16_t>(number::encode(bfloat16, value));
+  }
+  static double value_of(std::uint16_t code) { return number::decode(bfloat16, code); }
+  Buffer on_device(const Codes& codes) const {
+    Buffer buffer(codes.size() * sizeof codes[0], stream_);
+    copy(buffer.data(), h200_, codes.data(), Device::cpu(), buffer.bytes(), stream_);
+    return buffer;
+  }
+  Tensor matrix(const Buffer& buffer, std::int64_t m, std::int64_t n) const {
+    return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
+  }
+
+  const OwnedStream stream_{h200_};
 };
 
 // Every way in which sums lie in a block: one consumer, two by rows, two by columns, in turn, in
@@ -174,41 +193,21 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
   constexpr std::int64_t rows = 130;
   constexpr std::int64_t columns = 264;
   constexpr std::int64_t depth = 8;
-  const auto code_of = [](float value) {
-    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
-  };
-  const auto value_of = [](std::uint16_t code) {
-    return std::bit_cast<float>(std::uint32_t{code} << 16);
-  };
-  // To nearest even, beyond the largest to infinity.
-  const auto rounded = [&](double value) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    return value_of(static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
-  };
-  std::vector<std::uint16_t> vector(columns);
+  const auto rounded = [](double value) { return value_of(code_of(value)); };
+  Codes vector(columns);
   for (std::uint16_t& code : vector) code = static_cast<std::uint16_t>(random_());
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  const float edges[] = {infinity, -infinity, -0.0F, 0.0F, 0x1p-130F, -0x1p-133F, 0x1.fep127F};
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double edges[] = {infinity, -infinity, -0.0, 0.0, 0x1p-130, -0x1p-133, 0x1.fep127};
   for (std::size_t at = 0; at < std::size(edges); ++at) vector[37 * at] = code_of(edges[at]);
   vector[5] = 0x7fc0;
   // Every sum is depth, every second row's 0.
-  std::vector<std::uint16_t> left(rows * depth);
-  for (std::size_t at = 0; at < left.size(); ++at)
-    left[at] = code_of(at / depth % 2 == 0 ? 1.0F : 0.0F);
-  const std::vector<std::uint16_t> ones(depth * columns, code_of(1));
-  const OwnedStream stream(h200_);
-  const auto on_device = [&](const std::vector<std::uint16_t>& values) {
-    Buffer buffer(values.size() * 2, stream);
-    copy(buffer.data(), h200_, values.data(), Device::cpu(), buffer.bytes(), stream);
-    return buffer;
-  };
+  Codes left(rows * depth);
+  for (std::size_t at = 0; at < left.size(); ++at) left[at] = code_of(at / depth % 2 == 0 ? 1 : 0);
+  const Codes ones(depth * columns, code_of(1));
   const Buffer a = on_device(left);
   const Buffer b = on_device(ones);
   const Buffer bias = on_device(vector);
-  const Buffer out(rows * columns * 2, stream);
-  const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
-    return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
-  };
+  const Buffer out(rows * columns * 2, stream_);
   GemmOptions options;
   options.epilogue = EpilogueArguments("D = accum + bias", {{"bias", matrix(bias, 1, columns)}});
   const GemmArguments arguments(matrix(a, rows, depth), matrix(b, depth, columns),
@@ -217,14 +216,15 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
       "sm90v5_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3_e-" +
       digest(arguments.problem().epilogue));
   ASSERT_TRUE(kernel);
-  kernel->run(arguments, {.stream = stream});
-  std::vector<std::uint16_t> got(rows * columns);
-  copy(got.data(), Device::cpu(), out.data(), h200_, out.bytes(), stream);
+  kernel->run(arguments, {.stream = stream_});
+  Codes got(rows * columns);
+  copy(got.data(), Device::cpu(), out.data(), h200_, out.bytes(), stream_);
+  synchronize(stream_);
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::int64_t column = 0; column < columns; ++column) {
-      const float added = value_of(vector[static_cast<std::size_t>(column)]);
-      const double exact = static_cast<double>(added) + (row % 2 == 0 ? depth : 0);
-      const float value = value_of(got[static_cast<std::size_t>(row * columns + column)]);
+      const double added = value_of(vector[static_cast<std::size_t>(column)]);
+      const double exact = added + (row % 2 == 0 ? depth : 0);
+      const double value = value_of(got[static_cast<std::size_t>(row * columns + column)]);
       if (std::isnan(exact)) {
         EXPECT_TRUE(std::isnan(value)) << row << ", " << column;
       } else if (std::isinf(exact)) {
@@ -245,15 +245,6 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
 TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyond_out) {
   const std::int64_t rows = 128 + static_cast<std::int64_t>(random_() % 130);
   constexpr std::int64_t depth = 8;
-  const auto code_of = [](float value) {
-    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
-  };
-  const OwnedStream stream(h200_);
-  const auto on_device = [&](const std::vector<std::uint16_t>& values) {
-    Buffer buffer(values.size() * 2, stream);
-    copy(buffer.data(), h200_, values.data(), Device::cpu(), buffer.bytes(), stream);
-    return buffer;
-  };
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   struct Case {
@@ -267,11 +258,11 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
         Case{256, infinity, 50}, Case{263, 1, 0}, Case{378, infinity, 50},
         Case{384, -infinity, infinity}}) {
     const std::int64_t pitch = (columns + 7) / 8 * 8;  // rows begin at 16 bytes
-    std::vector<std::uint16_t> left(static_cast<std::size_t>(rows * depth), code_of(1));
+    Codes left(static_cast<std::size_t>(rows * depth), code_of(1));
     const auto row = static_cast<std::size_t>(random_() % static_cast<unsigned>(rows));
     for (std::size_t k = 0; k < depth; ++k) left[row * depth + k] = code_of(value);
-    const std::vector<std::uint16_t> ones(static_cast<std::size_t>(depth * columns), code_of(1));
-    std::vector<std::uint16_t> vector(static_cast<std::size_t>(columns));
+    const Codes ones(static_cast<std::size_t>(depth * columns), code_of(1));
+    Codes vector(static_cast<std::size_t>(columns));
     float largest = peak_of_row;
     for (std::uint16_t& code : vector) {
       const auto added = static_cast<float>(random_() % 200) - 100;
@@ -282,28 +273,26 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
     const Buffer a = on_device(left);
     const Buffer b = on_device(ones);
     const Buffer bias = on_device(vector);
-    const Buffer out(static_cast<std::size_t>(rows * pitch) * 2, stream);
-    const Buffer peak(4, stream);
-    const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n,
-                            std::int64_t row_stride, std::int64_t column_stride) {
-      return Tensor(buffer.data(), DType::bfloat16, {m, n}, {row_stride, column_stride}, h200_);
-    };
+    const Buffer out(static_cast<std::size_t>(rows * pitch) * 2, stream_);
+    const Buffer peak(4, stream_);
     GemmOptions options;
     options.epilogue =
         EpilogueArguments("D = min(accum + bias, 50); peak = amax(D)",
-                          {{"bias", matrix(bias, 1, columns, columns, 1)},
+                          {{"bias", matrix(bias, 1, columns)},
                            {"peak", Tensor(peak.data(), DType::float32, {1, 1}, h200_)}});
-    const GemmArguments arguments(matrix(a, rows, depth, depth, 1),
-                                  matrix(b, depth, columns, 1, depth),
-                                  matrix(out, rows, columns, pitch, 1), options);
+    const GemmArguments arguments(
+        matrix(a, rows, depth),
+        Tensor(b.data(), DType::bfloat16, {depth, columns}, {1, depth}, h200_),
+        Tensor(out.data(), DType::bfloat16, {rows, columns}, {pitch, 1}, h200_), options);
     for (const char* const schedule : {"rotation", "rotation-add"}) {
       const auto kernel =
           find_kernel("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_" +
                       std::string(schedule) + "_m8_s3_e-" + digest(arguments.problem().epilogue));
       ASSERT_TRUE(kernel);
-      kernel->run(arguments, {.stream = stream});
+      kernel->run(arguments, {.stream = stream_});
       float got = 0;
-      copy(&got, Device::cpu(), peak.data(), h200_, sizeof got, stream);
+      copy(&got, Device::cpu(), peak.data(), h200_, sizeof got, stream_);
+      synchronize(stream_);
       EXPECT_TRUE(got == largest || (std::isnan(got) && std::isnan(largest)))
           << schedule << ", " << rows << " x " << columns << ": " << got << ", not " << largest;
     }
@@ -342,15 +331,11 @@ TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {
   constexpr std::int64_t rows = 150;
   constexpr std::int64_t columns = 136;
   constexpr std::int64_t depth = 16;
-  const OwnedStream stream(h200_);
-  const Buffer a(rows * depth * 2, stream);
-  const Buffer b(depth * columns * 2, stream);
-  const Buffer out(rows * columns * 2, stream);
-  const Buffer peak(4, stream);
-  const Buffer sums(rows * 4, stream);
-  const auto matrix = [&](const Buffer& buffer, std::int64_t m, std::int64_t n) {
-    return Tensor(buffer.data(), DType::bfloat16, {m, n}, h200_);
-  };
+  const Buffer a(rows * depth * 2, stream_);
+  const Buffer b(depth * columns * 2, stream_);
+  const Buffer out(rows * columns * 2, stream_);
+  const Buffer peak(4, stream_);
+  const Buffer sums(rows * 4, stream_);
   GemmOptions options;
   options.epilogue =
       EpilogueArguments("D = accum; peak = amax(D); sums = sum(D)",
@@ -363,17 +348,16 @@ TEST_F(EpilogueEmulated, prepared_launches_reduce_anew_each_time) {
   PreparedLaunch launch = kernels.front().compile(arguments).bind(arguments);
   // Every element of out is depth times what A and B are full of: 2^power.
   for (const int power : {3, -2, 0, 5}) {
-    const auto code = static_cast<std::uint16_t>((127 + power) << 7);
-    const std::vector<std::uint16_t> full(rows * depth, code);
-    const std::vector<std::uint16_t> ones(depth * columns, 127 << 7);
-    copy(a.data(), h200_, full.data(), Device::cpu(), a.bytes(), stream);
-    copy(b.data(), h200_, ones.data(), Device::cpu(), b.bytes(), stream);
-    launch.launch(stream);
+    const Codes full(rows * depth, code_of(std::ldexp(1, power)));
+    const Codes ones(depth * columns, code_of(1));
+    copy(a.data(), h200_, full.data(), Device::cpu(), a.bytes(), stream_);
+    copy(b.data(), h200_, ones.data(), Device::cpu(), b.bytes(), stream_);
+    launch.launch(stream_);
     float got = 0;
     std::vector<float> row_sums(rows);
-    copy(&got, Device::cpu(), peak.data(), h200_, sizeof got, stream);
-    copy(row_sums.data(), Device::cpu(), sums.data(), h200_, sums.bytes(), stream);
-    synchronize(stream);
+    copy(&got, Device::cpu(), peak.data(), h200_, sizeof got, stream_);
+    copy(row_sums.data(), Device::cpu(), sums.data(), h200_, sums.bytes(), stream_);
+    synchronize(stream_);
     const float element = std::ldexp(static_cast<float>(depth), power);
     EXPECT_EQ(got, element);
     for (const float sum : row_sums) ASSERT_EQ(sum, element * columns);
