@@ -8,6 +8,7 @@
 #include <gemmery/log.hpp>
 
 #include <fstream>
+#include <latch>
 #include <set>
 #include <thread>
 
@@ -289,11 +290,14 @@ TEST_F(Disk, the_holder_of_a_claim_is_waited_for_and_its_code_taken) {
   DiskCache cache = make_cache();
   CodeCache::Found first = cache.find(sample_key(1));
   ASSERT_NE(first.claim, nullptr);
+  std::latch begun(1);
   std::jthread other([&] {
+    begun.count_down();
     const CodeCache::Found second = cache.find(sample_key(1));
     EXPECT_TRUE(second.code);
     EXPECT_EQ(second.claim, nullptr);
   });
+  begun.wait();  // on a busy machine a thread may begin late
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   cache.keep(sample_key(1), sample_code(1));
   first.claim.reset();
