@@ -122,6 +122,7 @@ Graph make_graph(std::span<const Result> results) {
     check_result(result);
     const NodeId value = nodes.number(importer.add(*result.value.value()));
     outputs.push_back({result.name, value, result.reduction});
+    rewrite_reduction(nodes, outputs.back());
   }
   std::ranges::sort(outputs, stands_before);
   Graph graph;

@@ -32,7 +32,11 @@ TEST_P(TextForm, means_the_program_that_it_prints) {
 constexpr Reads grammar[] = {
     {"D = alpha * accum + beta * C", "D = alpha * accum + beta * C"},
     {"D=beta*C+accum*alpha", "D = alpha * accum + beta * C"},
-    {"D = gelu(bias + accum); amax = max(abs(D))", "D = gelu(accum + bias); amax = max(abs(D))"},
+    {"D = gelu(bias + accum); amax = max(abs(D))", "D = gelu(accum + bias); amax = amax(D)"},
+    {"D = accum; top = max(abs(-D))", "D = accum; top = amax(accum)"},
+    {"D = accum; top = amax(abs(-abs(D)))", "D = accum; top = amax(accum)"},
+    {"D = accum; top = max(-abs(D)); low = min(abs(D))",
+     "D = accum; _1 = abs(accum); low = min(_1); top = max(-_1)"},
     {"t = accum + bias\nD = t * sigmoid(t)  # silu\n\n", "t = accum + bias; D = t * sigmoid(t)"},
     {"_t = accum + bias; D = _t * sigmoid(_t)", "_1 = accum + bias; D = _1 * sigmoid(_1)"},
     {"D = (accum\n + bias)", "D = accum + bias"},
