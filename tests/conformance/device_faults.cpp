@@ -23,6 +23,10 @@ constexpr auto rotation = SoundKernel::rotation;
 constexpr auto addition = SoundKernel::addition;
 constexpr auto reduction = SoundKernel::reduction;
 
+constexpr Edit late_zero = {"ptx::st_relaxed_gpu(result_, 0);",
+                            "for (long long begin = clock64(); clock64() - begin < 200000;) {}\n"
+                            "      ptx::st_relaxed_gpu(result_, 0);"};
+
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = simt},
     {.name = "no barrier after a block of k",
@@ -76,7 +80,7 @@ constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = split},
     {.name = "no wait for a full stage",
      .kernel = cooperative,
-     .edits = {{{"ring_.wait_for_stage(cursor);", ""}}}},
+     .edits = {{{"wait_for_phase(full(cursor.stage), cursor.phase);", ""}}}},
     {.name = "no wait for an empty stage",
      .kernel = cooperative,
      .edits = {{{"wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);", ""}}}},
@@ -86,8 +90,7 @@ constexpr DeviceFault fault_table[] = {
                  "params_.a_bytes + params_.b_bytes - 8192)"}}}},
     {.name = "a stage is given back while it is multiplied",
      .kernel = cooperative,
-     .edits = {{{"if (is_later) ring_.release(previous, lane());",
-                 "ring_.release(cursor.stage, lane());"},
+     .edits = {{{"if (is_later) ring_.release(previous, lane());", "ring_.release(stage, lane());"},
                 {"ring_.release(last_stage, lane());", ""}}},
      .on_gpu = Shows::seldom},  // wgmma has read it before a copy that is asked for then comes
     {.name = "sums keep what was in the registers",
@@ -255,6 +258,27 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have "
                  "left parts",
                  ""}}}},
+    {.name = "magnitudes are put on top of what was there",
+     .kernel = reduction,
+     .edits = {{{"ptx::st_relaxed_gpu(result_, 0);", ""}}}},
+    // The zero comes late in these, as it may: sound kernels wait for it.
+    {.name = "magnitudes are put in before the result is open",
+     .kernel = reduction,
+     .edits = {{{"ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for "
+                 "`open`",
+                 ""},
+                late_zero}}},
+    {.name = "no block waits until the result is open",
+     .kernel = reduction,
+     .edits = {{{"while (ptx::ld_acquire_gpu(is_open_) == 0) {\n    }", ""}, late_zero}}},
+    {.name = "a result is open before it is 0",
+     .kernel = reduction,
+     .edits = {{{"ptx::st_relaxed_gpu(result_, 0);\n      ptx::st_release_gpu(is_open_, 1);",
+                 "ptx::st_release_gpu(is_open_, 1);\n      ptx::st_relaxed_gpu(result_, 0);"},
+                late_zero}}},
+    {.name = "a result stays open for the next launch",
+     .kernel = reduction,
+     .edits = {{{"ptx::st_relaxed_gpu(is_open_, 0);", ";"}, late_zero}}},
 
     // The emulator runs one launch after the other.
     {.name = "no wait for the launch ahead",
@@ -348,7 +372,7 @@ constexpr DelayPlace delay_places[] = {
     {"wait_for_phase(free_,", "phase_"},
     {"wait_for_phase(full_,", "phase_"},
     {"fill(sums, slab, block,", "corner.column + corner.row"},
-    {"ptx::tma_store(params_.out,", "filled_.column + filled_.row"},
+    {"ptx::tma_store(*map_,", "filled_.column + filled_.row"},
     {"if (takes_turns && !tiles.is_first()) wait_for_turn(", "consumer"},
     {"if (takes_turns && !tiles.is_last()) pass_turn<", "consumer"},
     {"staged_.begin_share(place,", "place.column + place.row"},
@@ -356,6 +380,8 @@ constexpr DelayPlace delay_places[] = {
     {"return staged_.next_addend();", "thread_"},
     {"const float all = Reducer::across_lanes(wait_for_parts(", "groups_"},
     {"ptx::st_relaxed_gpu_b64(words_ + group, word_of(part)", "group"},
+    {"ptx::st_relaxed_gpu(result_, 0);", "0"},
+    {"if (ptx::atom_inc_acq_rel_gpu(seen_,", "0"},
 };
 
 }  // namespace

@@ -46,7 +46,8 @@ struct EpiloguePlace {
 //
 // One value for everything may go by groups of warps instead, each of which keeps what it has until
 // all of its regions are done, and leaves it in a word of 64 bits: the part, as float32, and above
-// it a 1. Who waits for all of these words adds the parts up in their order.
+// it a 1. Who waits for all of these words adds the parts up in their order. The largest magnitude
+// as float32 takes the first of them for something else (epilogue/magnitude_reduction.cuh).
 
 /// The regions of a launch.
 struct RegionGrid {

@@ -42,9 +42,10 @@ struct Sm90Params {
   // 64x64 in two shares took 15.1 us, 1x4096x4096 18.0 (H200, 2026-11-22).
   unsigned a_bytes;
   unsigned b_bytes;
-  // Slabs that reach beyond this column are stored element by element: TMA writes whole units of 16
-  // bytes, also where a row of out ends within one (H200, 2026-11-21). n then, otherwise no column.
-  unsigned whole_columns;
+  // Slabs that begin behind this column are stored element by element: TMA writes whole units of 16
+  // bytes, also where a row of out ends within one (H200, 2026-11-21). Where the last slab within n
+  // begins then, otherwise behind all columns.
+  int last_whole_slab;
   // Whether the next launch may take its places while this one ends. With blocks for some of the
   // multiprocessors only it would get the neighbours of those at work, which share their path to
   // memory: 128x4096x14336 in 74 blocks took 48.0 us for 44.8 (H200, 2026-11-21).

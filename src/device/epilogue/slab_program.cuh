@@ -49,6 +49,11 @@ class SlabProgram {
     Staged::initialize(maps, shared);
   }
 
+  /// One warp of the block calls it that is no consumer's, while tiles are multiplied.
+  __device__ __forceinline__ static void open_results(const Params& epilogue, unsigned lane) {
+    decltype(reductions_)::open(epilogue, lane);
+  }
+
   /// What the first patches read comes while the last sums are waited for.
   static constexpr bool reads_early = true;
 
@@ -427,10 +432,14 @@ class SlabProgram<design, Epilogue>::Block {
       constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
       if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n) {
         using Reducer = ReducerOf<Epilogue, output, float>;
+        if constexpr (reduces_whole_tiles) {
+          program_.reductions_.template add<output>(of_row_[output][0]);
+        } else {
 #pragma unroll
-        for (int half = 0; half < 2; ++half)
-          program_.reductions_.template add<output>(rows_.has_row(half) ? of_row_[output][half]
-                                                                        : Reducer::nothing());
+          for (int half = 0; half < 2; ++half)
+            program_.reductions_.template add<output>(rows_.has_row(half) ? of_row_[output][half]
+                                                                          : Reducer::nothing());
+        }
       }
       add_to_whole<output + 1>();
     }

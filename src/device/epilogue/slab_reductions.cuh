@@ -7,6 +7,7 @@
 #include <device/abi/epilogue.hpp>
 #include <device/abi/sm90_design.hpp>
 #include <device/epilogue/group_reduction.cuh>
+#include <device/epilogue/magnitude_reduction.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
 #include <device/ptx/fence.cuh>
@@ -44,9 +45,24 @@ class SlabReductions {
     if (warp() == 0) arrive(region);
   }
 
-  /// Hands over what is of everything, by way of the consumer's shared memory.
+  /// One warp of every block calls it that is no consumer's, once the launches before are over: the
+  /// results are made ready that consumers change.
+  __device__ __forceinline__ static void open(const Params& params, unsigned lane) {
+    if constexpr (!has_any_by_magnitude()) return;
+    if (lane == 0) open_results(params);
+    __syncwarp();  // what lane 0 has acquired, all hand on
+#pragma unroll
+    for (unsigned consumer = 0; consumer < abi::consumer_count(design); ++consumer)
+      ptx::bar_arrive<opening_threads>(first_opening_barrier + consumer);
+  }
+
+  /// Hands over what is of everything: to the results, or by way of the consumer's shared memory.
   __device__ __forceinline__ void finish(const Params& params, const Staged& staged) const {
-    if constexpr (!has_any_of_everything()) return;
+    if constexpr (has_any_by_magnitude()) {
+      ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for `open`
+      put_magnitudes(params);
+    }
+    if constexpr (!has_any_by_words()) return;
     share_parts(staged);
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
     if (warp() != 0) return;
@@ -58,12 +74,27 @@ class SlabReductions {
  private:
   static constexpr int warps = abi::warps_per_consumer;
 
+  static constexpr int opening_threads = abi::warpgroup_threads + 32;
+  static constexpr unsigned first_opening_barrier = 4;  // of as many as consumers
+
   GEMMERY_HOST_DEVICE
-  static constexpr bool has_any_of_everything() {
+  static constexpr bool has_any_by_magnitude() {
     for (int output = 0; output < Epilogue::outputs; ++output)
-      if (abi::is_of_everything(Epilogue::output[output])) return true;
+      if (is_by_magnitude(Epilogue::output[output])) return true;
     return false;
   }
+  /// Whether one is of everything and goes by words (group_reduction.cuh).
+  GEMMERY_HOST_DEVICE
+  static constexpr bool is_by_words(const abi::EpilogueTensor& output) {
+    return abi::is_of_everything(output) && !is_by_magnitude(output);
+  }
+  GEMMERY_HOST_DEVICE
+  static constexpr bool has_any_by_words() {
+    for (int output = 0; output < Epilogue::outputs; ++output)
+      if (is_by_words(Epilogue::output[output])) return true;
+    return false;
+  }
+
   GEMMERY_HOST_DEVICE
   static constexpr bool has_any_of_tiles() {
     for (int output = 0; output < Epilogue::outputs; ++output)
@@ -71,6 +102,24 @@ class SlabReductions {
           !abi::is_of_everything(Epilogue::output[output]))
         return true;
     return false;
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ static void open_results(const Params& params) {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_by_magnitude(Epilogue::output[output]))
+        MagnitudeReduction<Epilogue, output>(params).open();
+      open_results<output + 1>(params);
+    }
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void put_magnitudes(const Params& params) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_by_magnitude(Epilogue::output[output]))
+        MagnitudeReduction<Epilogue, output>(params).put(values_[output], lane());
+      put_magnitudes<output + 1>(params);
+    }
   }
 
   /// What tiles begin with, or what is kept across them.
@@ -98,11 +147,11 @@ class SlabReductions {
     }
   }
 
-  /// The warps' parts of one value for everything, to the consumer's shared memory.
+  /// The warps' parts of what goes by words, to the consumer's shared memory.
   template <int output = 0, int place = 0>
   __device__ __forceinline__ void share_parts(const Staged& staged) const {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
+      if constexpr (is_by_words(Epilogue::output[output])) {
         const float all = ReducerOf<Epilogue, output, float>::across_lanes(values_[output], 1, 32);
         if (lane() == 0)
           ptx::st_shared<4>(staged.parts() + (place * warps + warp()) * 4,
@@ -118,7 +167,7 @@ class SlabReductions {
   template <int output = 0, int place = 0>
   __device__ __forceinline__ void leave_parts(const Params& params, const Staged& staged) const {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (abi::is_of_everything(Epilogue::output[output])) {
+      if constexpr (is_by_words(Epilogue::output[output])) {
         using Reducer = ReducerOf<Epilogue, output, float>;
         float part = Reducer::nothing();
 #pragma unroll
@@ -138,7 +187,7 @@ class SlabReductions {
   template <int output = 0>
   __device__ __forceinline__ void finish_groups(const Params& params) const {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (abi::is_of_everything(Epilogue::output[output]))
+      if constexpr (is_by_words(Epilogue::output[output]))
         GroupReduction<Epilogue, output>(params).finish(lane());
       finish_groups<output + 1>(params);
     }

@@ -188,7 +188,9 @@ class SlabStore {
                        unsigned thread)
       : params_(params),
         first_row_(ptx::same_in_warp(thread / 32) * abi::sm90_warp_rows),
-        slabs_(slabs + consumer * abi::slabs_per_consumer * slab_bytes + first_row_ * pitch),
+        map_(ptx::same_in_warp(&params.out)),
+        slabs_(ptx::same_in_warp(slabs + consumer * abi::slabs_per_consumer * slab_bytes +
+                                 first_row_ * pitch)),
         lane_(thread % 32),
         chunk_(slabs_ + first_chunk(thread % 32)) {
     if constexpr (!is_crowded) ptx::pin(chunk_);  // else it is computed again for every slab
@@ -241,8 +243,11 @@ class SlabStore {
   /// Of 16 columns, those that are finished before any is written: the whole slab's, so that no
   /// access to memory stands between the arithmetic of different columns, which then fills each
   /// other's latencies. Beside many sums and a C whose elements would all be waited for at once,
-  /// one.
-  static constexpr int together = is_crowded ? 1 : sixteens;
+  /// one; and where three warpgroups take turns, since two are in their programs at a time and the
+  /// arithmetic of few columns hinders wgmmas less (8192x4096x512: gelu 7.6 to 5.8 % over the plain
+  /// kernel, with amax 21 to 16; docs/performance.md).
+  static constexpr int together =
+      is_crowded || design.schedule == abi::Schedule::rotation ? 1 : sixteens;
 
   /// A thread's results in 16 columns, as they are written: of 16 bits packed in pairs, rows 0-7
   /// and 8-15 of 8 columns, then of the next 8.
@@ -250,7 +255,7 @@ class SlabStore {
 
   /// Whether TMA can store a slab that begins there.
   __device__ bool is_whole(unsigned column) const {
-    return column + columns <= params_.whole_columns;
+    return static_cast<int>(column) <= params_.last_whole_slab;
   }
 
   __device__ unsigned slab_filled() const { return slabs_ + (next_ ^ slab_bytes); }
@@ -302,9 +307,9 @@ class SlabStore {
                               .row = static_cast<int>(filled_.row),
                               .batch = static_cast<int>(filled_.batch)};
     if constexpr (sends_by_all) {
-      ptx::tma_store_by_one(params_.out, place, slab_filled(), is_whole(filled_.column));
+      ptx::tma_store_by_one(*map_, place, slab_filled(), params_.last_whole_slab);
     } else if (is_whole(filled_.column)) {
-      ptx::tma_store(params_.out, place, slab_filled());
+      ptx::tma_store(*map_, place, slab_filled());
     }
     ptx::bulk_commit_group();
   }
@@ -413,8 +418,9 @@ class SlabStore {
   }
 
   const abi::Sm90Params& params_;
-  unsigned first_row_;  // of the warp, in a block
-  unsigned slabs_;      // the warp's rows of the consumer's
+  unsigned first_row_;         // of the warp, in a block
+  const abi::TensorMap* map_;  // of out
+  unsigned slabs_;             // the warp's rows of the consumer's
   unsigned lane_;
   unsigned chunk_;        // where the lane writes first
   unsigned next_ = 0;     // which of the two slabs, in bytes; runs on across tiles

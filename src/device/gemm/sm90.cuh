@@ -284,29 +284,26 @@ class Sm90Gemm {
   }
 
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
-  /// over while those of the next are under way; the last one is returned.
+  /// over while those of the next are under way; what releases the last one is returned.
   template <bool begins_apart>
   __device__ __forceinline__ unsigned multiply_tile(Cursor& cursor, const Share& share) const {
     unsigned previous = 0;
     const auto multiply_next = [&](bool keeps_sums) {
-      ring_.wait_for_stage(cursor);
+      const unsigned stage = ring_.wait_for_stage(cursor);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
       multiply_stage<design>(a, b, keeps_sums);
-    };
-    if constexpr (begins_apart) {
-      multiply_next(false);
-      previous = cursor.stage;
       cursor.advance();
-    }
+      return stage;
+    };
+    if constexpr (begins_apart) previous = multiply_next(false);
 #pragma unroll 1
     for (unsigned k_block = begins_apart ? 1 : 0; k_block < params_.k_blocks; ++k_block) {
       const bool is_later = begins_apart || k_block > 0;
-      multiply_next(is_later);
+      const unsigned stage = multiply_next(is_later);
       ptx::wgmma_wait_group<1>();
       if (is_later) ring_.release(previous, lane());
-      previous = cursor.stage;
-      cursor.advance();
+      previous = stage;
     }
     return previous;
   }
@@ -356,13 +353,13 @@ class Sm90Gemm {
   __device__ static unsigned lane() { return threadIdx.x % 32; }
 
   __device__ __forceinline__ MatrixDescriptor a_of(unsigned stage, unsigned first_row) const {
-    return describe_matrix(ptx::cvta_shared(&shared_.a[stage]) +
-                           first_row * abi::sm90_swizzle_bytes);
+    return describe_matrix<sizeof shared_.a[0]>(
+        ptx::cvta_shared(&shared_.a) + first_row * abi::sm90_swizzle_bytes, stage);
   }
   /// `first_column` is 0, or begins a row of the K-major tile or an atom of the other.
   __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage, unsigned first_column) const {
-    return describe_matrix(ptx::cvta_shared(&shared_.b[stage]) +
-                           first_column * abi::sm90_swizzle_bytes);
+    return describe_matrix<sizeof shared_.b[0]>(
+        ptx::cvta_shared(&shared_.b) + first_column * abi::sm90_swizzle_bytes, stage);
   }
 
   const abi::Sm90Params& params_;
@@ -373,11 +370,12 @@ class Sm90Gemm {
 
 /// Both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the warpgroup)`
 /// gives what makes out's values of sums, `initialize_finish(that address)` is called by all
-/// threads before.
-template <abi::Sm90Design design, class MakeFinish, class Initialize>
+/// threads before; `open_results(lane)` by a warp that is no consumer's, while they multiply.
+template <abi::Sm90Design design, class MakeFinish, class Initialize, class OpenResults>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
                                               MakeFinish&& make_finish,
-                                              Initialize&& initialize_finish) {
+                                              Initialize&& initialize_finish,
+                                              OpenResults&& open_results) {
   using Shared = Sm90Shared<design>;
   static_assert(abi::find_fault(design) == abi::Sm90Fault::none,
                 "find_fault names the field of the design to change");
@@ -392,6 +390,7 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   if (warpgroup == 0) {
     if constexpr (registers.producer > 0) ptx::setmaxnreg_dec<registers.producer>();
     gemm.produce();
+    if (ptx::same_in_warp(threadIdx.x / 32) == 1) open_results(threadIdx.x % 32);
   } else {
     if constexpr (registers.consumer > 0) ptx::setmaxnreg_inc<registers.consumer>();
     const unsigned consumer = warpgroup - 1;
@@ -409,7 +408,7 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
       [&](unsigned, unsigned, unsigned thread) {
         return SlabLinearCombination<abi::stored_design(design)>(params, thread);
       },
-      [](unsigned) {});
+      [](unsigned) {}, [](unsigned) {});
 }
 
 }  // namespace gemmery::device

@@ -19,7 +19,8 @@ __device__ __forceinline__ void sm90_gemm(
       [&](unsigned shared, unsigned consumer, unsigned thread) {
         return Finish(params.gemm, params.epilogue, maps, shared, consumer, thread);
       },
-      [&](unsigned shared) { Finish::initialize(maps, shared); });
+      [&](unsigned shared) { Finish::initialize(maps, shared); },
+      [&](unsigned lane) { Finish::open_results(params.epilogue, lane); });
 }
 
 template <abi::Sm90Design design, class Epilogue, class Program, int maps>

@@ -66,17 +66,20 @@ class StageRing {
     return full(cursor.stage);
   }
 
-  /// Consumer: waits until the stage's bytes have come.
-  __device__ __forceinline__ void wait_for_stage(const Cursor& cursor) const {
+  /// Consumer: waits until the stage's bytes have come. Returns what `release` wants.
+  __device__ __forceinline__ unsigned wait_for_stage(const Cursor& cursor) const {
     wait_for_phase(full(cursor.stage), cursor.phase);
+    return full(cursor.stage);
   }
 
-  /// Consumer warp: it is done with a stage. All lanes call it.
-  __device__ __forceinline__ void release(unsigned stage, unsigned lane) const {
+  /// Consumer warp: it is done with the stage for which `wait_for_stage` returned that. All lanes
+  /// call it.
+  __device__ __forceinline__ static void release(unsigned full, unsigned lane) {
+    const unsigned empty = full + stages * 8;
     if constexpr (sharing_blocks == 1) {
-      if (lane == 0) ptx::mbarrier_arrive(empty(stage));
+      if (lane == 0) ptx::mbarrier_arrive(empty);
     } else {
-      if (lane < sharing_blocks) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), lane));
+      if (lane < sharing_blocks) ptx::mbarrier_arrive_cluster(ptx::mapa(empty, lane));
     }
   }
 

@@ -51,17 +51,16 @@ __device__ inline void tma_store(const abi::TensorMap& map, const BoxPlace& plac
       : "memory");
 }
 
-/// The same by one lane of a warp, all of which come here, and only where `stores`: without a
-/// branch.
+/// The same by one lane of a warp, all of which come here, and only where the box begins at `last`
+/// or before it: without a branch.
 __device__ inline void tma_store_by_one(const abi::TensorMap& map, const BoxPlace& place,
-                                        unsigned shared, bool stores) {
+                                        unsigned shared, int last) {
   asm volatile(
       "{ .reg .pred is_elected, is_to_store; elect.sync _|is_elected, 0xffffffff; "
-      "setp.ne.and.u32 is_to_store, %5, 0, is_elected; "
+      "setp.le.and.s32 is_to_store, %1, %5, is_elected; "
       "@is_to_store cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group "
       "[%0, {%1, %2, %3}], [%4]; }" ::"l"(&map),
-      "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(shared),
-      "r"(static_cast<unsigned>(stores))
+      "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(shared), "r"(last)
       : "memory");
 }
 

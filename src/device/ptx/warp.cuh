@@ -11,6 +11,15 @@ __device__ inline unsigned same_in_warp(unsigned value) {
   return __shfl_sync(0xffffffffU, value, 0);
 }
 
+/// The same of an address.
+template <class Value>
+__device__ inline const Value* same_in_warp(const Value* address) {
+  const auto bits = reinterpret_cast<unsigned long long>(address);
+  const unsigned low = same_in_warp(static_cast<unsigned>(bits));
+  const unsigned high = same_in_warp(static_cast<unsigned>(bits >> 32));
+  return reinterpret_cast<const Value*>(static_cast<unsigned long long>(high) << 32 | low);
+}
+
 /// True in one lane, always the same. All lanes call it. Where it guards a copy by TMA, the
 /// compiler knows that one lane comes there, and takes what the copy needs without a loop over
 /// lanes.

@@ -20,7 +20,7 @@
 
 namespace gemmery::templates {
 
-inline constexpr int sm90_version = 5;
+inline constexpr int sm90_version = 6;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
 // What an sm90 kernel is beside its operand rules; kept in DesignBytes. Where out is column major
@@ -100,7 +100,7 @@ struct Sm90TileCounts {
 Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept;
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
-// "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
+// "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read, and "1x1_k4" where four blocks have shares of k.
 std::string sm90_name(const Kernel& kernel);
 

@@ -2,6 +2,7 @@
 // The launches of sm90 kernels: their tensor maps, their other parameters and their grids.
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <variant>
 
 #include "device/abi/simt_design.hpp"
@@ -128,7 +129,9 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
   if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
   const bool ends_in_whole_units =
       extents.columns * byte_width(problem.out.dtype) % widest_access == 0;
-  params.whole_columns = ends_in_whole_units ? 0xffffffffU : extents.columns;
+  params.last_whole_slab = ends_in_whole_units
+                               ? std::numeric_limits<int>::max()
+                               : static_cast<int>(extents.columns) - abi::slab_columns(design);
 }
 
 // --- programs -----------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ class Sm90Compile : public testing::Test {
 };
 
 TEST_F(Sm90Compile, the_largest_tiles_compile_in_a_fraction_of_a_second) {
-  for (const char* name : {"sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4",
-                           "sm90v5_gemm_bf16c16_bf16r16_f32r16_acc-f32_256x128x64_2x1_coop_m8_s3",
-                           "sm90v5_gemm_f16r16_f16c16_f16r16_acc-f32_256x208x64_1x2_coop_m8_s2"}) {
+  for (const char* name : {"sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4",
+                           "sm90v6_gemm_bf16c16_bf16r16_f32r16_acc-f32_256x128x64_2x1_coop_m8_s3",
+                           "sm90v6_gemm_f16r16_f16c16_f16r16_acc-f32_256x208x64_1x2_coop_m8_s2"}) {
     const auto kernel = family().parse_name(name);
     ASSERT_TRUE(kernel) << name;
     std::vector<double> times;

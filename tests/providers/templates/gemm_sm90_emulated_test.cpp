@@ -35,7 +35,7 @@ class Sm90Emulated : public tests::OnEmulatedH200 {
 TEST_F(Sm90Emulated, every_raster_covers_all_tiles) {
   for (const char* raster : {"m1", "m2", "m4", "m16", "m64", "n1", "n2", "n4", "n8", "n32"}) {
     for (const char* design : {"64x16x64_1x1_coop", "64x32x64_2x1_pingpong"}) {
-      const std::string name = std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+      const std::string name = std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
                                design + "_" + raster + "_s4";
       const std::string extents = std::to_string(extent(100, 1300, 1)) + "x" +
                                   std::to_string(extent(100, 600, 8)) + "x" +
@@ -69,7 +69,7 @@ TEST_F(Sm90Emulated, tiles_shared_by_columns_are_right) {
     const std::string extents = std::to_string(8 * extent(1, 90, 1)) + "x" +
                                 std::to_string(extent(8, 600, 8)) + "x" +
                                 std::to_string(extent(8, 264, 8));
-    check(std::string("sm90v5_gemm_") + row.kernel, extents, row.words, Fill::normal);
+    check(std::string("sm90v6_gemm_") + row.kernel, extents, row.words, Fill::normal);
   }
 }
 
@@ -101,7 +101,7 @@ TEST_F(Sm90Emulated, sums_of_blocks_that_split_k_are_right) {
       const std::string extents = std::to_string(8 * extent(1, 60, 1)) + "x" +
                                   std::to_string(extent(8, 400, 8)) + "x" + std::to_string(k) +
                                   "x" + std::to_string(extent(1, 3, 1));
-      check(std::string("sm90v5_gemm_") + row.kernel, extents, row.words);
+      check(std::string("sm90v6_gemm_") + row.kernel, extents, row.words);
     }
   }
 }
@@ -112,7 +112,7 @@ TEST_F(Sm90Emulated, float16_sums_are_exact_where_they_can_be) {
                              "192x96x64_1x2_coop_m8_s2", "64x16x64_1x1_coop_m8_s8"}) {
     for (const char* out : {"f16", "f32", "bf16"}) {
       const std::string name =
-          std::string("sm90v5_gemm_f16r16_f16c16_") + out + "r16_acc-f16_" + design;
+          std::string("sm90v6_gemm_f16r16_f16c16_") + out + "r16_acc-f16_" + design;
       const std::string extents = std::to_string(extent(1, 400, 1)) + "x" +
                                   std::to_string(extent(8, 400, 8)) + "x" +
                                   std::to_string(extent(8, 264, 8));

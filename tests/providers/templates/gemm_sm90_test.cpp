@@ -147,14 +147,14 @@ TEST(Sm90Family, programs_come_first_where_other_groups_multiply_meanwhile) {
 
 TEST(Sm90Family, a_name_may_ask_for_fewer_stages) {
   const auto kernel =
-      family().parse_name("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s3");
+      family().parse_name("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s3");
   ASSERT_TRUE(kernel);
   EXPECT_EQ(sm90_tile(*kernel).stages, 3);
 }
 
 TEST(Sm90Family, a_name_may_ask_for_any_raster) {
   for (const char* word : {"m1", "m4", "m16", "m64", "n1", "n2", "n8", "n32"}) {
-    const std::string name = std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+    const std::string name = std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
                              "128x256x64_1x1_coop_" + word + "_s4";
     const auto kernel = family().parse_name(name);
     ASSERT_TRUE(kernel) << name;
@@ -170,7 +170,7 @@ TEST(Sm90Family, a_name_of_no_tile_is_none_also_with_a_program) {
   const EpilogueId program =
       parse_problem(R"(gemm 512x512x512 a=bf16 b=bf16:c epilogue="D = accum + bias" bias=bf16[n])")
           .problem.epilogue;
-  const std::string head = "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   const std::string tail = "_e-" + digest(program);
   ASSERT_TRUE(family().parse_name(head + "64x128x64_1x1_k2_coop_m8_s4" + tail));
   for (const char* design :
@@ -194,7 +194,7 @@ TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
                                     is_rotation),
               0)
         << heavy << ": 32 registers are too few";
-  const std::string head = "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   const std::string tail = "_e-" + digest(parse_problem(program).problem.epilogue);
   for (const char* design : {"128x128x64_1x1_rotation_m8_s5", "128x128x64_2x1_rotation_n4_s2"}) {
     const auto kernel = family().parse_name(head + design + tail);
@@ -208,7 +208,7 @@ TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
 }
 
 TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
-  const std::string head = "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation";
+  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation";
   const auto count = [](const std::string& words) {
     return std::ranges::count_if(
         match("gemm 4096x4096x512 a=bf16 b=bf16:c " + words),
@@ -256,7 +256,7 @@ TEST(Sm90Family, a_vector_is_added_by_a_wgmma_where_k_is_small) {
 
 TEST(Sm90Family, a_name_may_split_k) {
   const std::string name =
-      "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
+      "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
   const auto kernel = family().parse_name(name);
   ASSERT_TRUE(kernel);
   EXPECT_EQ(sm90_tile(*kernel).split_k, 4);
@@ -267,7 +267,7 @@ TEST(Sm90Family, a_name_may_split_k) {
                             "64x128x64_1x1_k4_pingpong_m8_s2", "64x128x64_2x1_k4_coop_m8_s5",
                             "64x96x64_1x1_k4_coop_m8_s5", "64x128x64_k4_1x1_coop_m8_s5"}) {
     EXPECT_FALSE(
-        family().parse_name(std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + other))
+        family().parse_name(std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + other))
         << other;
   }
 }
@@ -308,21 +308,21 @@ TEST(Sm90Family, other_names_are_not_its_own) {
         good + "_c-",
         good.substr(0, good.size() - 1),
         "sm90v1" + good.substr(6),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_m8_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s5"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_m8_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m3_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m0_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_n128_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_k8_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
-        std::string("sm90v5_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
-        std::string("sm90v5_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
-        std::string("sm90v5_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s5"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m3_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m0_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_n128_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_k8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v6_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_m8_s4"),
         std::string(
-            "sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4_c-bf16c16"),
-        std::string("sm90v5_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_m8_s0")}) {
+            "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4_c-bf16c16"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_m8_s0")}) {
     EXPECT_FALSE(family().parse_name(bad)) << bad;
   }
 }
