@@ -227,8 +227,7 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
 
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue) {
   epilogue_operands_ = operation::view_operands(epilogue, out_);
-  operation::check_epilogue_overlaps(epilogue_operands_, epilogue.program().inputs().size(),
-                                     {a_, b_, out_});
+  operation::check_epilogue_overlaps(epilogue_operands_, epilogue.program(), {a_, b_, out_});
   operation::DescribedEpilogue described =
       operation::describe_epilogue(epilogue.program(), operation::matrices_of(epilogue_operands_),
                                    {out_.extent(0), out_.extent(1), out_.extent(2)});
@@ -308,8 +307,8 @@ void GemmArguments::check_overlaps() const {
   check_input_overlap({"B", b_}, out_);
   if (c_) check_c_overlap(*c_, out_);
   if (epilogue_operands_.empty()) return;
-  operation::check_epilogue_overlaps(
-      epilogue_operands_, rules_of(problem_.epilogue).program.inputs().size(), {a_, b_, out_});
+  operation::check_epilogue_overlaps(epilogue_operands_, rules_of(problem_.epilogue).program,
+                                     {a_, b_, out_});
 }
 
 void GemmArguments::set_scalar(std::string_view name, double value) {

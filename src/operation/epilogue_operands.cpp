@@ -273,7 +273,8 @@ void refuse_shared(const NamedTensor& result, const NamedTensor& other) {
          "write to another tensor");
 }
 
-// Each element is read before its own place is written, and by whoever writes it.
+// Each element is read before its own place is written, and by whoever writes it, or, where a row
+// or a column is reduced, before all of these are done.
 void refuse_partly_shared(const NamedTensor& result, const NamedTensor& input) {
   if (is_same_view(result.tensor, input.tensor) || !may_overlap(result.tensor, input.tensor))
     return;
@@ -282,10 +283,18 @@ void refuse_partly_shared(const NamedTensor& result, const NamedTensor& input) {
          "partly overlapping memory", "copy it, or write to another tensor");
 }
 
+bool is_of_everything(const NamedTensor& result, const epilogue::Program& program) {
+  const auto is_that = [&](const epilogue::Output& output) { return output.name == result.name; };
+  const auto output = std::ranges::find_if(program.graph().outputs, is_that);
+  return output != program.graph().outputs.end() &&
+         output->reduction != epilogue::Reduction::none && result.tensor.element_count() == 1;
+}
+
 }  // namespace
 
-void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views, std::size_t results,
-                             const ProductOperands& product) {
+void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
+                             const epilogue::Program& program, const ProductOperands& product) {
+  const std::size_t results = program.inputs().size();
   std::vector<NamedTensor> inputs, outputs;
   for (std::size_t i = 0; i < views.size(); ++i) {
     const auto* const tensor = std::get_if<Tensor>(&views[i].value);
@@ -295,7 +304,9 @@ void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views, std::siz
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     for (const NamedTensor& other : {a, b, out}) refuse_shared(outputs[i], other);
     for (std::size_t j = 0; j < i; ++j) refuse_shared(outputs[i], outputs[j]);
-    for (const NamedTensor& input : inputs) refuse_partly_shared(outputs[i], input);
+    const auto refuse_input =
+        is_of_everything(outputs[i], program) ? refuse_shared : refuse_partly_shared;
+    for (const NamedTensor& input : inputs) refuse_input(outputs[i], input);
   }
   for (const NamedTensor& input : inputs) refuse_partly_shared(out, input);
 }

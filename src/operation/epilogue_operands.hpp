@@ -61,10 +61,12 @@ struct ProductOperands {
   const Tensor& out;
 };
 
-// Throws Error (invalid_argument) where a result shares memory with anything, or a tensor that is
-// read shares some with out that is not the same elements at the same places.
-void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views, std::size_t results,
-                             const ProductOperands& product);
+// `views` are the program's inputs, then its results. Throws Error (invalid_argument) where a
+// result shares memory with anything but a tensor that is read, or with that, or out with that, and
+// not the same elements at the same places, or where all of out is reduced to it: that is written
+// while others still read.
+void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
+                             const epilogue::Program& program, const ProductOperands& product);
 
 // Throws Error (invalid_argument) where elements would be read from nowhere or at addresses that
 // are no multiple of their width.

@@ -158,6 +158,21 @@ TEST(EpilogueArguments, an_input_may_be_exactly_out) {
   EXPECT_NO_THROW(bind({"D = accum + residual", {{"residual", out()}}}));
 }
 
+// A result of everything is written while others still read, also where out is one element.
+TEST(EpilogueArguments, a_result_of_everything_is_no_tensor_that_is_read) {
+  const auto bind_one = [](const char* text, std::vector<EpilogueOperand> operands) {
+    GemmOptions options;
+    options.epilogue = EpilogueArguments(text, std::move(operands));
+    GemmArguments(floats(0, {1, 4}), floats(1024, {4, 1}), floats(2048, {1, 1}), options);
+  };
+  const Tensor one = floats(8192, {1, 1});
+  EXPECT_NO_THROW(bind_one("y = accum * t; D = relu(y)", {{"t", one}, {"y", one}}));
+  for (const char* const text : {"D = accum * t; s = amax(D)", "D = accum * t; s = sum(D)"}) {
+    const std::string refused = refusal([&] { bind_one(text, {{"t", one}, {"s", one}}); });
+    EXPECT_TRUE(has(refused, "memory that shares nothing with t")) << refused;
+  }
+}
+
 TEST(EpilogueArguments, memory_and_numbers_are_patched_by_name) {
   GemmArguments arguments = bind({"D = accum * s + A", {{"s", 2.0}, {"A", floats(8192, {n})}}});
   arguments.set_scalar("s", 3.0);
