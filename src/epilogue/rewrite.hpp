@@ -14,7 +14,7 @@ namespace gemmery::epilogue {
 // The node that stands for the operation by one of the rules; nothing where none applies.
 std::optional<NodeId> rewrite(Nodes& nodes, const Operation& operation);
 
-// max(abs(x)) is amax(x), in which signs do not count.
+// max(abs(x)) is amax(x), in which signs do not count; of nothing it is 0, then, not -infinity.
 void rewrite_reduction(const Nodes& nodes, Output& output);
 
 // Throws Error (invalid_argument): no result D, a name twice or not a name, D reduced, a name read

@@ -368,7 +368,7 @@ constexpr DelayPlace delay_places[] = {
     {"load_stage(cursor.stage,", "k_block"},
     {"multiply_stage<design>(a,", "cursor.stage"},
     {"if (is_later) ring_.release(", "k_block"},
-    {"ring_.release(last_stage,", "last_stage"},
+    {"ring_.release(last_stage,", "last_stage.full"},
     {"wait_for_phase(free_,", "phase_"},
     {"wait_for_phase(full_,", "phase_"},
     {"fill(sums, slab, block,", "corner.column + corner.row"},

@@ -39,9 +39,11 @@ TEST(DeviceMutation, only_the_sound_kernels_pass) {
   const Family& family = *mutants;
   const char* const wanted = std::getenv("GEMMERY_TEST_FAULTS");  // a text that names hold
   register_family(std::move(mutants));
+  int hunted = 0;
   family.enumerate([&](const Kernel& kernel) {
     const DeviceFault& fault = fault_of(kernel);
     if (wanted != nullptr && fault.name.find(wanted) == std::string::npos) return;
+    ++hunted;
     const std::string found = hunt_at_random(
         kernel,
         {.device = *parse_device("emulated:h200"), .most_cases = most_cases(fault), .seed = seed});
@@ -54,6 +56,7 @@ TEST(DeviceMutation, only_the_sound_kernels_pass) {
                              found.empty() ? "not seen" : found.substr(0, found.find('\n')))
               << std::flush;
   });
+  EXPECT_GT(hunted, 0) << "no fault is called so";
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ struct Sm90Params {
   unsigned a_bytes;
   unsigned b_bytes;
   // Slabs that begin behind this column are stored element by element: TMA writes whole units of 16
-  // bytes, also where a row of out ends within one (H200, 2026-11-21). Where the last slab within n
-  // begins then, otherwise behind all columns.
+  // bytes, also where a row of out ends within one (H200, 2026-11-21). n less a slab's columns
+  // then, which may be negative, otherwise behind all columns.
   int last_whole_slab;
   // Whether the next launch may take its places while this one ends. With blocks for some of the
   // multiprocessors only it would get the neighbours of those at work, which share their path to

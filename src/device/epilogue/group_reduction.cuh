@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of all of out to one value by groups of warps that keep what they have until their
-// last region is done (device/abi/epilogue.hpp):
+// last region is done (device/abi/epilogue.hpp); magnitudes as float32 have a shorter way
+// (magnitude_reduction.cuh):
 //
 //   every group                   one word for the part and for that it is there
 //   a warp of the last block      polls all words, adds the parts up in their order, stores the

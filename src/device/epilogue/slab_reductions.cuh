@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer's reductions, from what its threads have of one value to the parts that it hands over:
-// of everything once, behind its last tile (group_reduction.cuh); of a batch, like those of rows
-// and columns, behind each (reduction.cuh).
+// A consumer's reductions, from what its threads have of one value to what it hands over: of
+// everything once, behind its last tile, as a part (group_reduction.cuh) or into the result itself
+// (magnitude_reduction.cuh); of a batch, like those of rows and columns, a part behind each tile
+// (reduction.cuh).
 #pragma once
 
 #include <device/abi/epilogue.hpp>

@@ -124,7 +124,7 @@ class Sm90Gemm {
       if constexpr (!looks_ahead) place = place_here();  // not kept while wgmmas are under way
       finish.begin_share(place);
       if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
-      const unsigned last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
+      const Stage last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
       if constexpr (Finish::adds_vector) {
         const auto& addend = finish.wait_for_addend();
         add_to_all_rows<design>(addend.ones(), addend.vector());
@@ -186,6 +186,7 @@ class Sm90Gemm {
       .major = design.b_major, .extent = design.tile_n, .is_shared = design.cluster_m > 1};
   using Ring = StageRing<design.stages, abi::sharing_blocks(design)>;
   using Cursor = typename Ring::Cursor;
+  using Stage = typename Ring::Filled;
   using Tiles = PersistentTiles<design.raster>;
   using StoredSums = WarpgroupSums<stored>;
   using Sums = ConsumerSums<design>;
@@ -284,12 +285,12 @@ class Sm90Gemm {
   }
 
   /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
-  /// over while those of the next are under way; what releases the last one is returned.
+  /// over while those of the next are under way; the last one is returned.
   template <bool begins_apart>
-  __device__ __forceinline__ unsigned multiply_tile(Cursor& cursor, const Share& share) const {
-    unsigned previous = 0;
+  __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, const Share& share) const {
+    Stage previous;
     const auto multiply_next = [&](bool keeps_sums) {
-      const unsigned stage = ring_.wait_for_stage(cursor);
+      const Stage stage = ring_.wait_for_stage(cursor);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
       multiply_stage<design>(a, b, keeps_sums);
@@ -300,7 +301,7 @@ class Sm90Gemm {
 #pragma unroll 1
     for (unsigned k_block = begins_apart ? 1 : 0; k_block < params_.k_blocks; ++k_block) {
       const bool is_later = begins_apart || k_block > 0;
-      const unsigned stage = multiply_next(is_later);
+      const Stage stage = multiply_next(is_later);
       ptx::wgmma_wait_group<1>();
       if (is_later) ring_.release(previous, lane());
       previous = stage;
@@ -331,7 +332,7 @@ class Sm90Gemm {
     }
   }
 
-  __device__ __forceinline__ void finish_sums(Sums& sums, unsigned last_stage) const {
+  __device__ __forceinline__ void finish_sums(Sums& sums, const Stage& last_stage) const {
     ptx::wgmma_wait_group<0>();
     sums.fetch();
     ring_.release(last_stage, lane());

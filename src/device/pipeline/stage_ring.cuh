@@ -66,16 +66,20 @@ class StageRing {
     return full(cursor.stage);
   }
 
-  /// Consumer: waits until the stage's bytes have come. Returns what `release` wants.
-  __device__ __forceinline__ unsigned wait_for_stage(const Cursor& cursor) const {
+  /// A stage that has come, by the address of its barrier: no number of it needs to be kept.
+  struct Filled {
+    unsigned full = 0;
+  };
+
+  /// Consumer: waits until the stage's bytes have come.
+  __device__ __forceinline__ Filled wait_for_stage(const Cursor& cursor) const {
     wait_for_phase(full(cursor.stage), cursor.phase);
-    return full(cursor.stage);
+    return {full(cursor.stage)};
   }
 
-  /// Consumer warp: it is done with the stage for which `wait_for_stage` returned that. All lanes
-  /// call it.
-  __device__ __forceinline__ static void release(unsigned full, unsigned lane) {
-    const unsigned empty = full + stages * 8;
+  /// Consumer warp: it is done with a stage. All lanes call it.
+  __device__ __forceinline__ static void release(const Filled& stage, unsigned lane) {
+    const unsigned empty = stage.full + stages * 8;
     if constexpr (sharing_blocks == 1) {
       if (lane == 0) ptx::mbarrier_arrive(empty);
     } else {

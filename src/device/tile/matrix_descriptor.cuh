@@ -28,7 +28,7 @@ __device__ __forceinline__ MatrixDescriptor describe_atoms(unsigned shared, unsi
 
 /// The first 64 rows (columns) and 16 k of the stage-th of tiles of `tile_bytes` each, which begin
 /// at `shared`. What no stage changes is apart, so that a loop over stages multiplies and adds
-/// once, in 32 bits: 14 instructions fewer for a stage of two operands (docs/performance.md).
+/// once, in 32 bits.
 template <unsigned tile_bytes>
 __device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared, unsigned stage) {
   const MatrixDescriptor first = describe_atoms(shared, atom_bytes, 8 * abi::sm90_swizzle_bytes);
