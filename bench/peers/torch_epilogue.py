@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch takes for a product and the operations behind it, one after the other, on the problems of bench/epilogue.
+"""What torch takes for a product and the operations behind it, one after the other, on the problems of bench/epilogue, and
+beside it, where the package gemmery is installed, the kernel that it offers first for the same program.
 
-Prints one line for each problem and program: the median microseconds of the product alone and of the whole sequence, timed
-in turn by CUDA events. Usage: python3 torch_epilogue.py [ROUNDS] [SAMPLE_MS]
+Prints one line for each problem and program: median microseconds, timed in turn by CUDA events, and of gemmery's the median
+of its ratios to torch's sequence within a round. Usage: python3 torch_epilogue.py [ROUNDS] [SAMPLE_MS]
 """
 
 import statistics
@@ -10,6 +11,11 @@ import sys
 
 import torch
 import torch.nn.functional as functional
+
+try:
+    import gemmery
+except ImportError:
+    gemmery = None
 
 PROBLEMS = [(4096, 4096, 4096), (8192, 8192, 1024), (8192, 4096, 512)]
 
@@ -29,6 +35,9 @@ def sequences(a, b, bias, aux, out):
     def residual_add():
         return torch.addmm(aux, a, b)
 
+    def residual_apart():
+        return torch.mm(a, b).add_(aux)
+
     def sigmoid_times_aux():
         return torch.mm(a, b).sigmoid_().mul_(aux)
 
@@ -41,9 +50,36 @@ def sequences(a, b, bias, aux, out):
         "bias + gelu": gelu,
         "bias + gelu_tanh": gelu_tanh,
         "residual add": residual_add,
+        "residual, apart": residual_apart,
         "sigmoid * aux": sigmoid_times_aux,
         "bias + gelu, amax": gelu_with_amax,
     }
+
+
+PROGRAMS = {
+    "product": "D = accum",
+    "bias + gelu": "D = gelu(accum + bias)",
+    "bias + gelu_tanh": "D = gelu_tanh(accum + bias)",
+    "residual add": "D = accum + aux",
+    "residual, apart": "D = accum + aux",
+    "sigmoid * aux": "D = sigmoid(accum) * aux",
+    "bias + gelu, amax": "D = gelu(accum + bias); amax = max(abs(D))",
+}
+
+
+def fused(a, b, bias, aux, out):
+    """The programs by gemmery, each by the kernel that is offered first."""
+    operands = {"bias": bias, "aux": aux, "amax": torch.empty(1, device="cuda")}
+    stream = torch.cuda.current_stream()
+
+    def launch_of(text):
+        bound = {name: tensor for name, tensor in operands.items() if name in text}
+        epilogue = gemmery.EpilogueArguments(text, **bound) if text != PROGRAMS["product"] else None
+        args = gemmery.GemmArguments(a, b, out, accumulator_type=torch.float32, epilogue=epilogue)
+        launch = gemmery.get_kernels(args)[0].compile(args).bind(args)
+        return lambda: launch(stream)
+
+    return {name: launch_of(text) for name, text in PROGRAMS.items()}
 
 
 def microseconds(function, runs):
@@ -65,6 +101,9 @@ def race(m, n, k, rounds, sample_ms):
     aux = torch.randn(m, n, **numbers)
     out = torch.empty(m, n, **numbers)
     functions = sequences(a, b, bias, aux, out)
+    if gemmery is not None:
+        ours = fused(a, b, bias, aux, out)
+        functions = {key: f for name in functions for key, f in ((name, functions[name]), ("gemmery: " + name, ours[name]))}
     runs = {}
     for name, function in functions.items():
         microseconds(function, 3)
@@ -77,7 +116,12 @@ def race(m, n, k, rounds, sample_ms):
     product = statistics.median(times["product"])
     for name, samples in times.items():
         median = statistics.median(samples)
-        print(f"  {name:18} {median:7.1f} us, {median / product:.3f} of torch's product", flush=True)
+        if name.startswith("gemmery: "):
+            ratios = sorted(mine / theirs for mine, theirs in zip(samples, times[name.removeprefix("gemmery: ")]))
+            of_torch = f"{statistics.median(ratios):.3f} of torch's ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+        else:
+            of_torch = f"{median / product:.3f} of torch's product"
+        print(f"  {name:27} {median:7.1f} us, {of_torch}", flush=True)
 
 
 def main():
