@@ -62,9 +62,9 @@ struct ProductOperands {
 };
 
 // `views` are the program's inputs, then its results. Throws Error (invalid_argument) where a
-// result shares memory with anything but a tensor that is read, or with that, or out with that, and
-// not the same elements at the same places, or where all of out is reduced to it: that is written
-// while others still read.
+// result shares memory with A, B, out or another result; where a tensor that is read shares some
+// with a result or with out and is not exactly that; and where it shares any with what all of out
+// is reduced to, which is written while others still read.
 void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
                              const epilogue::Program& program, const ProductOperands& product);
 

@@ -418,7 +418,8 @@ class SlabStore {
   }
 
   const abi::Sm90Params& params_;
-  unsigned first_row_;         // of the warp, in a block
+  unsigned first_row_;  // of the warp, in a block
+  // The same in a warp, so that TMA takes them from uniform registers, slab for slab.
   const abi::TensorMap* map_;  // of out
   unsigned slabs_;             // the warp's rows of the consumer's
   unsigned lane_;
