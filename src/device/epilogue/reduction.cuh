@@ -56,12 +56,20 @@ using ReducerOf = Reducer<Epilogue::output[output].reduction, Compute>;
 template <class Epilogue, int output>
 constexpr bool is_reduced = Epilogue::output[output].reduction != abi::Reduction::none;
 
+/// Whether any further output of a program is such.
+template <class Epilogue, class Is>
+GEMMERY_HOST_DEVICE
+constexpr bool has_any_output(Is is) {
+  for (int output = 0; output < Epilogue::outputs; ++output)
+    if (is(Epilogue::output[output])) return true;
+  return false;
+}
+
 template <class Epilogue>
 GEMMERY_HOST_DEVICE
 constexpr bool has_reductions() {
-  for (int output = 0; output < Epilogue::outputs; ++output)
-    if (Epilogue::output[output].reduction != abi::Reduction::none) return true;
-  return false;
+  return has_any_output<Epilogue>(
+      [](const abi::EpilogueTensor& output) { return output.reduction != abi::Reduction::none; });
 }
 
 /// A region of `region_rows` by `region_columns` of out, as one of its warps sees it.

@@ -40,7 +40,7 @@ class SlabReductions {
   /// Hands over what the tile has that is in `region`: parts of rows and columns are written, those
   /// of one value are here.
   __device__ __forceinline__ void end_tile(const Region& region) const {
-    if constexpr (!has_any_of_tiles()) return;
+    if constexpr (!has_any_output<Epilogue>(is_of_tiles)) return;
     write_parts(region);
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have written parts
     if (warp() == 0) arrive(region);
@@ -49,7 +49,7 @@ class SlabReductions {
   /// One warp of every block calls it that is no consumer's, once the launches before are over: the
   /// results are made ready that consumers change.
   __device__ __forceinline__ static void open(const Params& params, unsigned lane) {
-    if constexpr (!has_any_by_magnitude()) return;
+    if constexpr (!has_any_output<Epilogue>(is_by_magnitude)) return;
     if (lane == 0) open_results(params);
     __syncwarp();  // what lane 0 has acquired, all hand on
 #pragma unroll
@@ -59,11 +59,11 @@ class SlabReductions {
 
   /// Hands over what is of everything: to the results, or by way of the consumer's shared memory.
   __device__ __forceinline__ void finish(const Params& params, const Staged& staged) const {
-    if constexpr (has_any_by_magnitude()) {
+    if constexpr (has_any_output<Epilogue>(is_by_magnitude)) {
       ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for `open`
       put_magnitudes(params);
     }
-    if constexpr (!has_any_by_words()) return;
+    if constexpr (!has_any_output<Epilogue>(is_by_words)) return;
     share_parts(staged);
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
     if (warp() != 0) return;
@@ -78,31 +78,15 @@ class SlabReductions {
   static constexpr int opening_threads = abi::warpgroup_threads + 32;
   static constexpr unsigned first_opening_barrier = 4;  // of as many as consumers
 
-  GEMMERY_HOST_DEVICE
-  static constexpr bool has_any_by_magnitude() {
-    for (int output = 0; output < Epilogue::outputs; ++output)
-      if (is_by_magnitude(Epilogue::output[output])) return true;
-    return false;
-  }
   /// Whether one is of everything and goes by words (group_reduction.cuh).
   GEMMERY_HOST_DEVICE
   static constexpr bool is_by_words(const abi::EpilogueTensor& output) {
     return abi::is_of_everything(output) && !is_by_magnitude(output);
   }
+  /// Whether one is handed over behind each tile.
   GEMMERY_HOST_DEVICE
-  static constexpr bool has_any_by_words() {
-    for (int output = 0; output < Epilogue::outputs; ++output)
-      if (is_by_words(Epilogue::output[output])) return true;
-    return false;
-  }
-
-  GEMMERY_HOST_DEVICE
-  static constexpr bool has_any_of_tiles() {
-    for (int output = 0; output < Epilogue::outputs; ++output)
-      if (Epilogue::output[output].reduction != abi::Reduction::none &&
-          !abi::is_of_everything(Epilogue::output[output]))
-        return true;
-    return false;
+  static constexpr bool is_of_tiles(const abi::EpilogueTensor& output) {
+    return output.reduction != abi::Reduction::none && !abi::is_of_everything(output);
   }
 
   template <int output = 0>
