@@ -3,6 +3,7 @@
 #include "tests/conformance/device_faults.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -387,6 +388,26 @@ constexpr DelayPlace delay_places[] = {
 }  // namespace
 
 std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
+
+std::string_view name(SoundKernel kernel) noexcept {
+  constexpr std::array<std::string_view, 9> names{"simt",
+                                                  "sm90 coop",
+                                                  "sm90 pingpong",
+                                                  "sm90 2x1 coop",
+                                                  "sm90 coop, chained",
+                                                  "sm90 k2 coop",
+                                                  "sm90 rotation, program",
+                                                  "sm90 rotation-add, program",
+                                                  "sm90 coop, reductions"};
+  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::reduction) + 1);
+  return names[static_cast<std::size_t>(kernel)];
+}
+
+bool is_wanted(const DeviceFault& fault) {
+  const char* const wanted = std::getenv("GEMMERY_TEST_FAULTS");
+  const std::string label = fmt::format("{}, {}", name(fault.kernel), fault.name);
+  return wanted == nullptr || label.find(wanted) != std::string::npos;
+}
 
 SoundProgram program_of(SoundKernel kernel) noexcept {
   if (kernel == rotation) return {"D = gelu(accum + bias)", "bias=f32[n]"};

@@ -56,6 +56,13 @@ struct DeviceFault {
 // For each sound kernel one fault that is called "nothing".
 std::span<const DeviceFault> device_faults() noexcept;
 
+// "sm90 coop, reductions".
+std::string_view name(SoundKernel kernel) noexcept;
+
+// Whether "sm90 coop, reductions, nothing" holds what GEMMERY_TEST_FAULTS says; any does where it
+// says nothing.
+bool is_wanted(const DeviceFault& fault);
+
 // The source with all embedded headers in it and the fault planted. Aborts where the fault's place
 // is not found: the table has to follow the source.
 std::string plant(std::string_view source, const DeviceFault& fault);

@@ -168,28 +168,11 @@ struct Row {
   }
 };
 
-std::string_view name(SoundKernel kernel) {
-  constexpr std::array<std::string_view, 9> names{"simt",
-                                                  "sm90 coop",
-                                                  "sm90 pingpong",
-                                                  "sm90 2x1 coop",
-                                                  "sm90 coop, chained",
-                                                  "sm90 k2 coop",
-                                                  "sm90 rotation, program",
-                                                  "sm90 rotation-add, program",
-                                                  "sm90 coop, reductions"};
-  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::reduction) + 1);
-  return names[static_cast<std::size_t>(kernel)];
-}
-
 std::vector<Row> wanted_rows() {
-  const char* const wanted = std::getenv("GEMMERY_TEST_FAULTS");
   std::vector<Row> rows;
   for (std::size_t index = 0; index < device_faults().size(); ++index) {
     const DeviceFault& fault = device_faults()[index];
-    const std::string label = fmt::format("{}, {}", name(fault.kernel), fault.name);
-    if (wanted == nullptr || label.find(wanted) != std::string::npos)
-      rows.push_back({.index = index, .fault = &fault, .findings = {}});
+    if (is_wanted(fault)) rows.push_back({.index = index, .fault = &fault, .findings = {}});
   }
   return rows;
 }
