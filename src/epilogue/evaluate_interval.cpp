@@ -150,6 +150,14 @@ bool is_wild_power(Op op, const Operands& operands) noexcept {
   return op == Op::pow && x.has_numbers && x.low < 0 && !y.is_one_number();
 }
 
+// A base of zero, whose sign no interval knows, with an exponent below zero that is not known
+// exactly: at an odd one, where no end need lie, pow(-0, y) is -infinity.
+bool is_power_of_either_zero(Op op, const Operands& operands) noexcept {
+  const auto& [x, y, z] = operands.values;
+  return op == Op::pow && x.has_numbers && x.contains(0) && y.has_numbers && y.low < 0 &&
+         !y.is_one_number();
+}
+
 // pow(1, NaN) and pow(NaN, 0) are 1: at one point, where no end of an interval need lie.
 bool is_one_beside_nan(Op op, const Operands& operands) noexcept {
   const auto& [x, y, z] = operands.values;
@@ -182,6 +190,7 @@ Interval apply_interval(Op op, const Operands& operands, DType compute, bool is_
   const bool is_open = row_of(op).kind == OpKind::compare && overlap(x, y) &&
                        !(x.is_one_number() && y.is_one_number());
   if (is_open) include(result, 0, 1);
+  if (is_power_of_either_zero(op, operands)) include(result, -infinity, -infinity);
   if (is_one_beside_nan(op, operands)) include(result, 1, 1);
   return result;
 }

@@ -162,6 +162,18 @@ TEST(Interval, of_a_power_holds_1_where_a_base_of_1_or_an_exponent_of_0_may_stan
   EXPECT_FALSE(run_interval(power, {.low = 0.5, .high = 2}).has_numbers);
 }
 
+// tanh(-0) - 3 is -3 within an error, so no end of the exponent is odd.
+TEST(Interval, of_a_power_holds_minus_infinity_where_a_zero_may_be_negative) {
+  const Expression below_zero = tanh(accum()) - 3;
+  const Interval zero =
+      run_interval(pow(cast(accum(), DType::float8_e4m3fn), below_zero), Interval::exactly(-1e-30));
+  EXPECT_TRUE(zero.contains(-infinity) && zero.contains(infinity));
+  EXPECT_FALSE(zero.may_be_nan);
+  const Interval above_zero = run_interval(
+      pow(cast(accum(), DType::float8_e4m3fn), tanh(accum()) + 3), Interval::exactly(-1e-30));
+  EXPECT_TRUE(above_zero.contains(0) && !above_zero.contains(-1e-30));
+}
+
 TEST(Interval, holds_what_float32_computes_from_anywhere_in_it) {
   std::mt19937_64 random(gemmery::tests::random_seed());
   const int programs = std::getenv("GEMMERY_SOAK") != nullptr ? 5000 : 200;
