@@ -201,7 +201,25 @@ def print_outcome(outcome):
         flush=True,
     )
     if outcome.failures:
-        print(indented(outcome.output[-20000:]), flush=True)
+        print(indented(output_of_failures(outcome.output)[-20000:]), flush=True)
+
+
+def output_of_failures(output):
+    """Without what GoogleTest's cases said that did not fail, but for the seed of the program."""
+    kept, case = [], None
+    for line in output.splitlines():
+        if line.startswith("[ RUN      ]"):
+            case = []
+        if case is None:
+            if line and not line.startswith("[-----"):
+                kept.append(line)
+            continue
+        case.append(line)
+        if re.match(r"\[ +(OK|SKIPPED|FAILED) +\]", line):
+            is_kept = line.startswith("[  FAILED")
+            kept += [said for said in case if is_kept or said.startswith("GEMMERY_TEST_SEED=")]
+            case = None
+    return "\n".join(kept + (case or []))  # a program that ended within a case
 
 
 def indented(text):

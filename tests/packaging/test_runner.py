@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/run_tests.py shows of a program that failed."""
+
+import importlib.util
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+OUTPUT = """\
+[==========] Running 3 tests from 1 test suite.
+[ RUN      ] Sums.pass
+GEMMERY_TEST_SEED=3
+said by what passed
+[       OK ] Sums.pass (2 ms)
+[ RUN      ] Sums.fail
+sums_test.cpp:3: Failure
+[  FAILED  ] Sums.fail (1 ms)
+[----------] 3 tests from Sums
+
+[ RUN      ] Sums.end
+said before the end
+"""
+
+
+@pytest.fixture
+def runner():
+    spec = importlib.util.spec_from_file_location("run_tests", ROOT / "tools/run_tests.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_failed_is_shown_with_the_seed_and_nothing_else(runner):
+    shown = runner.output_of_failures(OUTPUT).splitlines()
+    assert "GEMMERY_TEST_SEED=3" in shown
+    assert "sums_test.cpp:3: Failure" in shown
+    assert shown[-1] == "said before the end"
+    assert "said by what passed" not in shown
+
+
+def test_output_of_other_programs_is_shown_whole(runner):
+    assert runner.output_of_failures("one\ntwo") == "one\ntwo"
