@@ -356,7 +356,8 @@ template <class Word>
 Step run_mma(Warp& warp, const Operation& operation, LaneMask active) {
   require_whole_warp(active, "mma");
   const auto& detail = static_cast<const MmaDetail&>(*operation.detail);
-  const std::uint32_t row_words = detail.product.k * bits_of(detail.product.a) / (8 * sizeof(Word));
+  constexpr std::uint32_t word_bits = 8 * sizeof(Word);
+  const std::uint32_t row_words = detail.product.k * bits_of(detail.product.a) / word_bits;
   constexpr std::uint32_t most_row_words = 16;
   alignas(64) std::array<Word, most_mma_rows * most_row_words> a;
   alignas(64) std::array<Word, mma_columns * most_row_words> b;
