@@ -213,8 +213,8 @@ std::string problem_line(const PyGemmArguments& arguments) {
   const GemmArguments& native = *arguments.native;
   ProblemLine line{.problem = native.problem(), .alpha = native.alpha(), .beta = native.beta()};
   for (const EpilogueOperand& operand : native.epilogue_operands()) {
-    const auto* const number = std::get_if<double>(&operand.value);
-    line.numbers.push_back(number == nullptr ? 0 : *number);
+    if (const auto* const number = std::get_if<double>(&operand.value))
+      line.numbers.push_back(*number);
   }
   return to_string(line);
 }

@@ -228,9 +228,9 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue) {
   epilogue_operands_ = operation::view_operands(epilogue, out_);
   operation::check_epilogue_overlaps(epilogue_operands_, epilogue.program(), {a_, b_, out_});
-  operation::DescribedEpilogue described =
-      operation::describe_epilogue(epilogue.program(), operation::matrices_of(epilogue_operands_),
-                                   {out_.extent(0), out_.extent(1), out_.extent(2)});
+  operation::DescribedEpilogue described = operation::describe_epilogue(
+      epilogue.program(), operation::matrices_of(epilogue_operands_, epilogue.program()),
+      {out_.extent(0), out_.extent(1), out_.extent(2)});
   problem_.epilogue = described.id;
   problem_.epilogue_operands = std::move(described.operands);
 }

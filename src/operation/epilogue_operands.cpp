@@ -106,12 +106,6 @@ Tensor with_three_dimensions(const Tensor& tensor) {
   return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
 }
 
-epilogue::Reduction reduction_of(const epilogue::Program& program, std::string_view result) {
-  const auto& outputs = program.graph().outputs;
-  const auto found = std::ranges::find(outputs, result, &epilogue::Output::name);
-  return found == outputs.end() ? epilogue::Reduction::none : found->reduction;
-}
-
 Tensor view_input(const Place& place, const Tensor& tensor, const Tensor& out) {
   if (!broadcasts_to(tensor, out)) {
     place.refuse("a shape that broadcasts to out's " + shape_text(out.shape()),
@@ -150,7 +144,7 @@ void check_full_result(const Place& place, const MatrixType& type, const MatrixE
 
 void check_reduced_result(const Place& place, const MatrixType& type,
                           const MatrixExtents& extents) {
-  const bool keeps_batches = type.batch_stride != 0 || extents.batch <= 1;
+  const bool keeps_batches = type.batch_stride != 0 || extents.batch == 1;
   const bool keeps_matrix = type.row_stride != 0 && type.column_stride != 0;
   if (!keeps_batches || !keeps_matrix) return;
   place.refuse("an extent of 1, or a missing leading one, along what is reduced",
@@ -180,6 +174,13 @@ void check_type(const Place& place, DType dtype) {
 }
 
 }  // namespace
+
+epilogue::Reduction reduction_of(const epilogue::Program& program,
+                                 std::string_view result) noexcept {
+  const auto& outputs = program.graph().outputs;
+  const auto found = std::ranges::find(outputs, result, &epilogue::Output::name);
+  return found == outputs.end() ? epilogue::Reduction::none : found->reduction;
+}
 
 MatrixType settle_alignment(MatrixType type) noexcept {
   if (adjacency_of(type) == Adjacent::none)
@@ -247,14 +248,19 @@ std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, co
   return views;
 }
 
-std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views) {
+std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views,
+                                        const epilogue::Program& program) {
+  const auto type_of = [&](const Tensor& tensor, std::string_view name) {
+    const bool is_reduced = reduction_of(program, name) != epilogue::Reduction::none;
+    return is_reduced ? reduced_matrix_type(tensor) : matrix_type(tensor);
+  };
   std::vector<EpilogueMatrix> matrices;
   matrices.reserve(views.size());
   for (const EpilogueOperand& view : views) {
     const auto* const tensor = std::get_if<Tensor>(&view.value);
     matrices.push_back({.name = view.name,
                         .is_number = tensor == nullptr,
-                        .type = tensor == nullptr ? MatrixType{} : matrix_type(*tensor)});
+                        .type = tensor == nullptr ? MatrixType{} : type_of(*tensor, view.name)});
   }
   return matrices;
 }

@@ -51,8 +51,13 @@ const EpilogueOperand* find_operand(const std::vector<EpilogueOperand>& operands
 // for shapes, devices and memory that do not fit.
 std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, const Tensor& out);
 
-// Their matrices.
-std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views);
+// Their matrices; `program` tells which of them elements are reduced to.
+std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views,
+                                        const epilogue::Program& program);
+
+// How elements are reduced to the result that is called so; none for what is no result.
+epilogue::Reduction reduction_of(const epilogue::Program& program,
+                                 std::string_view result) noexcept;
 
 // Who else reads and writes memory.
 struct ProductOperands {

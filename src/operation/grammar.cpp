@@ -123,6 +123,7 @@ enum class Role : std::uint8_t {
   matrix,    // A, B, out: no dims
   addend,    // C
   epilogue,  // a tensor of the epilogue's
+  reduced,   // one of its results, to which elements are reduced
 };
 
 // An operand as it is spelled, before the extents are known.
@@ -207,7 +208,7 @@ bool is_power_of_two_up_to_16(std::int64_t value) {
 }
 
 // Repeats (or, in a result, reduces) along what `dims` leaves out.
-void apply_dims(const OperandWords& operand, MatrixType& matrix, MatrixExtents& extents) {
+void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExtents& extents) {
   if (!operand.dims) return;
   const std::string& dims = *operand.dims;
   if (operand.role == Role::matrix)
@@ -223,7 +224,22 @@ void apply_dims(const OperandWords& operand, MatrixType& matrix, MatrixExtents& 
   matrix = packed_matrix(operand.dtype, inner == "m" ? Layout::column : operand.layout, kept);
 }
 
-MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
+// Those of what elements are reduced to: as the strides tell, which are 0 where they fall together.
+MatrixExtents own_extents(const MatrixType& matrix, const MatrixExtents& out) {
+  return {matrix.batch_stride == 0 ? 1 : out.batch, matrix.row_stride == 0 ? 1 : out.rows,
+          matrix.column_stride == 0 ? 1 : out.columns};
+}
+
+// Extents whose strides are not lost for want of elements.
+MatrixExtents without_zeros(MatrixExtents extents) {
+  for (std::int64_t* const extent : {&extents.batch, &extents.rows, &extents.columns})
+    if (*extent == 0) *extent = 2;
+  return extents;
+}
+
+MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents_of_out) {
+  MatrixExtents extents =
+      operand.role == Role::reduced ? without_zeros(extents_of_out) : extents_of_out;
   MatrixType matrix = packed_matrix(operand.dtype, operand.layout, extents);
   apply_dims(operand, matrix, extents);
   if (operand.leading) {
@@ -238,9 +254,12 @@ MatrixType make_matrix(const OperandWords& operand, MatrixExtents extents) {
   }
   if (operand.strides) std::tie(matrix.row_stride, matrix.column_stride) = *operand.strides;
   if (operand.batch) matrix.batch_stride = *operand.batch;
-  matrix = normalize(matrix, extents);
+  matrix = operand.role == Role::reduced
+               ? operation::normalize_reduced(matrix, own_extents(matrix, extents_of_out))
+               : normalize(matrix, extents);
   matrix.alignment = alignment_of(0, matrix);
-  if (operand.role == Role::epilogue) matrix = operation::settle_alignment(matrix);
+  const bool is_epilogues = operand.role == Role::epilogue || operand.role == Role::reduced;
+  if (is_epilogues) matrix = operation::settle_alignment(matrix);
   const std::uint8_t natural = matrix.alignment;
   if (operand.alignment) {
     const auto width = static_cast<std::int64_t>(byte_width(operand.dtype));
@@ -271,6 +290,7 @@ struct Fields {
   std::optional<Math> math;
   std::optional<double> alpha, beta;
   std::optional<epilogue::Program> program;  // not where it is the default one
+  bool names_default = false;                // the line has the default one's text
   std::vector<Binding> bindings;
 };
 
@@ -303,33 +323,69 @@ Field cut_field(const Word& word) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// Before the other fields: the program decides what their names mean.
-void read_program(const Word& word, Fields& fields, bool& is_read) {
+constexpr std::string_view epilogue_prefix = "epilogue.";
+
+Binding read_binding(const Word& word) {
   const auto [key, value] = cut_field(word);
-  if (key != "epilogue") return;
-  if (is_read) refuse(word, "each field once");
-  is_read = true;
-  epilogue::Program program(value);
-  if (!(program == epilogue::linear_combination())) fields.program = std::move(program);
+  const bool has_prefix = key.starts_with(epilogue_prefix);
+  return {std::string(has_prefix ? key.substr(epilogue_prefix.size()) : key), word,
+          std::string(value)};
 }
 
-// A field that only the default program has.
+// A binding to a number: "0.5", or "f32:scalar" for one that is told later.
+std::optional<double> read_scalar(const Binding& binding) {
+  constexpr std::string_view suffix = ":scalar";
+  const std::string_view value = binding.value;
+  if (value.ends_with(suffix)) {
+    bool names_tf32 = false;
+    read_dtype(binding.word, value.substr(0, value.size() - suffix.size()), names_tf32);
+    return 1;
+  }
+  const bool begins_a_number =
+      !value.empty() && (std::isdigit(static_cast<unsigned char>(value[0])) != 0 ||
+                         value[0] == '-' || value[0] == '.' || value == "inf" || value == "nan");
+  if (!begins_a_number) return std::nullopt;
+  return read_number(binding.word, value);
+}
+
+// Whether words bind alpha and beta of the default program to numbers and C to a tensor, where they
+// bind them at all, as GemmOptions do. It is a program like others where they do not.
+bool are_of_gemm_options(const std::vector<Word>& words) {
+  return std::none_of(words.begin() + 2, words.end(), [](const Word& word) {
+    const Binding binding = read_binding(word);
+    const bool is_factor = binding.name == "alpha" || binding.name == "beta";
+    return (is_factor || binding.name == "C") && read_scalar(binding).has_value() != is_factor;
+  });
+}
+
+// Before the other fields: the program decides what their names mean.
+void read_program(const std::vector<Word>& words, Fields& fields) {
+  const auto is_program = [](const Word& word) { return cut_field(word).key == "epilogue"; };
+  const auto found = std::find_if(words.begin() + 2, words.end(), is_program);
+  if (found == words.end()) return;
+  const auto again = std::find_if(found + 1, words.end(), is_program);
+  if (again != words.end()) refuse(*again, "each field once");
+  epilogue::Program program(cut_field(*found).value);
+  fields.names_default = program == epilogue::linear_combination() && are_of_gemm_options(words);
+  if (!fields.names_default) fields.program = std::move(program);
+}
+
+// A field that only the default program has. Its text calls C otherwise.
 bool read_linear_combination(const Word& word, const Field& field, Fields& fields) {
-  const auto [key, value] = field;
-  if (key == "c") return set_once(word, fields.c, read_operand(word, Role::addend, value)), true;
+  const auto [own_key, value] = field;
+  const std::string key = fields.names_default ? read_binding(word).name : std::string(own_key);
+  if (key == "c" || (key == "C" && fields.names_default))
+    return set_once(word, fields.c, read_operand(word, Role::addend, value)), true;
   if (key == "alpha") return set_once(word, fields.alpha, read_number(word, value)), true;
   if (key == "beta") return set_once(word, fields.beta, read_number(word, value)), true;
   return false;
 }
 
-constexpr std::string_view epilogue_prefix = "epilogue.";
-
-void read_binding(const Word& word, const Field& field, Fields& fields) {
-  std::string_view name = field.key;
-  if (name.starts_with(epilogue_prefix)) name.remove_prefix(epilogue_prefix.size());
+void add_binding(const Word& word, Fields& fields) {
+  Binding binding = read_binding(word);
   for (const Binding& other : fields.bindings)
-    if (other.name == name) refuse(word, "each field once");
-  fields.bindings.push_back({std::string(name), word, std::string(field.value)});
+    if (other.name == binding.name) refuse(word, "each field once");
+  fields.bindings.push_back(std::move(binding));
 }
 
 void read_field(const Word& word, Fields& fields) {
@@ -351,7 +407,7 @@ void read_field(const Word& word, Fields& fields) {
              "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
     return set_once(word, fields.math, *math);
   }
-  if (fields.program) return read_binding(word, field, fields);
+  if (fields.program) return add_binding(word, fields);
   if (read_linear_combination(word, field, fields)) return;
   refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
          "operands of an epilogue's text need an epilogue that names them");
@@ -380,22 +436,6 @@ epilogue::Program stored_program(const Fields& fields) {
   return epilogue::keep_results(*fields.program, stored);
 }
 
-// A binding to a number: "0.5", or "f32:scalar" for one that is told later.
-std::optional<double> read_scalar(const Binding& binding) {
-  constexpr std::string_view suffix = ":scalar";
-  const std::string_view value = binding.value;
-  if (value.ends_with(suffix)) {
-    bool names_tf32 = false;
-    read_dtype(binding.word, value.substr(0, value.size() - suffix.size()), names_tf32);
-    return 1;
-  }
-  const bool begins_a_number =
-      !value.empty() && (std::isdigit(static_cast<unsigned char>(value[0])) != 0 ||
-                         value[0] == '-' || value[0] == '.' || value == "inf" || value == "nan");
-  if (!begins_a_number) return std::nullopt;
-  return read_number(binding.word, value);
-}
-
 const Binding& require_binding(const Word& kind, const Fields& fields, const std::string& name) {
   const auto found = std::ranges::find(fields.bindings, name, &Binding::name);
   if (found != fields.bindings.end()) return *found;
@@ -412,6 +452,11 @@ void check_bindings(const Fields& fields) {
     if (std::ranges::find(names, binding.name) == names.end())
       refuse(binding.word, "a name of the epilogue: " + list_names(names));
   }
+}
+
+Role role_of(const epilogue::Program& program, std::string_view name) {
+  const bool is_reduced = operation::reduction_of(program, name) != epilogue::Reduction::none;
+  return is_reduced ? Role::reduced : Role::epilogue;
 }
 
 // Binds what the program reads and stores, in its order.
@@ -433,8 +478,9 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
         {.name = names[i],
          .is_number = number.has_value(),
          .type = number ? MatrixType{}
-                        : make_matrix(read_operand(binding.word, Role::epilogue, binding.value),
-                                      extents)});
+                        : make_matrix(
+                              read_operand(binding.word, role_of(program, names[i]), binding.value),
+                              extents)});
   }
   operation::DescribedEpilogue described = operation::describe_epilogue(program, matrices, extents);
   problem.epilogue = described.id;
@@ -569,9 +615,10 @@ std::string epilogue_text(const ProblemLine& line) {
     const EpilogueOperandRule& rule = rules.operands[i];
     text += is_field_name(rule.name) ? " epilogue." : " ";
     text += rule.name + "=";
-    text += rule.is_number
-                ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)
-                : matrix_text(problem.epilogue_operands[i], extents, Role::epilogue);
+    text +=
+        rule.is_number
+            ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)
+            : matrix_text(problem.epilogue_operands[i], extents, role_of(rules.program, rule.name));
     number += rule.is_number ? 1 : 0;
   }
   return text;
@@ -620,8 +667,7 @@ ProblemLine parse_problem(std::string_view line) {
   GemmProblem problem;
   read_extents(words[1], problem);
   Fields fields;
-  bool has_program = false;
-  for (std::size_t i = 2; i < words.size(); ++i) read_program(words[i], fields, has_program);
+  read_program(words, fields);
   for (std::size_t i = 2; i < words.size(); ++i) read_field(words[i], fields);
   return assemble(kind, problem, fields);
 }

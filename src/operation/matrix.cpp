@@ -13,6 +13,24 @@ constexpr std::uint64_t largest_alignment = 16;
 
 std::uint64_t lowest_set_bit(std::uint64_t value) { return value & (~value + 1); }
 
+MatrixExtents extents_of(const Tensor& view) noexcept {
+  return {view.extent(0), view.extent(1), view.extent(2)};
+}
+
+MatrixType strides_of(const Tensor& view) noexcept {
+  return {.dtype = view.dtype(),
+          .batch_stride = view.stride(0),
+          .row_stride = view.stride(1),
+          .column_stride = view.stride(2)};
+}
+
+MatrixType aligned_as(const Tensor& view, MatrixType matrix) noexcept {
+  const bool is_empty = view.element_count() == 0;
+  matrix.alignment =
+      alignment_of(is_empty ? 0 : reinterpret_cast<std::uintptr_t>(view.data()), matrix);
+  return matrix;
+}
+
 }  // namespace
 
 MatrixType normalize(MatrixType matrix, const MatrixExtents& extents) noexcept {
@@ -50,15 +68,23 @@ std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noex
 }
 
 MatrixType matrix_type(const Tensor& view) noexcept {
-  const MatrixType raw{.dtype = view.dtype(),
-                       .batch_stride = view.stride(0),
-                       .row_stride = view.stride(1),
-                       .column_stride = view.stride(2)};
-  MatrixType matrix = normalize(raw, {view.extent(0), view.extent(1), view.extent(2)});
-  const bool is_empty = view.element_count() == 0;
-  matrix.alignment =
-      alignment_of(is_empty ? 0 : reinterpret_cast<std::uintptr_t>(view.data()), matrix);
+  return aligned_as(view, normalize(strides_of(view), extents_of(view)));
+}
+
+MatrixType normalize_reduced(MatrixType matrix, const MatrixExtents& own) noexcept {
+  const auto& [batch, rows, columns] = own;
+  if (batch != 0 && rows != 0 && columns != 0) return normalize(matrix, own);
+  const auto packed = [](std::int64_t extent, std::int64_t below) {
+    return extent == 1 ? 0 : std::max<std::int64_t>(below, 1);
+  };
+  matrix.column_stride = packed(columns, 1);
+  matrix.row_stride = packed(rows, columns);
+  matrix.batch_stride = packed(batch, rows * columns);
   return matrix;
+}
+
+MatrixType reduced_matrix_type(const Tensor& view) noexcept {
+  return aligned_as(view, normalize_reduced(strides_of(view), extents_of(view)));
 }
 
 }  // namespace gemmery::operation

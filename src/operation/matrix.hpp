@@ -31,4 +31,10 @@ std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noex
 // What a view of rank 3 (batch, rows, columns) is as an operand.
 MatrixType matrix_type(const Tensor& view) noexcept;
 
+// The same of what elements are reduced to, whose `own` extents are 1 where they fall together. Its
+// strides tell which of out's extents it has, also where out has no elements: only those of extents
+// of 1 are 0, and where it has no elements itself, they are as if it were packed.
+MatrixType normalize_reduced(MatrixType matrix, const MatrixExtents& own) noexcept;
+MatrixType reduced_matrix_type(const Tensor& view) noexcept;
+
 }  // namespace gemmery::operation

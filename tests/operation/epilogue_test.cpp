@@ -310,6 +310,40 @@ TEST(EpilogueProblem, arguments_and_their_line_are_one_problem) {
   }
 }
 
+// Every shape that elements may be reduced to, beside outs with and without elements.
+TEST(EpilogueProblem, a_result_keeps_its_extents_where_out_has_no_elements) {
+  int reduced = 0;
+  for (const std::int64_t batches : {0, 1, 3})
+    for (const std::int64_t rows : {0, 1, 6})
+      for (const std::int64_t columns : {0, 1, 8})
+        for (int kept = 0; kept < 8; ++kept) {
+          const std::vector<std::int64_t> own{(kept & 4) != 0 ? batches : 1,
+                                              (kept & 2) != 0 ? rows : 1,
+                                              (kept & 1) != 0 ? columns : 1};
+          const std::vector<std::int64_t> of_out{batches, rows, columns};
+          if (own[1] == rows && rows != 1 && own[2] == columns && columns != 1 && own[0] == batches)
+            continue;  // nothing is reduced, which is refused
+          GemmOptions options;
+          options.epilogue.emplace(
+              std::string_view("D = accum; s = sum(D)"),
+              std::vector<EpilogueOperand>{{"s", Tensor(memory().at(16384), DType::float32, own)}});
+          const GemmArguments arguments(Tensor(memory().at(0), DType::float32, {batches, rows, k}),
+                                        Tensor(memory().at(1024), DType::float32, {k, columns}),
+                                        Tensor(memory().at(8192), DType::float32, of_out), options);
+          const std::string line = to_string(arguments.problem());
+          EXPECT_EQ(parse_problem(line).problem, arguments.problem()) << line;
+          const EpilogueOperandRule& of_s = rule(arguments, 0);
+          const std::vector<bool> varies{of_s.varies_l, of_s.varies_m, of_s.varies_n};
+          for (std::size_t d = 0; d < 3; ++d)
+            EXPECT_EQ(varies[d] ? of_out[d] : 1, own[d]) << line << ", extent " << d;
+          ++reduced;
+        }
+  EXPECT_GT(reduced, 150);
+  EXPECT_TRUE(has(
+      refusal([] { parse_problem("gemm 33x0x24 a=f32 epilogue=\"D = accum; s = sum(D)\" s=f32"); }),
+      "nothing is reduced"));
+}
+
 TEST(EpilogueProblem, a_line_reads_back_as_itself) {
   const std::vector<const char*> lines{
       "gemm 64x32x16 a=bf16 out=f32 epilogue=\"D = gelu(accum + bias); peak = amax(D)\" "
@@ -343,7 +377,8 @@ TEST(EpilogueProblem, lines_that_do_not_fit_are_refused_at_their_column) {
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum; p = amax(D)\" p=f32", {"p", "shape of out"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum; p = amax(D)\" p=2", {"tensor to store"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum\" epilogue=\"D = accum\"", {"once"}},
-      {"gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=1 x=2", {"once"}}};
+      {"gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=1 x=2", {"once"}},
+      {"gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C\" C=f32 c=f32", {"once"}}};
   for (const Row& row : rows) {
     const std::string text = refusal([&] { parse_problem(row.line); });
     for (const char* const word : row.words)
@@ -354,6 +389,26 @@ TEST(EpilogueProblem, lines_that_do_not_fit_are_refused_at_their_column) {
 TEST(EpilogueProblem, the_default_program_keeps_its_fields) {
   EXPECT_EQ(parse_problem("gemm 8x8x8 a=f32 c=f32 epilogue=\"D = alpha*accum + beta*C\" beta=1"),
             parse_problem("gemm 8x8x8 a=f32 c=f32 beta=1"));
+  EXPECT_EQ(parse_problem("gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C\" "
+                          "epilogue.alpha=2 beta=1 C=f32:c"),
+            parse_problem("gemm 8x8x8 a=f32 alpha=2 beta=1 c=f32:c"));
+}
+
+// Its text with other operands than GemmOptions have is a program like others.
+TEST(EpilogueProblem, the_default_program_takes_factors_in_memory) {
+  const Tensor rows(memory().at(4096), DType::float32, {m, 1});
+  const Tensor addend(memory().at(8192), DType::float32, {n});
+  const std::vector<std::vector<EpilogueOperand>> all{
+      {{"alpha", rows}, {"beta", 0.5}, {"C", addend}},
+      {{"alpha", 0.5}, {"beta", rows}, {"C", addend}},
+      {{"alpha", rows}, {"beta", rows}, {"C", addend}},
+      {{"alpha", 2.0}, {"beta", 0.5}, {"C", 3.0}}};
+  for (const auto& operands : all) {
+    const GemmArguments arguments = bind({epilogue::linear_combination(), operands});
+    EXPECT_NE(arguments.problem().epilogue, default_epilogue);
+    const std::string line = to_string(arguments.problem());
+    EXPECT_EQ(parse_problem(line).problem, arguments.problem()) << line;
+  }
 }
 
 TEST(EpilogueProblem, bytes_count_every_operand_once) {
