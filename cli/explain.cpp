@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery explain: why a problem is served, or not, by every family and class of designs.
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 
@@ -18,16 +16,6 @@ std::string verdict(const Reason& reason) {
   if (!reason.failed.empty()) return reason.failed;
   return fmt::format("{} {} it", reason.fitting,
                      reason.fitting == 1 ? "kernel serves" : "kernels serve");
-}
-
-std::vector<Reason> wanted_reasons(const Options& options, const Explanation& explanation) {
-  if (options.providers.empty()) return explanation.reasons;
-  std::vector<Reason> reasons;
-  for (const Reason& reason : explanation.reasons) {
-    if (std::ranges::find(options.providers, reason.provider) != options.providers.end())
-      reasons.push_back(reason);
-  }
-  return reasons;
 }
 
 void print_reasons(const std::vector<Reason>& reasons, Output& output) {
@@ -54,8 +42,8 @@ Record head(const ProblemLine& line, const ChosenDevice& device) {
 
 ExitCode explain_families(const Options& options, const ProblemLine& line,
                           const ChosenDevice& device, Output& output) {
-  filter_of(options);  // an unreadable target is refused here, too
-  const std::vector<Reason> reasons = wanted_reasons(options, explain(line.problem, device.info));
+  const std::vector<Reason> reasons =
+      explain(line.problem, device.info, filter_of(options)).reasons;
   if (output.is_text()) {
     output.write_line(
         fmt::format("{} on {} ({})", to_string(line), device.label, device.info.name));

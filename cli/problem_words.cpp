@@ -32,7 +32,7 @@ std::string quoted(std::string_view value) {
 // NAME=a value with spaces  ->  NAME="a value with spaces"
 std::string as_field(std::string_view word) {
   const std::size_t equals = word.find('=');
-  const bool has_space = word.find_first_of(" \t") != std::string_view::npos;
+  const bool has_space = word.find_first_of(" \t\r\n") != std::string_view::npos;
   if (!has_space || equals == std::string_view::npos) return std::string(word);
   const std::string_view value = word.substr(equals + 1);
   if (value.starts_with('"')) return std::string(word);

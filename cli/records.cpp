@@ -71,6 +71,7 @@ void add_verification(Record& record, const VerifyReport& report) {
   record["seed"] = report.seed;
   record["elements"] = report.elements;
   record["mismatches"] = report.mismatches;
+  record["open"] = report.open;
   record["worst_ratio"] = report.worst_ratio;
   record["worst_error"] = report.worst_error;
   record["guard_violations"] = report.guard_violations;

@@ -36,15 +36,16 @@ std::vector<Kernel> named_kernels(const Options& options, const GemmProblem& pro
 }
 
 Error none_fits(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
-  const bool is_narrowed = !options.providers.empty() || !options.target.empty();
+  std::string narrowing = options.providers.empty() ? "" : " of that provider";
+  if (!options.target.empty()) narrowing += " with code for " + options.target;
   return Error(
       {.kind = ErrorKind::unsupported,
        .operand = to_string(problem),
-       .expected = is_narrowed ? "a kernel of that provider and target" : "a kernel that fits",
+       .expected = "a kernel" + narrowing + " that fits",
        .got = "none on " + device.label,
        .hint = "the reasons follow",
-       .cause =
-           "\n" + reasons_text(explain(problem, device.info))});  // a list: told below the line
+       .cause = "\n" + reasons_text(explain(problem, device.info,
+                                            filter_of(options)))});  // a list: told below the line
 }
 
 }  // namespace

@@ -26,9 +26,11 @@ VerifyOptions verify_options(const Options& options, const ChosenDevice& device)
 
 void print_report(const Kernel& kernel, const VerifyReport& report, Output& output) {
   output.write_line(fmt::format(
-      "{}  {}  {} of the bound, {} of {} elements outside, {} guard bytes changed ({}, seed {})",
+      "{}  {}  {} of the bound, {} of {} elements outside,{} {} guard bytes changed ({}, seed {})",
       report.passed ? "ok    " : "FAILED", kernel.name(), share_text(report.worst_ratio),
-      report.mismatches, report.elements, report.guard_violations, report.method, report.seed));
+      report.mismatches, report.elements,
+      report.open > 0 ? fmt::format(" {} with no bound (not judged),", report.open) : "",
+      report.guard_violations, report.method, report.seed));
   if (!report.passed) output.write_line("        " + report.first_failure);
 }
 

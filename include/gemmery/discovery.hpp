@@ -53,14 +53,17 @@ GEMMERY_API std::optional<Target> environment_target();
 // that have read its program, in a problem's line or in arguments.
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
-// For every family and design class, the first constraint that failed, or how many kernels fit.
+// For every family and design class, the first constraint that failed, or how many kernels fit. A
+// filter's providers leave out reasons; where its target or its metadata leave no kernel of a
+// family, that is what failed.
 struct Explanation {
   std::string problem;
   std::string device;
   std::vector<Reason> reasons;
 };
-GEMMERY_API Explanation explain(const GemmArguments& arguments);
-GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& device);
+GEMMERY_API Explanation explain(const GemmArguments& arguments, const Filter& filter = {});
+GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& device,
+                                const Filter& filter = {});
 GEMMERY_API std::string to_string(const Explanation& explanation);
 
 // The devices of this machine: GPUs by index; and the facts of one (the CPU included). Throws Error

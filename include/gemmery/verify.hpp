@@ -34,9 +34,11 @@ struct VerifyReport {
   std::uint64_t seed = 0;
   std::int64_t elements = 0;
   std::int64_t mismatches = 0;  // elements outside their bound
-  std::int64_t open = 0;   // elements whose bound is infinite, by an epilogue that amplifies errors
-  double worst_ratio = 0;  // largest |result - exact| / bound; at most 1 passes
-  double worst_error = 0;  // largest |result - exact|
+  // Elements that may be any number, for an epilogue amplifies errors without end (a division by
+  // what may be 0). Nothing was judged there.
+  std::int64_t open = 0;
+  double worst_ratio = 0;             // largest |result - exact| / bound; at most 1 passes
+  double worst_error = 0;             // largest |result - exact|
   std::int64_t guard_violations = 0;  // bytes outside out that changed
   // "componentwise bound", "exact integers", "Freivalds (3 vectors)", "intervals"
   std::string method;

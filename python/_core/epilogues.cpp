@@ -90,9 +90,12 @@ PyEpilogueArguments bind_operands(nb::handle program, const nb::dict& operands) 
     }
     const double number = PyFloat_AsDouble(value.ptr());
     if (number == -1 && PyErr_Occurred() != nullptr) {
+      const bool is_too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
       PyErr_Clear();
-      throw nb::type_error(
-          (name + ": expected a tensor or a number, got " + class_name(value)).c_str());
+      throw nb::type_error((name + ": expected a tensor or a number" +
+                            (is_too_large ? " that float64 holds, got a larger " : ", got ") +
+                            class_name(value))
+                               .c_str());
     }
     bound.push_back({name, number});
   }

@@ -200,20 +200,46 @@ std::optional<Target> environment_target() { return environment_wishes().target;
 
 namespace {
 
-Explanation explain_query(const Query& query) {
-  return {.problem = to_string(query.problem),
-          .device = query.device.name + " (" + to_string(query.device.target) + ")",
-          .reasons = kernel::collect_reasons(query, all_families())};
+// What no kernel of a family passed that would serve.
+std::string filter_failure(const Filter& filter) {
+  const std::optional<Target> target = filter.target ? filter.target : environment_target();
+  if (target && !filter.metadata)
+    return fmt::format("target: expected code for {}, got kernels for other targets",
+                       to_string(*target));
+  return "filter: expected kernels that pass it, got none";
+}
+
+// Design classes of a family share their kernels' count, which the filter may lower.
+void apply_filter(const Query& query, const Filter& filter, std::vector<Reason>& reasons) {
+  const std::vector<RankedKernel> kernels = find_kernels(query, filter);
+  for (Reason& reason : reasons) {
+    if (!reason.failed.empty() || reason.fitting == 0) continue;
+    const auto left = std::ranges::count_if(kernels, [&](const Kernel& kernel) {
+      return kernel.family().provider() == reason.provider &&
+             kernel.family().name() == reason.family;
+    });
+    reason.fitting = std::min(reason.fitting, static_cast<int>(left));
+    if (left == 0) reason.failed = filter_failure(filter);
+  }
+}
+
+Explanation explain_query(const Query& query, const Filter& filter) {
+  std::vector<const Family*> kept;
+  Explanation explanation{.problem = to_string(query.problem),
+                          .device = query.device.name + " (" + to_string(query.device.target) + ")",
+                          .reasons = kernel::collect_reasons(query, wanted_families(filter, kept))};
+  if (!takes_all(filter)) apply_filter(query, filter, explanation.reasons);
+  return explanation;
 }
 
 }  // namespace
 
-Explanation explain(const GemmProblem& problem, const DeviceInfo& device) {
-  return explain_query({problem, device});
+Explanation explain(const GemmProblem& problem, const DeviceInfo& device, const Filter& filter) {
+  return explain_query({problem, device}, filter);
 }
 
-Explanation explain(const GemmArguments& arguments) {
-  return explain_query({arguments.problem(), device_info(arguments.device()), &arguments});
+Explanation explain(const GemmArguments& arguments, const Filter& filter) {
+  return explain_query({arguments.problem(), device_info(arguments.device()), &arguments}, filter);
 }
 
 std::string to_string(const Explanation& explanation) {

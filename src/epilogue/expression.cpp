@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions as C++ writes them; what is wrong is refused where it is written.
+#include <fmt/format.h>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
 
@@ -95,6 +96,9 @@ Expression operand(std::string_view name) {
 
 Expression cast(const Expression& x, DType dtype, Rounding rounding, Overflow overflow) {
   const Shared& value = value_of(x);
+  if (static_cast<std::size_t>(dtype) >= std::size(dtype_table))
+    refuse("a cast to an element type", fmt::format("number {}", static_cast<int>(dtype)),
+           "the types are those of gemmery::DType");
   if (!number::is_host_number(dtype))
     refuse("a cast to a type that is a number by itself", std::string(gemmery::name(dtype)),
            "scales and packed 4-bit types belong to scaled_gemm");
@@ -106,6 +110,9 @@ Expression cast(const Expression& x, DType dtype, Rounding rounding, Overflow ov
 }
 
 Expression apply(Op op, std::span<const Expression> operands) {
+  if (static_cast<std::size_t>(op) >= count_ops())
+    refuse("an operation", fmt::format("number {}", static_cast<int>(op)),
+           "the operations are those of gemmery::epilogue::Op");
   const OpRow& row = row_of(op);
   if (std::cmp_not_equal(operands.size(), row.arity))
     refuse(std::to_string(row.arity) + (row.arity == 1 ? " operand of " : " operands of ") +

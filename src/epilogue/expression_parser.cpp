@@ -61,7 +61,7 @@ constexpr Hint refused_signs[] = {
     {">>", ""},
     {":=", "assign in a statement of its own"},
     {"[", "operands are not indexed: they broadcast by their shapes"},
-    {".", "functions are written without a module: relu(x)"},
+    {".", "functions are written without a module: relu(x); layouts (x.T) belong to tensors"},
 };
 
 void check_sign(const Token& token) {

@@ -39,6 +39,8 @@ constexpr OpRow rows[] = {
 
 const OpRow& row_of(Op op) noexcept { return rows[static_cast<std::size_t>(op)]; }
 
+std::size_t count_ops() noexcept { return std::size(rows); }
+
 std::optional<Op> find_op(std::string_view name) noexcept {
   const auto* const row = std::ranges::find(rows, name, &OpRow::name);
   if (row == std::end(rows)) return std::nullopt;

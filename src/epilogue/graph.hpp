@@ -89,6 +89,7 @@ struct OpRow {
   std::optional<OpErrors> brief;  // those of a brief formula, where the row has one
 };
 const OpRow& row_of(Op op) noexcept;
+std::size_t count_ops() noexcept;
 std::optional<Op> find_op(std::string_view name) noexcept;
 bool is_truth(const Graph& graph, NodeId node) noexcept;
 

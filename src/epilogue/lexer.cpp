@@ -172,7 +172,17 @@ class Lexer {
       return take(TokenKind::sign, sign.size());
     }
     if (lone_signs.find(peek()) != std::string_view::npos) return take(TokenKind::sign, 1);
-    refuse_token(here(TokenKind::sign, 1), "a name, a number or a sign of the grammar");
+    const auto letter = static_cast<unsigned char>(peek());
+    refuse_token(here(TokenKind::sign, letter < 0x80 ? 1 : utf8_length()),
+                 "a name, a number or a sign of the grammar",
+                 letter < 0x80 ? "" : "programs are written in ASCII");
+  }
+
+  // Of the whole letter that begins here, so that an error does not show half of it.
+  std::size_t utf8_length() const {
+    std::size_t length = 1;
+    while (length < 4 && (static_cast<unsigned char>(peek(length)) & 0xc0U) == 0x80U) ++length;
+    return length;
   }
 
   std::string_view text_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "epilogue/expressed.hpp"
+#include "epilogue/parse.hpp"
 #include "epilogue/rewrite.hpp"
 
 namespace gemmery::epilogue {
@@ -84,9 +85,11 @@ class Renumbering {
 };
 
 void check_result(const Result& result) {
-  if (!is_operand_name(result.name))
-    refuse("results whose names begin with a letter and hold letters, digits and '_'",
-           '"' + result.name.substr(0, 80) + '"', "");
+  const bool is_taken = is_reserved(result.name) || begins_no_assignment(result.name);
+  if (is_taken || !is_operand_name(result.name))
+    refuse("results whose names begin with a letter and hold at most 64 letters, digits and '_'",
+           '"' + result.name.substr(0, 80) + '"',
+           is_taken ? "this word has a meaning of its own in programs" : "");
   if (result.name == "D" && result.reduction != Reduction::none)
     refuse("D element by element", "a reduction as D",
            "store the reduction under another name, beside D");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements, functions and lambdas: which names mean what. Expressions are in
-// parse_expression.cpp.
+// expression_parser.cpp.
 #include "epilogue/parse.hpp"
 
 #include <algorithm>
@@ -237,6 +237,9 @@ class ProgramParser {
     const std::vector<Token> names = returned_names();
     if (names.empty()) {
       std::vector<Result> results{right_side("D")};
+      if (words_.peek().text == ",")
+        refuse_token(words_.peek(), "names where several results are returned",
+                     "give each value a name first: aux = accum * 2");
       if (names_.is_assigned("D"))
         refuse_token(word, "the names that are stored, D among them",
                      "D is assigned already: return D");
@@ -287,6 +290,10 @@ class ProgramParser {
 };
 
 }  // namespace
+
+bool begins_no_assignment(std::string_view word) noexcept {
+  return std::ranges::find(refused_statements, word, &Hint::word) != std::end(refused_statements);
+}
 
 std::vector<Result> parse_program(std::string_view text) { return ProgramParser(text).parse(); }
 

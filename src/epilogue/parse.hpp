@@ -18,6 +18,9 @@ std::vector<Result> parse_program(std::string_view text);
 // One expression of the operands that are named.
 Expression parse_expression(std::string_view text, std::span<const std::string_view> operands);
 
+// Words with which a statement of Python begins that is no assignment: no result is called so.
+bool begins_no_assignment(std::string_view word) noexcept;
+
 // sum, max, min, amax
 std::optional<Reduction> find_reduction(std::string_view name) noexcept;
 

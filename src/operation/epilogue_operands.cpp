@@ -108,8 +108,10 @@ Tensor with_three_dimensions(const Tensor& tensor) {
 
 Tensor view_input(const Place& place, const Tensor& tensor, const Tensor& out) {
   if (!broadcasts_to(tensor, out)) {
+    const bool is_of_rows = tensor.rank() == 1 && tensor.extent(0) == out.extent(1);
     place.refuse("a shape that broadcasts to out's " + shape_text(out.shape()),
-                 shape_text(tensor.shape()));
+                 shape_text(tensor.shape()),
+                 is_of_rows ? "(M, 1) is a value for every row, (N,) one for every column" : "");
   }
   return broadcast(tensor, out);
 }
@@ -320,7 +322,9 @@ void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
 void check_memory(std::string_view operand, const Tensor& tensor) {
   if (tensor.element_count() == 0) return;
   if (tensor.data() == nullptr) {
-    refuse(operand, "memory for " + std::to_string(tensor.element_count()) + " elements",
+    std::int64_t own = 1;  // not those that a broadcast repeats
+    for (int d = 0; d < tensor.rank(); ++d) own *= tensor.stride(d) == 0 ? 1 : tensor.extent(d);
+    refuse(operand, "memory for " + std::to_string(own) + (own == 1 ? " element" : " elements"),
            "a null pointer");
   }
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());

@@ -17,6 +17,7 @@
 
 #include "core/arithmetic.hpp"
 #include "core/invariant.hpp"
+#include "epilogue/expression_parser.hpp"
 #include "epilogue/graph.hpp"
 #include "operation/epilogue_operands.hpp"
 #include "operation/matrix.hpp"
@@ -52,8 +53,8 @@ struct Word {
 constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
 constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
 
-[[noreturn]] void refuse_missing(const Word& kind, std::string expected) {
-  refuse({.text = "none", .column = kind.column}, std::move(expected));
+[[noreturn]] void refuse_missing(const Word& kind, std::string expected, std::string hint = {}) {
+  refuse({.text = "none", .column = kind.column}, std::move(expected), std::move(hint));
 }
 
 bool is_space(char letter) {
@@ -439,9 +440,12 @@ epilogue::Program stored_program(const Fields& fields) {
 const Binding& require_binding(const Word& kind, const Fields& fields, const std::string& name) {
   const auto found = std::ranges::find(fields.bindings, name, &Binding::name);
   if (found != fields.bindings.end()) return *found;
+  const std::array<std::string, 1> accumulator{"accum"};
   refuse_missing(
-      kind, fmt::format("a field {}= for what the epilogue calls {}",
-                        is_field_name(name) ? std::string(epilogue_prefix) + name : name, name));
+      kind,
+      fmt::format("a field {}= for what the epilogue calls {}",
+                  is_field_name(name) ? std::string(epilogue_prefix) + name : name, name),
+      epilogue::suggest(name, accumulator));
 }
 
 // Names that only results read that are not stored are among them, as in arguments.
@@ -449,8 +453,11 @@ void check_bindings(const Fields& fields) {
   std::vector<std::string> names = fields.program->inputs();
   for (std::string& name : results_beside_d(*fields.program)) names.push_back(std::move(name));
   for (const Binding& binding : fields.bindings) {
-    if (std::ranges::find(names, binding.name) == names.end())
-      refuse(binding.word, "a name of the epilogue: " + list_names(names));
+    if (std::ranges::find(names, binding.name) != names.end()) continue;
+    refuse(binding.word,
+           names.empty() ? "no field more: the epilogue reads nothing but accum and stores only D"
+                         : "a name of the epilogue: " + list_names(names),
+           epilogue::suggest(binding.name, names));
   }
 }
 

@@ -275,6 +275,20 @@ class Explain(unittest.TestCase):
             self.assertGreater(len(records), 1, device)
             self.assertTrue(all(record["failed"] or record["fitting"] > 0 for record in records), device)
 
+    def test_no_kernel_comes_with_a_reason(self):
+        for problem in ("gemm 100000000x100000000x8 a=bf16", "gemm 1048576x1048576x64 a=f32"):
+            records = json_lines(run("explain", "--device", "h200", "--json", problem).stdout)
+            self.assertTrue(all(record["failed"] or record["fitting"] > 0 for record in records), problem)
+            self.assertTrue(any("tiles" in record["failed"] for record in records), problem)
+
+    def test_a_target_leaves_out_what_it_leaves_out_of_a_list(self):
+        narrowed = ("--device", "h200", "--target", "sm_90a", "--json", "gemm 512x512x64 a=bf16")
+        listed = {record["provider"] + "/" + record["kernel_name"].split("v")[0] for record in json_lines(run("list", *narrowed).stdout)}
+        self.assertEqual(listed, {"templates/sm90"})
+        for record in json_lines(run("explain", *narrowed).stdout):
+            self.assertEqual(record["failed"] == "", record["family"] == "sm90", record)
+        self.assertIn("target", run("explain", *narrowed).stdout)
+
     def test_says_whether_a_kernel_serves(self):
         name = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)[0]["kernel_name"]
         self.assertTrue(json_lines(run("explain", "--device", "cpu", "--json", "--kernel", name, *SMALL).stdout)[0]["supported"])
@@ -304,6 +318,15 @@ class Verify(unittest.TestCase):
         reports = json_lines(run("verify", "--device", "cpu", "--top", "0", "--json", *SMALL).stdout)
         self.assertEqual(len(reports), len(fitting))
         self.assertTrue(all(report["passed"] and report["worst_ratio"] <= 1 for report in reports))
+
+    def test_a_line_end_is_a_statements_end(self):
+        done = run("verify", "--device", "cpu", "gemm", "9x10x11", "a=f32", "epilogue=x=accum\nD=relu(x)")
+        self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+
+    def test_tells_how_many_elements_have_no_bound(self):
+        done = run("verify", "--device", "cpu", 'gemm 8x8x8 a=f32 epilogue="D = 1/((accum+1)-accum-1)"')
+        self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+        self.assertIn("64 with no bound", done.stdout)
 
     def test_repeats_with_its_seed(self):
         first, second = (json_lines(run("verify", "--device", "cpu", "--seed", "42", "--json", *SMALL).stdout)[0] for _ in range(2))

@@ -110,7 +110,7 @@ struct Refused {
   std::string_view says;  // in what was expected or in the hint
 };
 
-void PrintTo(const Refused& row, std::ostream* out) { *out << row.text; }
+void PrintTo(const Refused& row, std::ostream* out) { *out << testing::PrintToString(row.text); }
 
 class RefusedText : public testing::TestWithParam<Refused> {};
 
@@ -141,6 +141,10 @@ constexpr Refused statements[] = {
     {"a, b = accum", "',' at line 1, column 2", "one name at a time"},
     {"D == accum", "'==' at line 1, column 3", "'='"},
     {"D = accum % 2", "'%' at line 1, column 11", "floor"},
+    {"D = accum \xc3\x97 2", "'\\xc3\\x97' at line 1, column 11", "ASCII"},
+    {"D = accum + \xff", "'\\xff' at line 1, column 13", "ASCII"},
+    {"D = accum.T", "'.' at line 1, column 10", "layouts (x.T) belong to tensors"},
+    {"def f(accum): return accum, accum * 2", "',' at line 1, column 27", "a name first"},
     {"D = accum // 2", "'//' at line 1, column 11", "floor"},
     {"D = accum @ w", "'@' at line 1, column 11", "element by element"},
     {"D = accum ^ 2", "'^' at line 1, column 11", "x ** y"},
@@ -172,7 +176,7 @@ constexpr Refused statements[] = {
     {"D = accum $ 1", "'$' at line 1, column 11", "sign of the grammar"},
     {"D = accum + \"x\"", "'\"x\"' at line 1, column 13", "strings"},
     {"D = \"x", "'\"' at line 1, column 5", "end of the string"},
-    {"D = \xc3\xa4", "'\\xc3' at line 1, column 5", "grammar"},
+    {"D = \xc3\xa4", "'\\xc3\\xa4' at line 1, column 5", "grammar"},
     {"D = (accum", "the end at line 1, column 11", "')'"},
     {"D = accum)", "')' at line 1, column 10", "end of the statement"},
     {"D = accum bias", "'bias' at line 1, column 11", "end of the statement"},

@@ -187,6 +187,12 @@ TEST(Program, refuses_results_that_cannot_be) {
   EXPECT_THAT(message_of([&] { (Program{{"D", x}, {"D", -x}}); }), HasSubstr("twice"));
   EXPECT_THAT(message_of([&] { (Program{{"D", x}, {"a b", x}}); }), HasSubstr("a b"));
   EXPECT_THAT(message_of([&] { (Program{{"D", x}, {"accum", x}}); }), HasSubstr("accum"));
+  for (const char* const word : {"accum", "if", "nan", "class", "for", "import", "pass", "while"})
+    EXPECT_THAT(message_of([&] {
+                  (Program{{"D", x}, {word, x}});
+                }),
+                HasSubstr("a meaning of its own"))
+        << word;
   EXPECT_THAT(message_of([&] { (Program{{"D", x + operand("t")}, {"t", x}}); }), HasSubstr("both"));
   EXPECT_THAT(message_of([&] { (Program{{"D", x, Reduction::sum}}); }), HasSubstr("reduction"));
 }
@@ -197,6 +203,8 @@ TEST(Expression, refuses_operands_of_the_wrong_kind) {
   EXPECT_THAT(message_of([&] { (void)where(x, x, x); }), HasSubstr("x != 0"));
   EXPECT_THAT(message_of([&] { (void)((x < 1) < 2); }), HasSubstr("do not chain"));
   EXPECT_THAT(message_of([&] { (void)apply(Op::add, {x}); }), HasSubstr("2 operands of add"));
+  EXPECT_THAT(message_of([&] { (void)apply(static_cast<Op>(200), {x}); }), HasSubstr("200"));
+  EXPECT_THAT(message_of([&] { (void)cast(x, static_cast<DType>(250)); }), HasSubstr("250"));
   EXPECT_THAT(message_of([] { (void)operand("a b"); }), HasSubstr("a b"));
   EXPECT_THAT(message_of([] { (void)operand("accum"); }), HasSubstr("accum"));
   EXPECT_THAT(message_of([] { (void)operand("D"); }), HasSubstr("\"D\""));

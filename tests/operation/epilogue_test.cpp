@@ -378,6 +378,9 @@ TEST(EpilogueProblem, lines_that_do_not_fit_are_refused_at_their_column) {
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum; p = amax(D)\" p=2", {"tensor to store"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum\" epilogue=\"D = accum\"", {"once"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=1 x=2", {"once"}},
+      {"gemm 8x8x8 a=f32 epilogue=\"D = acum\"", {"acum=", "did you mean accum?"}},
+      {"gemm 8x8x8 a=f32 epilogue=\"D = accum\" q=f32", {"reads nothing but accum"}},
+      {"gemm 8x8x8 a=f32 epilogue=\"D = accum + bias\" bia=f32", {"did you mean bias?"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C\" C=f32 c=f32", {"once"}}};
   for (const Row& row : rows) {
     const std::string text = refusal([&] { parse_problem(row.line); });

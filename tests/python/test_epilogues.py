@@ -277,6 +277,8 @@ REFUSED = [
     (lambda accum: (accum > 0) < (accum > 1), "comparisons do not chain"),
     (lambda accum: where(accum, 1, 0), "a truth value"),  # noqa: F821
     (lambda accum: None, "a value for D, got None"),
+    (lambda accum: {"D": accum, 3: accum}, "named by strings, got 3"),
+    (lambda accum: {"D": accum, "class": accum}, "a meaning of its own"),
     (lambda accum: accum + 10**400, "float64 holds"),
     (lambda accum: cast(accum, float4_e2m1fn), "a number by itself"),  # noqa: F821
     (lambda accum: round(accum, 2), "1 operand of round, got 2"),
@@ -360,6 +362,24 @@ def test_names_that_do_not_match_are_refused_at_construction(function, bound, re
 def test_what_is_neither_tensor_nor_number_is_a_type_error():
     with pytest.raises(TypeError, match="x: expected a tensor or a number"):
         gemmery.EpilogueArguments(lambda accum, x: accum + x, x="text")
+    with pytest.raises(TypeError, match="x: expected a tensor or a number that float64 holds"):
+        gemmery.EpilogueArguments(lambda accum, x: accum + x, x=10**400)
+
+
+def test_arguments_print_as_a_line_that_has_their_numbers():
+    factor, addend = np.ones((5, 1), np.float32), np.ones((5, 9), np.float32)
+    epilogue = gemmery.EpilogueArguments("D = alpha * accum + beta * C", alpha=factor, beta=0.25, C=addend)
+    a, b, out = (np.ones(shape, np.float32) for shape in ((5, 7), (7, 9), (5, 9)))
+    line = str(gemmery.GemmArguments(a, b, out, epilogue=epilogue))
+    assert "alpha=f32[m] beta=0.25 C=f32" in line
+
+
+def test_arguments_with_results_of_nothing_print():
+    a, b, out, rows = (np.ones(shape, np.float32) for shape in ((33, 24), (24, 0), (33, 0), (33, 1)))
+    epilogue = gemmery.EpilogueArguments("D = accum; rows = sum(D)", rows=rows)
+    arguments = gemmery.GemmArguments(a, b, out, epilogue=epilogue)
+    assert "rows=f32[m]" in str(arguments)
+    assert gemmery.get_kernels(arguments) and gemmery.explain(arguments)
 
 
 # --- a function as its own reference -------------------------------------------------------------
@@ -386,6 +406,11 @@ def test_functions_compute_on_arrays_what_programs_compute(name):
     )
     # Sums of 9 products of float32 and a function with slopes of at most 1.2.
     assert np.abs(out - function(sums)).max() <= 4 * 9 * 2.0**-23 * max(1.0, float(np.abs(sums).max()))
+
+
+def test_what_is_no_function_has_no_reference():
+    with pytest.raises(ValueError, match="a function, got 'D = relu"):
+        fusion.reference("D = relu(accum)")
 
 
 def test_a_function_with_unknown_names_becomes_its_reference():

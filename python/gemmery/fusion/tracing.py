@@ -65,6 +65,8 @@ def trace_in_out(
 def reference(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with the names that it finds nowhere meaning the text form's functions, to be called on torch tensors
     or NumPy arrays. A function that imports what it uses is its own reference as it stands."""
+    if not callable(function):
+        refuse("a function", repr(function), "a text or a Program has no reference to be called")
     return functools.wraps(function)(_with_our_names(function))
 
 
@@ -235,6 +237,8 @@ def _of_module(function: Any) -> Any:
 
 
 def _result(name: str, value: Any) -> tuple[str, _core.Expression, str]:
+    if not isinstance(name, str):
+        refuse("results that are named by strings", repr(name), 'return {"D": ..., "aux": ...}')
     name = "accum_out" if name == "accum" else name
     if isinstance(value, Reduced):
         return name, expression_of(value.value), value.kind

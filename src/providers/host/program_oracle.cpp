@@ -47,6 +47,12 @@ double ratio_of(const Middle& middle, double got, bool is_right) {
   return is_right ? 0 : infinity;
 }
 
+// Whether every number of its type passes.
+bool is_open(const Interval& stored, DType dtype) {
+  const Interval any = epilogue::stored_interval(Interval::everything(), dtype);
+  return stored.has_numbers && stored.low <= any.low && stored.high >= any.high;
+}
+
 void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) {
   const Interval stored = epilogue::stored_interval(x, dtype);
   const bool is_right = stored.contains(at.got);
@@ -54,8 +60,7 @@ void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) 
   at.exact = middle.value;
   at.allowed = middle.reach;
   ++comparison.elements;
-  const bool is_open = stored.may_be_nan && stored.low == -infinity && stored.high == infinity;
-  comparison.open += is_open ? 1 : 0;
+  comparison.open += is_open(stored, dtype) ? 1 : 0;
   const double ratio = ratio_of(middle, at.got, is_right);
   comparison.worst_ratio =
       std::max(comparison.worst_ratio, is_right ? std::min(ratio, 1.0) : std::max(ratio, 1.0));

@@ -41,4 +41,9 @@ std::string find_math_failure(const GemmProblem& problem) {
   return fmt::format("math: expected native, got {}", name(problem.math));
 }
 
+std::string too_many(std::string_view what, const GemmProblem& problem) {
+  return fmt::format("out: expected at most 2147483647 {}, got {} x {}x{} elements", what,
+                     problem.l, problem.m, problem.n);
+}
+
 }  // namespace gemmery::templates

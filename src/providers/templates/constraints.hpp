@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace gemmery::templates {
 
@@ -21,5 +22,8 @@ std::string find_device_failure(std::span<const Target> targets, const DeviceInf
 std::string find_output_failure(std::span<const DType> outputs, const GemmProblem& problem);
 
 std::string find_math_failure(const GemmProblem& problem);
+
+// Of a problem with more of `what` (tiles of some size) than 31 bits count.
+std::string too_many(std::string_view what, const GemmProblem& problem);
 
 }  // namespace gemmery::templates

@@ -55,6 +55,10 @@ bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
                         abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
 }
 
+std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
+  return too_many(fmt::format("tiles of {}x{} in a matrix", tile.m, tile.n), problem);
+}
+
 // Keeps the rules of a list that one operand of the problem fits.
 template <std::size_t count>
 struct FittingRules {
@@ -165,11 +169,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
-  if (!fits_grid(tile, problem)) {
-    return Status::fail(
-        fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {}x{} elements", tile.m,
-                    tile.n, problem.m, problem.n));
-  }
+  if (!fits_grid(tile, problem)) return Status::fail(too_many_tiles(tile, problem));
   if (Status status = check("out", rules.out); !status) return status;
   return rules.has_c ? check("C", rules.c) : Status::success();
 }
@@ -197,6 +197,7 @@ void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const
     of_tile.design_class = tile_text(tile);
     of_tile.fitting = static_cast<int>(std::ranges::count_if(
         kernels, [&](const RankedKernel& one) { return simt_tile(one) == tile; }));
+    if (!fits_grid(tile, problem)) of_tile.failed = too_many_tiles(tile, problem);
     reasons.push_back(std::move(of_tile));
   }
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/gemm_sm90_constraints.hpp"
 #include "providers/templates/gemm_sm90_design.hpp"
@@ -97,9 +98,7 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
                        problem.epilogue);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   if (!fits_count(count_tiles(extents_of(rules, problem), tile), problem.l)) {
-    return Status::fail(
-        fmt::format("out: expected at most 2147483647 tiles of {}x{}, got {} x {}x{} elements",
-                    tile.m, tile.n, problem.l, problem.m, problem.n));
+    return Status::fail(too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem));
   }
   return Status::success();
 }
@@ -110,6 +109,7 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
   if (reason.failed.empty()) match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
   if (reason.failed.empty() && kernels.empty()) reason.failed = find_program_failure(query.problem);
+  if (reason.failed.empty() && kernels.empty()) reason.failed = too_many("tiles", query.problem);
   reasons.push_back(std::move(reason));
 }
 

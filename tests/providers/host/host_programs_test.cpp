@@ -457,6 +457,22 @@ TEST(ProgramOracle, notices_another_program) {
   }
 }
 
+// 1 / ((x + 1) - x - 1) divides by what rounding may have left: any number passes, and is counted.
+TEST(ProgramOracle, counts_elements_about_which_it_says_nothing) {
+  std::mt19937_64 random(tests::random_seed());
+  SmallProblem problem(random, 1, 20, 30, 6);
+  std::vector<float> aux(20 * 30);
+  const GemmArguments arguments =
+      problem.bind({"aux = accum + 1; D = 1 / (aux - accum - 1)", {{"aux", view(aux, {20, 30})}}});
+  const DeclaredMath declared{
+      .a = DType::float32, .b = DType::float32, .accumulator = DType::float32};
+  run_plain(arguments);
+  const Comparison comparison = compare_program_with_oracle(arguments, declared);
+  EXPECT_EQ(comparison.mismatches, 0);
+  EXPECT_EQ(comparison.elements, 2 * 20 * 30);
+  EXPECT_EQ(comparison.open, 20 * 30);
+}
+
 TEST(ProgramOracle, samples_rows_of_problems_that_are_too_large) {
   std::mt19937_64 random(tests::random_seed());
   SmallProblem problem(random, 2, 20, 30, 6);
