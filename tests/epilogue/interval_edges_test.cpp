@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "epilogue/evaluate.hpp"
 #include "epilogue/evaluate_interval.hpp"
+#include "epilogue/math.hpp"
 #include "tests/support/random_seed.hpp"
 
 namespace gemmery::epilogue {
@@ -142,6 +144,48 @@ constexpr const char* names[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Every, IntervalEdges, testing::ValuesIn(names),
                          [](const auto& it) { return std::string(it.param); });
+
+float reduce(Reduction kind, std::span<const float> values) {
+  float result = kind == Reduction::max   ? -Limits::infinity()
+                 : kind == Reduction::min ? Limits::infinity()
+                                          : 0;
+  for (const float x : values) {
+    if (kind == Reduction::sum) result += x;
+    if (kind == Reduction::max) result = math::max(result, x);
+    if (kind == Reduction::min) result = math::min(result, x);
+    if (kind == Reduction::amax) result = math::max(result, std::fabs(x));
+  }
+  return result;
+}
+
+// Three numbers, and NaN among them, in every order: each as itself, and as one that the interval
+// from it to the next edge holds.
+TEST(IntervalEdgesOfReductions, hold_every_order) {
+  std::vector<float> numbers(std::begin(edges), std::end(edges));
+  numbers.push_back(nan);
+  const auto exact = [](float x) { return Interval::exactly(x); };
+  const auto wide = [](float x) {
+    const float* const next = std::ranges::upper_bound(edges, x);
+    const bool is_last = std::isnan(x) || next == std::end(edges);
+    return is_last ? Interval::exactly(x) : Interval{.low = x, .high = *next};
+  };
+  for (const Reduction kind : {Reduction::sum, Reduction::max, Reduction::min, Reduction::amax})
+    for (const float x : numbers)
+      for (const float y : numbers)
+        for (const float z : numbers) {
+          IntervalReduction of_exact(kind), of_wide(kind);
+          for (const float one : {x, y, z}) {
+            of_exact.add(exact(one));
+            of_wide.add(wide(one));
+          }
+          const float order[] = {x, y, z};
+          const float got = reduce(kind, order);
+          ASSERT_TRUE(of_exact.result(DType::float32).contains(got))
+              << static_cast<int>(kind) << " of " << x << ", " << y << ", " << z << " is " << got;
+          ASSERT_TRUE(of_wide.result(DType::float32).contains(got))
+              << static_cast<int>(kind) << " of " << x << ", " << y << ", " << z << " is " << got;
+        }
+}
 
 // Where narrow types round, saturate and overflow, besides.
 std::vector<double> edges_of_casts() {
