@@ -548,12 +548,12 @@ std::string spell(const OperandWords& operand) {
 std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix,
                                     const MatrixExtents& extents) {
   MatrixType read = make_matrix(spelling, extents);
-  if (read.row_stride != matrix.row_stride || read.column_stride != matrix.column_stride)
-    return std::nullopt;
   if (read.batch_stride != matrix.batch_stride) {
     spelling.batch = matrix.batch_stride;
     read = make_matrix(spelling, extents);
   }
+  if (read.row_stride != matrix.row_stride || read.column_stride != matrix.column_stride)
+    return std::nullopt;
   if (read.alignment != matrix.alignment) spelling.alignment = matrix.alignment;
   return spell(spelling);
 }

@@ -354,7 +354,11 @@ TEST(EpilogueProblem, a_line_reads_back_as_itself) {
       "gemm 64x32x16 a=f16 epilogue=\"D = accum * a\" epilogue.a=f32[m]",
       "gemm 64x32x16 a=f16 epilogue=\"D = accum + alpha * c\" alpha=3 c=f16:c/ld=80",
       "gemm 64x32x16 a=f16 epilogue=\"D = accum; rows = sum(D); columns = max(D)\" rows=f32[m] "
-      "columns=f64[n]"};
+      "columns=f64[n]",
+      "gemm 2x5x24x0 a=f32 epilogue=\"D = accum; s = sum(D)\" s=f32/strides=2,1/batch=0",
+      "gemm 2x5x24x0 a=f32 epilogue=\"D = accum; s = sum(D)\" s=f32:c/ld=7/batch=0",
+      "gemm 9x0x24x3 a=f32 epilogue=\"D = accum; s = sum(D)\" s=f32[l,m]/strides=-2,0/batch=50",
+      "gemm 9x0x24x3 a=f32 epilogue=\"D = accum; s = sum(D)\" s=f32[m]/strides=5,1"};
   for (const char* const text : lines) {
     const ProblemLine line = parse_problem(text);
     const ProblemLine again = parse_problem(to_string(line));
