@@ -29,10 +29,13 @@ std::string quoted(std::string_view value) {
   return text + '"';
 }
 
-// NAME=a value with spaces  ->  NAME="a value with spaces"
+// NAME=a value with spaces  ->  NAME="a value with spaces". Line ends are those of a program's
+// statements; elsewhere they lie between fields.
 std::string as_field(std::string_view word) {
   const std::size_t equals = word.find('=');
-  const bool has_space = word.find_first_of(" \t\r\n") != std::string_view::npos;
+  const bool is_program = word.substr(0, equals) == "epilogue";
+  const bool has_space =
+      word.find_first_of(is_program ? " \t\r\n" : " \t") != std::string_view::npos;
   if (!has_space || equals == std::string_view::npos) return std::string(word);
   const std::string_view value = word.substr(equals + 1);
   if (value.starts_with('"')) return std::string(word);

@@ -205,21 +205,23 @@ def print_outcome(outcome):
 
 
 def output_of_failures(output):
-    """Without what GoogleTest's cases said that did not fail, but for the seed of the program."""
-    kept, case = [], None
+    """Of a GoogleTest program without what cases said that did not fail, but for the seed; of others all."""
+    if "[ RUN      ]" not in output:
+        return output
+    kept, case = [], []
     for line in output.splitlines():
         if line.startswith("[ RUN      ]"):
-            case = []
-        if case is None:
+            kept += case  # what began within a case: a program that it started
+            case = [line]
+        elif not case:
             if line and not line.startswith("[-----"):
                 kept.append(line)
-            continue
-        case.append(line)
-        if re.match(r"\[ +(OK|SKIPPED|FAILED) +\]", line):
-            is_kept = line.startswith("[  FAILED")
-            kept += [said for said in case if is_kept or said.startswith("GEMMERY_TEST_SEED=")]
-            case = None
-    return "\n".join(kept + (case or []))  # a program that ended within a case
+        else:
+            case.append(line)
+            if end := re.search(r"\[ +(OK|SKIPPED|FAILED) +\]", line):
+                kept += [said for said in case if end[1] == "FAILED" or said.startswith("GEMMERY_TEST_SEED=")]
+                case = []
+    return "\n".join(kept + case)  # the rest: of a program that ended within a case
 
 
 def indented(text):

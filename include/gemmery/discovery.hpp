@@ -53,9 +53,9 @@ GEMMERY_API std::optional<Target> environment_target();
 // that have read its program, in a problem's line or in arguments.
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
-// For every family and design class, the first constraint that failed, or how many kernels fit. A
-// filter's providers leave out reasons; where its target or its metadata leave no kernel of a
-// family, that is what failed.
+// For every family and design class, the first constraint that failed, or how many kernels fit. Of
+// a filter the providers leave out reasons, and a target that leaves no kernel of a family is what
+// failed; metadata do not count.
 struct Explanation {
   std::string problem;
   std::string device;

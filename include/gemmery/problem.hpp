@@ -40,7 +40,7 @@ enum class Layout : std::uint8_t { row, column, strided };
 GEMMERY_API std::string_view name(Layout layout) noexcept;
 
 // One matrix (or batch of them) of a problem. Strides are in elements; those of extents 0 and 1 are
-// stored as 0 and ignored.
+// stored as 0 and ignored. What an epilogue reduces to keeps those of extents 0.
 struct MatrixType {
   DType dtype = DType::float32;
   std::uint8_t alignment =

@@ -34,8 +34,8 @@ struct VerifyReport {
   std::uint64_t seed = 0;
   std::int64_t elements = 0;
   std::int64_t mismatches = 0;  // elements outside their bound
-  // Elements that may be any number, for an epilogue amplifies errors without end (a division by
-  // what may be 0). Nothing was judged there.
+  // Elements that may be any number, or any of a sign, for an epilogue amplifies errors without end
+  // (a division by what may be 0). They count neither in worst_ratio nor in worst_error.
   std::int64_t open = 0;
   double worst_ratio = 0;             // largest |result - exact| / bound; at most 1 passes
   double worst_error = 0;             // largest |result - exact|

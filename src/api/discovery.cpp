@@ -200,18 +200,10 @@ std::optional<Target> environment_target() { return environment_wishes().target;
 
 namespace {
 
-// What no kernel of a family passed that would serve.
-std::string filter_failure(const Filter& filter) {
-  const std::optional<Target> target = filter.target ? filter.target : environment_target();
-  if (target && !filter.metadata)
-    return fmt::format("target: expected code for {}, got kernels for other targets",
-                       to_string(*target));
-  return "filter: expected kernels that pass it, got none";
-}
-
-// Design classes of a family share their kernels' count, which the filter may lower.
-void apply_filter(const Query& query, const Filter& filter, std::vector<Reason>& reasons) {
-  const std::vector<RankedKernel> kernels = find_kernels(query, filter);
+// A family's kernels have code for the same targets, but for kernels of users, which have one
+// reason each.
+void apply_target(const Query& query, Target target, std::vector<Reason>& reasons) {
+  const std::vector<RankedKernel> kernels = find_kernels(query, {.target = target});
   for (Reason& reason : reasons) {
     if (!reason.failed.empty() || reason.fitting == 0) continue;
     const auto left = std::ranges::count_if(kernels, [&](const Kernel& kernel) {
@@ -219,7 +211,9 @@ void apply_filter(const Query& query, const Filter& filter, std::vector<Reason>&
              kernel.family().name() == reason.family;
     });
     reason.fitting = std::min(reason.fitting, static_cast<int>(left));
-    if (left == 0) reason.failed = filter_failure(filter);
+    if (left == 0)
+      reason.failed = fmt::format("target: expected code for {}, got kernels for other targets",
+                                  to_string(target));
   }
 }
 
@@ -228,7 +222,7 @@ Explanation explain_query(const Query& query, const Filter& filter) {
   Explanation explanation{.problem = to_string(query.problem),
                           .device = query.device.name + " (" + to_string(query.device.target) + ")",
                           .reasons = kernel::collect_reasons(query, wanted_families(filter, kept))};
-  if (!takes_all(filter)) apply_filter(query, filter, explanation.reasons);
+  if (filter.target) apply_target(query, *filter.target, explanation.reasons);
   return explanation;
 }
 

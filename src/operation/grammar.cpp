@@ -239,13 +239,13 @@ MatrixExtents without_zeros(MatrixExtents extents) {
 }
 
 MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents_of_out) {
-  MatrixExtents extents =
+  const MatrixExtents extents =
       operand.role == Role::reduced ? without_zeros(extents_of_out) : extents_of_out;
   MatrixType matrix = packed_matrix(operand.dtype, operand.layout, extents);
   apply_dims(operand, matrix, extents);
   if (operand.leading) {
     const bool is_row = operand.layout == Layout::row;
-    const std::int64_t least = is_row ? extents.columns : extents.rows;
+    const std::int64_t least = is_row ? extents_of_out.columns : extents_of_out.rows;
     if (operand.strides) refuse(operand.word, "either ld= or strides=");
     if (*operand.leading < least || *operand.leading > largest_leading) {
       refuse(operand.word, fmt::format("ld= from {} to 2^32", least));
@@ -275,6 +275,14 @@ MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents
   return matrix;
 }
 
+// As a line spells it, within what can be spelled.
+MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
+  const MatrixType matrix = make_matrix(operand, extents);
+  if (magnitude(matrix.batch_stride) > largest_stride)
+    refuse(operand.word, "ld= under which batches are at most 2^40 elements apart");
+  return matrix;
+}
+
 // --- the line -----------------------------------------------------------------------------------
 
 // A name of the epilogue's with the word that says what it is bound to.
@@ -290,9 +298,11 @@ struct Fields {
   std::optional<DType> accumulator;
   std::optional<Math> math;
   std::optional<double> alpha, beta;
-  std::optional<epilogue::Program> program;  // not where it is the default one
-  bool names_default = false;                // the line has the default one's text
-  std::vector<Binding> bindings;
+  std::optional<epilogue::Program> program;  // where the line has its text
+  bool is_default = false;                   // what is stored of it, bound as GemmOptions bind it
+  std::vector<Binding> bindings;             // of a program that is not
+
+  bool has_program() const { return program.has_value() && !is_default; }
 };
 
 double read_number(const Word& word, std::string_view text) {
@@ -342,21 +352,38 @@ std::optional<double> read_scalar(const Binding& binding) {
     read_dtype(binding.word, value.substr(0, value.size() - suffix.size()), names_tf32);
     return 1;
   }
+  double number = 0;  // "inf" and "nan" in letters of either case among them
+  const char* const last = value.data() + value.size();
   const bool begins_a_number =
       !value.empty() && (std::isdigit(static_cast<unsigned char>(value[0])) != 0 ||
-                         value[0] == '-' || value[0] == '.' || value == "inf" || value == "nan");
-  if (!begins_a_number) return std::nullopt;
+                         value[0] == '-' || value[0] == '.');
+  if (!begins_a_number && std::from_chars(value.data(), last, number).ptr != last)
+    return std::nullopt;
   return read_number(binding.word, value);
 }
 
-// Whether words bind alpha and beta of the default program to numbers and C to a tensor, where they
-// bind them at all, as GemmOptions do. It is a program like others where they do not.
-bool are_of_gemm_options(const std::vector<Word>& words) {
-  return std::none_of(words.begin() + 2, words.end(), [](const Word& word) {
-    const Binding binding = read_binding(word);
+// Whether alpha and beta of the default program are bound to numbers and C to a tensor, where they
+// are bound at all, as GemmOptions bind them. It is a program like others where they are not.
+bool are_of_gemm_options(const std::vector<Binding>& bindings) {
+  return std::ranges::none_of(bindings, [](const Binding& binding) {
     const bool is_factor = binding.name == "alpha" || binding.name == "beta";
     return (is_factor || binding.name == "C") && read_scalar(binding).has_value() != is_factor;
   });
+}
+
+std::vector<std::string> results_beside_d(const epilogue::Program& program) {
+  std::vector<std::string> names = program.outputs();
+  names.erase(names.begin());
+  return names;
+}
+
+// The program without the results that nothing is bound to.
+epilogue::Program stored_program(const epilogue::Program& program,
+                                 const std::vector<Binding>& bindings) {
+  std::vector<std::string> stored;
+  for (const std::string& name : results_beside_d(program))
+    if (std::ranges::find(bindings, name, &Binding::name) != bindings.end()) stored.push_back(name);
+  return epilogue::keep_results(program, stored);
 }
 
 // Before the other fields: the program decides what their names mean.
@@ -366,20 +393,32 @@ void read_program(const std::vector<Word>& words, Fields& fields) {
   if (found == words.end()) return;
   const auto again = std::find_if(found + 1, words.end(), is_program);
   if (again != words.end()) refuse(*again, "each field once");
-  epilogue::Program program(cut_field(*found).value);
-  fields.names_default = program == epilogue::linear_combination() && are_of_gemm_options(words);
-  if (!fields.names_default) fields.program = std::move(program);
+  fields.program.emplace(cut_field(*found).value);
+  std::vector<Binding> bindings;
+  for (auto word = words.begin() + 2; word != words.end(); ++word)
+    if (!is_field_name(cut_field(*word).key)) bindings.push_back(read_binding(*word));
+  fields.is_default = stored_program(*fields.program, bindings) == epilogue::linear_combination() &&
+                      are_of_gemm_options(bindings);
 }
 
-// A field that only the default program has. Its text calls C otherwise.
+// A field that only the default program has, whose text calls C otherwise and tells numbers as
+// texts of programs do. What only its results read that are not stored is left out.
 bool read_linear_combination(const Word& word, const Field& field, Fields& fields) {
-  const auto [own_key, value] = field;
-  const std::string key = fields.names_default ? read_binding(word).name : std::string(own_key);
-  if (key == "c" || (key == "C" && fields.names_default))
-    return set_once(word, fields.c, read_operand(word, Role::addend, value)), true;
-  if (key == "alpha") return set_once(word, fields.alpha, read_number(word, value)), true;
-  if (key == "beta") return set_once(word, fields.beta, read_number(word, value)), true;
-  return false;
+  const bool has_text = fields.program.has_value();
+  const Binding binding = has_text ? read_binding(word) : Binding{std::string(field.key), word, {}};
+  const auto number = [&] {
+    return has_text ? read_scalar(binding).value() : read_number(word, field.value);
+  };
+  const std::string& key = binding.name;
+  if (key == "c" || (key == "C" && has_text))
+    return set_once(word, fields.c, read_operand(word, Role::addend, field.value)), true;
+  if (key == "alpha") return set_once(word, fields.alpha, number()), true;
+  if (key == "beta") return set_once(word, fields.beta, number()), true;
+  if (!has_text ||
+      std::ranges::find(fields.program->inputs(), key) == fields.program->inputs().end())
+    return false;
+  if (!read_scalar(binding)) read_operand(word, Role::epilogue, field.value);
+  return true;
 }
 
 void add_binding(const Word& word, Fields& fields) {
@@ -408,7 +447,7 @@ void read_field(const Word& word, Fields& fields) {
              "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
     return set_once(word, fields.math, *math);
   }
-  if (fields.program) return add_binding(word, fields);
+  if (fields.has_program()) return add_binding(word, fields);
   if (read_linear_combination(word, field, fields)) return;
   refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
          "operands of an epilogue's text need an epilogue that names them");
@@ -420,21 +459,6 @@ std::string list_names(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
-}
-
-std::vector<std::string> results_beside_d(const epilogue::Program& program) {
-  std::vector<std::string> names = program.outputs();
-  names.erase(names.begin());
-  return names;
-}
-
-// The program without the results that no field stores.
-epilogue::Program stored_program(const Fields& fields) {
-  std::vector<std::string> stored;
-  for (const std::string& name : results_beside_d(*fields.program))
-    if (std::ranges::find(fields.bindings, name, &Binding::name) != fields.bindings.end())
-      stored.push_back(name);
-  return epilogue::keep_results(*fields.program, stored);
 }
 
 const Binding& require_binding(const Word& kind, const Fields& fields, const std::string& name) {
@@ -470,7 +494,7 @@ Role role_of(const epilogue::Program& program, std::string_view name) {
 void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   GemmProblem& problem = line.problem;
   const MatrixExtents extents{problem.l, problem.m, problem.n};
-  const epilogue::Program program = stored_program(fields);
+  const epilogue::Program program = stored_program(*fields.program, fields.bindings);
   std::vector<std::string> names = program.inputs();
   const std::size_t results = names.size();
   for (std::string& name : results_beside_d(program)) names.push_back(std::move(name));
@@ -485,7 +509,7 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
         {.name = names[i],
          .is_number = number.has_value(),
          .type = number ? MatrixType{}
-                        : make_matrix(
+                        : read_matrix(
                               read_operand(binding.word, role_of(program, names[i]), binding.value),
                               extents)});
   }
@@ -512,12 +536,12 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   if (!fields.a) refuse_missing(kind, "a field a= with A's element type");
   const OperandWords b = fields.b.value_or(packed_operand(Role::matrix, fields.a->dtype));
   const OperandWords out = fields.out.value_or(packed_operand(Role::matrix, fields.a->dtype));
-  problem.a = make_matrix(*fields.a, {problem.l, problem.m, problem.k});
-  problem.b = make_matrix(b, {problem.l, problem.k, problem.n});
-  problem.out = make_matrix(out, {problem.l, problem.m, problem.n});
+  problem.a = read_matrix(*fields.a, {problem.l, problem.m, problem.k});
+  problem.b = read_matrix(b, {problem.l, problem.k, problem.n});
+  problem.out = read_matrix(out, {problem.l, problem.m, problem.n});
   const double beta = fields.beta.value_or(0);
   if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
-  if (beta != 0) problem.c = make_matrix(*fields.c, {problem.l, problem.m, problem.n});
+  if (beta != 0) problem.c = read_matrix(*fields.c, {problem.l, problem.m, problem.n});
   problem.accumulator =
       fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
   const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;
@@ -526,7 +550,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
   check_types(problem);
   ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
-  if (fields.program) bind_epilogue(kind, fields, line);
+  if (fields.has_program()) bind_epilogue(kind, fields, line);
   return line;
 }
 

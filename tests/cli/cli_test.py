@@ -320,12 +320,15 @@ class Verify(unittest.TestCase):
         self.assertTrue(all(report["passed"] and report["worst_ratio"] <= 1 for report in reports))
 
     def test_a_line_end_is_a_statements_end(self):
-        done = run("verify", "--device", "cpu", "gemm", "9x10x11", "a=f32", "epilogue=x=accum\nD=relu(x)")
-        self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+        for words in (("a=f32", "epilogue=x=accum\nD=relu(x)"), ("a=f32\r",), ("a=f32\nb=f32",), ("a=f32\n",)):
+            done = run("verify", "--device", "cpu", "gemm", "9x10x11", *words)
+            self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
 
     def test_tells_how_many_elements_have_no_bound(self):
         done = run("verify", "--device", "cpu", 'gemm 8x8x8 a=f32 epilogue="D = 1/((accum+1)-accum-1)"')
         self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+        self.assertIn("64 with no bound", done.stdout)
+        done = run("verify", "--device", "cpu", 'gemm 8x8x8 a=f32 epilogue="D = abs(1/((accum+1)-accum-1))"')
         self.assertIn("64 with no bound", done.stdout)
 
     def test_repeats_with_its_seed(self):

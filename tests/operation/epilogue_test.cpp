@@ -6,6 +6,7 @@
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -383,6 +384,8 @@ TEST(EpilogueProblem, lines_that_do_not_fit_are_refused_at_their_column) {
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum\" epilogue=\"D = accum\"", {"once"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=1 x=2", {"once"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = acum\"", {"acum=", "did you mean accum?"}},
+      {"gemm 1000x8x1x2 a=f32/ld=4294967296", {"2^40"}},
+      {"gemm 8x1000x8x2 a=f32 epilogue=\"D=accum+x\" x=f32:c[n]/ld=4294967296", {"2^40"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum\" q=f32", {"reads nothing but accum"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum + bias\" bia=f32", {"did you mean bias?"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C\" C=f32 c=f32", {"once"}}};
@@ -399,6 +402,39 @@ TEST(EpilogueProblem, the_default_program_keeps_its_fields) {
   EXPECT_EQ(parse_problem("gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C\" "
                           "epilogue.alpha=2 beta=1 C=f32:c"),
             parse_problem("gemm 8x8x8 a=f32 alpha=2 beta=1 c=f32:c"));
+}
+
+// What is not stored does not make it another one, as in arguments.
+TEST(EpilogueProblem, the_default_program_is_what_is_left_of_a_longer_one) {
+  const std::string text = "gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C; s = sum(D * w)\"";
+  const ProblemLine plain = parse_problem("gemm 8x8x8 a=f32 alpha=2 beta=1 c=f32");
+  for (const char* const operands :
+       {" alpha=2 beta=1 C=f32 w=f32[n]", " alpha=2 beta=f32:scalar c=f32 w=3"}) {
+    const ProblemLine line = parse_problem(text + operands);
+    EXPECT_EQ(line, plain) << operands;
+    EXPECT_EQ(parse_problem(to_string(line)), line) << operands;
+  }
+  const ProblemLine stored = parse_problem(text + " alpha=2 beta=1 C=f32 w=f32[n] s=f32[1]");
+  EXPECT_NE(stored.problem.epilogue, default_epilogue);
+  EXPECT_EQ(parse_problem(to_string(stored)), stored);
+  EXPECT_EQ(
+      bind({"D = alpha*accum + beta*C; s = sum(D)", {{"alpha", 2.0}, {"beta", 1.0}, {"C", out()}}})
+          .problem(),
+      parse_problem("gemm 6x8x4 a=f32 epilogue=\"D = alpha*accum + beta*C; s = sum(D)\" "
+                    "alpha=2 beta=1 C=f32")
+          .problem);
+  EXPECT_THROW(parse_problem(text + " alpha=2 beta=1 C=f32 q=3"), Error);
+  // A field of the line stores no result that is called as it is.
+  EXPECT_EQ(parse_problem("gemm 8x8x8 a=f32 acc=f32 epilogue=\"D = alpha*accum + beta*C; "
+                          "acc = sum(D)\" alpha=2 beta=1 C=f32"),
+            plain);
+}
+
+TEST(EpilogueProblem, the_default_programs_text_takes_the_numbers_of_its_fields) {
+  const std::string text = "gemm 8x8x8 a=f32 epilogue=\"D = alpha*accum + beta*C\" beta=1 c=f32";
+  EXPECT_TRUE(std::isinf(parse_problem(text + " alpha=INF").alpha));
+  EXPECT_TRUE(std::isnan(parse_problem(text + " alpha=nan").alpha));
+  EXPECT_EQ(parse_problem(text + " alpha=f32:scalar").alpha, 1);
 }
 
 // Its text with other operands than GemmOptions have is a program like others.

@@ -24,6 +24,17 @@ namespace {
 // No tile that is offered is smaller in either extent.
 constexpr Sm90Tile smallest_tile{.m = 64, .n = 16, .cluster_m = 1, .cluster_n = 1, .stages = 0};
 
+// Nor larger in area.
+constexpr Sm90Tile largest_tile{.m = 320, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+
+// Why no design is left where types, layouts and inputs serve.
+std::string find_room_failure(const GemmProblem& problem) {
+  for (const OperandRules& rules : FittingLayouts(problem))
+    if (!fits_count(count_tiles(extents_of(rules, problem), largest_tile), problem.l))
+      return too_many("tiles", problem);
+  return "epilogue: expected tensors that fit into shared memory beside two stages, got more";
+}
+
 // Calls add(candidate) for each design whose tiles of the problem can be counted, and each split
 // that runs at once.
 template <class Add>
@@ -109,7 +120,7 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
   if (reason.failed.empty()) match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
   if (reason.failed.empty() && kernels.empty()) reason.failed = find_program_failure(query.problem);
-  if (reason.failed.empty() && kernels.empty()) reason.failed = too_many("tiles", query.problem);
+  if (reason.failed.empty() && kernels.empty()) reason.failed = find_room_failure(query.problem);
   reasons.push_back(std::move(reason));
 }
 
