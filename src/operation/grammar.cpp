@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line that spells a problem: reading and printing. The grammar stands in docs/problems.md.
+// The line that spells a problem: its fields, reading and printing. The grammar stands in
+// docs/problems.md.
 #include <gemmery/error.hpp>
 #include <gemmery/problem.hpp>
 
@@ -9,99 +10,36 @@
 #include <charconv>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "core/arithmetic.hpp"
-#include "core/invariant.hpp"
 #include "epilogue/expression_parser.hpp"
 #include "epilogue/graph.hpp"
 #include "operation/epilogue_operands.hpp"
-#include "operation/matrix.hpp"
+#include "operation/grammar_operands.hpp"
+#include "operation/grammar_words.hpp"
 #include "operation/types.hpp"
 
 namespace gemmery {
 namespace {
 
-using operation::alignment_of;
+using grammar::matrix_text;
+using grammar::OperandWords;
+using grammar::packed_operand;
+using grammar::read_dtype;
+using grammar::read_integer;
+using grammar::read_matrix;
+using grammar::read_operand;
+using grammar::refuse;
+using grammar::refuse_missing;
+using grammar::Role;
+using grammar::split;
+using grammar::split_words;
+using grammar::Word;
 using operation::EpilogueMatrix;
 using operation::MatrixExtents;
-using operation::normalize;
-using operation::packed_matrix;
-
-// --- words --------------------------------------------------------------------------------------
-
-// A word of the line, with the column (from 1) at which it starts.
-struct Word {
-  std::string text;
-  std::size_t column = 1;
-};
-
-[[noreturn]] void refuse(const Word& word, std::string expected, std::string hint = {},
-                         ErrorKind kind = ErrorKind::invalid_argument) {
-  throw Error({.kind = kind,
-               .operand = fmt::format("problem, column {}", word.column),
-               .expected = std::move(expected),
-               .got = fmt::format("\"{}\"", word.text.substr(0, 100)),
-               .hint = std::move(hint)});
-}
-
-// Larger strides than any memory has; keeps products of strides and extents inside 64 bits.
-constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
-constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
-
-[[noreturn]] void refuse_missing(const Word& kind, std::string expected, std::string hint = {}) {
-  refuse({.text = "none", .column = kind.column}, std::move(expected), std::move(hint));
-}
-
-bool is_space(char letter) {
-  return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
-}
-
-// Splits at white space outside quotes; quotes are taken off, \" and \\ inside them read as " and
-// \.
-std::vector<Word> split_words(std::string_view line) {
-  std::vector<Word> words;
-  std::size_t at = 0;
-  while (true) {
-    while (at < line.size() && is_space(line[at])) ++at;
-    if (at == line.size()) return words;
-    Word word{.text = {}, .column = at + 1};
-    bool is_quoted = false;
-    for (; at < line.size() && (is_quoted || !is_space(line[at])); ++at) {
-      if (line[at] == '"') {
-        is_quoted = !is_quoted;
-      } else if (is_quoted && line[at] == '\\' && at + 1 < line.size()) {
-        word.text += line[++at];
-      } else {
-        word.text += line[at];
-      }
-    }
-    if (is_quoted) refuse(word, "a closing quote");
-    words.push_back(std::move(word));
-  }
-}
-
-std::optional<std::int64_t> read_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [after, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || after != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Cuts `text` at `separator`.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // --- shape --------------------------------------------------------------------------------------
 
@@ -115,172 +53,6 @@ void read_extents(const Word& word, GemmProblem& problem) {
     if (!extent || *extent < 0 || *extent > INT32_MAX) refuse(word, "extents from 0 to 2147483647");
     *targets[i] = *extent;
   }
-}
-
-// --- operands -----------------------------------------------------------------------------------
-
-// Which operand it is decides what may be said of it.
-enum class Role : std::uint8_t {
-  matrix,    // A, B, out: no dims
-  addend,    // C
-  epilogue,  // a tensor of the epilogue's
-  reduced,   // one of its results, to which elements are reduced
-};
-
-// An operand as it is spelled, before the extents are known.
-struct OperandWords {
-  Word word = {};
-  Role role = Role::matrix;
-  DType dtype = DType::float32;
-  bool names_tf32 = false;
-  Layout layout = Layout::row;
-  std::optional<std::string> dims = {};
-  std::optional<std::int64_t> leading = {};
-  std::optional<std::int64_t> batch = {};
-  std::optional<std::int64_t> alignment = {};
-  std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
-};
-
-// What a silent operand is: packed and row major.
-OperandWords packed_operand(Role role, DType dtype) { return {.role = role, .dtype = dtype}; }
-
-DType read_dtype(const Word& word, std::string_view text, bool& names_tf32) {
-  names_tf32 = text == "tf32" || text == "tfloat32" || text == "TFloat32";
-  if (names_tf32) return DType::float32;
-  const auto dtype = parse_dtype(text);
-  if (!dtype)
-    refuse(word, "an element type such as f32, bf16, e4m3, s8",
-           fmt::format("\"{}\" names none", text));
-  return *dtype;
-}
-
-void read_modifier(OperandWords& operand, std::string_view modifier) {
-  const std::size_t equals = modifier.find('=');
-  const std::string_view key = modifier.substr(0, equals);
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view{} : modifier.substr(equals + 1);
-  if (key == "strides") {
-    if (operand.strides) refuse(operand.word, "each modifier once");
-    const auto parts = split(value, ',');
-    const auto row = read_integer(parts.front());
-    const auto column = parts.size() == 2 ? read_integer(parts.back()) : std::nullopt;
-    if (!row || !column) refuse(operand.word, "strides=ROW,COLUMN in elements");
-    if (magnitude(*row) > largest_stride || magnitude(*column) > largest_stride) {
-      refuse(operand.word, "strides of at most 2^40 elements");
-    }
-    operand.strides = {*row, *column};
-    return;
-  }
-  const auto number = read_integer(value);
-  auto* const target = key == "ld"      ? &operand.leading
-                       : key == "batch" ? &operand.batch
-                       : key == "align" ? &operand.alignment
-                                        : nullptr;
-  if (target == nullptr) refuse(operand.word, "ld=, batch=, align= or strides= after '/'");
-  if (!number || magnitude(*number) > largest_stride) {
-    refuse(operand.word, fmt::format("a whole number of at most 2^40 after {}=", key));
-  }
-  if (*target) refuse(operand.word, "each modifier once");
-  *target = *number;
-}
-
-OperandWords read_operand(const Word& word, Role role, std::string_view value) {
-  OperandWords operand{.word = word, .role = role};
-  const auto parts = split(value, '/');
-  std::string_view head = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) read_modifier(operand, parts[i]);
-  if (const std::size_t bracket = head.find('['); bracket != std::string_view::npos) {
-    if (!head.ends_with(']')) refuse(word, "']' after the dims");
-    operand.dims = std::string(head.substr(bracket + 1, head.size() - bracket - 2));
-    head = head.substr(0, bracket);
-  }
-  if (const std::size_t colon = head.find(':'); colon != std::string_view::npos) {
-    const std::string_view major = head.substr(colon + 1);
-    if (major != "r" && major != "c") refuse(word, "\":r\" (row major) or \":c\" (column major)");
-    operand.layout = major == "c" ? Layout::column : Layout::row;
-    head = head.substr(0, colon);
-  }
-  operand.dtype = read_dtype(word, head, operand.names_tf32);
-  return operand;
-}
-
-bool is_power_of_two_up_to_16(std::int64_t value) {
-  return value == 1 || value == 2 || value == 4 || value == 8 || value == 16;
-}
-
-// Repeats (or, in a result, reduces) along what `dims` leaves out.
-void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExtents& extents) {
-  if (!operand.dims) return;
-  const std::string& dims = *operand.dims;
-  if (operand.role == Role::matrix)
-    refuse(operand.word, "dims in brackets on c= and on operands of an epilogue only");
-  const bool has_batch = dims.starts_with("l,") || dims == "l";
-  const std::string inner = has_batch ? dims.substr(std::min<std::size_t>(2, dims.size())) : dims;
-  const bool is_known = inner == "m" || inner == "n" || inner == "1" || inner == "m,n";
-  if (!is_known) refuse(operand.word, "[m], [n], [1], [m,n], [l,m], [l,n], [l,1] or [l,m,n]");
-  MatrixExtents kept = extents;
-  if (!has_batch) kept.batch = 1;
-  if (inner == "n" || inner == "1") kept.rows = 1;
-  if (inner == "m" || inner == "1") kept.columns = 1;
-  matrix = packed_matrix(operand.dtype, inner == "m" ? Layout::column : operand.layout, kept);
-}
-
-// Those of what elements are reduced to: as the strides tell, which are 0 where they fall together.
-MatrixExtents own_extents(const MatrixType& matrix, const MatrixExtents& out) {
-  return {matrix.batch_stride == 0 ? 1 : out.batch, matrix.row_stride == 0 ? 1 : out.rows,
-          matrix.column_stride == 0 ? 1 : out.columns};
-}
-
-// Extents whose strides are not lost for want of elements.
-MatrixExtents without_zeros(MatrixExtents extents) {
-  for (std::int64_t* const extent : {&extents.batch, &extents.rows, &extents.columns})
-    if (*extent == 0) *extent = 2;
-  return extents;
-}
-
-MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents_of_out) {
-  const MatrixExtents extents =
-      operand.role == Role::reduced ? without_zeros(extents_of_out) : extents_of_out;
-  MatrixType matrix = packed_matrix(operand.dtype, operand.layout, extents);
-  apply_dims(operand, matrix, extents);
-  if (operand.leading) {
-    const bool is_row = operand.layout == Layout::row;
-    const std::int64_t least = is_row ? extents_of_out.columns : extents_of_out.rows;
-    if (operand.strides) refuse(operand.word, "either ld= or strides=");
-    if (*operand.leading < least || *operand.leading > largest_leading) {
-      refuse(operand.word, fmt::format("ld= from {} to 2^32", least));
-    }
-    (is_row ? matrix.row_stride : matrix.column_stride) = *operand.leading;
-    matrix.batch_stride = *operand.leading * (is_row ? extents.rows : extents.columns);
-  }
-  if (operand.strides) std::tie(matrix.row_stride, matrix.column_stride) = *operand.strides;
-  if (operand.batch) matrix.batch_stride = *operand.batch;
-  matrix = operand.role == Role::reduced
-               ? operation::normalize_reduced(matrix, own_extents(matrix, extents_of_out))
-               : normalize(matrix, extents);
-  matrix.alignment = alignment_of(0, matrix);
-  const bool is_epilogues = operand.role == Role::epilogue || operand.role == Role::reduced;
-  if (is_epilogues) matrix = operation::settle_alignment(matrix);
-  const std::uint8_t natural = matrix.alignment;
-  if (operand.alignment) {
-    const auto width = static_cast<std::int64_t>(byte_width(operand.dtype));
-    if (!is_power_of_two_up_to_16(*operand.alignment) || *operand.alignment < width ||
-        *operand.alignment > natural) {
-      refuse(operand.word,
-             fmt::format("align= of a power of two from {} (its element) to {} (its strides)",
-                         width, natural));
-    }
-  }
-  if (operand.alignment) matrix.alignment = static_cast<std::uint8_t>(*operand.alignment);
-  return matrix;
-}
-
-// As a line spells it, within what can be spelled.
-MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
-  const MatrixType matrix = make_matrix(operand, extents);
-  if (magnitude(matrix.batch_stride) > largest_stride)
-    refuse(operand.word, "ld= under which batches are at most 2^40 elements apart");
-  return matrix;
 }
 
 // --- the line -----------------------------------------------------------------------------------
@@ -555,71 +327,6 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
 }
 
 // --- printing -----------------------------------------------------------------------------------
-
-std::string spell(const OperandWords& operand) {
-  std::string text{alias(operand.dtype)};
-  if (operand.layout == Layout::column) text += ":c";
-  if (operand.dims) text += "[" + *operand.dims + "]";
-  if (operand.leading) text += fmt::format("/ld={}", *operand.leading);
-  if (operand.strides)
-    text += fmt::format("/strides={},{}", operand.strides->first, operand.strides->second);
-  if (operand.batch) text += fmt::format("/batch={}", *operand.batch);
-  if (operand.alignment) text += fmt::format("/align={}", *operand.alignment);
-  return text;
-}
-
-// Adds the modifiers that make the spelling read back as `matrix`; nothing where none can.
-std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix,
-                                    const MatrixExtents& extents) {
-  MatrixType read = make_matrix(spelling, extents);
-  if (read.batch_stride != matrix.batch_stride) {
-    spelling.batch = matrix.batch_stride;
-    read = make_matrix(spelling, extents);
-  }
-  if (read.row_stride != matrix.row_stride || read.column_stride != matrix.column_stride)
-    return std::nullopt;
-  if (read.alignment != matrix.alignment) spelling.alignment = matrix.alignment;
-  return spell(spelling);
-}
-
-// Every way to spell the matrix that is shorter than its strides, shortest first; then its strides.
-std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtents& extents,
-                                    Role role) {
-  const OperandWords plain = packed_operand(role, matrix.dtype);
-  std::vector<OperandWords> list{plain};
-  OperandWords column = plain;
-  column.layout = Layout::column;
-  list.push_back(column);
-  if (role != Role::matrix) {
-    const bool has_batch = matrix.batch_stride != 0;
-    for (const char* const dims : {"n", "m", "1"}) {
-      list.push_back(plain);
-      list.back().dims = has_batch ? std::string("l,") + dims : dims;
-    }
-  }
-  if (matrix.column_stride == 1 && matrix.row_stride >= extents.columns &&
-      matrix.row_stride <= largest_leading) {
-    list.push_back(plain);
-    list.back().leading = matrix.row_stride;
-  }
-  if (matrix.row_stride == 1 && matrix.column_stride >= extents.rows &&
-      matrix.column_stride <= largest_leading) {
-    list.push_back(column);
-    list.back().leading = matrix.column_stride;
-  }
-  list.push_back(plain);
-  list.back().strides = {matrix.row_stride, matrix.column_stride};
-  return list;
-}
-
-// The spelling that, read back, gives this matrix again.
-std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
-                        Role role = Role::matrix) {
-  for (const OperandWords& spelling : spellings(matrix, extents, role)) {
-    if (const auto text = complete(spelling, matrix, extents)) return *text;
-  }
-  abort_on_bug("an operand's strides do not spell themselves");
-}
 
 std::string in_quotes(std::string_view value) {
   std::string text = "\"";

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of the line that spells a problem, and how they are refused.
+#pragma once
+
+#include <gemmery/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gemmery::grammar {
+
+// A word of the line, with the column (from 1) at which it starts.
+struct Word {
+  std::string text;
+  std::size_t column = 1;
+};
+
+// Throws Error with the word and its column.
+[[noreturn]] void refuse(const Word& word, std::string expected, std::string hint = {},
+                         ErrorKind kind = ErrorKind::invalid_argument);
+// Of a field that the line of a kind lacks.
+[[noreturn]] void refuse_missing(const Word& kind, std::string expected, std::string hint = {});
+
+// Splits at white space outside quotes; quotes are taken off, \" and \\ inside them read as " and
+// \.
+std::vector<Word> split_words(std::string_view line);
+
+// A whole number and nothing else.
+std::optional<std::int64_t> read_integer(std::string_view text);
+
+// Cuts `text` at `separator`.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+}  // namespace gemmery::grammar
