@@ -200,10 +200,13 @@ std::optional<Target> environment_target() { return environment_wishes().target;
 
 namespace {
 
-// A family's kernels have code for the same targets, but for kernels of users, which have one
-// reason each.
-void apply_target(const Query& query, Target target, std::vector<Reason>& reasons) {
-  const std::vector<RankedKernel> kernels = find_kernels(query, {.target = target});
+// The target of a filter, or of the environment, leaves out what it leaves out of a list. A
+// family's kernels have code for the same targets, but for kernels of users, which have one reason
+// each.
+void apply_target(const Query& query, const Filter& filter, std::vector<Reason>& reasons) {
+  const std::optional<Target> target = filter.target ? filter.target : environment_target();
+  if (!target) return;
+  const std::vector<RankedKernel> kernels = find_kernels(query, {.target = filter.target});
   for (Reason& reason : reasons) {
     if (!reason.failed.empty() || reason.fitting == 0) continue;
     const auto left = std::ranges::count_if(kernels, [&](const Kernel& kernel) {
@@ -213,7 +216,7 @@ void apply_target(const Query& query, Target target, std::vector<Reason>& reason
     reason.fitting = std::min(reason.fitting, static_cast<int>(left));
     if (left == 0)
       reason.failed = fmt::format("target: expected code for {}, got kernels for other targets",
-                                  to_string(target));
+                                  to_string(*target));
   }
 }
 
@@ -222,7 +225,7 @@ Explanation explain_query(const Query& query, const Filter& filter) {
   Explanation explanation{.problem = to_string(query.problem),
                           .device = query.device.name + " (" + to_string(query.device.target) + ")",
                           .reasons = kernel::collect_reasons(query, wanted_families(filter, kept))};
-  if (filter.target) apply_target(query, *filter.target, explanation.reasons);
+  apply_target(query, filter, explanation.reasons);
   return explanation;
 }
 

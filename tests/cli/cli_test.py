@@ -287,7 +287,9 @@ class Explain(unittest.TestCase):
         self.assertEqual(listed, {"templates/sm90"})
         for record in json_lines(run("explain", *narrowed).stdout):
             self.assertEqual(record["failed"] == "", record["family"] == "sm90", record)
-        self.assertIn("target", run("explain", *narrowed).stdout)
+        told = {**os.environ, "GEMMERY_TARGET_SM": "sm_90a"}
+        without = run("explain", "--device", "h200", "--json", "gemm 512x512x64 a=bf16", env=told)
+        self.assertEqual(without.stdout, run("explain", *narrowed).stdout)
 
     def test_says_whether_a_kernel_serves(self):
         name = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)[0]["kernel_name"]
