@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "emulator/device.hpp"
-#include "emulator/instruction/build_image.hpp"
+#include "emulator/instruction/image/build_image.hpp"
 #include "emulator/machine/launch.hpp"
 
 namespace gemmery::emulator {

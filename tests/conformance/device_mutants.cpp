@@ -14,10 +14,10 @@
 
 #include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
-#include "providers/templates/gemm_simt.hpp"
-#include "providers/templates/gemm_simt_design.hpp"
-#include "providers/templates/gemm_sm90.hpp"
-#include "providers/templates/gemm_sm90_design.hpp"
+#include "providers/templates/simt/design.hpp"
+#include "providers/templates/simt/family.hpp"
+#include "providers/templates/sm90/design.hpp"
+#include "providers/templates/sm90/family.hpp"
 
 namespace gemmery::conformance {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/instruction/build_image.hpp"
+#include "emulator/instruction/image/build_image.hpp"
 #include "emulator/machine/launch.hpp"
 #include "emulator/memory/tensor_map.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "providers/templates/gemm_sm90_prediction.hpp"
+#include "providers/templates/sm90/prediction.hpp"
 
 namespace gemmery::tests {
 namespace {

@@ -9,7 +9,7 @@
 #include <gemmery/problem.hpp>
 
 #include "model/warp_specialized_gemm.hpp"
-#include "providers/templates/gemm_sm90_design.hpp"
+#include "providers/templates/sm90/design.hpp"
 
 namespace gemmery::tests {
 

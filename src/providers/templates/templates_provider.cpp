@@ -2,9 +2,9 @@
 // The list of our GPU families, best first.
 #include "providers/templates/templates_provider.hpp"
 
-#include "providers/templates/gemm_elementwise.hpp"
-#include "providers/templates/gemm_simt.hpp"
-#include "providers/templates/gemm_sm90.hpp"
+#include "providers/templates/elementwise/family.hpp"
+#include "providers/templates/simt/family.hpp"
+#include "providers/templates/sm90/family.hpp"
 
 namespace gemmery::templates {
 

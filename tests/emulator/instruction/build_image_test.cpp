@@ -6,7 +6,7 @@
 
 #include <gemmery/error.hpp>
 
-#include "emulator/instruction/build_image.hpp"
+#include "emulator/instruction/image/build_image.hpp"
 #include "emulator/memory/address.hpp"
 #include "emulator/program/parser.hpp"
 

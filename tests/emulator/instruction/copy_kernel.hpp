@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/instruction/build_image.hpp"
+#include "emulator/instruction/image/build_image.hpp"
 #include "emulator/machine/launch.hpp"
 #include "emulator/memory/tensor_map.hpp"
 #include "emulator/program/parser.hpp"

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// st.async: registers to shared memory of the cluster, counted at an mbarrier there once they have
+// come.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "emulator/instruction/copy/async_copy.hpp"
+#include "emulator/instruction/copy/copy_forms.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+constexpr std::uint32_t widest_store = 16;  // bytes of a lane
+
+struct AsyncStoreDetail final : OperationDetail {
+  LaneOperand address, barrier;
+  std::array<LaneOperand, 4> values;
+  std::uint32_t element_bytes = 4;
+  std::uint32_t count = 1;  // of elements
+
+  std::uint32_t bytes() const noexcept { return element_bytes * count; }
+};
+
+const AsyncStoreDetail& detail_of(const Operation& operation) {
+  return static_cast<const AsyncStoreDetail&>(*operation.detail);
+}
+
+// What neighbouring lanes store in a row, on its way as one; each lane's bytes are counted by
+// themselves, which nobody can tell from all at once.
+struct Run {
+  Landing landing;
+  std::vector<std::byte> bytes;
+  std::vector<std::uint32_t> unwritten;  // places of elements that nobody wrote
+
+  bool continues_with(const Landing& next) const noexcept {
+    return next.ranks == landing.ranks && next.barrier == landing.barrier &&
+           next.offset == landing.offset + landing.bytes;
+  }
+};
+
+void append_values(const Warp& warp, const AsyncStoreDetail& detail, int lane, Run& run) {
+  for (std::uint32_t at = 0; at < detail.count; ++at) {
+    const LaneOperand& value = detail.values[at];
+    const std::uint64_t bits = value.value(warp, lane);
+    const auto place = static_cast<std::uint32_t>(run.bytes.size());
+    if ((warp.defined_lanes(value.slot) >> lane & 1) == 0)
+      for (std::uint32_t byte = 0; byte < detail.element_bytes; ++byte)
+        run.unwritten.push_back(place + byte);
+    run.bytes.resize(place + detail.element_bytes);
+    std::memcpy(run.bytes.data() + place, &bits, detail.element_bytes);
+  }
+}
+
+void start(Warp& warp, const Operation& operation, int lane, Run run) {
+  if (run.bytes.empty()) return;
+  const Issuer issuer = issuer_of(warp, operation, lane);
+  issuer.start([issuer, run = std::move(run)](Cluster&) {
+    land(issuer, run.landing, run.bytes.data(), run.unwritten);
+  });
+}
+
+Step store(Warp& warp, const Operation& operation, LaneMask active) {
+  const AsyncStoreDetail& detail = detail_of(operation);
+  for (const LaneOperand* operand : {&detail.address, &detail.barrier})
+    warp.require_defined(operand->slot, active, "where st.async stores and what counts it");
+  Run run;
+  int first = 0;  // lane of the run
+  for_each_lane(active, [&](int lane) {
+    const Landing landing =
+        landing_of(warp, lane, detail.address.value(warp, lane), detail.barrier.value(warp, lane),
+                   detail.bytes(), detail.bytes());
+    if (run.bytes.empty() || !run.continues_with(landing)) {
+      start(warp, operation, first, std::exchange(run, Run{}));
+      run.landing = landing;
+      first = lane;
+    } else {
+      run.landing.bytes += landing.bytes;
+    }
+    append_values(warp, detail, lane, run);
+  });
+  start(warp, operation, first, std::move(run));
+  return Step::next;
+}
+
+void decode_values(Form& form, AsyncStoreDetail& detail, ScalarType type) {
+  const Operand& operand = form.operand(1);
+  const bool is_list = operand.kind == Operand::Kind::list;
+  const std::size_t given = is_list ? operand.items.size() : 1;
+  if (given != detail.count || is_list != (detail.count > 1))
+    form.refuse("it takes as many registers as its vector has elements");
+  for (std::size_t at = 0; at < given; ++at)
+    detail.values[at] = decode_value(form, is_list ? operand.items[at] : operand, type);
+}
+
+}  // namespace
+
+void decode_async_store(Form& form) {
+  auto detail = std::make_shared<AsyncStoreDetail>();
+  form.take("weak");
+  if (!form.take("shared::cluster")) form.refuse("expected .shared::cluster");
+  if (!form.take("mbarrier::complete_tx::bytes"))
+    form.refuse("expected .mbarrier::complete_tx::bytes");
+  constexpr std::string_view vectors[] = {"v2", "v4"};
+  if (const auto vector = form.take_one_of(vectors)) detail->count = 2U << *vector;
+  const ScalarType type = form.take_type();
+  form.finish();
+  detail->element_bytes = static_cast<std::uint32_t>(bytes_of(type));
+  if (detail->element_bytes < 4 || detail->bytes() > widest_store)
+    form.refuse("expected elements of 32 or 64 bits, and at most 16 bytes a lane");
+  form.expect_operands(3);
+  detail->address = decode_address(form, form.operand(0));
+  decode_values(form, *detail, untyped(static_cast<int>(8 * detail->element_bytes)));
+  detail->barrier = decode_address(form, form.operand(2));
+  Operation& operation = form.operation();
+  operation.execute = store;
+  operation.has_side_effect = true;
+  operation.propagates_definedness = false;
+  operation.detail = std::move(detail);
+}
+
+}  // namespace gemmery::emulator

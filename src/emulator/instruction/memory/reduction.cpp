@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise reductions, a table by operation and type.
+#include "emulator/instruction/memory/reduction.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "emulator/arithmetic/float_arithmetic.hpp"
+#include "emulator/arithmetic/float_format.hpp"
+
+namespace gemmery::emulator {
+namespace {
+
+struct F16 {
+  std::uint16_t bits;
+  float value() const { return std::bit_cast<float>(f32_from_f16(bits)); }
+  static F16 of(float value) {
+    return {static_cast<std::uint16_t>(f16_from_f32(std::bit_cast<std::uint32_t>(value)))};
+  }
+};
+struct Bf16 {
+  std::uint16_t bits;
+  float value() const { return std::bit_cast<float>(f32_from_bf16(bits)); }
+  static Bf16 of(float value) {
+    return {static_cast<std::uint16_t>(bf16_from_f32(std::bit_cast<std::uint32_t>(value)))};
+  }
+};
+
+// f32 holds the sum of two f16 or bf16 closely enough that rounding it again is exact.
+struct Add {
+  template <class T>
+  static T apply(T old, T operand) {
+    return static_cast<T>(old + operand);
+  }
+  static F16 apply(F16 old, F16 operand) { return F16::of(old.value() + operand.value()); }
+  static Bf16 apply(Bf16 old, Bf16 operand) { return Bf16::of(old.value() + operand.value()); }
+  static float apply(float old, float operand) {
+    return flush(add(flush(old), flush(operand), Rounding::nearest_even));
+  }
+  static double apply(double old, double operand) { return old + operand; }
+};
+
+template <Extreme which>
+struct Pick {
+  template <class T>
+  static T apply(T old, T operand) {
+    return (operand < old) == (which == Extreme::minimum) ? operand : old;
+  }
+  static F16 apply(F16 old, F16 operand) {
+    return F16::of(extreme(old.value(), operand.value(), which, false, f16_nan()));
+  }
+  static Bf16 apply(Bf16 old, Bf16 operand) {
+    return Bf16::of(extreme(old.value(), operand.value(), which, false, f16_nan()));
+  }
+  static float f16_nan() { return std::bit_cast<float>(f32_nan); }
+};
+
+struct Increment {
+  static std::uint32_t apply(std::uint32_t old, std::uint32_t operand) {
+    return old >= operand ? 0 : old + 1;
+  }
+};
+struct Decrement {
+  static std::uint32_t apply(std::uint32_t old, std::uint32_t operand) {
+    return old == 0 || old > operand ? operand : old - 1;
+  }
+};
+struct And {
+  template <class T>
+  static T apply(T old, T operand) {
+    return old & operand;
+  }
+};
+struct Or {
+  template <class T>
+  static T apply(T old, T operand) {
+    return old | operand;
+  }
+};
+struct Xor {
+  template <class T>
+  static T apply(T old, T operand) {
+    return old ^ operand;
+  }
+};
+
+template <class Operation, class T, std::size_t count>
+void update(void* value, const void* operand) {
+  T old[count], other[count];
+  std::memcpy(old, value, sizeof old);
+  std::memcpy(other, operand, sizeof other);
+  for (std::size_t index = 0; index < count; ++index)
+    old[index] = Operation::apply(old[index], other[index]);
+  std::memcpy(value, old, sizeof old);
+}
+
+template <class Operation, class T>
+constexpr Reduction of() {
+  return {&update<Operation, T, 1>, &update<Operation, T, 16 / sizeof(T)>, sizeof(T)};
+}
+
+struct Row {
+  std::string_view operation;
+  ScalarType type;
+  Reduction reduction;
+};
+
+using Minimum = Pick<Extreme::minimum>;
+using Maximum = Pick<Extreme::maximum>;
+
+constexpr Row rows[] = {
+    {"add", ScalarType::u32, of<Add, std::uint32_t>()},
+    {"add", ScalarType::s32, of<Add, std::uint32_t>()},
+    {"add", ScalarType::u64, of<Add, std::uint64_t>()},
+    {"add", ScalarType::f16, of<Add, F16>()},
+    {"add", ScalarType::bf16, of<Add, Bf16>()},
+    {"add", ScalarType::f32, of<Add, float>()},
+    {"add", ScalarType::f64, of<Add, double>()},
+    {"min", ScalarType::u32, of<Minimum, std::uint32_t>()},
+    {"min", ScalarType::s32, of<Minimum, std::int32_t>()},
+    {"min", ScalarType::u64, of<Minimum, std::uint64_t>()},
+    {"min", ScalarType::s64, of<Minimum, std::int64_t>()},
+    {"min", ScalarType::f16, of<Minimum, F16>()},
+    {"min", ScalarType::bf16, of<Minimum, Bf16>()},
+    {"max", ScalarType::u32, of<Maximum, std::uint32_t>()},
+    {"max", ScalarType::s32, of<Maximum, std::int32_t>()},
+    {"max", ScalarType::u64, of<Maximum, std::uint64_t>()},
+    {"max", ScalarType::s64, of<Maximum, std::int64_t>()},
+    {"max", ScalarType::f16, of<Maximum, F16>()},
+    {"max", ScalarType::bf16, of<Maximum, Bf16>()},
+    {"inc", ScalarType::u32, of<Increment, std::uint32_t>()},
+    {"dec", ScalarType::u32, of<Decrement, std::uint32_t>()},
+    {"and", ScalarType::b32, of<And, std::uint32_t>()},
+    {"and", ScalarType::b64, of<And, std::uint64_t>()},
+    {"or", ScalarType::b32, of<Or, std::uint32_t>()},
+    {"or", ScalarType::b64, of<Or, std::uint64_t>()},
+    {"xor", ScalarType::b32, of<Xor, std::uint32_t>()},
+    {"xor", ScalarType::b64, of<Xor, std::uint64_t>()},
+};
+
+}  // namespace
+
+Reduction find_reduction(std::string_view operation, ScalarType type) noexcept {
+  for (const Row& row : rows)
+    if (row.operation == operation && row.type == type) return row.reduction;
+  return {};
+}
+
+}  // namespace gemmery::emulator

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of tiles, and kernels to and from their names.
+#include "providers/templates/simt/design.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "providers/templates/name_words.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// Which tile wins where, on an H200: docs/performance-simt.md. Large tiles first; where k_slices is
+// above 1, groups of threads share a tile and split k, so that little outputs still fill the
+// device. The last four are for outputs of few rows or few columns.
+constexpr SimtTile f32_tiles[] = {
+    {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
+    {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 8, .thread_n = 4, .k_slices = 2, .stages = 3},
+    {.m = 32, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 4, .stages = 3},
+    {.m = 16, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 16, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 8, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 8, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+};
+constexpr SimtTile f64_tiles[] = {
+    {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 3},
+    {.m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
+    {.m = 8, .n = 32, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 8, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+};
+constexpr SimtTile integer_tiles[] = {
+    {.m = 128, .n = 128, .k = 32, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
+    {.m = 64, .n = 64, .k = 32, .thread_m = 4, .thread_n = 4, .k_slices = 1, .stages = 2},
+    {.m = 32, .n = 32, .k = 64, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3},
+    {.m = 8, .n = 32, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+    {.m = 32, .n = 8, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
+};
+
+constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
+constexpr DType f64_outputs[] = {DType::float64, DType::float32};
+constexpr DType integer_outputs[] = {DType::int32, DType::float32, DType::int8, DType::uint8};
+
+abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
+
+abi::Contiguity contiguity(LayoutRule rule) noexcept {
+  switch (rule) {
+    case LayoutRule::row:
+      return abi::Contiguity::row_major;
+    case LayoutRule::column:
+      return abi::Contiguity::column_major;
+    case LayoutRule::any:
+      return abi::Contiguity::none;
+  }
+  return abi::Contiguity::none;
+}
+
+abi::SimtDesign make_design(const OperandRules& rules, const SimtTile& tile) noexcept {
+  const OperandRule& c = rules.has_c ? rules.c : rules.out;
+  return {.a = abi_type(rules.a.dtype),
+          .b = abi_type(rules.b.dtype),
+          .c = abi_type(c.dtype),
+          .out = abi_type(rules.out.dtype),
+          .accumulator = abi_type(rules.accumulator),
+          .a_contiguity = contiguity(rules.a.layout),
+          .b_contiguity = contiguity(rules.b.layout),
+          .c_contiguity = contiguity(c.layout),
+          .out_contiguity = contiguity(rules.out.layout),
+          .a_vector_bytes = rules.a.alignment,
+          .b_vector_bytes = rules.b.alignment,
+          .c_vector_bytes = c.alignment,
+          .out_vector_bytes = rules.out.alignment,
+          .tile_m = tile.m,
+          .tile_n = tile.n,
+          .tile_k = tile.k,
+          .thread_m = tile.thread_m,
+          .thread_n = tile.thread_n,
+          .k_slices = tile.k_slices,
+          .stages = tile.stages,
+          .has_c = rules.has_c};
+}
+
+int word_bytes(SimtArithmetic arithmetic) noexcept {
+  return arithmetic == SimtArithmetic::f64 ? 8 : 4;
+}
+
+// --- names --------------------------------------------------------------------------------------
+
+std::optional<SimtTile> read_tile(std::string_view block, std::string_view thread,
+                                  std::string_view slices, std::string_view stages) {
+  const auto extents = read_integers(block, 3);
+  const auto of_thread = read_integers(thread, 2);
+  const auto k_slices = read_tagged(slices, "k");
+  const auto stage_count = read_tagged(stages, "s");
+  if (!extents || !of_thread || !k_slices || !stage_count) return std::nullopt;
+  if ((*extents)[2] > 255 || (*of_thread)[0] > 255 || (*of_thread)[1] > 255 || *k_slices > 255 ||
+      *stage_count > 255) {
+    return std::nullopt;
+  }
+  return SimtTile{.m = static_cast<std::uint16_t>((*extents)[0]),
+                  .n = static_cast<std::uint16_t>((*extents)[1]),
+                  .k = static_cast<std::uint8_t>((*extents)[2]),
+                  .thread_m = static_cast<std::uint8_t>((*of_thread)[0]),
+                  .thread_n = static_cast<std::uint8_t>((*of_thread)[1]),
+                  .k_slices = static_cast<std::uint8_t>(*k_slices),
+                  .stages = static_cast<std::uint8_t>(*stage_count)};
+}
+
+bool is_nonzero(const SimtTile& tile) {
+  return tile.m != 0 && tile.n != 0 && tile.k != 0 && tile.thread_m != 0 && tile.thread_n != 0 &&
+         tile.k_slices != 0;
+}
+
+}  // namespace
+
+std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulator) noexcept {
+  using abi::detail::accepts_operand;
+  if (!accepts_operand(abi_type(accumulator), abi_type(a)) ||
+      !accepts_operand(abi_type(accumulator), abi_type(b))) {
+    return std::nullopt;
+  }
+  if (accumulator == DType::float64) return SimtArithmetic::f64;
+  return accumulator == DType::int32 ? SimtArithmetic::integer : SimtArithmetic::f32;
+}
+
+std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept {
+  switch (arithmetic) {
+    case SimtArithmetic::f32:
+      return f32_tiles;
+    case SimtArithmetic::f64:
+      return f64_tiles;
+    case SimtArithmetic::integer:
+      return integer_tiles;
+  }
+  return {};
+}
+
+std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept {
+  switch (arithmetic) {
+    case SimtArithmetic::f32:
+      return f32_outputs;
+    case SimtArithmetic::f64:
+      return f64_outputs;
+    case SimtArithmetic::integer:
+      return integer_outputs;
+  }
+  return {};
+}
+
+std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept {
+  const auto element = static_cast<std::uint8_t>(byte_width(dtype));
+  return {OperandRule{dtype, LayoutRule::row, widest_access},
+          OperandRule{dtype, LayoutRule::column, widest_access},
+          OperandRule{dtype, LayoutRule::row, element},
+          OperandRule{dtype, LayoutRule::column, element},
+          OperandRule{dtype, LayoutRule::any, element}};
+}
+
+std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept {
+  return {OperandRule{dtype, LayoutRule::row, widest_access},
+          OperandRule{dtype, LayoutRule::column, widest_access},
+          OperandRule{dtype, LayoutRule::any, static_cast<std::uint8_t>(byte_width(dtype))}};
+}
+
+SimtTile simt_tile(const Kernel& kernel) noexcept { return kernel.design().as<SimtTile>(); }
+
+abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
+  return make_design(kernel.operands(), simt_tile(kernel));
+}
+
+std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
+                               SimtArithmetic arithmetic) noexcept {
+  if (rule.layout == LayoutRule::any) return 1;
+  const int per_thread = rule.layout == LayoutRule::row ? tile.thread_n : tile.thread_m;
+  const int chunk = std::min(per_thread, 16 / word_bytes(arithmetic));
+  return std::min<std::int64_t>(chunk, rule.alignment / static_cast<int>(byte_width(rule.dtype)));
+}
+
+std::string tile_text(const SimtTile& tile) {
+  return fmt::format("{}x{}x{}", tile.m, tile.n, tile.k);
+}
+
+std::string simt_name(const Kernel& kernel) {
+  const SimtTile tile = simt_tile(kernel);
+  return gemm_name(fmt::format("simt{}", simt_version), kernel.operands(),
+                   fmt::format("{}x{}x{}_{}x{}_k{}_s{}", tile.m, tile.n, tile.k, tile.thread_m,
+                               tile.thread_n, tile.k_slices, tile.stages),
+                   kernel.epilogue());
+}
+
+std::optional<SimtParts> parse_simt_name(std::string_view name) {
+  const auto name_parts = read_gemm_name(name, fmt::format("simt{}", simt_version), 4);
+  if (!name_parts) return std::nullopt;
+  const auto& words = name_parts->design;
+  const auto tile = read_tile(words[0], words[1], words[2], words[3]);
+  if (!tile || !is_nonzero(*tile)) return std::nullopt;
+  if (!abi::is_legal(make_design(name_parts->rules, *tile))) return std::nullopt;
+  return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simt family: which kernels serve a query, why others do not, and what they are called.
+#include "providers/templates/simt/family.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernel/rules.hpp"
+#include "providers/templates/constraints.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/simt/design.hpp"
+#include "providers/templates/simt/prediction.hpp"
+#include "runtime/portable_targets.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// --- constraints --------------------------------------------------------------------------------
+
+// The first constraint that the whole family fails, in words; empty where it serves the query.
+std::string find_failure(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  std::string failure = find_device_failure(runtime::portable_targets, query.device);
+  if (!failure.empty()) return failure;
+  const auto arithmetic = simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
+  if (!arithmetic) {
+    return fmt::format(
+        "accumulator: expected float32 for floats of up to 32 bits, float64 for float64 times "
+        "float64, int32 for 8-bit integers, got {} for {} times {}",
+        name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
+  }
+  failure = find_output_failure(simt_outputs(*arithmetic), problem);
+  return failure.empty() ? find_math_failure(problem) : failure;
+}
+
+bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
+                  std::int64_t columns) {
+  return kernel::keeps_layout(rule.layout, matrix, rows, columns) &&
+         kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
+}
+
+// Whether out (or C) consists of whole runs of what one access moves.
+bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic,
+                      const GemmProblem& problem) {
+  const std::int64_t extent = rule.layout == LayoutRule::row ? problem.n : problem.m;
+  return extent % simt_run_elements(rule, tile, arithmetic) == 0;
+}
+
+// Whether the tiles of one matrix can be counted.
+bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
+  return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
+                        abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
+}
+
+std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
+  return too_many(fmt::format("tiles of {}x{} in a matrix", tile.m, tile.n), problem);
+}
+
+// Keeps the rules of a list that one operand of the problem fits.
+template <std::size_t count>
+struct FittingRules {
+  std::array<OperandRule, count> rules;
+  std::size_t size = 0;
+
+  FittingRules(const std::array<OperandRule, count>& all, const MatrixType& matrix,
+               std::int64_t rows, std::int64_t columns) {
+    for (const OperandRule& rule : all) {
+      if (fits_operand(rule, matrix, rows, columns)) rules[size++] = rule;
+    }
+  }
+  std::span<const OperandRule> span() const { return {rules.data(), size}; }
+};
+
+// --- walking the space --------------------------------------------------------------------------
+
+// C is read in the runs in which out is written, so a C of the other layout is no better than one
+// of any layout.
+bool is_useful(const OperandRule& c, const OperandRule& out) {
+  return c.layout == out.layout || c.layout == LayoutRule::any;
+}
+
+// Calls visit(rules, tile) for every useful combination of the given rules and tiles.
+template <class Visit>
+void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
+          std::span<const OperandRule> out, std::span<const OperandRule> c, DType accumulator,
+          std::span<const SimtTile> tiles, Visit&& visit) {
+  OperandRules rules{
+      .a = {}, .b = {}, .c = {}, .out = {}, .accumulator = accumulator, .has_c = !c.empty()};
+  constexpr OperandRule none{};
+  const std::span<const OperandRule> c_or_none = c.empty() ? std::span(&none, 1) : c;
+  for (const SimtTile& tile : tiles) {
+    for (const OperandRule& a_rule : a) {
+      rules.a = a_rule;
+      for (const OperandRule& b_rule : b) {
+        rules.b = b_rule;
+        for (const OperandRule& out_rule : out) {
+          rules.out = out_rule;
+          for (const OperandRule& c_rule : c_or_none) {
+            if (rules.has_c && !is_useful(c_rule, out_rule)) continue;
+            rules.c = c_rule;
+            visit(rules, tile);
+          }
+        }
+      }
+    }
+  }
+}
+
+DType accumulator_of(SimtArithmetic arithmetic) {
+  switch (arithmetic) {
+    case SimtArithmetic::f32:
+      return DType::float32;
+    case SimtArithmetic::f64:
+      return DType::float64;
+    case SimtArithmetic::integer:
+      return DType::int32;
+  }
+  return DType::float32;
+}
+
+}  // namespace
+
+SimtFamily::SimtFamily()
+    : TemplateFamily(
+          {.name = "simt", .version = simt_version, .targets = runtime::portable_targets}) {}
+
+// --- discovery ----------------------------------------------------------------------------------
+
+void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
+  if (!find_failure(query).empty()) return;
+  const GemmProblem& problem = query.problem;
+  const SimtArithmetic arithmetic =
+      *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
+  const FittingRules a(simt_input_rules(problem.a.dtype), problem.a, problem.m, problem.k);
+  const FittingRules b(simt_input_rules(problem.b.dtype), problem.b, problem.k, problem.n);
+  const FittingRules out(simt_output_rules(problem.out.dtype), problem.out, problem.m, problem.n);
+  const MatrixType& c_matrix = problem.c ? *problem.c : problem.out;
+  const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
+  const std::span<const OperandRule> c_rules =
+      problem.c ? c.span() : std::span<const OperandRule>{};
+  const SimtPrediction prediction(problem, arithmetic, query.device);
+  for (const SimtTile& tile : simt_tiles(arithmetic)) {
+    if (!fits_grid(tile, problem)) continue;
+    const double padding = padding_factor(problem, tile);
+    const DesignBytes design = DesignBytes::of(tile);
+    const auto add = [&](const OperandRules& rules, const SimtTile&) {
+      if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
+      if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
+      kernels.emplace_back(Kernel(*this, rules, design, problem.epilogue),
+                           prediction.microseconds(tile, rules) * padding);
+    };
+    walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
+  }
+}
+
+Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
+  const GemmProblem& problem = query.problem;
+  if (Status status = check_carried(problem); !status) return status;
+  const OperandRules& rules = kernel.operands();
+  const SimtTile tile = simt_tile(kernel);
+  const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
+  const auto check = [&](const char* operand, const OperandRule& rule) {
+    if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();
+    return Status::fail(fmt::format("{}: expected {} a multiple of {} for vector stores, got {}",
+                                    operand, rule.layout == LayoutRule::row ? "N" : "M",
+                                    simt_run_elements(rule, tile, arithmetic),
+                                    rule.layout == LayoutRule::row ? problem.n : problem.m));
+  };
+  if (!fits_grid(tile, problem)) return Status::fail(too_many_tiles(tile, problem));
+  if (Status status = check("out", rules.out); !status) return status;
+  return rules.has_c ? check("C", rules.c) : Status::success();
+}
+
+void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
+  Reason reason = reason_of(find_failure(query));
+  std::vector<RankedKernel> kernels;
+  if (!reason.failed.empty()) {
+    // The same operands in the arithmetic that the family has for them.
+    GemmProblem served = query.problem;
+    served.accumulator = default_accumulator(served.a.dtype, served.b.dtype);
+    served.math = Math::native;
+    match({served, query.device}, kernels);
+    std::ranges::sort(kernels, {}, &RankedKernel::predicted_us);
+    for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), 3); ++i)
+      reason.nearest.push_back(kernels[i]);
+    reasons.push_back(std::move(reason));
+    return;
+  }
+  match(query, kernels);
+  const GemmProblem& problem = query.problem;
+  for (const SimtTile& tile :
+       simt_tiles(*simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator))) {
+    Reason of_tile = reason;
+    of_tile.design_class = tile_text(tile);
+    of_tile.fitting = static_cast<int>(std::ranges::count_if(
+        kernels, [&](const RankedKernel& one) { return simt_tile(one) == tile; }));
+    if (!fits_grid(tile, problem)) of_tile.failed = too_many_tiles(tile, problem);
+    reasons.push_back(std::move(of_tile));
+  }
+}
+
+void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) const {
+  constexpr DType floats[] = {DType::float32, DType::float16, DType::bfloat16, DType::float8_e4m3fn,
+                              DType::float8_e5m2};
+  constexpr DType doubles[] = {DType::float64};
+  constexpr DType bytes[] = {DType::int8, DType::uint8};
+  const auto walk_types = [&](SimtArithmetic arithmetic, std::span<const DType> inputs) {
+    const auto add = [&](const OperandRules& rules, const SimtTile& tile) {
+      visit(Kernel(*this, rules, DesignBytes::of(tile)));
+    };
+    const auto outputs = simt_outputs(arithmetic);
+    for (const DType a : inputs) {
+      for (const DType b : inputs) {
+        for (const DType out : outputs) {
+          const auto a_rules = simt_input_rules(a);
+          const auto b_rules = simt_input_rules(b);
+          const auto out_rules = simt_output_rules(out);
+          walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), simt_tiles(arithmetic),
+               add);
+          for (const DType c : outputs) {
+            const auto c_rules = simt_output_rules(c);
+            walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic),
+                 simt_tiles(arithmetic), add);
+          }
+        }
+      }
+    }
+  };
+  walk_types(SimtArithmetic::f32, floats);
+  walk_types(SimtArithmetic::f64, doubles);
+  walk_types(SimtArithmetic::integer, bytes);
+}
+
+// --- metadata -----------------------------------------------------------------------------------
+
+std::string SimtFamily::kernel_name(const Kernel& kernel) const { return simt_name(kernel); }
+
+std::optional<Kernel> SimtFamily::read_name(std::string_view text) const {
+  const auto parts = parse_simt_name(text);
+  if (!parts) return std::nullopt;
+  return Kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
+}
+
+std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
+  const SimtTile tile = simt_tile(kernel);
+  return {{"instruction", kernel.operands().accumulator == DType::int32 ? "dp4a" : "fma"},
+          {"tile", tile_text(tile)},
+          {"thread_tile", fmt::format("{}x{}", tile.thread_m, tile.thread_n)},
+          {"threads", std::to_string(threads_of(tile))},
+          {"k_slices", std::to_string(tile.k_slices)},
+          {"stages", std::to_string(tile.stages)}};
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of simt kernels: their parameters and grids.
+#include "device/abi/simt_params.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/simt/design.hpp"
+#include "providers/templates/simt/family.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// Strides of extents 1 say nothing, and the copies' addresses beyond k must be aligned, too, though
+// nothing is read there.
+std::int64_t stride_or_zero(const Tensor& view, int dimension) {
+  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
+}
+
+abi::SimtMatrix to_abi(const Tensor& view) {
+  return {.data = view.data(),
+          .batch_stride = stride_or_zero(view, 0),
+          .row_stride = stride_or_zero(view, 1),
+          .column_stride = stride_or_zero(view, 2)};
+}
+
+}  // namespace
+
+void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const abi::SimtDesign design = simt_design(request.kernel);
+  const auto m = static_cast<unsigned>(problem.m);
+  const auto n = static_cast<unsigned>(problem.n);
+  const unsigned tile_rows = abi::tiles_along(m, design.tile_m);
+  const unsigned tile_columns = abi::tiles_along(n, design.tile_n);
+  const auto batches = static_cast<unsigned>(problem.l);
+  plan.set_parameters(abi::SimtParams{
+      .a = to_abi(arguments.a()),
+      .b = to_abi(arguments.b()),
+      .c = arguments.c() ? to_abi(*arguments.c()) : abi::SimtMatrix{},
+      .out = to_abi(arguments.out()),
+      .alpha = arguments.alpha(),
+      .beta = arguments.beta(),
+      .m = m,
+      .n = n,
+      // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+      .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
+      .tile_rows = tile_rows,
+      .tile_columns = tile_columns,
+      .batches = batches});
+  if (request.kernel.epilogue() != default_epilogue) {
+    const abi::RegionGrid regions{.rows = tile_rows,
+                                  .columns = tile_columns,
+                                  .batches = batches,
+                                  .column_parts = 1,
+                                  .whole_parts = 1,
+                                  .arrivals = 1,
+                                  .groups = 0};
+    append_epilogue_parameters(arguments, request.kernel.epilogue(), false, regions, plan);
+  }
+  // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.
+  const unsigned limit = request.max_multiprocessors > 0
+                             ? static_cast<unsigned>(request.max_multiprocessors)
+                             : 0x7fffffffU;
+  const abi::SimtGrid grid = abi::simt_grid(tile_rows * tile_columns, batches, limit);
+  plan.shape.grid = {grid.x, grid.y, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+}
+
+}  // namespace gemmery::templates

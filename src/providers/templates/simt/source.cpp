@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source of simt kernels: a design, an epilogue and a call of the device half.
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/simt/design.hpp"
+#include "providers/templates/simt/family.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+std::string_view text_of(abi::Contiguity contiguity) {
+  switch (contiguity) {
+    case abi::Contiguity::none:
+      return "none";
+    case abi::Contiguity::row_major:
+      return "row_major";
+    case abi::Contiguity::column_major:
+      return "column_major";
+  }
+  return "none";
+}
+
+std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
+
+std::string design_text(const abi::SimtDesign& d) {
+  return fmt::format(
+      "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = "
+      "DType::{},\n"
+      "    .a_contiguity = Contiguity::{}, .b_contiguity = Contiguity::{}, .c_contiguity = "
+      "Contiguity::{}, .out_contiguity = Contiguity::{},\n"
+      "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
+      "{},\n"
+      "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
+      "{}, .stages = {}, .has_c = {}}}",
+      text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
+      text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
+      text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
+      d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
+      d.stages, d.has_c);
+}
+
+constexpr std::string_view entry_name = "gemmery_simt";
+
+}  // namespace
+
+runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
+  const abi::SimtDesign design = simt_design(kernel);
+  const bool is_default = kernel.epilogue() == default_epilogue;
+  const EpilogueText epilogue = epilogue_text(kernel, false, "SimtParams", "simt_gemm");
+  // A program wants registers of its own: what two blocks leave each other would be spilled.
+  const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
+  return {.text = fmt::format(
+              "// {}\n"
+              "{}"
+              "#include <device/gemm/simt.cuh>\n\n"
+              "using namespace gemmery::abi;\n"
+              "constexpr SimtDesign design{};\n"
+              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+              "device disagree\");\n\n"
+              "{}"
+              "extern \"C\" __global__ void\n"
+              "__launch_bounds__(thread_count(design), {})\n"
+              "{}(const __grid_constant__ {} params) {{\n"
+              "    gemmery::device::{}(params);\n"
+              "}}\n",
+              class_line(kernel.operands()), is_default ? "// D = alpha * accum + beta * C\n" : "",
+              design_text(design), abi::thread_count(design), abi::shared_bytes(design),
+              epilogue.head, blocks, entry_name, epilogue.parameters, epilogue.call),
+          .entry = std::string(entry_name),
+          .max_dynamic_shared_bytes = abi::shared_bytes(design),
+          .options = {}};
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What no sm90 kernel takes, in words, and what one takes.
+#include "providers/templates/sm90/constraints.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernel/rules.hpp"
+#include "providers/templates/constraints.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/program.hpp"
+#include "providers/templates/tma_view.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+OperandRule rule_of(DType dtype, LayoutRule layout) {
+  return {.dtype = dtype, .layout = layout, .alignment = widest_access};
+}
+
+LayoutRule nearest_rule(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
+  return layout_of(matrix, rows, columns) == Layout::column ? LayoutRule::column : LayoutRule::row;
+}
+
+// Why no layout fits: what the rules nearest to the operands ask for.
+std::string find_layout_failure(const GemmProblem& problem) {
+  OperandRules rules{
+      .a = rule_of(problem.a.dtype, nearest_rule(problem.a, problem.m, problem.k)),
+      .b = rule_of(problem.b.dtype, nearest_rule(problem.b, problem.k, problem.n)),
+      .c = {},
+      .out = rule_of(problem.out.dtype, nearest_rule(problem.out, problem.m, problem.n)),
+      .accumulator = problem.accumulator};
+  rules.has_c = problem.c.has_value();
+  if (problem.c) rules.c = rule_of(problem.c->dtype, rules.out.layout);
+  const Status status = kernel::check_rules(rules, problem);
+  return status ? find_misfit(rules, problem) : status.error();
+}
+
+}  // namespace
+
+// --- failures -----------------------------------------------------------------------------------
+
+std::string find_sm90_type_failure(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  std::string failure = find_device_failure(sm90_targets, query.device);
+  if (!failure.empty()) return failure;
+  if (!contains(sm90_inputs(), problem.a.dtype) || problem.a.dtype != problem.b.dtype) {
+    return fmt::format("A and B: expected the same of {}, got {} and {}", list_names(sm90_inputs()),
+                       name(problem.a.dtype), name(problem.b.dtype));
+  }
+  if (!is_sm90_accumulator(problem.accumulator, problem.a.dtype)) {
+    return fmt::format("accumulator: expected float32, or float16 for float16 operands, got {}",
+                       name(problem.accumulator));
+  }
+  failure = find_output_failure(sm90_outputs(), problem);
+  return failure.empty() ? find_math_failure(problem) : failure;
+}
+
+std::string find_sm90_failure(const Query& query) {
+  std::string failure = find_sm90_type_failure(query);
+  if (!failure.empty()) return failure;
+  return FittingLayouts(query.problem).is_empty() ? find_layout_failure(query.problem) : "";
+}
+
+std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
+  std::string misfit =
+      find_misfit("A", view_of(rules.a, problem.a, problem.m, problem.k, problem.l));
+  if (misfit.empty())
+    misfit = find_misfit("B", view_of(rules.b, problem.b, problem.k, problem.n, problem.l));
+  if (misfit.empty())
+    misfit = find_misfit("out", view_of(rules.out, problem.out, problem.m, problem.n, problem.l));
+  return misfit;
+}
+
+std::string find_program_failure(const GemmProblem& problem) {
+  for (const OperandRules& rules : FittingLayouts(problem)) {
+    const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
+    for (const Sm90Tile& tile : sm90_tiles(rules)) {
+      const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);
+      std::string misfit =
+          find_misfit(list_slab_inputs(problem, rules, design, tensors), problem.epilogue);
+      if (!misfit.empty()) return misfit;
+    }
+  }
+  return {};
+}
+
+// --- layouts ------------------------------------------------------------------------------------
+
+std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accumulator, DType out,
+                                                         std::optional<DType> c) {
+  constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
+  std::array<OperandRules, sm90_layout_count> all;
+  std::size_t count = 0;
+  for (const LayoutRule a_layout : layouts) {
+    for (const LayoutRule b_layout : layouts) {
+      for (const LayoutRule out_layout : layouts) {
+        all[count++] = {.a = rule_of(input, a_layout),
+                        .b = rule_of(input, b_layout),
+                        .c = c ? rule_of(*c, out_layout) : OperandRule{},
+                        .out = rule_of(out, out_layout),
+                        .accumulator = accumulator,
+                        .has_c = c.has_value()};
+      }
+    }
+  }
+  return all;
+}
+
+FittingLayouts::FittingLayouts(const GemmProblem& problem) {
+  const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
+  for (const OperandRules& rules :
+       sm90_layouts(problem.a.dtype, problem.accumulator, problem.out.dtype, c)) {
+    if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty())
+      rules_[count_++] = rules;
+  }
+}
+
+// --- tiles of a problem -------------------------------------------------------------------------
+
+bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
+  const std::uint64_t per_matrix = std::uint64_t{tiles.rows} * tiles.columns;
+  constexpr std::uint64_t limit = 0x7fffffff;
+  return per_matrix <= limit &&
+         (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
+}
+
+// A cluster lies in one group of multiprocessors, and groups have 14 to 18: of the 132 of an H200,
+// 66 clusters of two run at a time, 30 of four, 15 of eight (cuOccupancyMaxActiveClusters,
+// 2026-11-22).
+int clusters_at_once(const DeviceInfo& device, int cluster_size) {
+  const int left_over = cluster_size > 2 ? 12 : 0;
+  return std::max((device.multiprocessors - left_over) / cluster_size, 1);
+}
+
+bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Query& query) {
+  const double clusters = static_cast<double>(query.problem.l) * tiles.rows * tiles.columns;
+  return clusters <= clusters_at_once(query.device, split_k);
+}
+
+bool may_split(const Sm90Extents& extents, const Query& query) {
+  constexpr Sm90Tile largest{.m = 256, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+  constexpr std::int64_t shortest_k = 512;
+  return query.problem.k >= shortest_k && fits_one_wave(count_tiles(extents, largest), 2, query);
+}
+
+}  // namespace gemmery::templates

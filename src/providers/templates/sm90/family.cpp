@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm90 family: which kernels serve a query, why others do not, and what they are called.
+#include "providers/templates/sm90/family.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "providers/templates/constraints.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/sm90/constraints.hpp"
+#include "providers/templates/sm90/design.hpp"
+#include "providers/templates/sm90/prediction.hpp"
+#include "providers/templates/sm90/program.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// No tile that is offered is smaller in either extent.
+constexpr Sm90Tile smallest_tile{.m = 64, .n = 16, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+
+// Nor larger in area.
+constexpr Sm90Tile largest_tile{.m = 320, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+
+// Why no design is left where types, layouts and inputs serve.
+std::string find_room_failure(const GemmProblem& problem) {
+  for (const OperandRules& rules : FittingLayouts(problem))
+    if (!fits_count(count_tiles(extents_of(rules, problem), largest_tile), problem.l))
+      return too_many("tiles", problem);
+  return "epilogue: expected tensors that fit into shared memory beside two stages, got more";
+}
+
+// Calls add(candidate) for each design whose tiles of the problem can be counted, and each split
+// that runs at once.
+template <class Add>
+void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
+  const std::int64_t batches = query.problem.l;
+  const Sm90Extents extents = extents_of(rules, query.problem);
+  const bool fits_all = fits_count(count_tiles(extents, smallest_tile), batches);
+  const auto add_fitting = [&](std::span<const Sm90Candidate> candidates) {
+    for (const Sm90Candidate& candidate : candidates)
+      if (fits_all || fits_count(count_tiles(extents, candidate.tile), batches)) add(candidate);
+  };
+  add_fitting(sm90_candidates(rules));
+  if (query.problem.epilogue != default_epilogue) add_fitting(sm90_program_candidates(rules));
+  if (!may_split(extents, query)) return;
+  for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
+    const Sm90TileCounts counts = count_tiles(extents, candidate.tile);
+    if (fits_one_wave(counts, candidate.tile.split_k, query)) add(candidate);
+  }
+}
+
+void match_default(const Family& family, const Query& query, const OperandRules& rules,
+                   std::vector<RankedKernel>& kernels) {
+  const Sm90Prediction prediction(query.problem, rules, query.device);
+  kernels.reserve(kernels.size() + sm90_candidates(rules).size());
+  walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(candidate.tile), default_epilogue),
+                         prediction.microseconds(candidate));
+  });
+}
+
+void match_program(const Family& family, const Query& query, const OperandRules& rules,
+                   std::vector<RankedKernel>& kernels) {
+  const GemmProblem& problem = query.problem;
+  const Sm90Prediction prediction(problem, rules, query.device);
+  const ProgramFit fit(problem, rules);
+  kernels.reserve(kernels.size() + sm90_candidates(rules).size());
+  walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
+    if (!candidate.has_room_for_programs) return;
+    const int stages = fit.stages(candidate);
+    if (stages == 0) return;
+    Sm90Tile tile = candidate.tile;
+    tile.stages = static_cast<std::uint8_t>(stages);
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
+                         prediction.microseconds(candidate, stages));
+  });
+}
+
+}  // namespace
+
+Sm90Family::Sm90Family()
+    : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
+
+// --- discovery ----------------------------------------------------------------------------------
+
+void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
+  if (!find_sm90_type_failure(query).empty()) return;
+  const auto match_rules =
+      query.problem.epilogue == default_epilogue ? match_default : match_program;
+  for (const OperandRules& rules : FittingLayouts(query.problem))
+    match_rules(*this, query, rules, kernels);
+}
+
+Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
+  const GemmProblem& problem = query.problem;
+  if (Status status = check_carried(problem); !status) return status;
+  const OperandRules& rules = kernel.operands();
+  std::string misfit = find_misfit(rules, problem);
+  if (!misfit.empty()) return Status::fail(std::move(misfit));
+  const Sm90Tile tile = sm90_tile(kernel);
+  misfit = find_misfit(list_slab_inputs(problem, rules, sm90_design(kernel),
+                                        program_tensors(problem.epilogue, is_turned(rules))),
+                       problem.epilogue);
+  if (!misfit.empty()) return Status::fail(std::move(misfit));
+  if (!fits_count(count_tiles(extents_of(rules, problem), tile), problem.l)) {
+    return Status::fail(too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem));
+  }
+  return Status::success();
+}
+
+void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const {
+  Reason reason = reason_of(find_sm90_failure(query));
+  std::vector<RankedKernel> kernels;
+  if (reason.failed.empty()) match(query, kernels);
+  reason.fitting = static_cast<int>(kernels.size());
+  if (reason.failed.empty() && kernels.empty()) reason.failed = find_program_failure(query.problem);
+  if (reason.failed.empty() && kernels.empty()) reason.failed = find_room_failure(query.problem);
+  reasons.push_back(std::move(reason));
+}
+
+void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
+  const auto add_layouts = [&](DType input, DType accumulator, DType out, std::optional<DType> c) {
+    for (const OperandRules& rules : sm90_layouts(input, accumulator, out, c)) {
+      for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules)}) {
+        for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
+      }
+    }
+  };
+  const auto add_types = [&](DType input, DType accumulator) {
+    for (const DType out : sm90_outputs()) {
+      add_layouts(input, accumulator, out, std::nullopt);
+      for (const DType c : sm90_outputs()) add_layouts(input, accumulator, out, c);
+    }
+  };
+  for (const DType input : sm90_inputs()) {
+    for (const DType accumulator : {DType::float32, DType::float16})
+      if (is_sm90_accumulator(accumulator, input)) add_types(input, accumulator);
+  }
+}
+
+// --- metadata -----------------------------------------------------------------------------------
+
+std::string Sm90Family::kernel_name(const Kernel& kernel) const { return sm90_name(kernel); }
+
+std::optional<Kernel> Sm90Family::read_name(std::string_view text) const {
+  const auto parts = parse_sm90_name(text);
+  if (!parts) return std::nullopt;
+  return Kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
+}
+
+std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
+  const Sm90Tile tile = sm90_tile(kernel);
+  std::vector<DesignField> fields{
+      {"instruction", "wgmma"},
+      {"tile", tile_text(tile)},
+      {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
+      {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
+      {"split_k", std::to_string(tile.split_k)},
+      {"stages", std::to_string(tile.stages)},
+      {"schedule", schedule_text(tile)},
+      {"raster", raster_text(tile.raster)}};
+  if (tile.adds_vector) fields.push_back({"addend", "wgmma"});
+  return fields;
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of sm90 kernels: their tensor maps, their other parameters and their grids.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <variant>
+
+#include "device/abi/simt_design.hpp"
+#include "device/abi/sm90_params.hpp"
+#include "device/abi/sm90_program.hpp"
+#include "driver/tensor_map.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/constraints.hpp"
+#include "providers/templates/sm90/design.hpp"
+#include "providers/templates/sm90/family.hpp"
+#include "providers/templates/sm90/program.hpp"
+#include "providers/templates/tma_view.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// --- operands -----------------------------------------------------------------------------------
+
+abi::TensorMap encode_map(const driver::DriverApi& api, const driver::TiledTensorMap& view) {
+  return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
+}
+
+// What one copy brings of an operand: rows of a K-major tile, or 64 columns of all k, of half of
+// them where two blocks share the tile.
+TmaBox operand_box(abi::Major major, int extent, bool is_shared) {
+  const int k = is_shared ? 32 : 64;
+  return {.adjacent = 64,
+          .other = major == abi::Major::k ? abi::rows_per_copy(extent, is_shared) : k};
+}
+
+// The copies of one stage of an operand.
+struct StageCopies {
+  TmaBox box;
+  unsigned bytes;  // of all together
+};
+
+// A K-major operand that has fewer rows than its tile is brought without those that it lacks, where
+// one copy brings all.
+StageCopies stage_copies(abi::Major major, int tile, bool is_shared, unsigned extent) {
+  StageCopies copies{.box = operand_box(major, tile, is_shared),
+                     .bytes = static_cast<unsigned>(abi::operand_stage_bytes(major, tile))};
+  const bool is_one_copy = major == abi::Major::k && copies.box.other == tile;
+  if (is_one_copy && extent < static_cast<unsigned>(tile)) {
+    copies.box.other = static_cast<int>(std::max(extent, 1U));
+    copies.bytes = static_cast<unsigned>(copies.box.other * abi::sm90_swizzle_bytes);
+  }
+  return copies;
+}
+
+// Out or C as the kernel sees it.
+abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
+                            const OperandRules& rules) {
+  return {.data = tensor.data(),
+          .batch_stride = matrix.batch_stride,
+          .row_stride = is_turned(rules) ? matrix.column_stride : matrix.row_stride};
+}
+
+// One side of a product as the kernel takes it.
+struct Side {
+  const Tensor& tensor;
+  const MatrixType& matrix;
+  TmaView view;
+};
+
+struct Sides {
+  Side first;  // A, or B where the kernel computes out^T
+  Side second;
+};
+
+Sides sides_of(const GemmArguments& arguments, const OperandRules& rules) {
+  const GemmProblem& problem = arguments.problem();
+  const Side a{arguments.a(), problem.a,
+               view_of(rules.a, problem.a, problem.m, problem.k, problem.l)};
+  const Side b{arguments.b(), problem.b,
+               view_of(rules.b, problem.b, problem.k, problem.n, problem.l)};
+  return is_turned(rules) ? Sides{b, a} : Sides{a, b};
+}
+
+void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                const Sm90Extents& extents, abi::Sm90Params& params) {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const StageCopies a_copies =
+      stage_copies(design.a_major, design.tile_m, design.cluster_n > 1, extents.rows);
+  const StageCopies b_copies =
+      stage_copies(design.b_major, design.tile_n, design.cluster_m > 1, extents.columns);
+  params.a_bytes = a_copies.bytes;
+  params.b_bytes = b_copies.bytes;
+  const auto encode = [&](const void* data, DType dtype, const TmaView& view, TmaBox box) {
+    return encode_map(request.driver, map_of(data, dtype, view, box));
+  };
+  // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+  if (problem.k == 0 || arguments.alpha() == 0) {
+    // Maps of anything: the one block of k lies beyond them and is all zeros.
+    constexpr TmaView least{8, 1, 1, 16, 16};
+    const void* const out = arguments.out().data();
+    params.k_blocks = 1;
+    params.first_k = 1 << 30;
+    params.a = encode(out, problem.a.dtype, least, a_copies.box);
+    params.b = encode(out, problem.a.dtype, least, b_copies.box);
+    return;
+  }
+  const unsigned k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), abi::tile_k(design));
+  const auto [first, second] = sides_of(arguments, request.kernel.operands());
+  params.k_blocks = abi::tiles_along(k_blocks, design.split_k);
+  params.a_batch_step = first.view.batches > 1 ? 1 : 0;
+  params.b_batch_step = second.view.batches > 1 ? 1 : 0;
+  params.a = encode(first.tensor.data(), first.matrix.dtype, first.view, a_copies.box);
+  params.b = encode(second.tensor.data(), second.matrix.dtype, second.view, b_copies.box);
+}
+
+void set_results(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                 const Sm90Extents& extents, abi::Sm90Params& params) {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const OperandRules& rules = request.kernel.operands();
+  params.out =
+      encode_map(request.driver,
+                 map_of(arguments.out().data(), problem.out.dtype,
+                        view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
+                        {.adjacent = abi::slab_columns(design), .other = abi::sm90_warp_rows}));
+  params.out_rows = rows_of(arguments.out(), problem.out, rules);
+  if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
+  const bool ends_in_whole_units =
+      extents.columns * byte_width(problem.out.dtype) % widest_access == 0;
+  params.last_whole_slab = ends_in_whole_units
+                               ? std::numeric_limits<int>::max()
+                               : static_cast<int>(extents.columns) - abi::slab_columns(design);
+}
+
+// --- programs -----------------------------------------------------------------------------------
+
+// abi::Sm90ProgramParams::input, behind what the plan holds.
+void append_slab_maps(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                      runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = request.arguments;
+  const OperandRules& rules = request.kernel.operands();
+  const ProgramTensors tensors = program_tensors(request.kernel.epilogue(), is_turned(rules));
+  const TmaBox box{.adjacent = abi::slab_columns(design), .other = abi::sm90_warp_rows};
+  for (const SlabInput& input : list_slab_inputs(arguments.problem(), rules, design, tensors)) {
+    const Tensor& tensor = std::get<Tensor>(arguments.epilogue_operands()[input.operand].value);
+    append_parameter(
+        encode_map(request.driver, map_of(tensor.data(), tensor.dtype(), input.view, box)), plan);
+  }
+}
+
+abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& extents,
+                           unsigned batches, unsigned grid_blocks) {
+  constexpr unsigned warps = abi::warps_per_consumer;
+  const abi::Sm90Design stored = abi::stored_design(design);
+  const int blocks = abi::blocks_per_consumer(stored);
+  return {.rows = abi::tiles_along(extents.rows, blocks * abi::sm90_block_rows),
+          .columns = abi::tiles_along(extents.columns, abi::columns_per_consumer(stored)),
+          .batches = batches,
+          .column_parts = static_cast<unsigned>(blocks) * warps,
+          .whole_parts = warps,
+          .arrivals = 1,
+          .groups = grid_blocks * static_cast<unsigned>(abi::consumer_count(design))};
+}
+
+// --- grids --------------------------------------------------------------------------------------
+
+// Where blocks fill at most half of the multiprocessors or nearly all (sm90_params.hpp says why).
+bool lets_next_begin(unsigned blocks, const DeviceInfo& device) {
+  const auto multiprocessors = static_cast<unsigned>(std::max(device.multiprocessors, 1));
+  return 2 * blocks <= multiprocessors || 10 * blocks >= 9 * multiprocessors;
+}
+
+// Clusters stride over tiles, so one for each that is resident covers them all.
+unsigned count_clusters(const runtime::PackRequest& request, int cluster_size, unsigned tiles) {
+  const int allowed = request.max_multiprocessors > 0
+                          ? std::min(request.max_multiprocessors, request.device.multiprocessors)
+                          : request.device.multiprocessors;
+  const int resident =
+      std::min(std::max(allowed / cluster_size, 1), clusters_at_once(request.device, cluster_size));
+  return std::min(static_cast<unsigned>(resident), tiles);
+}
+
+}  // namespace
+
+void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const OperandRules& rules = request.kernel.operands();
+  const abi::Sm90Design design = sm90_design(request.kernel);
+  const Sm90Extents extents = extents_of(rules, problem);
+  const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
+  const auto batches = static_cast<unsigned>(problem.l);
+  const int cluster_size = abi::cluster_size(design);
+  const auto size = static_cast<unsigned>(cluster_size);
+  const unsigned blocks =
+      size * count_clusters(request, cluster_size, tiles.rows * tiles.columns * batches);
+
+  abi::Sm90Params params{};
+  params.alpha = static_cast<float>(arguments.alpha());
+  params.beta = static_cast<float>(arguments.beta());
+  params.m = extents.rows;
+  params.n = extents.columns;
+  params.order = abi::make_tile_order(design.raster, tiles.rows, tiles.columns, batches);
+  params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
+  set_inputs(request, design, extents, params);
+  set_results(request, design, extents, params);
+  plan.set_parameters(params);
+
+  plan.shape.grid = {blocks, 1, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+  plan.shape.cluster = {size, 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
+  plan.shape.is_programmatic = true;
+  if (request.kernel.epilogue() == default_epilogue) return;
+  append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules),
+                             regions_of(design, extents, batches, blocks), plan);
+  append_slab_maps(request, design, plan);
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The design of an sm90 kernel in the model's words.
+#include "providers/templates/sm90/prediction.hpp"
+
+#include <array>
+#include <vector>
+
+#include "epilogue/cost.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
+  return {.tile_m = design.tile_m,
+          .tile_n = design.tile_n,
+          .tile_k = abi::tile_k(design),
+          .cluster_m = design.cluster_m,
+          .cluster_n = design.cluster_n,
+          .stages = design.stages,
+          .stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design),
+          .consumers = abi::consumers_per_tile(design),
+          .wgmma_columns = abi::columns_per_consumer(design),
+          .turns = abi::turn_count(design),
+          .band_tiles = design.raster.band,
+          .is_band_of_rows = design.raster.along == abi::Along::m,
+          .slab_bytes = abi::slab_bytes(design),
+          .split_k = design.split_k,
+          .adds_vector = design.adds_vector};
+}
+
+// A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
+// share a tile, leave too few.
+bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
+  return abi::accumulator_registers(design) <= 192 && abi::consumers_per_tile(design) < 3;
+}
+
+using Tiles = std::span<const Sm90Tile> (*)(const OperandRules&);
+
+std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rules) {
+  std::vector<Sm90Candidate> candidates;
+  for (const Sm90Tile& tile : tiles(rules)) {
+    const abi::Sm90Design design = sm90_design(rules, tile);
+    candidates.push_back({.tile = tile,
+                          .has_room_for_programs = has_room_for_programs(design),
+                          .has_room_beside_sums = abi::has_room_beside_sums(design),
+                          .stage_bytes = abi::stage_bytes(design),
+                          .stage_room = abi::stage_room(design),
+                          .share = abi::stored_design(design),
+                          .terms = model::WarpSpecializedTerms(describe(design))});
+  }
+  return candidates;
+}
+
+using CandidateTables = std::array<std::vector<Sm90Candidate>, sm90_tile_class_count>;
+
+CandidateTables list_candidate_tables(Tiles tiles) {
+  CandidateTables tables;
+  for (std::size_t index = 0; index < tables.size(); ++index)
+    tables[index] = list_candidates(tiles, sm90_rules_of_class(index));
+  return tables;
+}
+
+// --- what a program adds ------------------------------------------------------------------------
+
+// Instructions for an element beside the program's own, by SASS of tiles of 128x128 (2026-11-22):
+// of a vector along n, read from shared memory and decoded for two rows at once; of a full tensor,
+// read as D is stored, or written by plain stores; of an element that falls into a reduction, with
+// the test for the edge, and where every column is shared out among the lanes of a warp.
+constexpr double vector_instructions = 0.75;
+constexpr double full_input_instructions = 1.1;
+constexpr double full_output_instructions = 3;
+constexpr double reduction_instructions = 2.2;
+constexpr double column_reduction_instructions = 8;
+
+double count_operand(const EpilogueOperandRule& rule, bool is_turned) noexcept {
+  if (rule.is_number) return 0;
+  const bool is_full = rule.varies_m && rule.varies_n;
+  const bool varies_along_rows = is_turned ? rule.varies_m : rule.varies_n;
+  if (rule.is_output) {
+    return is_full             ? full_output_instructions
+           : varies_along_rows ? column_reduction_instructions
+                               : reduction_instructions;
+  }
+  return is_full ? full_input_instructions : varies_along_rows ? vector_instructions : 0;
+}
+
+bool is_full_input(const EpilogueOperandRule& rule) noexcept {
+  return !rule.is_number && !rule.is_output && rule.varies_m && rule.varies_n;
+}
+
+// Of tensors as large as a matrix; of others nothing is seen beside the product.
+double count_bytes(const EpilogueOperandRule& rule, const GemmProblem& problem) noexcept {
+  if (rule.is_number || !rule.varies_m || !rule.varies_n) return 0;
+  return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+         static_cast<double>(rule.varies_l ? problem.l : 1) * bit_width(rule.dtype) / 8;
+}
+
+model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noexcept {
+  if (problem.epilogue == default_epilogue) return {};
+  const EpilogueRules& rules = rules_of(problem.epilogue);
+  model::ProgramWork work{.instructions = epilogue::count_instructions(rules.program.graph()),
+                          .bytes = 0};
+  int inputs = 0;
+  int outputs = 0;
+  for (const EpilogueOperandRule& rule : rules.operands) {
+    work.instructions += count_operand(rule, is_turned);
+    work.bytes += count_bytes(rule, problem);
+    work.full_inputs += is_full_input(rule) ? 1 : 0;
+    inputs += rule.is_number || rule.is_output ? 0 : 1;
+    outputs += rule.is_output ? 1 : 0;
+  }
+  // A reduction of whole tiles lets a kernel be dense, too (slab_program.cuh). Left out: such
+  // kernels come first as it is where they are, and at K = 1024 others, which are 1 % faster
+  // (h200-epilogues-amax-2026-11-23.md).
+  const int slow_results = epilogue::count_slow_results(rules.program.graph());
+  work.slow_results = slow_results;
+  work.is_dense = abi::is_dense(slow_results, inputs, work.full_inputs, outputs);
+  work.addend_instructions = 1 + vector_instructions;
+  work.is_dense_without_addend = abi::is_dense(slow_results, inputs - 1, work.full_inputs, outputs);
+  return work;
+}
+
+}  // namespace
+
+std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
+  static const CandidateTables tables = list_candidate_tables(sm90_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
+std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules) {
+  static const CandidateTables tables = list_candidate_tables(sm90_program_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
+std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) {
+  static const CandidateTables tables = list_candidate_tables(sm90_split_tiles);
+  return tables[sm90_tile_class(rules)];
+}
+
+Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
+                               const DeviceInfo& device,
+                               const model::WarpSpecializedConstants& constants) noexcept
+    : rules_(rules),
+      model_(problem, is_turned(rules), device, constants,
+             program_work(problem, is_turned(rules))) {}
+
+model::WarpSpecializedParts Sm90Prediction::parts(const Sm90Tile& tile) const noexcept {
+  return model_.predict(describe(sm90_design(rules_, tile)));
+}
+
+}  // namespace gemmery::templates

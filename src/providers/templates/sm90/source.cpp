@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source of sm90 kernels: a design, an epilogue and a call of the device half.
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/design.hpp"
+#include "providers/templates/sm90/family.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k" : "extent"; }
+
+std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
+
+std::string_view text_of(abi::Schedule schedule) {
+  constexpr std::string_view texts[] = {"cooperative", "ping_pong", "rotation"};
+  static_assert(std::size(texts) == std::size(sm90_schedules));
+  return texts[static_cast<std::size_t>(schedule)];
+}
+
+std::string design_text(const abi::Sm90Design& d) {
+  return fmt::format(
+      "{{.operand = DType::{}, .accumulator = DType::{}, .c = DType::{}, .out = DType::{},\n"
+      "    .a_major = Major::{}, .b_major = Major::{},\n"
+      "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
+      "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
+      "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {}}}",
+      text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
+      text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, text_of(d.schedule),
+      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k,
+      d.adds_vector, d.program_bytes);
+}
+
+constexpr std::string_view entry_name = "gemmery_sm90";
+
+std::string epilogue_comment(const Kernel& kernel) {
+  const bool turns = is_turned(kernel.operands());
+  if (kernel.epilogue() == default_epilogue) {
+    return std::string("// D = alpha * accum + beta * C") +
+           (turns ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n";
+  }
+  return turns ? "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n" : "";
+}
+
+}  // namespace
+
+runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
+  const abi::Sm90Design design = sm90_design(kernel);
+  EpilogueText epilogue =
+      epilogue_text(kernel, is_turned(kernel.operands()), "Sm90Params", "sm90_gemm");
+  const bool has_program = kernel.epilogue() != default_epilogue;
+  if (has_program) {
+    epilogue.parameters = fmt::format(
+        "Sm90ProgramParams<{}, slab_inputs(Epilogue::input, Epilogue::inputs, "
+        "stored_design(design)).count>",
+        epilogue.parameters);
+  }
+  return {
+      .text = fmt::format(
+          "// {}\n"
+          "{}"
+          "#include <device/gemm/{}.cuh>\n\n"
+          "using namespace gemmery::abi;\n"
+          "constexpr Sm90Design design{};\n"
+          "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+          "device disagree\");\n\n"
+          "{}"
+          "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
+          "{}(const __grid_constant__ {} params) {{\n"
+          "    gemmery::device::{}(params);\n"
+          "}}\n",
+          class_line(kernel.operands()), epilogue_comment(kernel),
+          has_program ? "sm90_program" : "sm90", design_text(design), abi::thread_count(design),
+          abi::shared_bytes(design), epilogue.head, entry_name, epilogue.parameters, epilogue.call),
+      .entry = std::string(entry_name),
+      .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
+      .options = {}};
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code of the sm90 family against what its designs promise: a fresh sample in a short run;
+// every design with every choice of adjacent indices of A and B in a long one, each with types and
+// an out layout that are drawn anew. Kernels come from discovery, so a new design is here by being
+// listed. No GPU is needed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <gemmery/discovery.hpp>
+#include <gemmery/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "jit/nvrtc.hpp"
+#include "platform/parallel.hpp"
+#include "providers/templates/sm90/design.hpp"
+#include "tests/providers/templates/sm90/cubin_checks.hpp"
+#include "tests/support/random_seed.hpp"
+#include "tests/support/soak_journal.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr Target hopper{90, 'a'};
+using Random = std::mt19937_64;
+
+bool is_long() { return std::getenv("GEMMERY_SOAK") != nullptr; }
+
+template <class Range>
+const auto& draw(const Range& range, Random& random) {
+  return range[random() % std::size(range)];
+}
+
+// --- which kernels ------------------------------------------------------------------------------
+
+std::vector<Kernel> listed_kernels() {
+  std::vector<Kernel> kernels;
+  for_each_kernel(
+      [&](const Kernel& kernel) {
+        if (kernel.family().name() == "sm90") kernels.push_back(kernel);
+      },
+      {.target = hopper, .providers = {"templates"}});
+  return kernels;
+}
+
+// What a kernel is to the device but for its types, and for the stages, which follow from them.
+std::string design_and_majors(const Kernel& kernel) {
+  const abi::Sm90Design design = sm90_design(kernel);
+  std::string key = fmt::format("{}{}", design.a_major == abi::Major::k ? 'k' : 'm',
+                                design.b_major == abi::Major::k ? 'k' : 'n');
+  for (const DesignField& field : kernel.family().design_fields(kernel)) {
+    if (field.name != "stages") key += "_" + field.value;
+  }
+  return key;
+}
+
+// One kernel of each.
+std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& random) {
+  std::map<std::string, std::vector<Kernel>> groups;
+  for (const Kernel& kernel : listed) groups[design_and_majors(kernel)].push_back(kernel);
+  std::vector<Kernel> drawn;
+  for (const auto& [key, kernels] : groups) drawn.push_back(draw(kernels, random));
+  return drawn;
+}
+
+std::string draw_problem(Random& random) {
+  static constexpr std::array<const char*, 2> inputs{"bf16", "f16"};
+  static constexpr std::array<const char*, 3> outputs{"bf16", "f16", "f32"};
+  static constexpr std::array<const char*, 2> layouts{"", ":c"};
+  const auto extent = [&] { return 8 * (1 + random() % (std::size_t{1} << random() % 12)); };
+  const std::string_view input = draw(inputs, random);
+  const std::string_view out_layout = draw(layouts, random);
+  std::string line = fmt::format("gemm {}x{}x{}x{} a={}{} b={}{} out={}{}", extent(), extent(),
+                                 extent(), 1 + random() % 3, input, draw(layouts, random), input,
+                                 draw(layouts, random), draw(outputs, random), out_layout);
+  if (input == "f16" && random() % 3 == 0) line += " acc=f16";
+  if (random() % 2 == 0) line += fmt::format(" c={}{} beta=1", draw(outputs, random), out_layout);
+  return line;
+}
+
+// Kernels as they are returned for problems: with the stages and orders of tiles that are chosen
+// there.
+std::vector<Kernel> draw_from_problems(std::size_t count, Random& random) {
+  const DeviceInfo device = *find_device_info("h200");
+  std::vector<Kernel> drawn;
+  while (drawn.size() < count) {
+    std::vector<Kernel> fitting;
+    for (const RankedKernel& kernel :
+         get_kernels(parse_problem(draw_problem(random)).problem, device)) {
+      if (kernel.family().name() == "sm90") fitting.push_back(kernel);
+    }
+    if (!fitting.empty()) drawn.push_back(draw(fitting, random));
+  }
+  return drawn;
+}
+
+// Where registers are fewest beside sums: kernels that spilled once, a few among 100,000.
+constexpr const char* once_spilled[] = {
+    "sm90v6_gemm_f16c16_f16c16_f16c16_acc-f16_256x192x64_1x1_k2_coop_m8_s2_c-bf16c16",
+    "sm90v6_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
+};
+
+std::vector<Kernel> choose_kernels(Random& random) {
+  constexpr int short_count = 20;
+  const std::vector<Kernel> listed = listed_kernels();
+  std::vector<Kernel> chosen;
+  if (is_long()) {
+    chosen = draw_one_of_each(listed, random);
+  } else {
+    while (chosen.size() < short_count) chosen.push_back(draw(listed, random));
+  }
+  const auto more = draw_from_problems(is_long() ? chosen.size() / 8 : short_count, random);
+  chosen.insert(chosen.end(), more.begin(), more.end());
+  for (const char* name : once_spilled) chosen.push_back(find_kernel(name).value());
+  std::ranges::shuffle(chosen, random);  // long compilations spread over threads
+  return chosen;
+}
+
+// --- the run ------------------------------------------------------------------------------------
+
+struct Outcome {
+  std::size_t kernels = 0;
+  std::vector<std::string> resource_faults;
+  std::vector<std::string> instruction_faults;
+  std::vector<double> compile_ms;
+};
+
+class Run {
+ public:
+  explicit Run(std::optional<jit::Disassembler> disassembler)
+      : disassembler_(std::move(disassembler)) {
+    if (is_long()) journal_.emplace("sm90-cubins");
+    Random random(journal_ ? journal_->seed() : tests::random_seed());
+    kernels_ = choose_kernels(random);
+    outcome_.kernels = kernels_.size();
+  }
+
+  Outcome finish() {
+    std::printf("%zu kernels%s\n", kernels_.size(), resumption().c_str());
+    std::fflush(stdout);
+    platform::parallel_for(static_cast<std::int64_t>(kernels_.size()), 1,
+                           [&](std::int64_t begin, std::int64_t end) {
+                             for (std::int64_t index = begin; index < end; ++index)
+                               visit(kernels_[static_cast<std::size_t>(index)]);
+                           });
+    const bool is_clean = outcome_.resource_faults.empty() && outcome_.instruction_faults.empty();
+    if (journal_ && is_clean) journal_->finish();
+    print_times();
+    return outcome_;
+  }
+
+ private:
+  void print_times() {
+    std::vector<double>& times = outcome_.compile_ms;
+    if (times.empty()) return;
+    std::ranges::sort(times);
+    std::printf("compiled on %d threads: median %.0f ms, longest %.0f ms\n",
+                platform::thread_count(), times[times.size() / 2], times.back());
+  }
+
+  std::string resumption() const {
+    if (!journal_ || journal_->size() == 0) return "";
+    return fmt::format(", {} of them passed before (GEMMERY_TEST_SEED={})", journal_->size(),
+                       journal_->seed());
+  }
+
+  void visit(const Kernel& kernel) {
+    const std::string kernel_name = kernel.name();
+    if (journal_ && journal_->contains(kernel_name)) {
+      const std::lock_guard lock(noting_);
+      return note_progress();
+    }
+    std::vector<std::string> resource_faults;
+    std::vector<std::string> instruction_faults;
+    std::optional<double> compile_ms;
+    try {
+      const jit::CompiledCode code = compile_sm90(kernel);
+      compile_ms = code.compile_ms;
+      resource_faults = find_resource_faults(kernel, code.usage);
+      if (disassembler_) {
+        instruction_faults =
+            find_instruction_faults(kernel, disassembler_->disassemble(code.cubin));
+      }
+    } catch (const Error& error) {
+      resource_faults.emplace_back(error.what());
+    }
+    if (journal_ && resource_faults.empty() && instruction_faults.empty())
+      journal_->add(kernel_name);
+    const std::lock_guard lock(noting_);
+    if (compile_ms) outcome_.compile_ms.push_back(*compile_ms);
+    for (const std::string& fault : resource_faults)
+      outcome_.resource_faults.push_back(kernel_name + ": " + fault);
+    for (const std::string& fault : instruction_faults)
+      outcome_.instruction_faults.push_back(kernel_name + ": " + fault);
+    note_progress();
+  }
+
+  // Under the lock.
+  void note_progress() {
+    const std::size_t done = ++done_;
+    if (done % 100 != 0 && done != kernels_.size()) return;
+    const auto seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    std::printf("%zu of %zu kernels, %zu faults, %.0f s\n", done, kernels_.size(),
+                outcome_.resource_faults.size() + outcome_.instruction_faults.size(), seconds);
+    std::fflush(stdout);
+  }
+
+  std::optional<jit::Disassembler> disassembler_;
+  std::optional<tests::SoakJournal> journal_;
+  std::vector<Kernel> kernels_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex noting_;  // guards what follows
+  std::size_t done_ = 0;
+  Outcome outcome_;
+};
+
+// Both tests look at one run.
+const Outcome& outcome() {
+  static const Outcome once = Run(jit::find_disassembler()).finish();
+  return once;
+}
+
+class Sm90Cubins : public testing::Test {
+ protected:
+  void SetUp() override {
+    const jit::CompilerStatus status = jit::compiler_status();
+    if (!status.found) GTEST_SKIP() << status.searched;
+    if (!jit::find_nvrtc().knows(hopper)) GTEST_SKIP() << "NVRTC does not know sm_90a";
+  }
+};
+
+TEST_F(Sm90Cubins, take_the_registers_and_the_shared_memory_of_their_designs_and_spill_nothing) {
+  for (const std::string& fault : outcome().resource_faults) ADD_FAILURE() << fault;
+  EXPECT_GT(outcome().kernels, 0U);
+}
+
+TEST_F(Sm90Cubins, hold_the_instructions_that_their_designs_promise) {
+  if (!jit::find_disassembler()) {
+    GTEST_SKIP() << "no nvdisasm among "
+                 << fmt::format("{}", fmt::join(jit::disassembler_places(), ", "));
+  }
+  for (const std::string& fault : outcome().instruction_faults) ADD_FAILURE() << fault;
+}
+
+// --- the checks themselves ----------------------------------------------------------------------
+
+// A kernel of two warpgroups that multiply one tile, alone in its cluster.
+Kernel draw_plain_kernel(Random& random) {
+  const std::vector<Kernel> listed = listed_kernels();
+  for (;;) {
+    const Kernel& kernel = draw(listed, random);
+    const Sm90Tile tile = sm90_tile(kernel);
+    if (tile.m == 128 && tile.n >= 32 && tile.cluster_m * tile.cluster_n * tile.split_k == 1 &&
+        tile.schedule == abi::Schedule::cooperative)
+      return kernel;
+  }
+}
+
+Kernel with_tile(const Kernel& kernel, const Sm90Tile& tile) {
+  return {kernel.family(), kernel.operands(), DesignBytes::of(tile)};
+}
+
+Kernel with_rules(const Kernel& kernel, const OperandRules& rules) {
+  return {kernel.family(), rules, kernel.design()};
+}
+
+// Kernels whose promises the code of this one breaks, each by one field, with the word that says
+// so.
+std::vector<std::pair<Kernel, std::string>> strangers_to(const Kernel& kernel) {
+  Sm90Tile narrower = sm90_tile(kernel);
+  narrower.n = static_cast<std::uint16_t>(narrower.n - 16);
+  Sm90Tile pair = sm90_tile(kernel);
+  pair.cluster_m = 2;
+  Sm90Tile alone = sm90_tile(kernel);
+  alone.m = 64;
+  OperandRules other_type = kernel.operands();
+  other_type.a.dtype = other_type.b.dtype =
+      other_type.a.dtype == DType::float16 ? DType::bfloat16 : DType::float16;
+  OperandRules other_layout = kernel.operands();
+  other_layout.a.layout =
+      other_layout.a.layout == LayoutRule::row ? LayoutRule::column : LayoutRule::row;
+  return {{with_tile(kernel, narrower), "wgmma: expected HGMMA"},
+          {with_tile(kernel, pair), "has loads of two blocks"},
+          {with_tile(kernel, alone), "setmaxnreg of consumers: expected 0"},
+          {with_rules(kernel, other_type), "wgmma: expected HGMMA"},
+          {with_rules(kernel, other_layout), "wgmma turns"}};
+}
+
+bool names(const std::vector<std::string>& faults, std::string_view word) {
+  return std::ranges::any_of(
+      faults, [&](const std::string& fault) { return fault.find(word) != std::string::npos; });
+}
+
+TEST_F(Sm90Cubins, of_a_design_that_differs_in_one_field_are_found_out) {
+  const auto disassembler = jit::find_disassembler();
+  if (!disassembler) GTEST_SKIP() << "no nvdisasm";
+  Random random(tests::random_seed() + 1);
+  const Kernel kernel = draw_plain_kernel(random);
+  const std::string sass = disassembler->disassemble(compile_sm90(kernel).cubin);
+  EXPECT_TRUE(find_instruction_faults(kernel, sass).empty()) << kernel.name();
+  for (const auto& [stranger, word] : strangers_to(kernel)) {
+    EXPECT_TRUE(names(find_instruction_faults(stranger, sass), word))
+        << "code of " << kernel.name() << " passes for " << stranger.name();
+  }
+  EXPECT_TRUE(names(find_instruction_faults(kernel, sass + "/*0000*/ STL [R1], R2 ;\n"), "local"));
+  EXPECT_TRUE(names(find_instruction_faults(kernel, ""), "TMA stores"));
+}
+
+TEST(Sm90CubinResources, beyond_those_of_a_launch_are_found_out) {
+  Random random(tests::random_seed() + 2);
+  const Kernel kernel = draw_plain_kernel(random);  // 384 threads, 504 registers by setmaxnreg
+  const auto faults_of = [&](const jit::CodeUsage& usage) {
+    return find_resource_faults(kernel, usage);
+  };
+  const auto usage = [](int registers) {
+    jit::CodeUsage whole;
+    whole.registers = registers;
+    return whole;
+  };
+  EXPECT_TRUE(faults_of(usage(168)).empty());
+  EXPECT_TRUE(names(faults_of(usage(160)), "registers after setmaxnreg"));
+  EXPECT_TRUE(names(faults_of(usage(169)), "registers of a block"));
+  jit::CodeUsage spilling = usage(168);
+  spilling.spill_load_bytes = 4;
+  EXPECT_TRUE(names(faults_of(spilling), "bytes spilled"));
+  jit::CodeUsage stacking = usage(168);
+  stacking.stack_bytes = 8;
+  EXPECT_TRUE(names(faults_of(stacking), "bytes of stack"));
+}
+
+}  // namespace
+}  // namespace gemmery::templates

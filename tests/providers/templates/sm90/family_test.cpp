@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm90 family's answers: names, matches, refusals, source. No GPU and no compiler are needed.
+#include "providers/templates/sm90/family.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <gemmery/device.hpp>
+#include <gemmery/discovery.hpp>
+#include <gemmery/problem.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/rules.hpp"
+#include "providers/templates/sm90/design.hpp"
+#include "providers/templates/sm90/prediction.hpp"
+#include "tests/support/random_programs.hpp"
+#include "tests/support/random_seed.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+const Sm90Family& family() {
+  static const Sm90Family sm90;
+  return sm90;
+}
+
+std::vector<RankedKernel> match(const std::string& line, const char* device = "h200") {
+  const GemmProblem problem = parse_problem(line).problem;
+  std::vector<RankedKernel> kernels;
+  family().match({problem, *find_device_info(device)}, kernels);
+  std::ranges::sort(kernels, {}, &RankedKernel::predicted_us);
+  return kernels;
+}
+
+std::string why_not(const std::string& line, const char* device = "h200") {
+  const GemmProblem problem = parse_problem(line).problem;
+  std::vector<Reason> reasons;
+  family().explain({problem, *find_device_info(device)}, reasons);
+  return reasons.empty() ? "" : reasons.front().failed;
+}
+
+std::vector<Kernel> sample(unsigned one_of) {
+  std::mt19937_64 random(tests::random_seed());
+  std::vector<Kernel> kernels;
+  family().enumerate([&](const Kernel& kernel) {
+    if (random() % one_of == 0) kernels.push_back(kernel);
+  });
+  return kernels;
+}
+
+std::size_t count_tiles_for(const OperandRules& rules) { return sm90_tiles(rules).size(); }
+
+TEST(Sm90Family, every_kernel_is_legal_and_names_differ) {
+  std::set<std::string> names;
+  family().enumerate([&](const Kernel& kernel) {
+    ASSERT_TRUE(abi::is_legal(sm90_design(kernel))) << sm90_name(kernel);
+    EXPECT_TRUE(names.insert(family().kernel_name(kernel)).second) << sm90_name(kernel);
+  });
+  EXPECT_GT(names.size(), 10'000U);
+  std::printf("%zu kernels\n", names.size());
+}
+
+TEST(Sm90Family, a_name_reads_back_as_its_kernel) {
+  for (const Kernel& kernel : sample(16)) {
+    const auto parsed = family().parse_name(family().kernel_name(kernel));
+    ASSERT_TRUE(parsed) << sm90_name(kernel);
+    EXPECT_EQ(*parsed, kernel) << sm90_name(kernel);
+  }
+}
+
+// What discovery works out once for a class of rules is what any rules of the class ask for.
+TEST(Sm90Family, a_query_predicts_what_the_kernel_alone_would_be_predicted) {
+  std::mt19937_64 random(tests::random_seed());
+  const auto pick = [&](auto... words) {
+    const char* const all[] = {words...};
+    return std::string(all[random() % sizeof...(words)]);
+  };
+  for (int turn = 0; turn < 200; ++turn) {
+    const auto extent = [&] { return std::to_string(8 * (1 + random() % 700)); };
+    const GemmProblem problem =
+        parse_problem("gemm " + extent() + "x" + extent() + "x" + extent() + " a=f16" +
+                      pick("", ":c") + " b=f16" + pick("", ":c") + " out=" + pick("f16", "f32") +
+                      pick("", ":c") + pick("", " acc=f16"))
+            .problem;
+    std::vector<RankedKernel> kernels;
+    family().match({problem, *find_device_info("h200")}, kernels);
+    ASSERT_FALSE(kernels.empty()) << to_string(problem);
+    for (const RankedKernel& kernel : kernels) {
+      const Sm90Prediction prediction(problem, kernel.operands(), *find_device_info("h200"));
+      ASSERT_DOUBLE_EQ(kernel.predicted_us, prediction.microseconds(sm90_tile(kernel)))
+          << to_string(problem) << ", " << sm90_name(kernel);
+    }
+  }
+}
+
+// So is what it works out for a program: the stages that fit beside it, and what they take.
+TEST(Sm90Family, a_query_fits_programs_as_the_kernel_alone_would_be_fitted) {
+  std::mt19937_64 random(tests::random_seed() + 2);
+  const DeviceInfo device = *find_device_info("h200");
+  const auto extent = [&] { return 8 * (1 + random() % 700); };
+  constexpr std::array layouts{"", ":c"};
+  constexpr std::array outputs{"f16", "bf16", "f32"};
+  std::size_t count = 0;
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::string product = fmt::format(
+        "gemm {}x{}x{} a=f16{} b=f16{} out={}{}", extent(), extent(), extent(),
+        layouts[random() % 2], layouts[random() % 2], outputs[random() % 3], layouts[random() % 2]);
+    const std::string line = tests::add_random_program(random, product);
+    const GemmProblem problem = parse_problem(line).problem;
+    for (const RankedKernel& kernel : match(line)) {
+      const abi::Sm90Design design = sm90_design(kernel);
+      const Sm90Prediction prediction(problem, kernel.operands(), device);
+      ASSERT_TRUE(abi::is_legal(design)) << line << ", " << sm90_name(kernel);
+      ASSERT_EQ(design.stages, abi::most_stages(design)) << line << ", " << sm90_name(kernel);
+      ASSERT_TRUE(family().supports(kernel, {problem, device}).is_success()) << line;
+      ASSERT_DOUBLE_EQ(kernel.predicted_us, prediction.microseconds(sm90_tile(kernel)))
+          << line << ", " << sm90_name(kernel);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 1000U);
+}
+
+// The best designs of bench/results/h200-epilogues-rotation-2026-11-22.md take turns on every line,
+// those of 4096^3 too, where a cooperative one is first without a program.
+TEST(Sm90Family, programs_come_first_where_other_groups_multiply_meanwhile) {
+  const DeviceInfo device = *find_device_info("h200");
+  for (const char* const extents : {"4096x4096x4096", "8192x8192x1024", "8192x4096x512"}) {
+    for (const char* const program :
+         {R"p(epilogue="D = gelu(accum + bias)" bias=bf16[n])p",
+          R"p(epilogue="D = gelu_tanh(accum + bias)" bias=bf16[n])p",
+          R"p(epilogue="D = accum + aux" aux=bf16)p",
+          R"p(epilogue="D = sigmoid(accum) * aux" aux=bf16)p",
+          R"p(epilogue="D = gelu(accum + bias); peak = amax(D)" bias=bf16[n] peak=f32[1])p"}) {
+      const std::string line = fmt::format("gemm {} a=bf16 b=bf16:c {}", extents, program);
+      const Kernel first = get_kernels(parse_problem(line).problem, device).front();
+      EXPECT_TRUE(abi::takes_turns(sm90_design(first))) << line << ": " << first.name();
+    }
+  }
+}
+
+TEST(Sm90Family, a_name_may_ask_for_fewer_stages) {
+  const auto kernel =
+      family().parse_name("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s3");
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(sm90_tile(*kernel).stages, 3);
+}
+
+TEST(Sm90Family, a_name_may_ask_for_any_raster) {
+  for (const char* word : {"m1", "m4", "m16", "m64", "n1", "n2", "n8", "n32"}) {
+    const std::string name = std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+                             "128x256x64_1x1_coop_" + word + "_s4";
+    const auto kernel = family().parse_name(name);
+    ASSERT_TRUE(kernel) << name;
+    EXPECT_EQ(family().kernel_name(*kernel), name);
+    const auto fields = family().design_fields(*kernel);
+    EXPECT_TRUE(std::ranges::any_of(fields, [&](const DesignField& field) {
+      return field.name == "raster" && field.value == word;
+    })) << name;
+  }
+}
+
+TEST(Sm90Family, a_name_of_no_tile_is_none_also_with_a_program) {
+  const EpilogueId program =
+      parse_problem(R"(gemm 512x512x512 a=bf16 b=bf16:c epilogue="D = accum + bias" bias=bf16[n])")
+          .problem.epilogue;
+  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string tail = "_e-" + digest(program);
+  ASSERT_TRUE(family().parse_name(head + "64x128x64_1x1_k2_coop_m8_s4" + tail));
+  for (const char* design :
+       {"64x128x64_1x1_k0_coop_m8_s4", "0x128x64_1x1_coop_m8_s4", "64x0x64_1x1_coop_m8_s4",
+        "32x128x64_1x1_coop_m8_s4", "64x8x64_1x1_coop_m8_s4", "64x128x64_0x1_coop_m8_s4",
+        "64x128x64_1x0_pingpong_m8_s4", "64x128x64_1x1_coop_m0_s4", "64x128x64_1x1_coop_m8_s0"})
+    for (const std::string& end : {std::string(), tail})
+      EXPECT_FALSE(family().parse_name(head + design + end)) << design << end;
+}
+
+TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
+  const auto is_rotation = [](const RankedKernel& kernel) {
+    return sm90_tile(kernel).schedule == abi::Schedule::rotation;
+  };
+  const std::string plain = "gemm 4096x4096x512 a=bf16 b=bf16:c";
+  const std::string program = plain + R"p( epilogue="D = gelu(accum)")p";
+  EXPECT_EQ(std::ranges::count_if(match(plain), is_rotation), 0);
+  EXPECT_EQ(std::ranges::count_if(match(program), is_rotation), 3);
+  for (const char* heavy : {"pow(accum, 2.5)", "erf(accum) * tanh(accum)", "log(softplus(accum))"})
+    EXPECT_EQ(std::ranges::count_if(match(fmt::format("{} epilogue=\"D = {}\"", plain, heavy)),
+                                    is_rotation),
+              0)
+        << heavy << ": 32 registers are too few";
+  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string tail = "_e-" + digest(parse_problem(program).problem.epilogue);
+  for (const char* design : {"128x128x64_1x1_rotation_m8_s5", "128x128x64_2x1_rotation_n4_s2"}) {
+    const auto kernel = family().parse_name(head + design + tail);
+    ASSERT_TRUE(kernel) << design;
+    EXPECT_EQ(family().kernel_name(*kernel), head + design + tail);
+    EXPECT_FALSE(family().parse_name(head + design)) << design;
+  }
+  for (const char* design : {"128x112x64_1x1_rotation_m8_s5", "64x128x64_1x1_rotation_m8_s5",
+                             "128x128x64_1x1_rotation_m8_s6", "128x128x64_1x1_k2_rotation_m8_s2"})
+    EXPECT_FALSE(family().parse_name(head + design + tail)) << design;
+}
+
+TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
+  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation";
+  const auto count = [](const std::string& words) {
+    return std::ranges::count_if(
+        match("gemm 4096x4096x512 a=bf16 b=bf16:c " + words),
+        [](const RankedKernel& kernel) { return sm90_tile(kernel).adds_vector; });
+  };
+  const auto parse = [&](const std::string& words) {
+    const EpilogueId program =
+        parse_problem("gemm 512x512x512 a=bf16 b=bf16:c " + words).problem.epilogue;
+    return family().parse_name(head + "-add_m8_s4_e-" + digest(program));
+  };
+  const std::string added = R"p(epilogue="D = gelu(accum + bias)" bias=bf16[n])p";
+  EXPECT_EQ(count(added), 3);
+  ASSERT_TRUE(parse(added));
+  EXPECT_TRUE(sm90_tile(*parse(added)).adds_vector);
+  for (const char* other :
+       {R"p(epilogue="D = gelu(accum)")p", R"p(epilogue="D = gelu(accum + bias)" bias=f32[n])p",
+        R"p(epilogue="D = gelu(accum + bias)" bias=f16[n])p",
+        R"p(epilogue="D = gelu(accum + bias)" bias=bf16[m])p",
+        R"p(epilogue="D = gelu(accum + bias)" bias=bf16)p",
+        R"p(epilogue="D = (accum + bias) * t" bias=bf16[n] t=bf16)p",
+        R"p(epilogue="D = (accum + bias) * t" bias=bf16[n] t=bf16[n])p",
+        R"p(epilogue="D = gelu(2 * accum + bias)" bias=bf16[n])p"}) {
+    EXPECT_EQ(count(other), 0) << other;
+    EXPECT_FALSE(parse(other)) << other;
+  }
+  EXPECT_EQ(count(added + " out=f32"), 0) << "the sums' last bits are seen";
+  EXPECT_FALSE(family().parse_name(head + "-add_m8_s4"));
+}
+
+// It pays where a tile waits for a program's arithmetic, at a small k
+// (bench/results/h200-epilogues-addend-2026-11-22.md).
+TEST(Sm90Family, a_vector_is_added_by_a_wgmma_where_k_is_small) {
+  const DeviceInfo device = *find_device_info("h200");
+  for (const char* const program : {"gelu(accum + bias)", "gelu_tanh(accum + bias)"}) {
+    const auto adds = [&](const char* extents) {
+      const std::string line = fmt::format(
+          R"p(gemm {} a=bf16 b=bf16:c epilogue="D = {}" bias=bf16[n])p", extents, program);
+      return sm90_tile(get_kernels(parse_problem(line).problem, device).front()).adds_vector;
+    };
+    EXPECT_TRUE(adds("8192x4096x512")) << program;
+    EXPECT_FALSE(adds("8192x8192x1024")) << program;
+    EXPECT_FALSE(adds("4096x4096x4096")) << program;
+  }
+}
+
+TEST(Sm90Family, a_name_may_split_k) {
+  const std::string name =
+      "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
+  const auto kernel = family().parse_name(name);
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(sm90_tile(*kernel).split_k, 4);
+  EXPECT_EQ(family().kernel_name(*kernel), name);
+  EXPECT_EQ(kernel->metadata().design_value("split_k"), "4");
+  for (const char* other : {"64x128x64_1x1_k1_coop_m8_s5", "64x128x64_1x1_k3_coop_m8_s5",
+                            "64x128x64_1x1_k16_coop_m8_s5", "64x128x64_1x1_4_coop_m8_s5",
+                            "64x128x64_1x1_k4_pingpong_m8_s2", "64x128x64_2x1_k4_coop_m8_s5",
+                            "64x96x64_1x1_k4_coop_m8_s5", "64x128x64_k4_1x1_coop_m8_s5"}) {
+    EXPECT_FALSE(
+        family().parse_name(std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + other))
+        << other;
+  }
+}
+
+std::ptrdiff_t count_splits(const std::string& line) {
+  return std::ranges::count_if(
+      match(line), [](const RankedKernel& kernel) { return sm90_tile(kernel).split_k > 1; });
+}
+
+// Blocks of one cluster wait for each other: all of a launch must run at once.
+TEST(Sm90Family, splits_of_k_are_offered_where_tiles_are_few_and_k_is_long) {
+  for (const char* line :
+       {"gemm 16x4096x4096 a=bf16 b=bf16:c out=bf16", "gemm 128x4096x14336 a=f16 b=f16 out=f32",
+        "gemm 512x512x16384 a=bf16:c b=bf16 out=bf16:c"}) {
+    EXPECT_GT(count_splits(line), 0) << line;
+    for (const RankedKernel& kernel : match(line)) {
+      const Sm90Tile tile = sm90_tile(kernel);
+      if (tile.split_k == 1) continue;
+      const auto problem = parse_problem(line).problem;
+      const Sm90TileCounts counts = count_tiles(extents_of(kernel.operands(), problem), tile);
+      EXPECT_LE(counts.rows * counts.columns * tile.split_k, 132U) << kernel.name();
+    }
+  }
+  for (const char* line :
+       {"gemm 4096x4096x4096 a=bf16 b=bf16:c out=bf16", "gemm 64x64x256 a=bf16 b=bf16:c out=bf16",
+        "gemm 64x64x4096x200 a=bf16 b=bf16:c out=bf16"})
+    EXPECT_EQ(count_splits(line), 0) << line;
+}
+
+TEST(Sm90Family, other_names_are_not_its_own) {
+  const std::string good = match("gemm 64x64x64 a=bf16 b=bf16 out=f32").front().name();
+  ASSERT_TRUE(family().parse_name(good));
+  for (const std::string& bad :
+       {std::string(),
+        std::string("sm90"),
+        "x" + good,
+        good + "_",
+        good + "_c-",
+        good.substr(0, good.size() - 1),
+        "sm90v1" + good.substr(6),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s5"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m3_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m0_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_n128_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_k8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v6_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_m8_s4"),
+        std::string(
+            "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4_c-bf16c16"),
+        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_m8_s0")}) {
+    EXPECT_FALSE(family().parse_name(bad)) << bad;
+  }
+}
+
+TEST(Sm90Family, serves_all_layouts_of_both_types) {
+  for (const char* type : {"bf16", "f16"}) {
+    for (const char* a : {"", ":c"}) {
+      for (const char* b : {"", ":c"}) {
+        for (const char* out : {"f32", "bf16", "f16:c"}) {
+          const std::string line =
+              std::string("gemm 136x72x200x2 a=") + type + a + " b=" + type + b + " out=" + out;
+          const auto kernels = match(line);
+          ASSERT_FALSE(kernels.empty()) << line;
+          EXPECT_EQ(kernels.size(), count_tiles_for(kernels.front().operands())) << line;
+        }
+      }
+    }
+  }
+}
+
+TEST(Sm90Family, sums_of_float16_have_kernels_and_larger_tiles) {
+  const auto wide = match("gemm 4096x4096x4096 a=f16 b=f16:c out=f16");
+  const auto narrow = match("gemm 4096x4096x4096 a=f16 b=f16:c out=f16 acc=f16");
+  EXPECT_GT(narrow.size(), wide.size());
+  for (const RankedKernel& kernel : narrow) {
+    EXPECT_EQ(kernel.operands().accumulator, DType::float16) << kernel.name();
+    EXPECT_NE(kernel.name().find("acc-f16"), std::string::npos) << kernel.name();
+  }
+}
+
+TEST(Sm90Family, what_matches_is_supported) {
+  for (const char* line :
+       {"gemm 128x256x512 a=bf16 b=bf16:c out=bf16", "gemm 8x8x8 a=f16:c b=f16 out=f32",
+        "gemm 40x48x56x3 a=bf16/batch=0 b=bf16 out=bf16:c c=f32:c beta=1"}) {
+    const GemmProblem problem = parse_problem(line).problem;
+    const DeviceInfo device = *find_device_info("h200");
+    const auto kernels = match(line);
+    ASSERT_FALSE(kernels.empty()) << line;
+    for (const RankedKernel& kernel : kernels) {
+      EXPECT_TRUE(kernel::keeps_rules(kernel.operands(), problem)) << kernel.name();
+      EXPECT_TRUE(family().supports(kernel, {problem, device}).is_success()) << kernel.name();
+      EXPECT_GT(kernel.predicted_us, 0) << kernel.name();
+    }
+  }
+}
+
+TEST(Sm90Family, says_why_it_does_not_serve) {
+  struct Row {
+    const char* line;
+    const char* expected;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"gemm 64x64x64 a=f32", "A and B: expected the same of bfloat16, float16"},
+           {"gemm 64x64x64 a=bf16 b=f16 out=f32", "A and B: expected the same of"},
+           {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "accumulator: expected float32, or"},
+           {"gemm 64x64x63 a=bf16 b=bf16:c out=f32", "A: expected alignment in bytes of 16"},
+           {"gemm 64x63x64 a=bf16 b=bf16:c out=f32", "out: expected alignment in bytes of 16"},
+           {"gemm 64x64x64 a=bf16/align=8 b=bf16 out=f32", "A: expected alignment in bytes of 16"},
+           {"gemm 64x64x64 a=bf16 b=bf16 out=f32 c=f32:c beta=1", "C: expected layout row"}}) {
+    EXPECT_TRUE(match(row.line).empty()) << row.line;
+    EXPECT_EQ(why_not(row.line).find(row.expected), 0U) << row.line << ": " << why_not(row.line);
+  }
+}
+
+TEST(Sm90Family, rows_that_lie_backwards_or_on_each_other_are_refused) {
+  GemmProblem problem = parse_problem("gemm 64x64x64x2 a=bf16 b=bf16 out=f32").problem;
+  const DeviceInfo device = *find_device_info("h200");
+  const auto failure = [&] {
+    std::vector<Reason> reasons;
+    family().explain({problem, device}, reasons);
+    return reasons.front().failed;
+  };
+  EXPECT_EQ(failure(), "");
+  for (const std::int64_t stride : {-64, 0}) {
+    problem.a.row_stride = stride;
+    EXPECT_EQ(failure().find("A: expected a stride of 16"), 0U) << failure();
+  }
+  problem.a.row_stride = 64;
+  problem.b.batch_stride = -4096;
+  EXPECT_EQ(failure().find("B: expected a batch stride of 16"), 0U) << failure();
+}
+
+TEST(Sm90Family, other_devices_are_refused_by_target) {
+  for (const char* device : {"a100", "rtx4090", "b200"}) {
+    EXPECT_TRUE(match("gemm 64x64x64 a=bf16 b=bf16 out=f32", device).empty()) << device;
+    EXPECT_EQ(why_not("gemm 64x64x64 a=bf16 b=bf16 out=f32", device).find("target:"), 0U) << device;
+  }
+}
+
+TEST(Sm90Family, source_names_its_design_and_is_equal_for_equal_kernels) {
+  const Kernel kernel = match("gemm 512x512x512 a=bf16 b=bf16:c out=bf16").front();
+  const auto source = family().emit(kernel, {90, 'a'});
+  EXPECT_EQ(source.text, family().emit(kernel, {90, 'a'}).text);
+  EXPECT_NE(source.text.find("Sm90Design"), std::string::npos);
+  EXPECT_EQ(source.max_dynamic_shared_bytes, abi::launch_shared_bytes(sm90_design(kernel)));
+}
+
+}  // namespace
+}  // namespace gemmery::templates
