@@ -21,8 +21,14 @@ static_assert(depth_block * 255 * 255 < (1 << 24));
 constexpr std::int64_t most_task_rows = 192;
 constexpr std::int64_t most_task_columns = 512;
 
-// Packed operands take at most this many bytes each, except that one panel is always packed whole.
+// Packed operands take at most this many bytes each.
 constexpr std::int64_t most_packed_bytes = std::int64_t{64} << 20;
+
+// Panels hold at most this much of k. A longer product is made in several passes over one chunk,
+// whose accumulators stay in memory between them: 2048 · 2048 floats or 1024 · 1024 doubles, 16
+// MiB.
+constexpr std::int64_t most_packed_depth = 8192;
+static_assert(most_packed_depth % depth_block == 0, "the order of additions is that of one pass");
 
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -37,11 +43,22 @@ std::int64_t part_of(std::int64_t extent, std::int64_t most, std::int64_t unit) 
   return round_up(divide_up(extent, parts), unit);
 }
 
+// How many lanes of an operand are packed at a time: all of them, or what most_packed_bytes holds.
 template <class T>
 std::int64_t packed_lanes(const PanelSource& source, int width) {
-  const auto lane_bytes =
-      static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(1, source.depth);
-  return std::max<std::int64_t>(width, most_packed_bytes / lane_bytes / width * width);
+  const std::int64_t depth = std::clamp<std::int64_t>(source.depth, 1, most_packed_depth);
+  const std::int64_t fitting = most_packed_bytes / (depth * static_cast<std::int64_t>(sizeof(T)));
+  return std::min(std::max<std::int64_t>(width, fitting / width * width),
+                  round_up(source.lanes, width));
+}
+
+// The part of an operand that one pass over k packs.
+PanelSource part_of_depth(const PanelSource& source, std::int64_t first, std::int64_t depth) {
+  PanelSource part = source;
+  part.depth = depth;
+  part.data = static_cast<const char*>(source.data) +
+              first * source.depth_stride * static_cast<std::int64_t>(byte_width(source.dtype));
+  return part;
 }
 
 template <class T>
@@ -58,11 +75,21 @@ void pack_in_parallel(const PanelSource& source, LaneRange range, int width,
   platform::parallel_for(divide_up(range.count, width), grain, pack_some, product.threads);
 }
 
-// The chunk of the product whose operands are packed at this moment.
+// A thread's accumulators, valid until its next call for the same type.
+template <class Value>
+Value* zeroed_accumulators(std::int64_t count) {
+  static thread_local Scratch scratch;
+  auto* const accumulators = scratch.reserve<Value>(count, "out", "accumulators");
+  std::fill_n(accumulators, count, Value{0});
+  return accumulators;
+}
+
+// The chunk of the product whose operands are packed at this moment, for `depth` of k.
 template <class T>
 struct PackedChunk {
   LaneRange rows;
   LaneRange columns;
+  std::int64_t depth;
   const T* a;
   const T* b;
 };
@@ -73,12 +100,38 @@ struct Task {
   std::int64_t column, columns;
 };
 
+// How a chunk is divided into tasks.
+class TaskGrid {
+ public:
+  template <class T>
+  TaskGrid(const PackedChunk<T>& chunk, const TileKernel<T>& kernel)
+      : all_rows_(chunk.rows.count),
+        all_columns_(chunk.columns.count),
+        rows_(part_of(all_rows_, most_task_rows, kernel.rows)),
+        columns_(part_of(all_columns_, most_task_columns, kernel.columns)),
+        row_tasks_(divide_up(all_rows_, rows_)) {}
+
+  std::int64_t count() const { return row_tasks_ * divide_up(all_columns_, columns_); }
+
+  // No other task is larger than the first.
+  Task operator[](std::int64_t index) const {
+    const std::int64_t row = index % row_tasks_ * rows_;
+    const std::int64_t column = index / row_tasks_ * columns_;
+    return {row, std::min(rows_, all_rows_ - row), column,
+            std::min(columns_, all_columns_ - column)};
+  }
+
+ private:
+  std::int64_t all_rows_, all_columns_;
+  std::int64_t rows_, columns_;
+  std::int64_t row_tasks_;
+};
+
 template <class T>
 class TaskRunner {
  public:
   TaskRunner(const BlockedProduct<T>& product, const PackedChunk<T>& chunk, const Task& task)
       : kernel_(product.kernel),
-        depth_(product.a.depth),
         chunk_(chunk),
         task_(task),
         tile_rows_(divide_up(task.rows, kernel_.rows)),
@@ -86,20 +139,24 @@ class TaskRunner {
         plane_(kernel_.rows * kernel_.columns),
         tile_size_(product.is_compensated ? 2 * plane_ : plane_) {}
 
-  std::int64_t sum_count() const { return tile_rows_ * tile_columns_ * tile_size_; }
+  std::int64_t accumulator_count() const { return tile_rows_ * tile_columns_ * tile_size_; }
 
-  void accumulate(std::int64_t first_depth, std::int64_t depth, T* sums) const {
-    const T* a = chunk_.a + task_.row * depth_ + first_depth * kernel_.rows;
-    const T* b = chunk_.b + task_.column * depth_ + first_depth * kernel_.columns;
-    for (std::int64_t j = 0; j < tile_columns_; ++j)
-      for (std::int64_t i = 0; i < tile_rows_; ++i)
-        kernel_.accumulate(depth, a + i * kernel_.rows * depth_, b + j * kernel_.columns * depth_,
-                           sums + (j * tile_rows_ + i) * tile_size_);
+  // Adds the products of all of the chunk's k.
+  void accumulate(T* accumulators) const {
+    for (std::int64_t first = 0; first < chunk_.depth; first += depth_block)
+      accumulate_block(first, accumulators);
   }
 
-  void accumulate_all(T* sums) const {
-    for (std::int64_t first = 0; first < depth_; first += depth_block)
-      accumulate(first, std::min(depth_block, depth_ - first), sums);
+  // The same for products of 8-bit integers: floats hold a depth block's sums exactly, `totals` all
+  // of them modulo 2^32.
+  void accumulate(std::uint32_t* totals) const {
+    const std::int64_t count = accumulator_count();
+    for (std::int64_t first = 0; first < chunk_.depth; first += depth_block) {
+      T* accumulators = zeroed_accumulators<T>(count);
+      accumulate_block(first, accumulators);
+      for (std::int64_t i = 0; i < count; ++i)
+        totals[i] += static_cast<std::uint32_t>(static_cast<std::int32_t>(accumulators[i]));
+    }
   }
 
   template <class Sum>
@@ -110,6 +167,18 @@ class TaskRunner {
   }
 
  private:
+  // One depth block of every tile.
+  void accumulate_block(std::int64_t first, T* accumulators) const {
+    const std::int64_t depth = std::min(depth_block, chunk_.depth - first);
+    const T* a = chunk_.a + task_.row * chunk_.depth + first * kernel_.rows;
+    const T* b = chunk_.b + task_.column * chunk_.depth + first * kernel_.columns;
+    for (std::int64_t j = 0; j < tile_columns_; ++j)
+      for (std::int64_t i = 0; i < tile_rows_; ++i)
+        kernel_.accumulate(depth, a + i * kernel_.rows * chunk_.depth,
+                           b + j * kernel_.columns * chunk_.depth,
+                           accumulators + (j * tile_rows_ + i) * tile_size_);
+  }
+
   template <class Sum>
   FinishedTile<Sum> tile_at(std::int64_t i, std::int64_t j, const Sum* sums) const {
     const std::int64_t row = i * kernel_.rows;
@@ -125,7 +194,6 @@ class TaskRunner {
   }
 
   const TileKernel<T>& kernel_;
-  std::int64_t depth_;
   const PackedChunk<T>& chunk_;
   const Task& task_;
   std::int64_t tile_rows_;
@@ -134,91 +202,112 @@ class TaskRunner {
   int tile_size_;
 };
 
-template <class T, class RunTask>
-void run_tasks(const BlockedProduct<T>& product, const PackedChunk<T>& chunk,
-               const RunTask& run_task) {
-  const std::int64_t rows = part_of(chunk.rows.count, most_task_rows, product.kernel.rows);
-  const std::int64_t columns =
-      part_of(chunk.columns.count, most_task_columns, product.kernel.columns);
-  const std::int64_t row_tasks = divide_up(chunk.rows.count, rows);
-  const std::int64_t task_count = row_tasks * divide_up(chunk.columns.count, columns);
-  const auto run_some = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t index = begin; index < end; ++index) {
-      const std::int64_t row = index % row_tasks * rows;
-      const std::int64_t column = index / row_tasks * columns;
-      run_task(Task{row, std::min(rows, chunk.rows.count - row), column,
-                    std::min(columns, chunk.columns.count - column)});
-    }
-  };
-  platform::parallel_for(task_count, 1, run_some, product.threads);
-}
+// Multiplies chunk after chunk. Accumulators are of type Value: T, or uint32 where T is float and
+// the operands are 8-bit integers; `finish` takes them as Sum.
+template <class T, class Value, class Sum>
+class ChunkedProduct {
+ public:
+  ChunkedProduct(const BlockedProduct<T>& product, TileFinish<Sum> finish)
+      : product_(product),
+        finish_(finish),
+        chunk_rows_(packed_lanes<T>(product.a, product.kernel.rows)),
+        chunk_columns_(packed_lanes<T>(product.b, product.kernel.columns)) {
+    static thread_local Scratch a_scratch;
+    static thread_local Scratch b_scratch;
+    const std::int64_t depth = std::min(product.a.depth, most_packed_depth);
+    a_ = a_scratch.reserve<T>(chunk_rows_ * depth, "A", "packed panels of A");
+    b_ = b_scratch.reserve<T>(chunk_columns_ * depth, "B", "packed panels of B");
+  }
 
-// Packs chunk after chunk and calls `run_task(chunk, task)` for the tasks of each.
-template <class T, class RunTask>
-void run_chunks(const BlockedProduct<T>& product, const RunTask& run_task) {
-  static thread_local Scratch a_scratch;
-  static thread_local Scratch b_scratch;
-  const std::int64_t depth = product.a.depth;
-  const std::int64_t chunk_rows = std::min(packed_lanes<T>(product.a, product.kernel.rows),
-                                           round_up(product.a.lanes, product.kernel.rows));
-  const std::int64_t chunk_columns = std::min(packed_lanes<T>(product.b, product.kernel.columns),
-                                              round_up(product.b.lanes, product.kernel.columns));
-  T* a = a_scratch.reserve<T>(static_cast<std::size_t>(chunk_rows * depth));
-  T* b = b_scratch.reserve<T>(static_cast<std::size_t>(chunk_columns * depth));
-  for (std::int64_t column = 0; column < product.b.lanes; column += chunk_columns) {
-    const LaneRange columns{column, std::min(chunk_columns, product.b.lanes - column)};
-    pack_in_parallel(product.b, columns, product.kernel.columns, product, b);
-    for (std::int64_t row = 0; row < product.a.lanes; row += chunk_rows) {
-      const LaneRange rows{row, std::min(chunk_rows, product.a.lanes - row)};
-      pack_in_parallel(product.a, rows, product.kernel.rows, product, a);
-      const PackedChunk<T> chunk{rows, columns, a, b};
-      run_tasks(product, chunk, [&](const Task& task) { run_task(chunk, task); });
+  void run() {
+    const bool fits_one_pass = product_.a.depth <= most_packed_depth;
+    for (std::int64_t column = 0; column < product_.b.lanes; column += chunk_columns_) {
+      const LaneRange columns{column, std::min(chunk_columns_, product_.b.lanes - column)};
+      if (fits_one_pass) pack_b(product_.b, columns);
+      for (std::int64_t row = 0; row < product_.a.lanes; row += chunk_rows_) {
+        const LaneRange rows{row, std::min(chunk_rows_, product_.a.lanes - row)};
+        fits_one_pass ? multiply_at_once(rows, columns) : multiply_in_passes(rows, columns);
+      }
     }
   }
-}
 
-template <class T>
-T* zeroed_sums(std::int64_t count) {
-  static thread_local Scratch scratch;
-  T* sums = scratch.reserve<T>(static_cast<std::size_t>(count));
-  std::fill_n(sums, count, T{0});
-  return sums;
-}
+ private:
+  using Chunk = PackedChunk<T>;
 
-template <class T>
-void multiply(const BlockedProduct<T>& product, TileFinish<T> finish) {
-  run_chunks(product, [&](const PackedChunk<T>& chunk, const Task& task) {
-    const TaskRunner<T> runner(product, chunk, task);
-    T* sums = zeroed_sums<T>(runner.sum_count());
-    runner.accumulate_all(sums);
-    runner.finish_tiles(sums, finish);
-  });
-}
+  void pack_a(const PanelSource& source, LaneRange rows) {
+    pack_in_parallel(source, rows, product_.kernel.rows, product_, a_);
+  }
+  void pack_b(const PanelSource& source, LaneRange columns) {
+    pack_in_parallel(source, columns, product_.kernel.columns, product_, b_);
+  }
+
+  // B is packed already.
+  void multiply_at_once(LaneRange rows, LaneRange columns) {
+    pack_a(product_.a, rows);
+    const Chunk chunk{rows, columns, product_.a.depth, a_, b_};
+    const TaskGrid tasks(chunk, product_.kernel);
+    run_tasks(tasks, [&](std::int64_t, const Task& task) {
+      const TaskRunner<T> runner(product_, chunk, task);
+      Value* accumulators = zeroed_accumulators<Value>(runner.accumulator_count());
+      runner.accumulate(accumulators);
+      finish(runner, accumulators);
+    });
+  }
+
+  // The accumulators of all tasks stay in memory from one pass over a part of k to the next.
+  void multiply_in_passes(LaneRange rows, LaneRange columns) {
+    static thread_local Scratch scratch;
+    Chunk chunk{rows, columns, 0, a_, b_};
+    const TaskGrid tasks(chunk, product_.kernel);
+    const std::int64_t stride = TaskRunner<T>(product_, chunk, tasks[0]).accumulator_count();
+    const std::int64_t count = tasks.count() * stride;
+    auto* const accumulators = scratch.reserve<Value>(count, "out", "accumulators");
+    std::fill_n(accumulators, count, Value{0});
+    for (std::int64_t first = 0; first < product_.a.depth; first += most_packed_depth) {
+      chunk.depth = std::min(most_packed_depth, product_.a.depth - first);
+      pack_a(part_of_depth(product_.a, first, chunk.depth), rows);
+      pack_b(part_of_depth(product_.b, first, chunk.depth), columns);
+      run_tasks(tasks, [&](std::int64_t index, const Task& task) {
+        TaskRunner<T>(product_, chunk, task).accumulate(accumulators + index * stride);
+      });
+    }
+    run_tasks(tasks, [&](std::int64_t index, const Task& task) {
+      finish(TaskRunner<T>(product_, chunk, task), accumulators + index * stride);
+    });
+  }
+
+  template <class RunTask>
+  void run_tasks(const TaskGrid& tasks, const RunTask& run_task) const {
+    const auto run_some = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t index = begin; index < end; ++index) run_task(index, tasks[index]);
+    };
+    platform::parallel_for(tasks.count(), 1, run_some, product_.threads);
+  }
+
+  void finish(const TaskRunner<T>& runner, const Value* accumulators) const {
+    runner.finish_tiles(reinterpret_cast<const Sum*>(accumulators), finish_);
+  }
+
+  const BlockedProduct<T>& product_;
+  TileFinish<Sum> finish_;
+  std::int64_t chunk_rows_;
+  std::int64_t chunk_columns_;
+  T* a_;
+  T* b_;
+};
 
 }  // namespace
 
 void multiply_blocked(const BlockedProduct<float>& product, TileFinish<float> finish) {
-  multiply(product, finish);
+  ChunkedProduct<float, float, float>(product, finish).run();
 }
 void multiply_blocked(const BlockedProduct<double>& product, TileFinish<double> finish) {
-  multiply(product, finish);
+  ChunkedProduct<double, double, double>(product, finish).run();
 }
 
 void multiply_blocked_integers(const BlockedProduct<float>& product,
                                TileFinish<std::int32_t> finish) {
-  run_chunks(product, [&](const PackedChunk<float>& chunk, const Task& task) {
-    const TaskRunner<float> runner(product, chunk, task);
-    const std::int64_t count = runner.sum_count();
-    auto* totals = zeroed_sums<std::uint32_t>(count);
-    const std::int64_t depth = product.a.depth;
-    for (std::int64_t first = 0; first < depth; first += depth_block) {
-      float* sums = zeroed_sums<float>(count);
-      runner.accumulate(first, std::min(depth_block, depth - first), sums);
-      for (std::int64_t s = 0; s < count; ++s)
-        totals[s] += static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[s]));
-    }
-    runner.finish_tiles(reinterpret_cast<const std::int32_t*>(totals), finish);
-  });
+  ChunkedProduct<float, std::uint32_t, std::int32_t>(product, finish).run();
 }
 
 }  // namespace gemmery::host

@@ -172,15 +172,22 @@ struct Padding {
   bool is_none() const { return rows == 0 && columns == 0; }
 };
 
+// The memory of a copy, and which operand it is one of.
+struct CopyPlace {
+  Scratch& scratch;
+  std::string_view operand;
+};
+
 // Packed, row by row, of the compute type.
 Presented present_copy(const Tensor& view, DataType compute, const Padding& padding,
-                       Scratch& scratch) {
+                       const CopyPlace& place) {
   const Extents stored{view.stride(0) == 0 ? 1 : view.extent(0), view.extent(1) + padding.rows,
                        view.extent(2) + padding.columns};
   const std::size_t width = width_of(compute);
   const auto row_bytes = static_cast<std::size_t>(stored.columns) * width;
   const std::int64_t rows = stored.batches * stored.rows;
-  auto* packed = scratch.reserve<std::byte>(static_cast<std::size_t>(rows) * row_bytes);
+  auto* packed = place.scratch.reserve<std::byte>(rows * static_cast<std::int64_t>(row_bytes),
+                                                  place.operand, "a converted copy");
   const auto copy_row = [&](std::int64_t row) {
     std::byte* target = packed + static_cast<std::size_t>(row) * row_bytes;
     const std::int64_t source_row = row % stored.rows;
@@ -198,9 +205,9 @@ Presented present_copy(const Tensor& view, DataType compute, const Padding& padd
 }
 
 Presented present(const Tensor& view, const MatrixType& matrix, DataType compute,
-                  const Padding& padding, Scratch& scratch) {
+                  const Padding& padding, const CopyPlace& place) {
   if (is_converted(matrix, compute) || !padding.is_none())
-    return present_copy(view, compute, padding, scratch);
+    return present_copy(view, compute, padding, place);
   return {in_place_shape(matrix, {view.extent(0), view.extent(1), view.extent(2)}).value(),
           view.data()};
 }
@@ -303,7 +310,7 @@ void multiply_in_pieces(const Presented& a, const Presented& b, const OperandSha
                         std::uint32_t* sums) {
   static thread_local Scratch scratch;
   const std::int64_t count = destination.extents[0] * destination.strides[0];
-  auto* piece = scratch.reserve<std::uint32_t>(static_cast<std::size_t>(count));
+  auto* piece = scratch.reserve<std::uint32_t>(count, "out", "accumulators");
   const std::int64_t k = a.shape.extents[2];
   for (std::int64_t first = 0; first < k; first += exact_int8_depth) {
     const std::int64_t depth = std::min(exact_int8_depth, k - first);
@@ -322,8 +329,8 @@ void multiply_into_sums(const GemmArguments& arguments, const Presented& a, cons
                         const ComputeTypes& types) {
   static thread_local Scratch scratch;
   const Extents extents = extents_of_out(arguments.problem());
-  auto* sums = scratch.reserve<std::int32_t>(
-      static_cast<std::size_t>(extents.batches * extents.rows * extents.columns));
+  auto* sums = scratch.reserve<std::int32_t>(extents.batches * extents.rows * extents.columns,
+                                             "out", "accumulators");
   const OperandShape destination = packed_shape(types.sum, extents);
   if (is_summed_in_pieces(arguments, types))
     multiply_in_pieces(a, b, destination, reinterpret_cast<std::uint32_t*>(sums));
@@ -386,8 +393,9 @@ void run_onednn(const GemmArguments& arguments) {
   // not finite.
   const std::int64_t extra_depth = types.a == DataType::bf16 ? problem.k % 2 : 0;
   const Presented a =
-      present(arguments.a(), problem.a, types.a, {.columns = extra_depth}, a_scratch);
-  const Presented b = present(arguments.b(), problem.b, types.b, {.rows = extra_depth}, b_scratch);
+      present(arguments.a(), problem.a, types.a, {.columns = extra_depth}, {a_scratch, "A"});
+  const Presented b =
+      present(arguments.b(), problem.b, types.b, {.rows = extra_depth}, {b_scratch, "B"});
   if (const auto destination = direct_destination(arguments, types)) {
     MatmulShape shape{a.shape, b.shape, *destination};
     if (problem.out.dtype == DType::bfloat16) shape.destination.type = DataType::bf16;

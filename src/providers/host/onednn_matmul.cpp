@@ -46,7 +46,9 @@ Matmul::~Matmul() {
 void Matmul::execute(const void* source, const void* weights, void* destination) const {
   static thread_local Scratch scratch;
   const MemoryDescriptor scratchpad_md = query(query_scratchpad_md);
-  void* scratchpad = scratch.reserve<std::byte>(api().memory_desc_get_size(scratchpad_md));
+  void* scratchpad = scratch.reserve<std::byte>(
+      static_cast<std::int64_t>(api().memory_desc_get_size(scratchpad_md)), "out",
+      "oneDNN's scratchpad");
   const MemoryView views[4] = {{library_, query(query_source_md), source},
                                {library_, query(query_weights_md), weights},
                                {library_, query(query_destination_md), destination},

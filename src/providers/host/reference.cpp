@@ -3,17 +3,25 @@
 #include "providers/host/reference.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include "platform/parallel.hpp"
 #include "providers/host/blocked.hpp"
 #include "providers/host/panel_sources.hpp"
 #include "providers/host/program_writer.hpp"
+#include "providers/host/scratch.hpp"
 
 namespace gemmery::host {
 namespace {
 
-std::size_t element_count(const GemmProblem& problem) {
-  return static_cast<std::size_t>(problem.m) * static_cast<std::size_t>(problem.n);
+// One element for each of out's matrix.
+void resize(std::vector<double>& elements, const GemmProblem& problem) {
+  const auto count = static_cast<std::size_t>(problem.m) * static_cast<std::size_t>(problem.n);
+  try {
+    elements.resize(count);
+  } catch (const std::exception&) {  // bad_alloc, or length_error beyond what a vector may hold
+    throw_out_of_memory("out", "exact values of one of its matrices", count * sizeof(double));
+  }
 }
 
 // Copies finished tiles into a packed matrix.
@@ -66,8 +74,8 @@ ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
       problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
   const PanelPair panels = panel_sources(arguments, batch);
   ExactSums sums;
-  sums.high.resize(element_count(problem));
-  if (is_compensated) sums.low.resize(sums.high.size());
+  resize(sums.high, problem);
+  if (is_compensated) resize(sums.low, problem);
   BlockedProduct<double> product{
       .a = panels.a,
       .b = panels.b,
@@ -77,7 +85,7 @@ ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
   if (is_compensated) normalize_pairs(sums);
   if (problem.accumulator == DType::int32) limit_to_int32(sums, problem.math);
   if (with_magnitude == WithMagnitude::no) return sums;
-  sums.magnitude.resize(sums.high.size());
+  resize(sums.magnitude, problem);
   product.kernel = tile_kernels().float64;
   product.is_compensated = false;
   product.packed = PackedValue::magnitude;

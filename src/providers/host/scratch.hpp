@@ -4,10 +4,23 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <new>
+#include <string>
+#include <string_view>
+
+#include <gemmery/error.hpp>
 
 namespace gemmery::host {
+
+[[noreturn]] inline void throw_out_of_memory(std::string_view operand, std::string_view content,
+                                             std::size_t bytes) {
+  throw Error(
+      {.kind = ErrorKind::out_of_memory,
+       .operand = std::string(operand),
+       .expected = std::to_string(bytes) + " bytes of host memory for " + std::string(content),
+       .got = "no memory"});
+}
 
 // Uninitialised memory of one thread, aligned to 64 bytes. What was asked for last stays until the
 // thread ends, up to a limit.
@@ -18,22 +31,24 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Valid until the next call; the contents are lost.
+  // Valid until the next call; the contents are lost. Throws Error (out_of_memory) naming the
+  // operand and what of it the memory is for.
   template <class T>
-  T* reserve(std::size_t count) {
-    const std::size_t bytes = (count * sizeof(T) + 63) / 64 * 64;
-    if (bytes > capacity_ || (capacity_ > most_kept && bytes <= most_kept)) replace(bytes);
+  T* reserve(std::int64_t count, std::string_view operand, std::string_view content) {
+    const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    if (bytes > capacity_ || (capacity_ > most_kept && bytes <= most_kept))
+      replace(bytes, operand, content);
     return static_cast<T*>(data_);
   }
 
  private:
   static constexpr std::size_t most_kept = std::size_t{256} << 20;
 
-  void replace(std::size_t bytes) {
+  void replace(std::size_t bytes, std::string_view operand, std::string_view content) {
     std::free(data_);
     capacity_ = 0;
     data_ = std::aligned_alloc(64, bytes == 0 ? 64 : bytes);
-    if (data_ == nullptr) throw std::bad_alloc();
+    if (data_ == nullptr) throw_out_of_memory(operand, content, bytes);
     capacity_ = bytes;
   }
 

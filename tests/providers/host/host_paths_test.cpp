@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include <gtest/gtest.h>
 
 #include "providers/host/onednn.hpp"
@@ -16,6 +18,7 @@
 #include "providers/host/oracle.hpp"
 #include "providers/host/plain.hpp"
 #include "providers/host/reference.hpp"
+#include "providers/host/scratch.hpp"
 #include "tests/providers/host/random_gemm.hpp"
 #include "tests/support/random_seed.hpp"
 
@@ -211,6 +214,106 @@ TEST(HostPaths, larger_problems_cross_every_blocking) {
       RandomGemm gemm(random, random_types(random), shape, Fill::normal);
       check_path(path, gemm, Criterion::bound);
     }
+}
+
+// --- long products, made in several passes over k ---
+
+// Inputs whose elements are all one element in memory, so that k costs no memory of the test's.
+class RepeatedElement {
+ public:
+  RepeatedElement(DType dtype, double value) : dtype_(dtype) {
+    store(dtype, &memory_, 0, {value, 0});
+  }
+  Tensor matrix(std::int64_t rows, std::int64_t columns) {
+    return Tensor(&memory_, dtype_, {rows, columns}, {0, 0});
+  }
+
+ private:
+  DType dtype_;
+  std::uint64_t memory_ = 0;
+};
+
+TEST(HostPaths, products_longer_than_a_pass_are_exact) {
+  Random random(tests::random_seed() + 9);
+  const auto paths = all_paths();
+  for (const GemmTypes types :
+       {GemmTypes{DType::float32, DType::float16, DType::float32, DType::float32},
+        GemmTypes{DType::float64, DType::float64, DType::float64, DType::float64},
+        GemmTypes{DType::uint8, DType::int8, DType::int32, DType::int32}})
+    for (const std::int64_t k : {8191, 8192, 8193, 16384, 20011}) {
+      RandomGemm gemm(random, types,
+                      {pick(random, 1, 2), pick(random, 1, 40), pick(random, 1, 70), k},
+                      Fill::integers);
+      for (const Path& path : paths) check_path(path, gemm, Criterion::exact);
+    }
+}
+
+TEST(HostPaths, the_reference_of_long_products_is_right) {
+  Random random(tests::random_seed() + 10);
+  RandomGemm gemm(random, {DType::float64, DType::float64, DType::float64, DType::float64},
+                  {1, 5, 7, 20011}, Fill::integers);
+  gemm.c.reset();
+  gemm.options = {};
+  const ExactSums sums = exact_sums(gemm.arguments(), 0, WithMagnitude::yes);
+  for (std::int64_t i = 0; i < 5; ++i)
+    for (std::int64_t j = 0; j < 7; ++j) {
+      double sum = 0;
+      double magnitude = 0;
+      for (std::int64_t k = 0; k < 20011; ++k) {
+        const double product = gemm.a.get(0, i, k) * gemm.b.get(0, k, j);
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      EXPECT_EQ(sums.at(i * 7 + j).high, sum);
+      EXPECT_EQ(sums.magnitude[static_cast<std::size_t>(i * 7 + j)], magnitude);
+    }
+}
+
+std::int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} << 10;
+}
+
+// Once 176 and 224 bytes for every element of k.
+TEST(HostPaths, memory_does_not_grow_with_k) {
+  constexpr std::int64_t most_growth = std::int64_t{32} << 20;
+  struct Row {
+    DType dtype, accumulator;
+    std::int64_t k;
+    double expected;
+  };
+  const auto paths = all_paths();
+  for (const Row row : {Row{DType::float32, DType::float32, std::int64_t{1} << 26, 0x1p26},
+                        Row{DType::float64, DType::float64, std::int64_t{1} << 24, 0x1p24},
+                        Row{DType::int8, DType::int32, std::int64_t{1} << 24, 0x1p24}})
+    for (const Path& path : paths) {
+      RepeatedElement one(row.dtype, 1);
+      double out = -1;
+      std::int32_t integer_out = -1;
+      const bool is_integer = row.accumulator == DType::int32;
+      const GemmArguments arguments(one.matrix(1, row.k), one.matrix(row.k, 1),
+                                    is_integer ? Tensor(&integer_out, DType::int32, {1, 1})
+                                               : Tensor(&out, DType::float64, {1, 1}),
+                                    row.accumulator);
+      if (!path.serves(arguments)) continue;
+      const std::int64_t before = peak_resident_bytes();
+      path.run(arguments);
+      EXPECT_LT(peak_resident_bytes() - before, most_growth) << path.name << ", k " << row.k;
+      EXPECT_EQ(is_integer ? integer_out : out, row.expected) << path.name;
+    }
+}
+
+TEST(Scratch, memory_that_cannot_be_had_is_an_error_with_operand_and_bytes) {
+  Scratch scratch;
+  try {
+    scratch.reserve<double>(std::int64_t{1} << 58, "A", "packed panels of A");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_EQ(error.operand(), "A");
+    EXPECT_EQ(error.expected(), "2305843009213693952 bytes of host memory for packed panels of A");
+  }
 }
 
 // --- the reference and the oracle against wide arithmetic ---
