@@ -16,10 +16,11 @@ namespace gemmery {
 
 // What a GEMM may have beside A, B, out and the accumulator.
 struct GemmOptions {
-  std::optional<Tensor> c =
-      std::nullopt;  // read only where beta is not 0; its shape broadcasts to out's by NumPy's rule
+  // Its shape broadcasts to out's by NumPy's rule. Whether there is a C belongs to the problem; with
+  // beta = 0 nothing of it is read.
+  std::optional<Tensor> c = std::nullopt;
   double alpha = 1;  // with alpha = 0, A and B are not read (BLAS rule)
-  double beta = 0;
+  double beta = 0;   // another value needs a C
   Math math = Math::native;
   // A program in place of alpha * accum + beta * C, with everything that it reads and stores: then
   // c, alpha and beta stay as they are here. One that computes just that, with numbers alpha and
@@ -58,7 +59,7 @@ class GEMMERY_API GemmArguments {
   double beta() const noexcept { return beta_; }
 
   // Views of rank 3 (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0. `c` is empty
-  // where beta is 0.
+  // where none was given.
   const Tensor& a() const noexcept { return a_; }
   const Tensor& b() const noexcept { return b_; }
   const Tensor& out() const noexcept { return out_; }
@@ -72,8 +73,8 @@ class GEMMERY_API GemmArguments {
   }
 
   // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result
-  // would be another problem: a null or less aligned pointer, an overlap, a beta that becomes 0 or
-  // stops being 0. Operands are "A", "B", "C", "out" and the names of the epilogue's tensors; one
+  // would be another problem: a null or less aligned pointer, an overlap, a beta other than 0
+  // without a C. Operands are "A", "B", "C", "out" and the names of the epilogue's tensors; one
   // of those that is called A, B or out is "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);           // of the default program

@@ -144,7 +144,7 @@ typedef struct gemmery_gemm {
   size_t struct_size;
   const gemmery_tensor* a;
   const gemmery_tensor* b;
-  const gemmery_tensor* c; /* NULL where beta is 0 */
+  const gemmery_tensor* c; /* may be NULL where beta is 0; not read then */
   const gemmery_tensor* out;
   double alpha; /* 0 as it stands: A and B are not read then */
   double beta;

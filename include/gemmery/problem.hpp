@@ -52,8 +52,8 @@ struct MatrixType {
   friend bool operator==(const MatrixType&, const MatrixType&) = default;
 };
 
-// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), with C read only where `c` is there
-// (beta is not 0).
+// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), where `c` is there with a C, of
+// which nothing is read where beta is 0.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;

@@ -357,7 +357,8 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
     fill(a, Role::a);
     fill(b, Role::b);
   }
-  if (c) fill(*c, Role::c);
+  if (c && trial.line.beta != 0) fill(*c, Role::c);
+  if (c && trial.line.beta == 0) c->poison_elements();  // not to be read
   if (trial.in_place && trial.line.problem.c) {
     fill(out, Role::c);
   } else {

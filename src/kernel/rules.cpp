@@ -86,8 +86,8 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
     if (Status status = check_pairing(pair); !status) return status;
   }
   if (rules.has_c != problem.c.has_value()) {
-    return Status::fail(rules.has_c ? "C: expected a kernel call with C (beta not 0), got none"
-                                    : "C: expected none (beta = 0), got a C that is read");
+    return Status::fail(rules.has_c ? "C: expected a tensor (beta may be 0), got none"
+                                    : "C: expected none, got a tensor");
   }
   if (rules.has_c) {
     if (Status status = check_pairing(pair_c(rules, problem)); !status) return status;

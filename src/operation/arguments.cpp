@@ -201,11 +201,11 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   check_products(
       {.a = a_.dtype(), .b = b_.dtype(), .accumulator = accumulator_type, .math = options.math});
 
-  if (beta_ != 0) {
-    if (!options.c) {
-      refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none",
-             "pass C, or beta = 0");
-    }
+  if (beta_ != 0 && !options.c) {
+    refuse("C", "a tensor, because beta is " + std::to_string(beta_), "none",
+           "pass C, or beta = 0");
+  }
+  if (options.c) {
     c_ = broadcast_c(*options.c, out_);
     check_operand_type("C", c_->dtype());
   }
@@ -285,11 +285,12 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
   };
   const BoundMemory bound = find();
   if (bound.view == nullptr) {
-    refuse("set_data",
-           "\"A\", \"B\", \"out\"" + std::string(c_ ? ", \"C\"" : "") +
-               list_names(epilogue_operands_, false),
-           "\"" + std::string(operand) + "\"",
-           operand == "C" && epilogue_operands_.empty() ? "beta is 0, C is not read" : "");
+    refuse(
+        "set_data",
+        "\"A\", \"B\", \"out\"" + std::string(c_ ? ", \"C\"" : "") +
+            list_names(epilogue_operands_, false),
+        "\"" + std::string(operand) + "\"",
+        operand == "C" && epilogue_operands_.empty() ? "pass C when the arguments are made" : "");
   }
   const Tensor before = *bound.view;
   check_moved(operand, before.with_data(data), *bound.type);
@@ -332,9 +333,9 @@ void GemmArguments::set_scalars(double alpha, double beta) {
     refuse("set_scalars", "the default program", "\"" + std::string(text(problem_.epilogue)) + "\"",
            "set_scalar sets a number of an epilogue by its name");
   }
-  if ((beta != 0) != (beta_ != 0)) {
-    refuse("beta", beta_ != 0 ? "a value that is not 0, as it was bound" : "0, as it was bound",
-           std::to_string(beta), "make new arguments: whether C is read is part of the problem");
+  if (beta != 0 && !c_) {
+    refuse("beta", "0, since no C is bound", std::to_string(beta),
+           "make new arguments with a C: whether there is one is part of the problem");
   }
   alpha_ = alpha;
   beta_ = beta;

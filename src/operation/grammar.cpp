@@ -313,7 +313,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   problem.out = read_matrix(out, {problem.l, problem.m, problem.n});
   const double beta = fields.beta.value_or(0);
   if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
-  if (beta != 0) problem.c = read_matrix(*fields.c, {problem.l, problem.m, problem.n});
+  if (fields.c) problem.c = read_matrix(*fields.c, {problem.l, problem.m, problem.n});
   problem.accumulator =
       fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
   const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;

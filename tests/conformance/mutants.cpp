@@ -34,6 +34,7 @@ enum class Fault : std::uint8_t {
   transposes_square_b,
   ignores_alpha,
   ignores_beta,
+  reads_c_where_beta_is_zero,
   scales_c_by_alpha,
   takes_c_for_a_row,
   clears_out_before_reading_c,
@@ -92,6 +93,7 @@ constexpr std::array fault_table{
     GEMMERY_FAULT(transposes_square_b, f32),
     GEMMERY_FAULT(ignores_alpha, f32),
     GEMMERY_FAULT(ignores_beta, f32_with_c),
+    GEMMERY_FAULT(reads_c_where_beta_is_zero, f32_with_c),
     GEMMERY_FAULT(scales_c_by_alpha, f32_with_c),
     GEMMERY_FAULT(takes_c_for_a_row, f32_with_c),
     GEMMERY_FAULT(clears_out_before_reading_c, f32_with_c),
@@ -243,6 +245,8 @@ class FaultyGemm {
   double addend(std::int64_t l, std::int64_t m, std::int64_t n) const {
     if (has(Fault::adds_zero_times_out))
       return 0 * host::load(problem_.out.dtype, args_.out().data(), index_of(args_.out(), l, m, n));
+    if (args_.beta() == 0 && !has(Fault::reads_c_where_beta_is_zero) && !has(Fault::ignores_beta))
+      return 0;
     if (!args_.c() || (has(Fault::drops_c_where_k_is_zero) && problem_.k == 0)) return 0;
     const std::int64_t row = has(Fault::takes_c_for_a_row) ? 0 : m;
     const double value =

@@ -135,7 +135,7 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, long 
   }
   Element element{.value = alpha * sum, .error = 0};
   long double addend = 0;
-  if (arguments.c()) addend = beta * read(*arguments.c(), l, m, n);
+  if (arguments.c() && beta != 0) addend = beta * read(*arguments.c(), l, m, n);
   element.value += addend;
   // A C wider than the type that the epilogue computes in is rounded on its way.
   const bool is_wide = arguments.c() && (arguments.c()->dtype() == DType::float64 ||

@@ -198,6 +198,7 @@ double draw_alpha(Choices& choices) {
 }
 
 double draw_beta(Choices& choices) {
+  if (choices.percent(15)) return 0;
   if (choices.percent(20)) return choices.normal() + 3;
   return choices.one_of({1.0, 1.0, -1.0, 0.5, 2.0, 0.25});
 }

@@ -31,11 +31,12 @@ TEST(GemmArguments, describe_their_problem) {
   EXPECT_EQ(arguments.device(), Device::cpu());
 }
 
-TEST(GemmArguments, do_not_keep_a_c_that_is_not_read) {
+TEST(GemmArguments, keep_a_c_whatever_beta_is) {
   Matrices x;
-  const GemmArguments arguments(x.a, x.b, x.out, {.c = x.out.with_data(&x.memory[257]), .beta = 0});
-  EXPECT_FALSE(arguments.c());
-  EXPECT_FALSE(arguments.problem().c);
+  const GemmArguments read(x.a, x.b, x.out, {.c = x.c, .beta = 2});
+  const GemmArguments unread(x.a, x.b, x.out, {.c = x.c, .beta = 0});
+  EXPECT_TRUE(unread.c());
+  EXPECT_EQ(read.problem(), unread.problem());
 }
 
 TEST(GemmArguments, broadcast_batches_and_c) {
@@ -88,7 +89,8 @@ TEST(GemmArguments, patching_keeps_the_problem_or_is_refused) {
   EXPECT_THROW(arguments.set_data("A", nullptr), Error);
   EXPECT_THROW(arguments.set_data("A", &x.memory[257]), Error);  // overlaps out
   EXPECT_THROW(arguments.set_data("X", &x.memory[512]), Error);
-  EXPECT_THROW(arguments.set_scalars(1, 0), Error);
+  arguments.set_scalars(1, 0);
+  EXPECT_EQ(arguments.beta(), 0);
   arguments.set_scalars(0.5, 0.25);
   EXPECT_EQ(arguments.beta(), 0.25);
 }

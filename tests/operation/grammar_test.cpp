@@ -43,7 +43,15 @@ TEST(Grammar, several_spellings_of_one_problem_are_equal) {
   equal("gemm 8x8x8 a=tf32", "gemm 8x8x8 a=f32 b=f32 math=tf32");
   equal("gemm 8x8x8 a=f32", "gemm 8x8x8 a=f32 \"epilogue=D=alpha*accum+beta*C\"");
   equal("gemm 1x8x8 a=f32:c", "gemm 1x8x8 a=f32/ld=100");  // a stride of extent 1 does not count
-  equal("gemm 8x8x8 a=f32 c=f32", "gemm 8x8x8 a=f32");     // beta is 0: C is not read
+  equal("gemm 8x8x8 a=f32 c=f32", "gemm 8x8x8 a=f32 c=f32 beta=0");
+}
+
+TEST(Grammar, a_c_is_part_of_the_problem_and_beta_is_not) {
+  const ProblemLine read = parse_problem("gemm 8x8x8 a=f32 c=f32 beta=2");
+  const ProblemLine unread = parse_problem("gemm 8x8x8 a=f32 c=f32");
+  EXPECT_EQ(read.problem, unread.problem);
+  EXPECT_NE(unread.problem, parse_problem("gemm 8x8x8 a=f32").problem);
+  EXPECT_EQ(to_string(unread), "gemm 8x8x8 a=f32 c=f32");
 }
 
 TEST(Grammar, says_what_is_missing_or_said_twice) {

@@ -88,7 +88,8 @@ MatrixView matrix_of(const Tensor& view, std::int64_t batch) {
 
 EpilogueWriter::EpilogueWriter(const GemmArguments& arguments, std::int64_t batch)
     : out(matrix_of(arguments.out(), batch)),
-      c(arguments.c() ? matrix_of(*arguments.c(), batch) : MatrixView{out.dtype, nullptr, 0, 0}),
+      c(arguments.c() && arguments.beta() != 0 ? matrix_of(*arguments.c(), batch)
+                                               : MatrixView{out.dtype, nullptr, 0, 0}),
       alpha(arguments.alpha()),
       beta(arguments.beta()) {}
 

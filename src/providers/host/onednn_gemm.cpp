@@ -230,7 +230,7 @@ bool is_summed_in_pieces(const GemmArguments& arguments, const ComputeTypes& typ
 }
 
 bool is_plain_epilogue(const GemmArguments& arguments) {
-  return arguments.alpha() == 1 && !arguments.c() && !has_program(arguments);
+  return arguments.alpha() == 1 && arguments.beta() == 0 && !has_program(arguments);
 }
 
 // Where oneDNN itself writes `out`: without an epilogue, in a type that it rounds sums to, row

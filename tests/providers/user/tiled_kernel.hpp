@@ -41,8 +41,10 @@ tiled(const float* a, const float* b, const float* c, float* out, int m, int n, 
       sum = fmaf(a_tile[threadIdx.y][step], b_tile[step][threadIdx.x], sum);
     __syncthreads();
   }
-  if (row < m && column < n)
-    out[row * ldout + column] = fmaf(alpha, sum, static_cast<float>(beta) * c[row * ldc + column]);
+  if (row < m && column < n) {
+    const float addend = beta == 0 ? 0.0f : static_cast<float>(beta) * c[row * ldc + column];
+    out[row * ldout + column] = fmaf(alpha, sum, addend);
+  }
 }
 
 // The same without C, batches and strides.
