@@ -56,15 +56,7 @@ std::optional<Device> first_gpu() {
 }
 
 ChosenDevice by_target(Target target) {
-  for (const std::string_view name : known_device_names()) {
-    const std::optional<DeviceInfo> info = find_device_info(name);
-    if (info && info->target.architecture == target.architecture) return by_facts(name, *info);
-  }
-  throw Error({.kind = ErrorKind::invalid_argument,
-               .operand = "--target",
-               .expected = "with no --device, the target of a known device (" + known_names() + ")",
-               .got = to_string(target),
-               .hint = "name a device with --device"});
+  return by_facts(to_string(target), typical_device_info(target));
 }
 
 bool has_target(const ChosenDevice& choice, Target target) {

@@ -56,9 +56,13 @@ struct DeviceInfo {
   int fma_int_per_clock = 0;
 };
 
-// The facts of a device that need not be here: h100 h200 a100 l40s rtx4090 b200; nothing for an
-// unknown name.
+// The facts of a device that need not be here, by one of `known_device_names()` such as "h200";
+// nothing for an unknown name.
 GEMMERY_API std::optional<DeviceInfo> find_device_info(std::string_view table_name);
+
+// The facts of the first known device of a GPU target's architecture (any suffix). Where none is
+// known: those of the closest one, with this architecture and a name that says so.
+GEMMERY_API DeviceInfo typical_device_info(Target target);
 
 // The names that `find_device_info` knows.
 GEMMERY_API std::span<const std::string_view> known_device_names() noexcept;

@@ -274,7 +274,9 @@ Target compile_target(const Kernel& kernel, nb::handle cc) {
   const Target target = to_target(cc);
   // "sm_90a" and "90f" are exact; 90, "sm_90" and "h200" mean a device.
   if (target.is_cpu() || target.suffix != 0) return target;
-  return kernel.family().target_for(kernel, info_of_architecture(cc));
+  const DeviceInfo& device = info_of_architecture(cc);
+  const Target own = kernel.family().target_for(kernel, device);
+  return runs_on(own, device.target) ? own : target;  // which compiling for it refuses by name
 }
 
 void bind_kernels(nb::module_& module) {

@@ -3,6 +3,7 @@
 #include "bindings.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include <gemmery/discovery.hpp>
@@ -65,22 +66,10 @@ const DeviceInfo* find_here(Target target) {
   return nullptr;
 }
 
-// The first of the table with this architecture; the table lists the largest of each first where it
-// matters.
-const DeviceInfo* find_known(Target target) {
-  static const auto* const known = new std::vector<DeviceInfo>([] {
-    std::vector<DeviceInfo> infos;
-    for (const std::string_view name : known_device_names())
-      infos.push_back(*find_device_info(name));
-    return infos;
-  }());
-  // H200 stands for sm_90: it is what predictions were fitted to.
-  const DeviceInfo* found = nullptr;
-  for (const DeviceInfo& info : *known) {
-    if (info.target.architecture != target.architecture) continue;
-    if (found == nullptr || info.name == "h200") found = &info;
-  }
-  return found;
+// Of an architecture with no device here. Called with the GIL held; never destroyed.
+const DeviceInfo& typical_info(Target target) {
+  static auto* const infos = new std::map<int, DeviceInfo>;
+  return infos->try_emplace(target.architecture, typical_device_info(target)).first->second;
 }
 
 const DeviceInfo* find_named(nb::handle cc) {
@@ -174,12 +163,7 @@ const DeviceInfo& info_of_architecture(nb::handle cc) {
   const Target target = to_target(cc);
   if (target.is_cpu()) return device_info(Device::cpu());
   if (const DeviceInfo* const here = find_here(target)) return *here;
-  if (const DeviceInfo* const known = find_known(target)) return *known;
-  throw Error({.kind = ErrorKind::unavailable,
-               .operand = "cc",
-               .expected = "an architecture whose devices are known",
-               .got = to_string(target),
-               .hint = "known without a device:" + names_of_devices()});
+  return typical_info(target);
 }
 
 nb::tuple to_tuple(std::span<const std::int64_t> numbers) {

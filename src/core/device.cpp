@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include "core/device_rates.hpp"
 
@@ -29,7 +30,7 @@ struct DeviceRow {
   double bandwidth;
 };
 
-// Sources: NVIDIA's data sheets (H100 and H200 SXM, A100 SXM 80 GB, L40S, GeForce RTX 4090, B200);
+// Sources: NVIDIA's data sheets of the devices named;
 // shared memory by the CUDA C++ Programming Guide, table of compute capabilities; L2 of the H200 as
 // its driver reports it.
 constexpr std::array device_rows{
@@ -93,6 +94,69 @@ constexpr std::array device_rows{
               180 * gib,
               1.96,
               8.0e12},
+    DeviceRow{"b300",
+              "NVIDIA B300",
+              {103, 0},
+              148,
+              227 * kib,
+              228 * kib,
+              126 * mib,
+              279 * gib,
+              1.92,
+              8.0e12},
+    DeviceRow{"rtx5090",
+              "NVIDIA GeForce RTX 5090",
+              {120, 0},
+              170,
+              99 * kib,
+              100 * kib,
+              96 * mib,
+              32 * gib,
+              2.41,
+              1.792e12},
+    DeviceRow{
+        "a10", "NVIDIA A10", {86, 0}, 72, 99 * kib, 100 * kib, 6 * mib, 24 * gib, 1.695, 0.6e12},
+    DeviceRow{"orin",
+              "NVIDIA Jetson AGX Orin 64GB",
+              {87, 0},
+              16,
+              163 * kib,
+              164 * kib,
+              4 * mib,
+              64 * gib,
+              1.3,
+              0.2048e12},
+    DeviceRow{"thor",
+              "NVIDIA Jetson AGX Thor",
+              {110, 0},
+              20,
+              227 * kib,
+              228 * kib,
+              32 * mib,
+              128 * gib,
+              1.575,
+              0.273e12},
+    DeviceRow{"gb10",
+              "NVIDIA GB10",
+              {121, 0},
+              48,
+              99 * kib,
+              100 * kib,
+              24 * mib,
+              128 * gib,
+              2.418,
+              0.273e12},
+    DeviceRow{"v100",
+              "NVIDIA V100 SXM2 32GB",
+              {70, 0},
+              80,
+              96 * kib,
+              96 * kib,
+              6 * mib,
+              32 * gib,
+              1.53,
+              0.9e12},
+    DeviceRow{"t4", "NVIDIA T4", {75, 0}, 40, 64 * kib, 64 * kib, 4 * mib, 16 * gib, 1.59, 0.32e12},
 };
 
 constexpr auto table_names = [] {
@@ -176,6 +240,24 @@ std::optional<DeviceInfo> find_device_info(std::string_view table_name) {
     if (row.table_name == table_name) return to_info(row);
   }
   return std::nullopt;
+}
+
+DeviceInfo typical_device_info(Target target) {
+  const auto distance = [&](const DeviceRow& row) {
+    return std::abs(row.target.architecture - target.architecture);
+  };
+  constexpr const DeviceRow& h200 = device_rows[1];  // what predictions for sm_90 are fitted to
+  const DeviceRow& closest =
+      distance(h200) == 0 ? h200 : *std::ranges::min_element(device_rows, {}, distance);
+  DeviceInfo info = to_info(closest);
+  if (distance(closest) == 0) return info;
+  const CudaCoreRates rates = cuda_core_rates(target);
+  info.name = "an unknown device of " + to_string(target) + " with the facts of " + info.name;
+  info.target = {target.architecture, 0};
+  info.fma_f32_per_clock = rates.fma_f32;
+  info.fma_f64_per_clock = rates.fma_f64;
+  info.fma_int_per_clock = rates.fma_int;
+  return info;
 }
 
 std::span<const std::string_view> known_device_names() noexcept { return table_names; }

@@ -18,8 +18,11 @@ struct CudaCoreRates {
 
 constexpr CudaCoreRates cuda_core_rates(Target target) {
   switch (target.architecture) {
+    case 70:
     case 80:
       return {.fma_f32 = 64, .fma_f64 = 32, .fma_int = 64};
+    case 75:
+      return {.fma_f32 = 64, .fma_f64 = 2, .fma_int = 64};
     case 90:
       return {.fma_f32 = 128, .fma_f64 = 64, .fma_int = 64};
     case 100:

@@ -129,9 +129,8 @@ Artifact Kernel::compile(Target target) const {
   if (const Status status = kernel::check_determinism(*this); !status)
     refuse_support(*this, status);
   const auto targets = family_->targets(*this);
-  const bool is_served = std::ranges::any_of(targets, [&](Target own) {
-    return own == target || (own.suffix == 0 && own.architecture == target.architecture);
-  });
+  const bool is_served = std::ranges::any_of(
+      targets, [&](Target own) { return kernel::is_compiled_for(own, target); });
   if (!is_served) {
     std::string list;
     for (const Target own : targets) list += (list.empty() ? "" : " ") + to_string(own);

@@ -147,8 +147,13 @@ Status check_determinism(const Kernel& kernel) {
 
 // --- targets ------------------------------------------------------------------------------------
 
+bool is_compiled_for(Target code, Target asked) noexcept {
+  return code == asked || (code.suffix == 0 && code.architecture == asked.architecture);
+}
+
 bool serves_target(Target code, Target asked) noexcept {
-  return asked.suffix == 0 ? runs_on(code, asked) : code == asked;
+  if (asked.suffix == 0) return runs_on(code, asked);
+  return is_compiled_for(code, asked);
 }
 
 }  // namespace gemmery::kernel

@@ -24,8 +24,12 @@ bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows
 std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
                            std::int64_t columns) noexcept;
 
-// Whether code for `code` is what a query for `asked` wants: a portable target asks for what runs
-// on such a device, an exact or family one for exactly that code.
+// True if a kernel with the target `code` can be compiled for `asked`: the same target, or the same
+// architecture where the kernel uses nothing but portable instructions (sm_90 for sm_90a).
+bool is_compiled_for(Target code, Target asked) noexcept;
+
+// True if a query for the target `asked` wants a kernel with the target `code`: a portable target
+// asks for what runs on such a device, one with a suffix for what is compiled for it.
 bool serves_target(Target code, Target asked) noexcept;
 
 // Asked for by GEMMERY_DETERMINISTIC, which a higher room reads: from then on kernels whose bits

@@ -56,6 +56,16 @@ TEST(DeviceInfo, is_known_for_every_listed_name) {
   EXPECT_FALSE(find_device_info("h300"));
 }
 
+TEST(DeviceInfo, is_typical_of_an_architecture) {
+  EXPECT_EQ(typical_device_info({90, 'a'}).name, "NVIDIA H200");
+  EXPECT_EQ(typical_device_info({120, 0}).name, "NVIDIA GeForce RTX 5090");
+  const DeviceInfo unknown = typical_device_info({88, 0});
+  EXPECT_EQ(unknown.target, (Target{88, 0}));
+  EXPECT_EQ(unknown.name,
+            "an unknown device of sm_88 with the facts of NVIDIA L40S");
+  EXPECT_GT(unknown.multiprocessors, 0);
+}
+
 TEST(Device, prints_its_type_and_index) {
   EXPECT_EQ(to_string(Device::cpu()), "cpu");
   EXPECT_EQ(to_string(Device::cuda(1)), "cuda:1");

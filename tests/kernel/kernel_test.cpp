@@ -142,13 +142,15 @@ TEST(Rules, alignment_must_be_a_multiple) {
             "A: expected alignment in bytes of 16, got 8");
 }
 
-TEST(Rules, a_device_target_takes_what_runs_there_and_an_exact_one_only_itself) {
+TEST(Rules, a_device_target_takes_what_runs_there_and_an_exact_one_what_compiles_for_it) {
   const auto serves = [](const char* code, const char* asked) {
     return kernel::serves_target(parse_target(code), parse_target(asked));
   };
   EXPECT_TRUE(serves("sm_90a", "sm_90"));
   EXPECT_TRUE(serves("sm_90", "sm_90"));
-  EXPECT_FALSE(serves("sm_90", "sm_90a"));
+  EXPECT_TRUE(serves("sm_90", "sm_90a"));
+  EXPECT_FALSE(serves("sm_80", "sm_90a"));
+  EXPECT_FALSE(serves("sm_100f", "sm_100a"));
   EXPECT_TRUE(serves("sm_90a", "sm_90a"));
 }
 

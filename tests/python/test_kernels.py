@@ -40,8 +40,28 @@ def test_a_cc_asks_about_a_device_that_is_not_here(gemm):
         gemmery.get_kernels(args, cc="ninety")
     with pytest.raises(TypeError, match="cc: expected an int"):
         gemmery.get_kernels(args, cc=9.0)
-    with pytest.raises(gemmery.UnavailableError, match="known without a device"):
-        gemmery.get_kernels(args, cc=75)
+
+
+@pytest.mark.parametrize("cc", [86, "103a", "sm_100f", 110, "120f", 121])
+def test_every_architecture_since_ampere_has_kernels_with_and_without_arguments(gemm, cc):
+    args, _ = gemm()
+    assert gemmery.get_kernels(args, cc=cc)[-1].family == "simt"
+    assert gemmery.get_kernels(cc=cc)
+
+
+@pytest.mark.parametrize("cc", [61, 70, 75, 130])
+def test_an_architecture_without_kernels_gives_an_empty_list_and_reasons(gemm, cc):
+    args, _ = gemm()
+    assert gemmery.get_kernels(args, cc=cc) == gemmery.get_kernels(cc=cc) == []
+    assert "target: expected sm_80 to sm_121" in str(gemmery.explain(args, cc=cc))
+
+
+def test_a_kernel_compiles_for_no_other_architecture_than_its_own():
+    args = gemmery.GemmArguments(*(numpy.ones((64, 64), numpy.float16) for _ in range(3)))
+    kernel = next(kernel for kernel in gemmery.get_kernels(args, cc="h200") if kernel.family == "sm90")
+    for cc in (80, "sm_100", 121):
+        with pytest.raises(gemmery.UnsupportedError, match="target: expected one of sm_90a, got sm_"):
+            kernel.compile(cc=cc)
 
 
 def test_providers_are_names_and_unknown_ones_list_the_known(gemm):
