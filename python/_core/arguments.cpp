@@ -219,6 +219,50 @@ std::string problem_line(const PyGemmArguments& arguments) {
   return to_string(line);
 }
 
+// Appends the bytes of numbers one by one: structs may have padding.
+class IdentityBytes {
+ public:
+  template <class Number>
+  void add(Number number) {
+    static_assert(std::is_arithmetic_v<Number> || std::is_enum_v<Number>);
+    bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  void add(const MatrixType& matrix) {
+    add(matrix.dtype);
+    add(matrix.alignment);
+    add(matrix.batch_stride);
+    add(matrix.row_stride);
+    add(matrix.column_stride);
+  }
+  nb::bytes take() const { return nb::bytes(bytes_.data(), bytes_.size()); }
+
+ private:
+  std::string bytes_;
+};
+
+// Equal for arguments of one problem with the same numbers on one device.
+nb::bytes identity_of(const PyGemmArguments& arguments) {
+  const GemmArguments& native = *arguments.native;
+  const GemmProblem& problem = native.problem();
+  IdentityBytes identity;
+  for (const std::int64_t extent : {problem.m, problem.n, problem.k, problem.l})
+    identity.add(extent);
+  for (const MatrixType& matrix : {problem.a, problem.b, problem.out}) identity.add(matrix);
+  identity.add(problem.c.has_value());
+  if (problem.c) identity.add(*problem.c);
+  identity.add(problem.accumulator);
+  identity.add(problem.math);
+  identity.add(problem.epilogue);
+  for (const MatrixType& matrix : problem.epilogue_operands) identity.add(matrix);
+  identity.add(native.alpha());
+  identity.add(native.beta());
+  for (const EpilogueOperand& operand : native.epilogue_operands())
+    if (const auto* const number = std::get_if<double>(&operand.value)) identity.add(*number);
+  identity.add(native.device().type);
+  identity.add(native.device().index);
+  return identity.take();
+}
+
 // --- patching ------------------------------------------------------------------------------------
 
 // The tensor that an operand was bound to; nullptr for a name that there is not.
@@ -470,6 +514,8 @@ void bind_arguments(nb::module_& module) {
       .def_prop_ro("math",
                    [](const PyGemmArguments& self) { return name(self.native->problem().math); })
       .def_prop_ro("problem", &problem_line, "The problem in one line of text.")
+      .def_prop_ro("_identity", &identity_of,
+                   "Bytes that are equal for one problem with the same numbers on one device.")
       .def_prop_ro("problem_size", &problem_size, "(M, N, K, L)")
       .def_prop_ro("device", &device_text)
       .def_ro("is_fake", &PyGemmArguments::is_fake)

@@ -41,8 +41,7 @@ class EpilogueArguments(_core.EpilogueArguments):
     Tensors that are read broadcast to (L, M, N) by NumPy's rule; numbers are passed with each launch. Results other than D
     are stored where a tensor is bound to their name: one of out's shape, or for a reduction one with an extent of 1, or
     without the dimension, along what it reduces. `D` may be bound, too: then it is written in place of `out`, which
-    tells type and shape. The tensors are kept alive. A callable is traced as `gemmery.fusion.trace` says, each time:
-    trace once and pass the Program where arguments are made often.
+    tells type and shape. The tensors are kept alive. A callable is traced as `gemmery.fusion.trace` says.
 
     ValueError for what a program cannot do (with the line of the function), for names that the program does not have,
     and for operands that nothing is bound to.

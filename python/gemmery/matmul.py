@@ -12,6 +12,7 @@ from gemmery.discovery import get_kernels
 from gemmery.epilogue import EpilogueArguments
 from gemmery.errors import UnsupportedError
 from gemmery.kernel import registrations
+from gemmery.promotion import product_dtype
 
 __all__ = ["matmul"]
 
@@ -36,10 +37,10 @@ def matmul(
         gemmery.matmul(a, b, out=out, C=residual)                    # a @ b + residual
         gemmery.matmul(a, b, epilogue=lambda accum, bias: gelu(accum + bias), bias=bias)
 
-    out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: a's type; int32 of integers
-        of 8 bits). Views of any strides serve, also for a and b.
+    out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: the narrowest type that holds
+        all values of a's and b's types, as NumPy promotes them; int32 of integers). Views of any strides serve, also for a and b.
     epilogue: what EpilogueArguments takes, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
-        is traced at every call; pass a text or a Program where that time counts.
+        is traced once while what it reads does not change (gemmery.fusion.trace).
     C, alpha, beta: alpha * a @ b + beta * C, beta 1 where C is given; without an epilogue.
     stream: None: what a's framework reports as current. The work is put there, not waited for, except with jax.
 
@@ -77,14 +78,14 @@ def _bound(epilogue: Any, operands: dict[str, Any]) -> Any:
 
 # --- the kernel of a problem ---------------------------------------------------------------------
 
-_kernels: dict[tuple[str, str, int], Any] = {}
+_kernels: dict[tuple[bytes, int], Any] = {}
 _lock = threading.Lock()
 _most_kernels = 8192
 
 
 def kernel_for(args: _core.GemmArguments) -> Any:
     """The first of get_kernels(args), kept by problem and device until a kernel or a class comes or goes."""
-    key = (args.problem, args.device, registrations.count)
+    key = (args._identity, registrations.count)
     kernel = _kernels.get(key)
     if kernel is None:
         kernel = _first(args)
@@ -130,18 +131,29 @@ def _empty_result(a: Any, b: Any, out_dtype: Any) -> Any:
     framework = _framework(a)
     if framework in ("torch", "numpy", "cupy"):
         library = __import__(framework)
-        dtype = a.dtype if out_dtype is None else out_dtype
-        if out_dtype is None and str(dtype).removeprefix("torch.") in ("int8", "uint8"):
-            dtype = library.int32
+        dtype = _product_dtype(library, a, b) if out_dtype is None else out_dtype
         if framework == "torch":
             return library.empty(shape, dtype=_torch_dtype(library, dtype), device=a.device)
         with a.device if framework == "cupy" else contextlib.nullcontext():  # cupy's are made on the current one
             return library.empty(shape, dtype=dtype)
     view = _core.as_tensor(a)
-    dtype = _core.dtype(out_dtype) if out_dtype is not None else view.dtype
-    if out_dtype is None and view.dtype.bits == 8 and not view.dtype.is_floating:
-        dtype = _core.DType.int32
+    dtype = _core.dtype(out_dtype) if out_dtype is not None else product_dtype(view.dtype, _dtype_of(b))
     return _core.empty(shape, dtype, view.device)
+
+
+def _dtype_of(operand: Any) -> Any:
+    return _core.dtype(operand.dtype) if hasattr(operand, "dtype") else _core.as_tensor(operand).dtype
+
+
+def _product_dtype(library: Any, a: Any, b: Any) -> Any:
+    """The library's own object for it: that of an operand where it is one's type (ml_dtypes are not the library's)."""
+    types = (_core.dtype(a.dtype), _dtype_of(b))
+    dtype = product_dtype(*types)
+    if dtype in types:
+        operand = (a, b)[types.index(dtype)]
+        if hasattr(operand, "dtype") and _framework(operand) == library.__name__:
+            return operand.dtype
+    return getattr(library, dtype.name)
 
 
 def _torch_dtype(torch: Any, dtype: Any) -> Any:

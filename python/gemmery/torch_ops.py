@@ -24,6 +24,7 @@ from gemmery import _core
 from gemmery.epilogue import EpilogueArguments, Program
 from gemmery.fusion.tracing import trace
 from gemmery.matmul import kernel_for, result_shape
+from gemmery.promotion import product_dtype
 
 __all__ = ["Fused", "fused", "matmul"]
 
@@ -81,7 +82,7 @@ class Fused:
         out_dtype: Any = None,
         **operands: Any,
     ) -> torch.Tensor:
-        """D: `out`, or a new tensor of `out_dtype` (None: a's). Not differentiable."""
+        """D: `out`, or a new tensor of `out_dtype` (None: the type that holds a's and b's). Not differentiable."""
         results = {name: operands.pop(name) for name in self._results if name in operands}
         names = [name for name, value in operands.items() if isinstance(value, torch.Tensor)]
         numbers = [name for name in operands if name not in names]
@@ -95,7 +96,7 @@ class Fused:
         if out is None and not results:
             return torch.ops.gemmery.fused_matmul(a, b, *bound, out_dtype)
         if out is None:
-            out = torch.empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a), device=a.device)
+            out = torch.empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a, b), device=a.device)
         _refuse_derivatives("a fused product that writes tensors", a, b, out, *bound[2])
         torch.ops.gemmery.fused_matmul_out(a, b, *bound, out, list(results), list(results.values()))
         return out
@@ -109,12 +110,13 @@ def _refuse_derivatives(what: str, *operands: torch.Tensor) -> None:
 # --- what runs -----------------------------------------------------------------------------------
 
 
-def _result_dtype(a: torch.Tensor) -> torch.dtype:
-    return torch.int32 if a.dtype in (torch.int8, torch.uint8) else a.dtype
+def _result_dtype(a: torch.Tensor, b: torch.Tensor) -> torch.dtype:
+    dtype: torch.dtype = getattr(torch, product_dtype(_core.dtype(a.dtype), _core.dtype(b.dtype)).name)
+    return dtype
 
 
 def _empty_result(a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype | None) -> torch.Tensor:
-    return a.new_empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a))
+    return a.new_empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a, b))
 
 
 def _run(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, epilogue: EpilogueArguments | None = None) -> None:

@@ -133,7 +133,9 @@ TEST(Kernels, are_ranked_by_time_and_end_with_the_fallback) {
     devices.push_back(*find_device_info(name));
   for (const DeviceInfo& device : devices) {
     const auto kernels = get_kernels(problem, device);
-    ASSERT_FALSE(kernels.empty()) << device.name;
+    const bool is_before_ampere = !device.target.is_cpu() && device.target.architecture < 80;
+    ASSERT_EQ(kernels.empty(), is_before_ampere) << device.name;
+    if (is_before_ampere) continue;
     EXPECT_TRUE(std::ranges::is_sorted(kernels, {}, &RankedKernel::predicted_us)) << device.name;
     const std::string_view last = kernels.back().family().name();
     EXPECT_TRUE(last == (device.target.is_cpu() ? "reference" : "simt") || last == "host_reference")

@@ -89,7 +89,8 @@ TEST(EmulatedDevice, every_known_device_is_there_with_the_facts_of_the_table) {
 }
 
 TEST(EmulatedDevice, one_that_is_not_there_is_refused) {
-  const Error error = error_of([] { driver::open_device(Device::emulated(6)); });
+  const int beyond = static_cast<int>(known_device_names().size());
+  const Error error = error_of([&] { driver::open_device(Device::emulated(beyond)); });
   EXPECT_EQ(error.kind(), ErrorKind::unavailable);
   EXPECT_EQ(error.hint(), "");
 }

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import gemmery
+from gemmery import _core
 from gemmery.fusion import relu
+from gemmery.promotion import product_dtype
 
 LIBRARY_EPSILON = {np.float32: 2.0**-23, np.float64: 2.0**-52}
 
@@ -151,3 +153,44 @@ def test_what_jax_traces_is_refused_by_name():
         jax.jit(lambda a, b: gemmery.matmul(a, b))(np.ones((4, 4), "f"), np.ones((4, 4), "f"))
     with pytest.raises(TypeError, match=r"A: expected an array with memory"):
         jax.jit(lambda a: gemmery.GemmArguments(a, a, a))(np.ones((4, 4), "f"))
+
+
+@pytest.mark.parametrize("b", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("a", [np.float16, np.float32, np.float64])
+def test_the_type_of_mixed_floats_is_numpys(rng, a, b):
+    operands = rng.standard_normal((5, 7)).astype(a), rng.standard_normal((7, 9)).astype(b)
+    result = gemmery.matmul(*operands)
+    assert result.dtype == np.promote_types(a, b) == (operands[0] @ operands[1]).dtype
+    exact = operands[0].astype(np.float64) @ operands[1].astype(np.float64)
+    magnitude = np.abs(operands[0]).astype(np.float64) @ np.abs(operands[1]).astype(np.float64)
+    sums = (7 + 1) * 2.0**-23 * magnitude  # in float32 at least
+    assert (np.abs(result - exact) <= sums + np.finfo(result.dtype).eps * (np.abs(exact) + sums)).all()
+
+
+@pytest.mark.parametrize("pair", [(np.int8, np.int8), (np.int8, np.uint8), (np.uint8, np.int8)])
+def test_the_type_of_integers_is_int32(rng, pair):
+    operands = [rng.integers(0, 100, shape).astype(dtype) for shape, dtype in zip(((5, 7), (7, 9)), pair, strict=True)]
+    result = gemmery.matmul(*operands)
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, operands[0].astype(np.int32) @ operands[1].astype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        (("float16", "bfloat16"), "float32"),
+        (("bfloat16", "float32"), "float32"),
+        (("float8_e4m3fn", "float8_e5m2"), "float16"),
+        (("float8_e5m2", "bfloat16"), "bfloat16"),
+        (("float8_e4m3fn", "float8_e4m3fn"), "float8_e4m3fn"),
+        (("float64", "float8_e5m2"), "float64"),
+    ],
+)
+def test_a_type_that_holds_both_is_taken(pair, expected):
+    for a, b in (pair, pair[::-1]):
+        assert product_dtype(_core.dtype(a), _core.dtype(b)).name == expected
+
+
+def test_integers_with_floats_are_refused(rng):
+    with pytest.raises(ValueError, match="B: expected"):
+        gemmery.matmul(np.ones((5, 7), np.float32), np.ones((7, 9), np.int8))

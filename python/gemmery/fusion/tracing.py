@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import inspect
 import linecache
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 
 from gemmery import _core
 from gemmery.errors import Error
-from gemmery.fusion import functions
+from gemmery.fusion import functions, kept
 from gemmery.fusion.returned_names import returned_names
 from gemmery.fusion.value import Reduced, TraceError, Value, described, expression_of, refuse
 
@@ -26,7 +25,9 @@ _FRAMEWORKS = ("torch", "numpy", "cupy", "jax")
 def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any], bound: Iterable[str] = ()) -> _core.Program:
     """The program of a callable, of a text, or of a mapping of result names to values.
 
-    The callable has a parameter `accum` (the sums of the product) and one for every operand. It is called once. What
+    The callable has a parameter `accum` (the accumulators) and one for every operand. It is called once, and not again
+    while its code, its defaults, what it closes over and the globals that it reads stay the same numbers, texts and
+    functions; one that reads any other object is called each time. What
     it returns is stored: one value is D; several are named as the variables of its `return` statement are, D among
     them, or by the keys of a dict or the fields of a named tuple. Where its source is not to be had (exec, a lambda that
     returns a tuple) several values are D and then the names of `bound` that are no parameters, in their order.
@@ -40,10 +41,11 @@ def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any]
     if isinstance(function, _core.Program):
         return function
     if isinstance(function, str):
-        return _core.Program(function)
+        return kept.program_of(function, lambda: _core.Program(function))
     if isinstance(function, Mapping):
         return _core.Program([_result(name, value) for name, value in function.items()])
-    return _Tracing(function, list(bound)).program()
+    names = tuple(bound)
+    return kept.program_of_function(function, names, lambda: _Tracing(function, list(names)).program())
 
 
 def trace_in_out(
@@ -273,7 +275,7 @@ def _with_our_names(function: Callable[..., Any]) -> Callable[..., Any]:
 def _missing_names(function: types.FunctionType) -> dict[str, Any]:
     own = function.__globals__
     missing = {}
-    for name in _names_in(function.__code__):
+    for name in kept.names_in(function.__code__):
         if name in own:
             continue
         if hasattr(builtins, name) and name not in _BUILTINS_OF_OURS:
@@ -287,18 +289,6 @@ def _missing_names(function: types.FunctionType) -> dict[str, Any]:
 
 
 _BUILTINS_OF_OURS = frozenset(("abs", "max", "min", "pow", "round", "sum"))
-
-
-@functools.lru_cache(maxsize=512)
-def _names_in(code: types.CodeType) -> frozenset[str]:
-    """The global names that a function and those within it read."""
-    names = {
-        instruction.argval for instruction in dis.get_instructions(code) if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names_in(constant)
-    return frozenset(names)
 
 
 @functools.cache
