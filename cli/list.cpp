@@ -4,6 +4,7 @@
 #include <gemmery/discovery.hpp>
 
 #include "cli/device_choice.hpp"
+#include "cli/metadata_json.hpp"
 #include "cli/problem_words.hpp"
 #include "cli/quantities.hpp"
 #include "cli/records.hpp"
@@ -13,9 +14,11 @@
 namespace gemmery::cli {
 namespace {
 
-void write_kernel(const Kernel& kernel, Output& output) {
+void write_kernel(const Kernel& kernel, MetadataJson& json, Output& output) {
   if (output.is_text()) {
     output.write_line(kernel.name());
+  } else if (output.is_json()) {
+    output.write_line(json.write(kernel));
   } else {
     output.write_record(to_record(kernel.metadata()));
   }
@@ -26,8 +29,9 @@ struct LimitReached {};
 
 ExitCode list_all(const Options& options, Output& output) {
   int count = 0;
+  MetadataJson json;
   const auto visit = [&](const Kernel& kernel) {
-    write_kernel(kernel, output);
+    write_kernel(kernel, json, output);
     if (++count == options.limit) throw LimitReached{};
   };
   try {

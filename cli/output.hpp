@@ -30,6 +30,7 @@ class Output {
 
   Format format() const noexcept { return format_; }
   bool is_text() const noexcept { return format_ == Format::text; }
+  bool is_json() const noexcept { return format_ == Format::json; }
 
   void write(std::string_view text);
   void write_line(std::string_view text);
