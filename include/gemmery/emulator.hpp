@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -141,6 +142,22 @@ struct alignas(64) EncodedTensorMap {
 
 // For emulated devices only. Throws Error (invalid_argument) with the rule that is broken.
 GEMMERY_API EncodedTensorMap encode_emulated_tensor_map(const TensorMapView& view);
+
+// --- ending launches early ----------------------------------------------------------------------
+
+// Launches on emulated devices that this thread makes within the scope end early once `stop` is
+// requested: they fail with Error (launch), leave memory as it is then, and the device serves on.
+// Compilations within the scope are cancelled, too.
+class GEMMERY_API EmulatorStopScope {
+ public:
+  explicit EmulatorStopScope(std::stop_token stop);
+  ~EmulatorStopScope();
+  EmulatorStopScope(const EmulatorStopScope&) = delete;
+  EmulatorStopScope& operator=(const EmulatorStopScope&) = delete;
+
+ private:
+  std::stop_token outer_;
+};
 
 // --- all emulated devices -----------------------------------------------------------------------
 

@@ -96,6 +96,13 @@ void launch(PyPreparedLaunch& self, nb::handle stream) {
   if (!self.device.is_cpu()) {
     // A launch on a GPU takes less time than to hand the GIL to somebody and get it back.
     const Stream where = Stream::of(handle, self.device);
+    if (self.device.type == DeviceType::emulated) {
+      run_on(self.device, [&] {
+        self.launch.launch(where);
+        if (self.must_finish) synchronize(where);
+      });
+      return;
+    }
     self.launch.launch(where);
     if (self.must_finish) finish(where);
     return;

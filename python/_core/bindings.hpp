@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -61,8 +62,13 @@ Target to_target(nb::handle cc);
 // ones; also of a device by name ("h200"). Throws Error (unavailable) where nothing is known of it.
 const DeviceInfo& info_of_architecture(nb::handle cc);
 
-// The exception that Python gets for an error, of the classes of gemmery.errors.
+// The exception that Python gets for an error, of the classes of gemmery.errors. Throws
+// nb::python_error if a signal's handler raises meanwhile.
 nb::object make_exception(const Error& error);
+
+// Makes `error` the __context__ of an exception that is raised in its place, so that a traceback
+// shows both. Does nothing if `error` is null or no Error.
+void add_context(const nb::python_error& raised, const std::exception_ptr& error) noexcept;
 
 // What a function of the user's raised to end the call that it was asked in, not to tell of a
 // fault: KeyboardInterrupt, SystemExit and what else is no Exception. Comes out of the call as it
@@ -111,10 +117,15 @@ auto without_gil(const Ask& ask) {
   return ask();
 }
 
-// Runs `work` so that Ctrl-C ends it: in Python's main thread it goes to a thread of its own, and
-// `stop` is requested as soon as a signal's handler raises, which is thrown on when `work` has
-// ended. Called with the GIL, which is released meanwhile.
+// Runs `work` so that Ctrl-C ends it. In Python's main thread `work` runs in a thread of its own,
+// and `stop` is requested as soon as a signal's handler raises; compilations and launches on
+// emulated devices end then. The handler's exception is thrown once `work` has ended; what `work`
+// failed with is its context. Called with the GIL, which is released meanwhile.
 void run_interruptibly(const std::function<void(std::stop_token)>& work);
+
+// The same where `device` is emulated, so that launches take long. Elsewhere `work` runs in this
+// thread, without the GIL.
+void run_on(Device device, const std::function<void()>& work);
 
 // Names the NVRTC of the wheel nvidia-cuda-nvrtc to the library; false where this Python has none.
 bool offer_nvrtc_wheel();

@@ -2,6 +2,8 @@
 // Calls that take long: other Python threads run meanwhile, and Ctrl-C ends them.
 #include "bindings.hpp"
 
+#include <gemmery/emulator.hpp>
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -23,7 +25,7 @@ bool is_main_thread() {
   return threading.attr("current_thread")().is(threading.attr("main_thread")());
 }
 
-// Threads that are made while it lives do not take Ctrl-C, which would end their system calls
+// Threads that are made while it lives do not receive Ctrl-C, which would end their system calls
 // early.
 class InterruptBlocked {
  public:
@@ -41,10 +43,19 @@ class InterruptBlocked {
   sigset_t before_{};
 };
 
-// Whether Python's handler of a signal that has come has raised, which stays set.
+// Runs Python's handlers of the signals that have arrived. True if one raised; its exception stays
+// set.
 bool has_handler_raised() {
   const nb::gil_scoped_acquire gil;
   return PyErr_CheckSignals() != 0;
+}
+
+// Throws the exception that the handler raised; what the call failed with is its context.
+[[noreturn]] void raise_interruption(const std::exception_ptr& error) {
+  nb::python_error raised;
+  add_context(raised, error);
+  raised.restore();
+  nb::raise_python_error();
 }
 
 // --- a thread of its own for one call ------------------------------------------------------------
@@ -56,6 +67,7 @@ class Worker {
     const InterruptBlocked blocked;
     thread_ = std::jthread([this, &work](const std::stop_token& stop) {
       try {
+        const EmulatorStopScope scope(stop);
         work(stop);
       } catch (...) {
         error_ = std::current_exception();
@@ -72,7 +84,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Waits until it has ended or a signal has come, at most one millisecond; whether it has ended.
+  // Waits for its end or a signal, at most one millisecond. True if it has ended.
   bool wait() const {
     pollfd end{ended_, POLLIN, 0};
     ::poll(&end, 1, 1);
@@ -121,8 +133,17 @@ void run_interruptibly(const std::function<void(std::stop_token)>& work) {
     error = worker.error();
     if (!is_interrupted) is_interrupted = has_handler_raised();
   }
-  if (is_interrupted) nb::raise_python_error();
+  if (is_interrupted) raise_interruption(error);
   if (error) std::rethrow_exception(error);
+}
+
+void run_on(Device device, const std::function<void()>& work) {
+  if (device.type == DeviceType::emulated) {
+    run_interruptibly([&](const std::stop_token&) { work(); });
+    return;
+  }
+  const WithoutGil released;
+  work();
 }
 
 bool offer_nvrtc_wheel() {

@@ -27,7 +27,8 @@ VerifyReport verify_kernel(const PyKernel& kernel, std::string_view problem, std
   const VerifyOptions options{
       .fill = to_fill(fill), .seed = seed, .device = to_device(device, "device")};
   VerifyReport report;
-  with_nvrtc([&] { report = without_gil([&] { return verify(line, kernel.kernel, options); }); });
+  with_nvrtc(
+      [&] { run_on(options.device, [&] { report = verify(line, kernel.kernel, options); }); });
   return report;
 }
 
@@ -44,7 +45,7 @@ nb::dict measure_kernel(const PyKernel& kernel, std::string_view problem, nb::ha
       .device = to_device(device, "device"), .samples = samples, .sample_ms = sample_ms};
   Measurement measured;
   with_nvrtc(
-      [&] { measured = without_gil([&] { return measure(line, kernel.kernel, options); }); });
+      [&] { run_on(options.device, [&] { measured = measure(line, kernel.kernel, options); }); });
   nb::dict result;
   result["median_us"] = measured.median_us;
   result["minimum_us"] = measured.minimum_us;

@@ -259,6 +259,11 @@ void bind_programs(nb::module_& module) {
           "__eq__", [](const Program& x, const Program& y) { return x == y; }, nb::is_operator())
       .def("__hash__",
            [](const Program& program) { return std::hash<std::string>{}(program.text()); })
+      .def("__reduce__",
+           [](nb::handle self) {
+             const std::string text = nb::cast<const Program&>(self).text();
+             return nb::make_tuple(self.type(), nb::make_tuple(text));
+           })
       .def("__repr__",
            [](const Program& program) { return "gemmery.Program(\"" + program.text() + "\")"; });
 }

@@ -21,9 +21,17 @@ void raise(const PythonInterruption& interruption) {
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
 }
 
-void raise(const Error& error) {
-  const nb::object exception = make_exception(error);
-  PyErr_SetObject(exception.type().ptr(), exception.ptr());
+// A signal whose handler has not run yet is handled first. An exception of the handler, such as
+// KeyboardInterrupt, is raised in place of the error, which becomes its context.
+void raise(const Error& error, const std::exception_ptr& thrown) {
+  try {
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+    const nb::object exception = make_exception(error);
+    PyErr_SetObject(exception.type().ptr(), exception.ptr());
+  } catch (nb::python_error& raised) {
+    add_context(raised, thrown);
+    raised.restore();
+  }
 }
 
 }  // namespace
@@ -35,12 +43,25 @@ nb::object make_exception(const Error& error) {
                      text(error.cause()));
 }
 
+void add_context(const nb::python_error& raised, const std::exception_ptr& error) noexcept {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const Error& lost) {
+    try {
+      PyException_SetContext(raised.value().ptr(), make_exception(lost).release().ptr());
+    } catch (const nb::python_error&) {
+      // Interrupted once more: the first interruption stands without a context.
+    }
+  } catch (...) {
+  }
+}
+
 void bind_errors(nb::module_&) {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      raise(error);
+      raise(error, thrown);
     } catch (const PythonInterruption& interruption) {
       raise(interruption);
     } catch (const std::bad_cast&) {  // nanobind's, which would come out as RuntimeError

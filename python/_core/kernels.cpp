@@ -193,9 +193,10 @@ void start(PyKernel& self, const GemmArguments& arguments, const RunOptions& opt
            bool must_finish) {
   if (options.artifact == nullptr && !self.has_run && !arguments.device().is_cpu())
     compile_before_first_run(self, arguments, options.assume_supported);
-  const WithoutGil released;
-  self.kernel.run(arguments, options);
-  if (must_finish) synchronize(options.stream);
+  run_on(arguments.device(), [&] {
+    self.kernel.run(arguments, options);
+    if (must_finish) synchronize(options.stream);
+  });
 }
 
 void require_right_result(const PyGemmArguments& arguments, const Kernel& kernel, void* handle) {

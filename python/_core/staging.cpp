@@ -56,6 +56,12 @@ bool is_output(const PyEpilogueArguments& epilogue, const std::string& name) {
   return std::ranges::count(epilogue.program().outputs(), name) != 0;
 }
 
+// Whether the program reads or writes an operand: one that only a dropped result read is not
+// copied.
+bool is_named(const PyEpilogueArguments& epilogue, const std::string& name) {
+  return is_output(epilogue, name) || std::ranges::count(epilogue.program().inputs(), name) != 0;
+}
+
 // A tensor of our own as what Python sees of the operand.
 nb::object shown(const ImportedTensor& tensor) {
   ImportedTensor seen;
@@ -71,6 +77,7 @@ nb::object stage_epilogue(nb::handle arguments, Stager& stager) {
   nb::dict names;
   std::vector<NamedOperand> staged;
   for (const NamedOperand& operand : given.operands) {
+    if (!is_named(given, operand.name)) continue;
     if (const auto* const tensor = std::get_if<ImportedTensor>(&operand.value)) {
       staged.push_back({operand.name, stager.copy(*tensor, is_output(given, operand.name))});
       names[operand.name.c_str()] = shown(std::get<ImportedTensor>(staged.back().value));

@@ -50,7 +50,8 @@ std::string words_of(const nb::python_error& error) {
     const nb::object text = nb::str("").attr("join")(lines).attr("rstrip")();
     const auto bytes = nb::cast<nb::bytes>(text.attr("encode")("utf-8", "backslashreplace"));
     return {bytes.c_str(), bytes.size()};
-  } catch (const nb::python_error&) {
+  } catch (const nb::python_error& other) {
+    if (!other.matches(PyExc_Exception)) throw PythonInterruption(other.value());
     return "an exception that cannot be printed";
   }
 }
@@ -154,6 +155,24 @@ nb::object ask(const nb::object& function, const GemmProblem& problem, const Dev
   return function(problem_object(problem), nb::cast(device));
 }
 
+// The first 80 characters of what Python prints of an object.
+std::string printed(nb::handle object) {
+  return nb::cast<std::string>(nb::str(
+      nb::repr(object).attr("__getitem__")(nb::slice(nb::none(), nb::int_(80), nb::none()))));
+}
+
+// What a user's function returned, as C++ has it; TypeError with its role for a value of another
+// kind, or out of range.
+template <class Value>
+Value read_answer(nb::handle answer, std::string_view role, std::string_view expected) {
+  Value value{};
+  if (nb::try_cast(answer, value)) return value;
+  const std::string text = std::string(role) + ": expected a function that returns " +
+                           std::string(expected) + ", got one that returned " + printed(answer);
+  PyErr_SetString(PyExc_TypeError, text.c_str());
+  nb::raise_python_error();
+}
+
 // True or None: it serves. False or a text: it does not.
 Status to_native_status(nb::handle answer) {
   if (answer.is_none()) return Status::success();
@@ -179,7 +198,8 @@ std::function<double(const Query&)> predicted_us_of(nb::handle function) {
   if (function.is_none()) return {};
   return [asked = Callback(function, "predicted_us")](const Query& query) {
     return asked.with([&](const nb::object& callee) {
-      return nb::cast<double>(ask(callee, query.problem, query.device));
+      return read_answer<double>(ask(callee, query.problem, query.device), "predicted_us",
+                                 "a number of microseconds");
     });
   };
 }
@@ -198,9 +218,8 @@ template <class Value>
 Value read(nb::handle given, const std::string& name, std::string_view expected) {
   Value value{};
   if (nb::try_cast(given, value)) return value;
-  const auto printed = nb::cast<std::string>(nb::str(
-      nb::repr(given).attr("__getitem__")(nb::slice(nb::none(), nb::int_(80), nb::none()))));
-  throw nb::type_error((name + ": expected " + std::string(expected) + ", got " + printed).c_str());
+  throw nb::type_error(
+      (name + ": expected " + std::string(expected) + ", got " + printed(given)).c_str());
 }
 
 LayoutRule layout_of(nb::handle word, const std::string& role) {
@@ -299,7 +318,8 @@ LaunchRecipe launch_recipe(const nb::dict& fields) {
     recipe.grid_function = [asked = Callback(fields["grid"], "grid")](const GemmProblem& problem,
                                                                       const DeviceInfo& device) {
       return asked.with([&](const nb::object& callee) {
-        return nb::cast<std::array<std::uint32_t, 3>>(ask(callee, problem, device));
+        return read_answer<std::array<std::uint32_t, 3>>(ask(callee, problem, device), "grid",
+                                                         "three whole numbers from 0 to 2^32 - 1");
       });
     };
   } else {
@@ -337,7 +357,8 @@ void set_workspace(UserKernel& kernel, nb::handle workspace) {
   kernel.workspace_function = [asked = Callback(workspace, "workspace")](const GemmProblem& problem,
                                                                          const DeviceInfo& device) {
     return asked.with([&](const nb::object& callee) {
-      return nb::cast<std::size_t>(ask(callee, problem, device));
+      return read_answer<std::size_t>(ask(callee, problem, device), "workspace",
+                                      "a whole number of bytes");
     });
   };
 }

@@ -13,6 +13,7 @@
 #include "emulator/device.hpp"
 #include "emulator/module.hpp"
 #include "jit/compiler.hpp"
+#include "platform/cancellation.hpp"
 
 namespace gemmery {
 namespace {
@@ -189,6 +190,13 @@ EncodedTensorMap encode_emulated_tensor_map(const TensorMapView& view) {
   std::memcpy(encoded.words.data(), map.opaque, sizeof map.opaque);
   return encoded;
 }
+
+// --- ending launches early ----------------------------------------------------------------------
+
+EmulatorStopScope::EmulatorStopScope(std::stop_token stop)
+    : outer_(std::exchange(platform::current_cancellation(), std::move(stop))) {}
+
+EmulatorStopScope::~EmulatorStopScope() { platform::current_cancellation() = std::move(outer_); }
 
 // --- all emulated devices -----------------------------------------------------------------------
 

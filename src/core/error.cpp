@@ -10,7 +10,8 @@ namespace {
 void append_part(std::string& message, std::string_view before, const std::string& part) {
   if (part.empty()) return;
   message += before;
-  message += part;
+  // what() would end at a null character.
+  for (const char c : part) c == '\0' ? message += "\\0" : message += c;
 }
 
 std::string compose_message(const ErrorDetails& details) {

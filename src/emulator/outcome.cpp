@@ -76,8 +76,9 @@ cuda::Result result_of(ErrorKind kind) noexcept {
       return cuda::Result::out_of_memory;
     case ErrorKind::unavailable:
       return cuda::Result::invalid_device;
-    case ErrorKind::compile:
     case ErrorKind::launch:
+      return cuda::Result::launch_failed;
+    case ErrorKind::compile:
     case ErrorKind::io:
       break;
   }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilations that somebody no longer wants: what a thread compiles within a scope ends when the
-// scope's token asks for it.
+// Compilations that are no longer wanted end early, by the scopes of platform/cancellation.hpp.
 #pragma once
 
 #include <gemmery/error.hpp>
 
-#include <stop_token>
-#include <utility>
+#include "platform/cancellation.hpp"
 
 namespace gemmery::jit {
 
@@ -16,22 +14,7 @@ class Cancelled : public Error {
   using Error::Error;
 };
 
-// The token of the innermost scope of this thread; one that never asks where there is none.
-inline std::stop_token& current_cancellation() noexcept {
-  thread_local std::stop_token token;
-  return token;
-}
-
-class ScopedCancellation {
- public:
-  explicit ScopedCancellation(std::stop_token token)
-      : outer_(std::exchange(current_cancellation(), std::move(token))) {}
-  ~ScopedCancellation() { current_cancellation() = std::move(outer_); }
-  ScopedCancellation(const ScopedCancellation&) = delete;
-  ScopedCancellation& operator=(const ScopedCancellation&) = delete;
-
- private:
-  std::stop_token outer_;
-};
+using platform::current_cancellation;
+using platform::ScopedCancellation;
 
 }  // namespace gemmery::jit

@@ -46,6 +46,28 @@ void read_usage_line(std::string_view line, CodeUsage& usage) {
   }
 }
 
+// The words that follow `mark`, each up to one of the characters of `end`, in their order.
+std::vector<std::string> words_behind(std::string_view text, std::string_view mark,
+                                      std::string_view end) {
+  std::vector<std::string> words;
+  for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    const std::string_view rest = text.substr(at);
+    words.emplace_back(rest.substr(0, rest.find_first_of(end)));
+  }
+  return words;
+}
+
+// A compiler's message begins in the first column; lines of the source are quoted below it.
+bool begins_message(std::string_view line) noexcept {
+  return !line.empty() && line.front() != ' ' && line.front() != '\t';
+}
+
+bool begins_error(std::string_view line) noexcept {
+  return begins_message(line) && contains(line, "error") && !contains(line, "): warning") &&
+         !contains(line, " detected in the compilation of ");
+}
+
 }  // namespace
 
 std::optional<CodeUsage> parse_usage(std::string_view log, std::string_view entry) {
@@ -68,6 +90,14 @@ std::optional<CodeUsage> parse_usage(std::string_view log, std::string_view entr
   return is_complete ? std::optional(usage) : std::nullopt;
 }
 
+std::vector<std::string> entries_of_log(std::string_view log) {
+  return words_behind(log, "Compiling entry function '", "'\n");
+}
+
+std::vector<std::string> entries_of_ptx(std::string_view ptx) {
+  return words_behind(ptx, ".entry ", "( \t\r\n");
+}
+
 std::optional<std::string_view> find_warning(std::string_view log) noexcept {
   constexpr std::array<std::string_view, 4> signs{"): warning", "ptxas warning", "(C75",
                                                   "serialized"};
@@ -87,11 +117,28 @@ std::optional<std::string_view> find_warning(std::string_view log) noexcept {
 std::string_view find_problem_line(std::string_view log) noexcept {
   std::string_view problem;
   for_each_line(log, [&](std::string_view line) {
-    if (!contains(line, "error")) return false;
+    if (!begins_error(line)) return false;
     problem = line;
     return true;
   });
   return problem.empty() ? log.substr(0, log.find('\n')) : problem;
+}
+
+std::string errors_first(std::string_view log, std::string_view told) {
+  std::string errors;
+  std::string others;
+  bool is_in_error = false;
+  bool is_told = told.empty();
+  for_each_line(log, [&](std::string_view line) {
+    if (begins_message(line)) is_in_error = begins_error(line);
+    if (is_told || line != told)
+      (is_in_error ? errors : others).append(line).push_back('\n');
+    else
+      is_told = true;
+    return false;
+  });
+  // What was told ends here: what follows begins a line of its own.
+  return (is_told && !told.empty() ? "\n" : "") + errors + others;
 }
 
 }  // namespace gemmery::jit

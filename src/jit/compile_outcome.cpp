@@ -4,9 +4,11 @@
 
 #include <gemmery/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "jit/cancellation.hpp"
 #include "jit/compile_log.hpp"
@@ -40,11 +42,31 @@ std::string_view first_comment(std::string_view source) {
   return source.substr(3, source.find('\n') - 3);
 }
 
+// "first, second"
+std::string listed(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
 std::string subject_of(const CompileRequest& request) {
   std::string subject = request.entry + " for " + to_string(request.target);
   const std::string_view line = first_comment(request.source);
   if (!line.empty()) subject += " (" + std::string(line) + ")";
   return subject;
+}
+
+[[noreturn]] void throw_missing_entry(const CompileRequest& request,
+                                      const std::vector<std::string>& entries,
+                                      const std::string& log) {
+  const bool is_mangled =
+      std::ranges::any_of(entries, [](const std::string& name) { return name.starts_with("_Z"); });
+  throw Error({.kind = ErrorKind::compile,
+               .operand = subject_of(request),
+               .expected = "source that defines the __global__ function " + request.entry,
+               .got = entries.empty() ? "none at all" : "only " + listed(entries),
+               .hint = is_mangled ? "declare it extern \"C\": the names are those of C++" : "",
+               .cause = log});
 }
 
 }  // namespace
@@ -62,7 +84,7 @@ void throw_compile_error(const CompileRequest& request, std::string expected,
                .expected = std::move(expected),
                .got = std::string(problem),
                .hint = path.empty() ? std::string() : "the source is at " + path,
-               .cause = log});
+               .cause = errors_first(log, problem)});
 }
 
 void throw_late(const CompileRequest& request, const std::string& log) {
@@ -84,13 +106,15 @@ void refuse_warnings(const CompileRequest& request, const std::string& log) {
 
 void check_entry(const CompileRequest& request, CompiledCode& code) {
   if (request.form == CodeForm::ptx) {
-    if (code.ptx.find(".entry " + request.entry) != std::string::npos) return;
-    throw_compile_error(request, "an entry of this name", "none in the PTX", code.log);
+    const std::vector<std::string> entries = entries_of_ptx(code.ptx);
+    // An empty name stands for every entry of a module.
+    const bool has_entry =
+        request.entry.empty() ? !entries.empty() : std::ranges::count(entries, request.entry) != 0;
+    if (!has_entry) throw_missing_entry(request, entries, code.log);
+    return;
   }
   const std::optional<CodeUsage> usage = parse_usage(code.log, request.entry);
-  if (!usage)
-    throw_compile_error(request, "an entry of this name", "none in the compiler's report",
-                        code.log);
+  if (!usage) throw_missing_entry(request, entries_of_log(code.log), code.log);
   code.usage = *usage;
 }
 

@@ -238,6 +238,21 @@ CompiledCode compile_with_nvrtc(const CompileRequest& request) {
   return code;
 }
 
+// Compilers end the source, and options, at a null character.
+void refuse_null_characters(const CompileRequest& request) {
+  const auto check = [](std::string_view role, std::string_view text) {
+    const std::size_t at = text.find('\0');
+    if (at == std::string_view::npos) return;
+    throw Error({.kind = ErrorKind::invalid_argument,
+                 .operand = std::string(role),
+                 .expected = "text without a null character",
+                 .got = "one at byte " + std::to_string(at)});
+  };
+  check("source", request.source);
+  check("entry", request.entry);
+  for (const std::string& option : request.extra_options) check("compiler option", option);
+}
+
 }  // namespace
 
 int job_limit() {
@@ -281,6 +296,7 @@ bool names_standard(const std::vector<std::string>& options) {
 }
 
 CompiledCode compile(const CompileRequest& request) {
+  refuse_null_characters(request);
   const CompilationInFlight in_flight;
   const JobSlot slot(request);
   CompiledCode code = chosen_compiler() == CompilerKind::nvcc ? compile_with_nvcc(request)

@@ -498,11 +498,22 @@ class Interrupt(unittest.TestCase):
                     self.assertIn("gemmery: interrupted: no file was written", said)
 
     def test_ends_other_verbs_by_the_signal(self):
-        program = self.start("verify", "gemm", "6000x6000x6000", "a=f64")
-        time.sleep(1)
-        program.send_signal(signal.SIGINT)
-        _, said = program.communicate(timeout=60)
-        self.assertEqual(program.returncode, -signal.SIGINT, said)
+        on_emulator = ("4096x4096x4096", "a=f16", "--device", "emulated:h200")
+        for words in (
+            ("verify", "gemm", "6000x6000x6000", "a=f64"),
+            ("verify", "gemm", *on_emulator),
+            ("verify", "gemm", *on_emulator, "--json"),
+            ("run", "gemm", *on_emulator),
+        ):
+            with self.subTest(words):
+                program = self.start(*words)
+                time.sleep(3 if on_emulator[0] in words else 1)  # the emulated kernel is compiled first
+                sent = time.monotonic()
+                program.send_signal(signal.SIGINT)
+                written, said = program.communicate(timeout=60)
+                self.assertEqual(program.returncode, -signal.SIGINT, said)
+                self.assertLess(time.monotonic() - sent, 1.0)
+                self.assertEqual(written, "")
 
 
 class Variables(unittest.TestCase):

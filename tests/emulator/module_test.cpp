@@ -5,13 +5,16 @@
 #include <gemmery/gemmery.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <random>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "jit/nvrtc.hpp"
@@ -103,6 +106,43 @@ TEST_F(Module, parameters_must_be_the_kernels_own) {
       [&] { module.launch("careful", shape, std::span<const EmulatedParameter>(hollow)); });
   EXPECT_EQ(null.expected(), "the bytes of number 1");
   EXPECT_EQ(error_of([&] { module.launch("nothing", shape); }).kind(), ErrorKind::invalid_argument);
+}
+
+TEST_F(Module, a_launch_ends_when_its_scope_is_stopped_and_the_device_serves_on) {
+  const EmulatedModule module = EmulatedModule::compile(R"(
+extern "C" __global__ void endless(volatile unsigned* number) { while (*number == 0) {} }
+extern "C" __global__ void ordered(unsigned* number) { while (atomicAdd(number, 0) == 0) {} }
+extern "C" __global__ void brief(unsigned* number) { *number = 1; })",
+                                                        h200);
+  const Buffer buffer(4, stream_);
+  for (const char* const entry : {"endless", "ordered"}) {
+    fill(buffer.data(), 0, buffer.bytes(), stream_);
+    std::stop_source source_of_stop;
+    const EmulatorStopScope scope(source_of_stop.get_token());
+    const std::jthread asking([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      source_of_stop.request_stop();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const Error error = error_of([&] {
+      module.launch(entry, {.grid = {64, 1, 1}, .block = {64, 1, 1}}, buffer.data());
+    });
+    EXPECT_EQ(error.kind(), ErrorKind::launch);
+    EXPECT_EQ(error.operand(), entry);
+    EXPECT_EQ(error.got(), "one that was interrupted");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  }
+  EXPECT_NO_THROW(module.launch("brief", {}, buffer.data())) << "the scope is over";
+}
+
+TEST_F(Module, null_characters_are_refused_where_a_compiler_would_end) {
+  const std::string cut("extern \"C\" __global__ void f() {}\0 more", 40);
+  const Error of_source = error_of([&] { EmulatedModule::compile(cut, h200); });
+  EXPECT_EQ(of_source.operand(), "source");
+  EXPECT_EQ(of_source.got(), "one at byte 33");
+  const std::vector<std::string> options{std::string("-DX\0Y", 5)};
+  EXPECT_EQ(error_of([&] { EmulatedModule::compile(source, h200, options); }).operand(),
+            "compiler option");
 }
 
 TEST_F(Module, source_that_does_not_compile_is_refused_in_the_compilers_words) {

@@ -67,6 +67,30 @@ TEST(CompileLog, the_problem_line_is_the_first_error) {
             "kernel.cu(3): error: identifier \"foo\" is undefined");
   EXPECT_EQ(find_problem_line("something else\nmore"), "something else");
   EXPECT_EQ(find_problem_line(""), "");
+  EXPECT_EQ(find_problem_line("kernel.cu(2): warning #177-D: variable \"error\" is never used\n"
+                              "  int error;\n\nkernel.cu(3): error: bar\n"),
+            "kernel.cu(3): error: bar");
+}
+
+TEST(CompileLog, errors_stand_before_warnings_and_none_twice) {
+  constexpr std::string_view log =
+      "k.cu(1): warning #177-D: \"error\" is never used\n    int error;\n        ^\n\n"
+      "k.cu(3): error: expected a \";\"\n    foo\n    ^\n\n"
+      "k.cu(4): error: bar is undefined\n    bar\n    ^\n\n"
+      "2 errors detected in the compilation of \"k.cu\".\n";
+  EXPECT_EQ(errors_first(log, find_problem_line(log)),
+            "\n    foo\n    ^\n\n"
+            "k.cu(4): error: bar is undefined\n    bar\n    ^\n\n"
+            "k.cu(1): warning #177-D: \"error\" is never used\n    int error;\n        ^\n\n"
+            "2 errors detected in the compilation of \"k.cu\".\n");
+  EXPECT_EQ(errors_first("one\ntwo\n", "no line of it"), "one\ntwo\n");
+}
+
+TEST(CompileLog, entries_are_named_by_log_and_ptx) {
+  EXPECT_EQ(entries_of_log(two_entries), (std::vector<std::string>{"other", "gemm"}));
+  EXPECT_EQ(entries_of_ptx(".visible .entry first(\n.param .u64 p)\n.visible .entry second ()"),
+            (std::vector<std::string>{"first", "second"}));
+  EXPECT_TRUE(entries_of_ptx("").empty());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Epilogues from Python callables: what is read, what is refused, and where it says so."""
 
+import copy
 import functools
 import math
+import pickle
 import random
 import re
 
@@ -208,6 +210,13 @@ def test_a_name_of_the_users_own_wins():
     namespace: dict = {}
     exec("def relu(x):\n    return x * 3\ndef f(accum):\n    return relu(accum)", namespace)
     assert trace(namespace["f"]) == gemmery.Program("D = 3 * accum")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda program: pickle.loads(pickle.dumps(program))])
+def test_programs_are_copied_and_pickled(copied):
+    program = gemmery.Program("D = relu(accum + bias); peak = amax(D)")
+    again = copied(program)
+    assert type(again) is gemmery.Program and again == program and hash(again) == hash(program) and again.outputs == program.outputs
 
 
 def test_tracing_calls_the_function_once():

@@ -310,6 +310,16 @@ def test_staging_keeps_layouts_aliases_and_epilogues(rng, gemm):
     numpy.testing.assert_allclose(c, before + a @ b, rtol=1e-4, atol=1e-4)
 
 
+def test_operands_that_only_a_dropped_result_reads_are_staged_away(rng):
+    a, b, x = (rng.integers(-4, 5, shape).astype("f") for shape in ((8, 16), (16, 8), (8, 8)))
+    out = numpy.zeros((8, 8), "f")
+    epilogue = gemmery.EpilogueArguments("D = accum; r0 = x", x=x)
+    staged = gemmery.GemmArguments(a, b, out, epilogue=epilogue).to_device(EMULATED)
+    gemmery.get_kernels(staged)[0].run(staged)
+    staged.sync()
+    numpy.testing.assert_array_equal(out, a @ b)
+
+
 def test_a_prepared_launch_is_patched(on_emulator, rng):
     staged, args, _ = on_emulator
     launch = gemmery.get_kernels(staged)[0].compile(staged).bind(staged)

@@ -67,6 +67,51 @@ def test_integers_of_8_bits_give_int32(rng):
     np.testing.assert_array_equal(result, a.astype(np.int32) @ b.astype(np.int32))
 
 
+FLOATING = ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
+INTEGERS = ["int8", "uint8"]
+PROMOTED = {
+    "float64": dict.fromkeys(FLOATING, "float64"),
+    "float32": dict.fromkeys(FLOATING[1:], "float32"),
+    "float16": {"bfloat16": "float32", "float8_e4m3fn": "float16", "float8_e5m2": "float16"},
+    "bfloat16": {"float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16"},
+    "float8_e4m3fn": {"float8_e5m2": "float16"},
+}
+
+
+def expected_result_type(a: str, b: str) -> str | None:
+    if a in INTEGERS and b in INTEGERS:
+        return "int32"
+    if a == b:
+        return a
+    return PROMOTED.get(a, {}).get(b) or PROMOTED.get(b, {}).get(a)
+
+
+@pytest.mark.parametrize("b_type", FLOATING + INTEGERS)
+@pytest.mark.parametrize("a_type", FLOATING + INTEGERS)
+def test_types_that_differ_are_promoted_or_refused(a_type, b_type):
+    pytest.importorskip("ml_dtypes")
+    a, b = np.full((4, 8), 1.5).astype(a_type), np.full((8, 4), 2.0).astype(b_type)
+    expected = expected_result_type(a_type, b_type)
+    if expected is None:
+        with pytest.raises(gemmery.InvalidArgumentError, match=f"out_dtype.*{a_type} and {b_type}.*cast an operand"):
+            gemmery.matmul(a, b)
+        return
+    try:
+        result = gemmery.matmul(a, b)
+    except gemmery.UnsupportedError as error:  # no kernel of this machine takes the mixture; then it says why
+        assert "no kernel serves" in str(error)
+        return
+    assert result.dtype == np.dtype(expected)
+    np.testing.assert_array_equal(result.astype(float), a.astype(float) @ b.astype(float))
+
+
+def test_the_wider_type_of_two_keeps_its_accuracy(rng):
+    a, b = rng.standard_normal((5, 70)).astype(np.float32), rng.standard_normal((70, 9))
+    result = gemmery.matmul(a, b)
+    assert result.dtype == np.float64
+    assert (np.abs(result - a.astype(np.float64) @ b) <= 2 * bound(a, b, np.float64)).all()
+
+
 def test_the_type_of_the_result_can_be_chosen(rng):
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((5, 7), (7, 9)))
     assert gemmery.matmul(a, b, out_dtype=np.float32).dtype == np.float32

@@ -318,6 +318,32 @@ def test_faulty_questions_are_named_and_break_nothing():
     own_kernels.withdraw_kernel(kernel)
 
 
+@pytest.mark.parametrize("answer", [None, "wide", 1, (1, 2), (1, 2, 3, 4), (1, -1, 1), (1.5, 1, 1), 2**40])
+def test_a_grid_that_is_none_is_named_with_what_was_returned(answer):
+    kernel = source_kernel(grid=lambda problem, device: answer)
+    args = gemm_arguments().to_device("emulated:h200")
+    assert kernel not in gemmery.get_kernels(args)
+    reason = str(kernel.supports(args).error)
+    assert "grid: expected a function that returns three whole numbers" in reason, reason
+    assert f"got one that returned {answer!r}" in reason and "bad_cast" not in reason, reason
+    own_kernels.withdraw_kernel(kernel)
+
+
+@pytest.mark.parametrize(("hook", "expected"), [("workspace", "a whole number of bytes"), ("predicted_us", "a number of micro")])
+@pytest.mark.parametrize("answer", [None, "many", [1]])
+def test_answers_of_another_kind_are_named_with_what_was_returned(hook, expected, answer):
+    kernel, _ = numpy_callable(**{hook: lambda problem, device: answer})
+    args = gemm_arguments()
+    words = str(gemmery.explain(args))
+    if hook == "workspace":
+        with pytest.raises(gemmery.Error) as raised:
+            kernel.get_workspace_size(args)
+        words = str(raised.value)
+    assert f"{hook}: expected a function that returns {expected}" in words, words
+    assert f"got one that returned {answer!r}" in words, words
+    own_kernels.withdraw_kernel(kernel)
+
+
 def test_questions_see_the_problem_and_the_device():
     seen = []
 
@@ -501,6 +527,13 @@ def test_source_is_found_for_a_gpu_that_is_not_here():
         ({"name": "Not A Name"}, "name"),
         ({"A": own_kernels.Operand("float32", "diagonal")}, "diagonal"),
         ({"multiples": {"x": 3}}, "m, n and k"),
+        ({"source": SOURCE.replace("NAME", "simple") + "\n\0 rest"}, r"source: .* without a null character, got one at byte \d+, in line 12"),
+        ({"options": ["-DX=1\0 2"]}, "options: .* without a null character"),
+        ({"entry": "simple\0"}, "entry: .* without a null character"),
+        ({"parameters": ["A", "B\0", "out"]}, r"parameter \"B\\0\""),
+        ({"grid": ("n/16\0", "m/16")}, "grid"),
+        ({"epilogue": "D = accum\0 + 1"}, "epilogue"),
+        ({"entry": "other"}, "the __global__ function other, got source with simple"),
         (
             {"epilogue": "D = accum + bias", "epilogue_operands": {"bias": own_kernels.EpilogueOperand("f32", "q")}},
             "l, m and n",
@@ -510,6 +543,36 @@ def test_source_is_found_for_a_gpu_that_is_not_here():
 def test_what_does_not_read_is_refused_at_registration(changes, reason):
     with pytest.raises(ValueError, match=reason):
         source_kernel(**changes)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (SOURCE.replace("NAME", "simple2"), "the __global__ function simple, got only simple2"),
+        (SOURCE.replace("NAME", "simple").replace('extern "C"', ""), 'got only _Z6simple.*declare it extern "C"'),
+        ("// simple", "the __global__ function simple, got none at all"),
+    ],
+)
+def test_an_entry_that_the_code_lacks_is_refused_with_those_that_there_are(source, words):
+    # simple2 has the name's letters in it, so that only the compiler knows.
+    kernel = source_kernel(source=source)
+    args = gemm_arguments((16, 16, 16)).to_device("emulated:h200")
+    for call in (lambda: kernel.compile(cc=90), lambda: kernel.run(args)):
+        with pytest.raises(gemmery.CompileError, match=f"(?s){words}"):
+            call()
+    own_kernels.withdraw_kernel(kernel)
+
+
+def test_a_compilers_errors_are_told_once_and_before_its_warnings():
+    body = "int unused; int wrong = 1\n  undefined_thing(); "
+    kernel = source_kernel(source=SOURCE.replace("NAME", "simple").replace("float sum = 0;", body + "float sum = 0;"))
+    with pytest.raises(gemmery.CompileError) as raised:
+        kernel.compile(cc=90)
+    words = str(raised.value)
+    assert words.count('expected a ";"') == 1 and words.count("undefined_thing\" is undefined") <= 1, words
+    assert words.index("error:") < words.index("warning #"), words
+    assert "error" not in words[words.index("warning #") :].replace("error detected", "").replace("errors detected", ""), words
+    own_kernels.withdraw_kernel(kernel)
 
 
 def test_a_name_is_given_once():

@@ -10,12 +10,14 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "emulator/machine/plan.hpp"
 #include "emulator/machine/schedule.hpp"
 #include "emulator/machine/warp.hpp"
+#include "platform/cancellation.hpp"
 #include "platform/parallel.hpp"
 
 namespace gemmery::emulator {
@@ -126,6 +128,13 @@ Grid make_grid(const LaunchRequest& request, GlobalMemory& memory) {
   return grid;
 }
 
+[[noreturn]] void throw_interrupted(const KernelImage& image) {
+  throw Error({.kind = ErrorKind::launch,
+               .operand = image.name,
+               .expected = "a launch that runs to its end",
+               .got = "one that was interrupted"});
+}
+
 // --- running it ----------------------------------------------------------------------------------
 
 class GridRun {
@@ -174,6 +183,7 @@ class GridRun {
   const Plan plan_;
   const std::uint32_t cluster_count_;
   const std::uint64_t step_limit_;
+  const std::stop_token stop_ = platform::current_cancellation();  // of the launching thread
   std::atomic<std::uint32_t> next_{0};
   // The first by index wins, whichever thread is faster: those before it run to their end.
   std::atomic<std::uint32_t> first_failed_{~0u};
@@ -200,6 +210,7 @@ bool GridRun::take_turn(Resident& resident) {
   const std::uint32_t index = resident.cluster.index;
   if (index > first_failed_.load(std::memory_order_relaxed)) return false;
   try {
+    if (stop_.stop_requested()) throw_interrupted(*grid_.image);
     return resident.turns.take_turn();
   } catch (...) {
     note_failure(index);

@@ -32,8 +32,9 @@ struct LaunchStatistics {
   std::uint64_t lane_instructions = 0;  // active lanes counted
 };
 
-// Throws Fault (the first by cluster index, with its place filled in; all threads have stopped), or
-// Error (invalid_argument, unsupported) for a shape that the kernel or the device does not allow.
+// Throws Fault (the first by cluster index, with its place filled in; all threads have stopped),
+// Error (invalid_argument, unsupported) for a shape that the kernel or the device does not allow, or
+// Error (launch) if the calling thread's platform::ScopedCancellation requests a stop.
 LaunchStatistics run_grid(const LaunchRequest& request, GlobalMemory& memory);
 
 }  // namespace gemmery::emulator

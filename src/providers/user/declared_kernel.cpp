@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <regex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -96,6 +97,37 @@ void check_images(const UserImages& images, const std::string& entry,
     if (std::ranges::count_if(images, is_same) > 1)
       refuse(kernel_name, "code", "every target once", to_string(image.target) + " twice");
   }
+}
+
+void refuse_null_character(std::string_view text, std::string_view field,
+                           std::string_view kernel_name) {
+  const std::size_t at = text.find('\0');
+  if (at == std::string_view::npos) return;
+  const auto line =
+      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  refuse(kernel_name, field, "text without a null character",
+         fmt::format("one at byte {}, in line {}", at, line));
+}
+
+// The functions that the source declares __global__, as well as a look at its text can tell.
+std::string global_functions_of(std::string_view source) {
+  static const std::regex declaration(
+      R"(__global__(?:\s+__\w+__\s*\([^)]*\))*\s+void(?:\s+__\w+__\s*\([^)]*\))*\s+(\w+))");
+  std::string names;
+  using Iterator = std::regex_iterator<std::string_view::const_iterator>;
+  for (Iterator found(source.begin(), source.end(), declaration), end; found != end; ++found)
+    names += (names.empty() ? "" : ", ") + (*found)[1].str();
+  return names.empty() ? "source without any" : "source with " + names;
+}
+
+void check_source(const UserSource& source, const std::string& entry,
+                  std::string_view kernel_name) {
+  refuse_null_character(source.text, "source", kernel_name);
+  for (const std::string& option : source.options)
+    refuse_null_character(option, "options", kernel_name);
+  if (source.text.find(entry) == std::string::npos)
+    refuse(kernel_name, "code", "source with the __global__ function " + entry,
+           global_functions_of(source.text));
 }
 
 // Two registrations that differ in anything but functions differ in this.
@@ -205,10 +237,9 @@ void DeclaredKernel::check_epilogue() const {
 }
 
 void DeclaredKernel::check_code() const {
+  refuse_null_character(kernel_.launch.entry, "launch.entry", kernel_name_);
   if (const auto* const source = std::get_if<UserSource>(&kernel_.code)) {
-    if (source->text.find(kernel_.launch.entry) == std::string::npos)
-      refuse(kernel_name_, "code", "source with the kernel " + kernel_.launch.entry,
-             "source without it");
+    check_source(*source, kernel_.launch.entry, kernel_name_);
   } else if (const auto* const images = std::get_if<UserImages>(&kernel_.code)) {
     check_images(*images, kernel_.launch.entry, kernel_name_);
   } else if (!std::get<UserCallable>(kernel_.code).run) {
