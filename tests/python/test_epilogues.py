@@ -216,7 +216,12 @@ def test_a_name_of_the_users_own_wins():
 def test_programs_are_copied_and_pickled(copied):
     program = gemmery.Program("D = relu(accum + bias); peak = amax(D)")
     again = copied(program)
-    assert type(again) is gemmery.Program and again == program and hash(again) == hash(program) and again.outputs == program.outputs
+    assert (
+        type(again) is gemmery.Program
+        and again == program
+        and hash(again) == hash(program)
+        and again.outputs == program.outputs
+    )
 
 
 def test_tracing_calls_the_function_once():

@@ -329,7 +329,9 @@ def test_a_grid_that_is_none_is_named_with_what_was_returned(answer):
     own_kernels.withdraw_kernel(kernel)
 
 
-@pytest.mark.parametrize(("hook", "expected"), [("workspace", "a whole number of bytes"), ("predicted_us", "a number of micro")])
+@pytest.mark.parametrize(
+    ("hook", "expected"), [("workspace", "a whole number of bytes"), ("predicted_us", "a number of micro")]
+)
 @pytest.mark.parametrize("answer", [None, "many", [1]])
 def test_answers_of_another_kind_are_named_with_what_was_returned(hook, expected, answer):
     kernel, _ = numpy_callable(**{hook: lambda problem, device: answer})
@@ -527,7 +529,10 @@ def test_source_is_found_for_a_gpu_that_is_not_here():
         ({"name": "Not A Name"}, "name"),
         ({"A": own_kernels.Operand("float32", "diagonal")}, "diagonal"),
         ({"multiples": {"x": 3}}, "m, n and k"),
-        ({"source": SOURCE.replace("NAME", "simple") + "\n\0 rest"}, r"source: .* without a null character, got one at byte \d+, in line 12"),
+        (
+            {"source": SOURCE.replace("NAME", "simple") + "\n\0 rest"},
+            r"source: .* without a null character, got one at byte \d+, in line 12",
+        ),
         ({"options": ["-DX=1\0 2"]}, "options: .* without a null character"),
         ({"entry": "simple\0"}, "entry: .* without a null character"),
         ({"parameters": ["A", "B\0", "out"]}, r"parameter \"B\\0\""),
@@ -569,7 +574,7 @@ def test_a_compilers_errors_are_told_once_and_before_its_warnings():
     with pytest.raises(gemmery.CompileError) as raised:
         kernel.compile(cc=90)
     words = str(raised.value)
-    assert words.count('expected a ";"') == 1 and words.count("undefined_thing\" is undefined") <= 1, words
+    assert words.count('expected a ";"') == 1 and words.count('undefined_thing" is undefined') <= 1, words
     assert words.index("error:") < words.index("warning #"), words
     assert "error" not in words[words.index("warning #") :].replace("error detected", "").replace("errors detected", ""), words
     own_kernels.withdraw_kernel(kernel)

@@ -29,7 +29,8 @@ const BadDeclaration bad_declarations[] = {
     {"version 0", [](UserKernel& k) { k.version = 0; }, "version"},
     {"an alignment of 12", [](UserKernel& k) { k.operands.a.alignment = 12; }, "alignments"},
     {"a multiple of 0", [](UserKernel& k) { k.multiples.k = 0; }, "multiples"},
-    {"no code", [](UserKernel& k) { k.code = UserSource{}; }, "source with the kernel tiled"},
+    {"no code", [](UserKernel& k) { k.code = UserSource{}; },
+     "source with the __global__ function tiled"},
     {"no images", [](UserKernel& k) { k.code = UserImages{}; }, "an image at least"},
     {"an empty image",
      [](UserKernel& k) {
