@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gemmery import _core
-from gemmery import providers as registry
 from gemmery._core import find_kernel
 from gemmery.metadata import KernelMetadata
+from gemmery.providers import search
 from gemmery.utils import device_cc
 
 __all__ = ["Explanation", "explain", "find_kernel", "get_kernels"]
@@ -34,11 +34,11 @@ def get_kernels(
     """
     if metadata_filter is not None and not callable(metadata_filter):
         raise TypeError(f"metadata_filter: expected a function of a KernelMetadata, got {type(metadata_filter).__name__}")
-    if providers is None and not registry.has_kernel_classes():
+    if providers is None and not search.has_kernel_classes():
         return _core.get_kernels(args, metadata_filter, cc, None)
-    native, ours = registry.split_names(providers)
+    native, ours = search.split_names(providers)
     kernels = [] if native == [] else _core.get_kernels(args, metadata_filter, cc, native)
-    return registry.merged(kernels, registry.find_python_kernels(args, metadata_filter, _cc_of(args, cc), ours))
+    return search.merged(kernels, search.find_python_kernels(args, metadata_filter, _cc_of(args, cc), ours))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,10 +58,10 @@ def explain(args: Any, cc: int | str | None = None) -> Explanation:
     """Why each family serves these arguments on a device, or does not; also classes of Python kernels, with what they
     raised."""
     native = _core.explain(args, cc)
-    ours: list[registry.Reason] = []
-    if registry.has_kernel_classes():
-        _, known = registry.split_names(None)
-        registry.find_python_kernels(args, None, _cc_of(args, cc), known, ours)
+    ours: list[search.Reason] = []
+    if search.has_kernel_classes():
+        _, known = search.split_names(None)
+        search.find_python_kernels(args, None, _cc_of(args, cc), known, ours)
     lines = [str(native).rstrip("\n"), *(f"{reason!r}"[len("Reason(") : -1] for reason in ours)]
     return Explanation(native.problem, native.device, [*native.reasons, *ours], "\n".join(lines) + "\n")
 

@@ -21,13 +21,20 @@ __all__ = ["Kernel"]
 
 
 class _Registrations:
-    """How often a kernel, or a class of them, came or went in Python; what was found before may be found no more."""
+    """The providers of kernel classes by class, and how often a kernel or a class was registered or withdrawn in Python.
+    Lists found at another count may be out of date."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.providers: dict[type, Any] = {}
 
     def note(self) -> None:
         self.count += 1
+
+    def provider_of(self, kernel_class: type) -> str:
+        """The name of the provider that a class is registered with; "" without one."""
+        provider = self.providers.get(kernel_class)
+        return str(provider.name) if provider is not None else ""
 
 
 registrations = _Registrations()
@@ -64,8 +71,12 @@ class Kernel(abc.ABC):
 
     @property
     def metadata(self) -> KernelMetadata:
-        """What is to be known of it before it runs."""
+        """Its operands, design, epilogue and targets. A subclass may assign it, as those of cutlass_api do."""
         return self._metadata
+
+    @metadata.setter
+    def metadata(self, metadata: KernelMetadata) -> None:
+        self._metadata = metadata
 
     @property
     def name(self) -> str:
@@ -75,9 +86,7 @@ class Kernel(abc.ABC):
     @property
     def provider(self) -> str:
         """The name of the provider that its class was registered with."""
-        from gemmery.providers import provider_of
-
-        return provider_of(type(self))
+        return registrations.provider_of(type(self))
 
     def __repr__(self) -> str:
         return f"Kernel({self.name})"

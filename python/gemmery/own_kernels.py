@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 from gemmery import _core
 from gemmery._core import Kernel
+from gemmery.fusion.tracing import trace
 from gemmery.kernel import registrations
 
 __all__ = [
@@ -253,8 +254,6 @@ def _declaration(
     predicted_us: Callable[[Problem, _core.DeviceInfo], float] | None = None,
     version: int = 1,
 ) -> dict[str, Any]:
-    from gemmery.fusion.tracing import trace
-
     bound = _mapping(epilogue_operands, "epilogue_operands")
     extents = _mapping(multiples, "multiples")
     if extents.keys() - set("mnk"):

@@ -11,12 +11,12 @@ values it extends the program, on torch tensors, NumPy arrays and numbers it com
 
 from typing import Any
 
-from gemmery.fusion import activation
+from gemmery.fusion import activation, foreign
 from gemmery.fusion.functions import find as _find
 from gemmery.fusion.tracing import reference, trace, trace_in_out
 from gemmery.fusion.value import Reduced, TraceError, Value
 
-__all__ = ["Reduced", "TraceError", "Value", "activation", "reference", "trace", "trace_in_out"]
+__all__ = ["Reduced", "TraceError", "Value", "activation", "foreign", "reference", "trace", "trace_in_out"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from gemmery.fusion.functions import find
-from gemmery.fusion.value import Reduced, Value, call, cast, expression_of, refuse
+from gemmery.fusion.value import (
+    ForeignFunctions,
+    Reduced,
+    Value,
+    call,
+    cast,
+    expression_of,
+    refuse,
+    use_foreign_functions,
+)
 
 # What torch and NumPy call a row of ops.def or one of its other spellings.
 _OTHER_NAMES = {
@@ -99,6 +108,17 @@ def name_of(function: Any) -> str:
 
 def _reduce(kind: str, x: Any) -> Reduced:
     return Reduced(kind, x if isinstance(x, Value) else Value(expression_of(x)))
+
+
+def dimensions_of(kind: str, dim: Any, axis: Any = None) -> tuple[int, ...] | None:
+    """The dimensions that a reduction names, as a sorted tuple; None for all of them. ValueError for what names none."""
+    given = dim if dim is not None else axis
+    if given is None or given == () or given == []:
+        return None
+    dims = [given] if isinstance(given, numbers.Integral) else given
+    if not isinstance(dims, (list, tuple)) or not all(isinstance(d, numbers.Integral) for d in dims):
+        refuse(f"{kind}(x, dim=) of a dimension or a list of them", repr(given))
+    return tuple(sorted({int(d) for d in dims}))
 
 
 def _no_dimension(kind: str, dim: Any, keepdim: Any) -> None:
@@ -227,3 +247,6 @@ _SPECIAL: dict[str, Callable[..., Value | Reduced]] = {
     "where": _special_where,
     "cast": cast,
 }
+
+
+use_foreign_functions(ForeignFunctions(is_function, apply, name_of, HINTS))

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from gemmery import _core
@@ -13,6 +14,25 @@ from gemmery.errors import InvalidArgumentError
 
 class TraceError(InvalidArgumentError):
     """What a traced function asks for and no program can do; `trace` adds the line that asked."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ForeignFunctions:
+    """Functions of torch and NumPy on values. `gemmery.fusion.foreign` supplies them, because it is written in terms of
+    `Value`."""
+
+    is_function: Callable[[str], bool]
+    apply: Callable[[str, Any, dict[str, Any]], Any]
+    name_of: Callable[[Any], str]
+    hints: Mapping[str, str]
+
+
+_foreign: list[ForeignFunctions] = []
+
+
+def use_foreign_functions(functions: ForeignFunctions) -> None:
+    """Sets what methods of a `Value` and functions of torch and NumPy on it do."""
+    _foreign[:] = [functions]
 
 
 class _UnknownAttribute(TraceError, AttributeError):
@@ -247,13 +267,12 @@ class Value:
         return call("where", condition, self, other)
 
     def __getattr__(self, name: str) -> Any:
-        from gemmery.fusion import foreign
-
         if name.startswith("__"):
             raise AttributeError(name)
+        foreign = _foreign[0]
         if foreign.is_function(name):
             return lambda *operands, **options: foreign.apply(name, (self, *operands), options)
-        hint = foreign.HINTS.get(name, "")
+        hint = foreign.hints.get(name, "")
         raise described(_UnknownAttribute, "a function of the grammar", f"'{name}' of a traced value", hint)
 
     # --- functions of torch and NumPy ---
@@ -302,9 +321,8 @@ class Reduced:
 
 
 def _apply(function: Any, args: Any, kwargs: dict[str, Any] | None) -> Any:
-    """A function object of torch or NumPy; the module of these needs this one."""
-    from gemmery.fusion import foreign
-
+    """A function object of torch or NumPy."""
+    foreign = _foreign[0]
     return foreign.apply(foreign.name_of(function), args, kwargs or {})
 
 
