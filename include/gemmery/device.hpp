@@ -54,6 +54,8 @@ struct DeviceInfo {
   int fma_f32_per_clock = 0;
   int fma_f64_per_clock = 0;
   int fma_int_per_clock = 0;
+
+  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
 // The facts of a device that need not be here, by one of `known_device_names()` such as "h200";

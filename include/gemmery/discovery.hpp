@@ -39,6 +39,14 @@ GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmProblem& problem,
                                                   const DeviceInfo& device,
                                                   const Filter& filter = {});
 
+// The same lists without a copy. The library keeps the answers of GPU queries that no user's
+// family, history or metadata filter may change; an equal query gets the same object again.
+using KernelList = std::shared_ptr<const std::vector<RankedKernel>>;
+GEMMERY_API KernelList get_shared_kernels(const GemmArguments& arguments,
+                                          const Filter& filter = {});
+GEMMERY_API KernelList get_shared_kernels(const GemmProblem& problem, const DeviceInfo& device,
+                                          const Filter& filter = {});
+
 // Every kernel of every family, for all targets or the filter's.
 GEMMERY_API std::vector<Kernel> get_kernels(const Filter& filter = {});
 GEMMERY_API void for_each_kernel(const std::function<void(const Kernel&)>& visit,

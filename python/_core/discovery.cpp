@@ -3,8 +3,11 @@
 #include <gemmery/discovery.hpp>
 #include <gemmery/problem.hpp>
 
+#include <array>
+#include <cstdint>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "kernels.hpp"
 
@@ -22,18 +25,17 @@ Filter make_filter(nb::handle cc, nb::handle providers) {
   return filter;
 }
 
-std::vector<RankedKernel> find_for(const PyGemmArguments& arguments, nb::handle cc,
-                                   const Filter& filter) {
+KernelList find_for(const PyGemmArguments& arguments, nb::handle cc, const Filter& filter) {
   const WithoutGil released;
   // An architecture that the operands are not on is asked about as a device that need not be here.
-  if (cc.is_none() && !arguments.is_meta) return get_kernels(*arguments.native, filter);
+  if (cc.is_none() && !arguments.is_meta) return get_shared_kernels(*arguments.native, filter);
   Filter of_device = filter;
   const DeviceInfo* info = nullptr;
   {
     const nb::gil_scoped_acquire gil;
     info = &info_for(arguments, cc);
   }
-  return get_kernels(arguments.native->problem(), *info, of_device);
+  return get_shared_kernels(arguments.native->problem(), *info, of_device);
 }
 
 bool passes(nb::handle metadata_filter, nb::handle kernel) {
@@ -49,6 +51,33 @@ void append(nb::list& kernels, nb::handle metadata_filter, PyKernel&& kernel) {
   if (passes(metadata_filter, object)) kernels.append(object);
 }
 
+nb::list list_of(const std::vector<RankedKernel>& answer, nb::handle metadata_filter,
+                 bool wants_deterministic) {
+  nb::list kernels;
+  for (const RankedKernel& kernel : answer) {
+    const bool is_wanted = !wants_deterministic || kernel.family().is_deterministic(kernel);
+    if (is_wanted)
+      append(kernels, metadata_filter, {kernel, kernel.predicted_us, kernel.is_measured});
+  }
+  return kernels;
+}
+
+constexpr std::size_t most_kept_lists = 32;
+nb::handle kept_lists;  // the module's, which ends with the interpreter
+
+// The Python objects of answers that the library keeps, made once: an answer that is asked for
+// again is the same object. Called with the GIL held.
+nb::list kept_list_of(const KernelList& answer) {
+  static auto* const answers = new std::array<KernelList, most_kept_lists>;
+  const std::size_t at = reinterpret_cast<std::uintptr_t>(answer.get()) / 64 % most_kept_lists;
+  if ((*answers)[at] != answer) {
+    kept_lists[at] = list_of(*answer, nb::none(), false);
+    (*answers)[at] = answer;
+  }
+  const nb::object kernels = kept_lists[at];
+  return nb::steal<nb::list>(PyList_GetSlice(kernels.ptr(), 0, PY_SSIZE_T_MAX));
+}
+
 nb::list get_kernels_of(const PyGemmArguments* arguments, nb::handle metadata_filter, nb::handle cc,
                         nb::handle providers) {
   nb::list kernels;
@@ -57,13 +86,11 @@ nb::list get_kernels_of(const PyGemmArguments* arguments, nb::handle metadata_fi
     for (const Kernel& kernel : get_kernels(filter)) append(kernels, metadata_filter, {kernel});
     return kernels;
   }
-  for (const RankedKernel& kernel : find_for(*arguments, cc, filter)) {
-    const bool is_wanted =
-        !arguments->wants_deterministic || kernel.family().is_deterministic(kernel);
-    if (is_wanted)
-      append(kernels, metadata_filter, {kernel, kernel.predicted_us, kernel.is_measured});
-  }
-  return kernels;
+  const KernelList answer = find_for(*arguments, cc, filter);
+  const bool is_shared = answer.use_count() > 1;
+  return is_shared && metadata_filter.is_none() && !arguments->wants_deterministic
+             ? kept_list_of(answer)
+             : list_of(*answer, metadata_filter, arguments->wants_deterministic);
 }
 
 // --- why not -------------------------------------------------------------------------------------
@@ -107,6 +134,10 @@ void bind_discovery(nb::module_& module) {
   module.def("get_kernels", &get_kernels_of, nb::arg("args").none() = nb::none(),
              nb::arg("metadata_filter").none() = nb::none(), nb::arg("cc").none() = nb::none(),
              nb::arg("providers").none() = nb::none());
+  nb::list lists;
+  for (std::size_t at = 0; at < most_kept_lists; ++at) lists.append(nb::none());
+  kept_lists = lists;
+  module.attr("_kept_lists") = lists;
   module.def("explain", &explain_for, nb::arg("args"), nb::arg("cc").none() = nb::none());
   module.def(
       "find_kernel",

@@ -2,6 +2,7 @@
 // The class Kernel: what a kernel is, whether it serves, compiling and running it.
 #include "kernels.hpp"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -35,6 +36,21 @@ nb::dict operand_rules(const PyKernel& self) {
   return described;
 }
 
+nb::bytes rules_key(const PyKernel& self) {
+  const OperandRules& rules = self.kernel.operands();
+  std::array<std::uint8_t, 15> key{};
+  std::size_t at = 0;
+  for (const OperandRule& rule :
+       {rules.a, rules.b, rules.out, rules.has_c ? rules.c : OperandRule{}})
+    for (const auto part : {static_cast<std::uint8_t>(rule.dtype),
+                            static_cast<std::uint8_t>(rule.layout), rule.alignment})
+      key[at++] = part;
+  key[at++] = static_cast<std::uint8_t>(rules.accumulator);
+  key[at++] = static_cast<std::uint8_t>(rules.math);
+  key[at++] = rules.has_c ? 1 : 0;
+  return nb::bytes(key.data(), at);
+}
+
 nb::dict design_of(const PyKernel& self) {
   nb::dict design;
   for (const DesignField& field : self.kernel.family().design_fields(self.kernel))
@@ -53,8 +69,10 @@ std::vector<std::string> targets_of(const PyKernel& self) {
 nb::object metadata_of(nb::handle self) {
   auto& kernel = nb::cast<PyKernel&>(self);
   if (!kernel.metadata.is_valid()) {
-    kernel.metadata =
-        nb::module_::import_("gemmery.metadata").attr("KernelMetadata").attr("_of_kernel")(self);
+    // Never destroyed: the interpreter may be gone by then.
+    static auto* const make = new nb::object(
+        nb::module_::import_("gemmery.metadata").attr("KernelMetadata").attr("_of_kernel"));
+    kernel.metadata = (*make)(self);
   }
   return kernel.metadata;
 }
@@ -295,6 +313,7 @@ void bind_kernels(nb::module_& module) {
       .def_prop_ro("design", &design_of)
       .def_prop_ro("targets", &targets_of)
       .def_prop_ro("operand_rules", &operand_rules)
+      .def_prop_ro("_rules_key", &rules_key, "Bytes that are equal for equal operand rules.")
       .def_prop_ro(
           "is_deterministic",
           [](const PyKernel& self) { return self.kernel.family().is_deterministic(self.kernel); })

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from gemmery import _core
@@ -206,7 +207,7 @@ class EpilogueMetadata:
         return Status.success()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class KernelMetadata:
     """What a kernel is.
 
@@ -239,25 +240,88 @@ class KernelMetadata:
     @classmethod
     def _of_kernel(cls, kernel: _core.Kernel) -> KernelMetadata:
         """Of a kernel of the library."""
-        targets = tuple(kernel.targets)
-        text = kernel.epilogue_text
-        return cls(
-            kernel_name=kernel.name,
-            kernel_class=kernel.family,
-            min_cc=min((_cc_of(target) for target in targets), default=0),
-            operands=_asked_operands(kernel.operand_rules),
-            design=_design_of(kernel.design),
-            epilogue=None if kernel.is_default_epilogue else EpilogueMetadata(text),
-            provider=kernel.provider,
-            supported_targets=targets,
-            deterministic=kernel.is_deterministic,
-            kernel=kernel,
-        )
+        metadata = object.__new__(_LibraryKernelMetadata)
+        metadata.__dict__["kernel"] = kernel
+        return metadata
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KernelMetadata):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _compared_fields)
+
+    def __hash__(self) -> int:
+        return hash((self.kernel_name, self.provider))
 
 
+_compared_fields = tuple(field.name for field in dataclasses.fields(KernelMetadata) if field.compare)
+
+
+class _lazy:
+    """functools.cached_property without its lock: a value that two threads compute is the same."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
+
+
+class _LibraryKernelMetadata(KernelMetadata):
+    """Fields are read from the kernel when they are first asked for: filters ask every kernel for few of them."""
+
+    @_lazy
+    def kernel_name(self) -> str:  # type: ignore[override]
+        return self.kernel.name  # type: ignore[no-any-return]
+
+    @_lazy
+    def kernel_class(self) -> str:  # type: ignore[override]
+        return self.kernel.family  # type: ignore[no-any-return]
+
+    @_lazy
+    def provider(self) -> str:  # type: ignore[override]
+        return self.kernel.provider  # type: ignore[no-any-return]
+
+    @_lazy
+    def supported_targets(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(self.kernel.targets)
+
+    @_lazy
+    def min_cc(self) -> int:  # type: ignore[override]
+        return min((_cc_of(target) for target in self.supported_targets), default=0)
+
+    @_lazy
+    def operands(self) -> GemmOperandsMetadata:  # type: ignore[override]
+        key = self.kernel._rules_key
+        operands = _operands_of_rules.get(key)
+        if operands is None:
+            operands = _operands_of_rules[key] = _asked_operands(self.kernel.operand_rules)
+        return operands
+
+    @_lazy
+    def design(self) -> DesignMetadata:  # type: ignore[override]
+        return _design_of(tuple(self.kernel.design.items()))
+
+    @_lazy
+    def epilogue(self) -> EpilogueMetadata | None:  # type: ignore[override]
+        return None if self.kernel.is_default_epilogue else EpilogueMetadata(self.kernel.epilogue_text)
+
+    @_lazy
+    def deterministic(self) -> bool:  # type: ignore[override]
+        return self.kernel.is_deterministic  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=256)
 def _cc_of(target: str) -> int:
     digits = re.search(r"\d+", target)
     return int(digits.group()) if digits else 0
+
+
+# By the bytes of a kernel's operand rules, of which the library has some thousands.
+_operands_of_rules: dict[bytes, GemmOperandsMetadata] = {}
 
 
 def _asked_operands(rules: dict[str, Any]) -> GemmOperandsMetadata:
@@ -275,9 +339,10 @@ def _asked_operands(rules: dict[str, Any]) -> GemmOperandsMetadata:
     )
 
 
-def _design_of(fields: dict[str, str]) -> DesignMetadata:
+@functools.lru_cache(maxsize=8192)
+def _design_of(fields: tuple[tuple[str, str], ...]) -> DesignMetadata:
     """Sizes become tuples of numbers, numbers numbers; `tile` and `cluster` also go by the peers' names."""
-    values = {name: _value_of(text) for name, text in fields.items()}
+    values = {name: _value_of(text) for name, text in fields}
     tile = values.get("tile")
     if not isinstance(tile, tuple):
         return DesignMetadata(**values)
@@ -286,6 +351,7 @@ def _design_of(fields: dict[str, str]) -> DesignMetadata:
     return BLASDesignMetadata(tile, (*cluster, 1, 1)[:3], **values)
 
 
+@functools.lru_cache(maxsize=4096)
 def _value_of(text: str) -> Any:
     if re.fullmatch(r"\d+(x\d+)+", text):
         return tuple(int(part) for part in text.split("x"))

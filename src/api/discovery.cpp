@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/kept_answers.hpp"
 #include "driver/driver.hpp"
 #include "kernel/rank.hpp"
 #include "kernel/registry.hpp"
@@ -60,10 +61,24 @@ const EnvironmentWishes& environment_wishes() {
   return wishes;
 }
 
+// The list before anybody else registers a family, which `all_families` is asked before.
+const Family* const* built_in_list() {
+  static const Family* const* const list = [] {
+    providers::register_built_in();
+    return kernel::families().data();
+  }();
+  return list;
+}
+
 FamilySpan all_families() {
   environment_wishes();
-  providers::register_built_in();
+  built_in_list();
   return kernel::families();
+}
+
+// Families of users may answer equal queries in another way each time.
+bool has_built_in_families_only() {
+  return all_families().data() == built_in_list();  // a list that changes is another one
 }
 
 // --- history ------------------------------------------------------------------------------------
@@ -145,10 +160,10 @@ bool takes_all(const Filter& filter) {
 
 namespace {
 
-std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter) {
+std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter,
+                                       const History* history) {
   std::vector<const Family*> kept;
-  const auto history = current_history();
-  auto kernels = kernel::rank_kernels(query, wanted_families(filter, kept), history.get());
+  auto kernels = kernel::rank_kernels(query, wanted_families(filter, kept), history);
   if (!takes_all(filter)) {
     std::erase_if(kernels, [&](const RankedKernel& kernel) {
       return !passes_environment(kernel, filter) || !passes(kernel, filter);
@@ -157,15 +172,43 @@ std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter)
   return kernels;
 }
 
+// On the CPU what is available may change (oneDNN in a forked child), and the answer is short.
+bool may_be_kept(const Query& query, const Filter& filter, const History* history) {
+  return !query.device.target.is_cpu() && (history == nullptr || history->is_empty()) &&
+         !filter.metadata && filter.providers.empty() && has_built_in_families_only();
+}
+
+KernelList answer_of(const Query& query, const Filter& filter) {
+  const auto history = current_history();
+  const bool is_kept = may_be_kept(query, filter, history.get());
+  const api::AnswerKey key{query.problem, query.device, filter.target};
+  if (is_kept) {
+    if (KernelList known = api::find_answer(key)) return known;
+  }
+  auto answer =
+      std::make_shared<const std::vector<RankedKernel>>(find_kernels(query, filter, history.get()));
+  if (is_kept) api::keep_answer(key, answer);
+  return answer;
+}
+
 }  // namespace
+
+KernelList get_shared_kernels(const GemmProblem& problem, const DeviceInfo& device,
+                              const Filter& filter) {
+  return answer_of({problem, device}, filter);
+}
+
+KernelList get_shared_kernels(const GemmArguments& arguments, const Filter& filter) {
+  return answer_of({arguments.problem(), device_info(arguments.device()), &arguments}, filter);
+}
 
 std::vector<RankedKernel> get_kernels(const GemmProblem& problem, const DeviceInfo& device,
                                       const Filter& filter) {
-  return find_kernels({problem, device}, filter);
+  return *answer_of({problem, device}, filter);
 }
 
 std::vector<RankedKernel> get_kernels(const GemmArguments& arguments, const Filter& filter) {
-  return find_kernels({arguments.problem(), device_info(arguments.device()), &arguments}, filter);
+  return *answer_of({arguments.problem(), device_info(arguments.device()), &arguments}, filter);
 }
 
 void for_each_kernel(const std::function<void(const Kernel&)>& visit, const Filter& filter) {
@@ -206,10 +249,10 @@ namespace {
 void apply_target(const Query& query, const Filter& filter, std::vector<Reason>& reasons) {
   const std::optional<Target> target = filter.target ? filter.target : environment_target();
   if (!target) return;
-  const std::vector<RankedKernel> kernels = find_kernels(query, {.target = filter.target});
+  const KernelList answer = answer_of(query, {.target = filter.target});
   for (Reason& reason : reasons) {
     if (!reason.failed.empty() || reason.fitting == 0) continue;
-    const auto left = std::ranges::count_if(kernels, [&](const Kernel& kernel) {
+    const auto left = std::ranges::count_if(*answer, [&](const Kernel& kernel) {
       return kernel.family().provider() == reason.provider &&
              kernel.family().name() == reason.family;
     });

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "device/abi/simt_design.hpp"
+#include "providers/templates/class_table.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -90,13 +91,13 @@ constexpr std::size_t wide_out = 8;
 constexpr std::size_t with_c = 16;
 constexpr std::size_t wide_c = 32;
 
-using TileTables = std::array<std::vector<Sm90Tile>, sm90_tile_class_count>;
+using TileTable = ClassTable<Sm90Tile, sm90_tile_class_count>;
 
-TileTables list_tile_tables(std::vector<Sm90Tile> (*list)(const OperandRules&)) {
-  TileTables tables;
-  for (std::size_t index = 0; index < tables.size(); ++index)
-    tables[index] = list(sm90_rules_of_class(index));
-  return tables;
+std::span<const Sm90Tile> tiles_of(TileTable& table,
+                                   std::vector<Sm90Tile> (*list)(const OperandRules&),
+                                   const OperandRules& rules) {
+  const std::size_t index = sm90_tile_class(rules);
+  return table.rows_of(index, [&] { return list(sm90_rules_of_class(index)); });
 }
 
 bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
@@ -190,18 +191,18 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept {
 }
 
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
-  static const TileTables tables = list_tile_tables(list_tiles);
-  return tables[sm90_tile_class(rules)];
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_tiles, rules);
 }
 
 std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept {
-  static const TileTables tables = list_tile_tables(list_program_tiles);
-  return tables[sm90_tile_class(rules)];
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_program_tiles, rules);
 }
 
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
-  static const TileTables tables = list_tile_tables(list_split_tiles);
-  return tables[sm90_tile_class(rules)];
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_split_tiles, rules);
 }
 
 std::span<const DType> sm90_inputs() noexcept { return inputs; }

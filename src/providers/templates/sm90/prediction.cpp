@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "epilogue/cost.hpp"
+#include "providers/templates/class_table.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -51,13 +52,12 @@ std::vector<Sm90Candidate> list_candidates(Tiles tiles, const OperandRules& rule
   return candidates;
 }
 
-using CandidateTables = std::array<std::vector<Sm90Candidate>, sm90_tile_class_count>;
+using CandidateTable = ClassTable<Sm90Candidate, sm90_tile_class_count>;
 
-CandidateTables list_candidate_tables(Tiles tiles) {
-  CandidateTables tables;
-  for (std::size_t index = 0; index < tables.size(); ++index)
-    tables[index] = list_candidates(tiles, sm90_rules_of_class(index));
-  return tables;
+std::span<const Sm90Candidate> candidates_of(CandidateTable& table, Tiles tiles,
+                                             const OperandRules& rules) {
+  const std::size_t index = sm90_tile_class(rules);
+  return table.rows_of(index, [&] { return list_candidates(tiles, sm90_rules_of_class(index)); });
 }
 
 // --- what a program adds ------------------------------------------------------------------------
@@ -123,18 +123,18 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
 }  // namespace
 
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules) {
-  static const CandidateTables tables = list_candidate_tables(sm90_tiles);
-  return tables[sm90_tile_class(rules)];
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_tiles, rules);
 }
 
 std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules) {
-  static const CandidateTables tables = list_candidate_tables(sm90_program_tiles);
-  return tables[sm90_tile_class(rules)];
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_program_tiles, rules);
 }
 
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) {
-  static const CandidateTables tables = list_candidate_tables(sm90_split_tiles);
-  return tables[sm90_tile_class(rules)];
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_split_tiles, rules);
 }
 
 Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,

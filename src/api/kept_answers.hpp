@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers of discovery, kept for queries that are asked again. A GPU query walks hundreds of
+// designs; the answer depends on the problem, the device and the target alone, while only the
+// library's own families are registered.
+#pragma once
+
+#include <optional>
+
+#include <gemmery/device.hpp>
+#include <gemmery/discovery.hpp>
+#include <gemmery/kernel.hpp>
+#include <gemmery/problem.hpp>
+#include <gemmery/target.hpp>
+
+namespace gemmery::api {
+
+struct AnswerKey {
+  const GemmProblem& problem;
+  const DeviceInfo& device;
+  std::optional<Target> target;
+};
+
+// The answer kept for an equal key; nullptr where there is none. Both functions are safe to call
+// from any thread. At most 128 answers are kept; another one takes the place of an older one.
+KernelList find_answer(const AnswerKey& key);
+void keep_answer(const AnswerKey& key, const KernelList& answer);
+
+}  // namespace gemmery::api
