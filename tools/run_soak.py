@@ -6,7 +6,8 @@ usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how t
 
 A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
 `asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts. `asan` and `tsan`
-name all of theirs. A part that is named by itself is run even if it passed. Output goes to build/soak/*.log; the last line counts the
+name all of theirs. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
+runs the Python tests that use them, on the CPU; it runs only if it is named. A part that is named by itself is run even if it passed. Output goes to build/soak/*.log; the last line counts the
 cases of all parts that were asked for, those that passed before on this tree included.
 """
 
@@ -18,11 +19,14 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "soak"
 RELEASE = "release"
 SANITIZERS = ("asan", "tsan")
+FRAMEWORKS = ("frameworks", "python_test")
 # Longest that one program of one part may take.
 TIME_LIMIT_S = "14400"
 VERDICT = re.compile(r"^(?:passed|FAILED|skipped) +(\S+) +(\d+) passed +(\d+) failed +(\d+) skipped +([\d.]+) s$")
@@ -53,6 +57,8 @@ def target_of(test):
 
 def name_of(part):
     preset, program = part
+    if (preset, program) == FRAMEWORKS:
+        return preset
     return program if preset == RELEASE else f"{preset}/{program}"
 
 
@@ -110,6 +116,59 @@ def run_parts(preset, tests, jobs, stamps):
     return counts
 
 
+def framework_python():
+    """The Python of an environment with torch and JAX, which is made anew when a file of requirements has changed."""
+    folder = FOLDER / "frameworks"
+    python = folder / "bin" / "python"
+    requirements = [ROOT / "tools" / name for name in ("python-requirements.txt", "framework-requirements.txt")]
+    wanted = "".join(file.read_text() for file in requirements)
+    installed = folder / "requirements.txt"
+    if installed.exists() and installed.read_text() == wanted:
+        return python
+    private = ROOT / ".venv" / "bin" / "python"
+    subprocess.run([private if private.exists() else sys.executable, "-m", "venv", "--clear", folder], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:",
+               "--no-deps", "--require-hashes"]
+    for file in requirements:
+        subprocess.run([*install, "-r", file], check=True)
+    installed.write_text(wanted)
+    return python
+
+
+def framework_tests():
+    """The files of Python tests that use torch or JAX."""
+    mentions = re.compile(r"\b(torch|jax)\b")
+    files = sorted((ROOT / "tests" / "python").glob("test_*.py"))
+    return [str(file.relative_to(ROOT)) for file in files if mentions.search(file.read_text())]
+
+
+def run_frameworks(stamps):
+    """Runs them; returns the three counts."""
+    build(RELEASE, "gemmery_python_package")
+    python = framework_python()
+    report = FOLDER / "frameworks.xml"
+    report.unlink(missing_ok=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "build" / RELEASE / "python"), "GEMMERY_CACHE_MAX_BYTES": "0",
+                   "CUDA_VISIBLE_DEVICES": ""}
+    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-m", "not gpu", f"--junitxml={report}"]
+    start = time.monotonic()
+    with (FOLDER / "frameworks.log").open("w") as log:
+        process = subprocess.Popen([*command, *framework_tests()], cwd=ROOT, env=environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for line in process.stdout:
+            log.write(line)
+            print(line, end="", flush=True)
+        process.wait()
+    if not report.exists():
+        return 0, 1, 0
+    suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
+    failed, skipped = int(suite.get("failures")) + int(suite.get("errors")), int(suite.get("skipped"))
+    counts = (int(suite.get("tests")) - failed - skipped, failed, skipped)
+    if failed == 0 and process.returncode == 0:
+        stamps.write(FRAMEWORKS, counts, time.monotonic() - start)
+    return counts
+
+
 def select_parts(known, words, parser):
     """The parts that were asked for, and those of them that were asked for one by one."""
     named = [part for part in known if name_of(part) in words]
@@ -117,7 +176,8 @@ def select_parts(known, words, parser):
     unknown = set(words) - {name_of(part) for part in named} - set(SANITIZERS)
     if unknown:
         parser.error(f'no such part: {", ".join(sorted(unknown))}; `list` prints them')
-    return (named + [part for part in of_groups if part not in named] if words else known), named
+    of_all = [part for part in known if part != FRAMEWORKS]  # downloads much: only for those who name it
+    return (named + [part for part in of_groups if part not in named] if words else of_all), named
 
 
 def groups(parts):
@@ -138,7 +198,7 @@ def main(arguments):
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     tests = {test["name"]: test for test in list_tests()}
-    known = list_parts(tests.values())
+    known = [*list_parts(tests.values()), FRAMEWORKS]
     stamps = Stamps()
     if options.parts == ["list"]:
         for part in known:
@@ -154,6 +214,9 @@ def main(arguments):
         found = run_parts(preset, [tests[program] for program in programs], options.jobs, stamps)
         # The runner's own status is no help here: it also says no when all cases were skipped.
         results |= {(preset, program): found.get(program, (0, 1, 0)) for program in programs}
+    if FRAMEWORKS in parts and FRAMEWORKS not in before:
+        print("== frameworks: torch and JAX on the CPU", flush=True)
+        results[FRAMEWORKS] = run_frameworks(stamps)
     totals = [sum(column) for column in zip(*results.values())]
     print("\n{} passed, {} failed, {} skipped".format(*totals))
     return 1 if totals[1] else 0
