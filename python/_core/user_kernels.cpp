@@ -176,7 +176,10 @@ Value read_answer(nb::handle answer, std::string_view role, std::string_view exp
 // True or None: it serves. False or a text: it does not.
 Status to_native_status(nb::handle answer) {
   if (answer.is_none()) return Status::success();
-  if (nb::isinstance<nb::str>(answer)) return Status::fail(nb::cast<std::string>(answer));
+  if (nb::isinstance<nb::str>(answer)) {
+    const std::string reason = to_text(answer, "the answer of supports()");
+    return Status::fail(reason.empty() ? "its function supports() gave an empty text" : reason);
+  }
   const int truth = PyObject_IsTrue(answer.ptr());
   if (truth < 0) nb::raise_python_error();
   if (truth == 1) return Status::success();

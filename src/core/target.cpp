@@ -36,10 +36,10 @@ Target parse_target(std::string_view text) {
   if (!has_number || after + 1 < end || target.architecture < 10 || target.architecture > 999) {
     refuse_target(text, "\"cpu\" or \"sm_\", an architecture and an optional 'a' or 'f'");
   }
-  if (after != end) target.suffix = *after;
-  if (target.suffix != 0 && target.suffix != 'a' && target.suffix != 'f') {
+  if (after != end && *after != 'a' && *after != 'f') {
     refuse_target(text, "the suffix 'a' (exact), 'f' (family) or none");
   }
+  if (after != end) target.suffix = *after;
   if (target.suffix == 'a' && target.architecture < 90) {
     refuse_target(text, "an architecture of 90 or more with the suffix 'a'");
   }

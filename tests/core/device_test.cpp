@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 namespace gemmery {
 namespace {
 
@@ -15,8 +17,10 @@ TEST(Target, prints_what_it_reads) {
 }
 
 TEST(Target, refuses_what_is_none_naming_the_rule) {
-  for (const char* const text : {"", "sm_", "sm_x", "sm_90b", "sm_80a", "sm_90f", "sm_90aa", "sm_1",
-                                 "sm_99999", "gpu", "sm_-90"}) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text :
+       {""sv, "sm_"sv, "sm_x"sv, "sm_90b"sv, "sm_80a"sv, "sm_90f"sv, "sm_90aa"sv, "sm_1"sv,
+        "sm_99999"sv, "gpu"sv, "sm_-90"sv, "sm_90\0"sv}) {
     try {
       parse_target(text);
       ADD_FAILURE() << text << " was taken";
@@ -61,8 +65,7 @@ TEST(DeviceInfo, is_typical_of_an_architecture) {
   EXPECT_EQ(typical_device_info({120, 0}).name, "NVIDIA GeForce RTX 5090");
   const DeviceInfo unknown = typical_device_info({88, 0});
   EXPECT_EQ(unknown.target, (Target{88, 0}));
-  EXPECT_EQ(unknown.name,
-            "an unknown device of sm_88 with the facts of NVIDIA L40S");
+  EXPECT_EQ(unknown.name, "an unknown device of sm_88 with the facts of NVIDIA L40S");
   EXPECT_GT(unknown.multiprocessors, 0);
 }
 

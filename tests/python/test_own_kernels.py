@@ -346,6 +346,12 @@ def test_answers_of_another_kind_are_named_with_what_was_returned(hook, expected
     own_kernels.withdraw_kernel(kernel)
 
 
+def test_an_empty_reason_is_told_as_such():
+    kernel, _ = numpy_callable(supports=lambda problem, device: "")
+    assert "supports() gave an empty text" in str(kernel.supports(gemm_arguments()).error)
+    own_kernels.withdraw_kernel(kernel)
+
+
 def test_questions_see_the_problem_and_the_device():
     seen = []
 
@@ -538,6 +544,8 @@ def test_source_is_found_for_a_gpu_that_is_not_here():
         ({"parameters": ["A", "B\0", "out"]}, r"parameter \"B\\0\""),
         ({"grid": ("n/16\0", "m/16")}, "grid"),
         ({"epilogue": "D = accum\0 + 1"}, "epilogue"),
+        ({"design": {"tile": "16\0"}}, "design: .* without a null character"),
+        ({"targets": ["sm_90\0"]}, r'cc: .*got "sm_90\\0"'),
         ({"entry": "other"}, "the __global__ function other, got source with simple"),
         (
             {"epilogue": "D = accum + bias", "epilogue_operands": {"bias": own_kernels.EpilogueOperand("f32", "q")}},

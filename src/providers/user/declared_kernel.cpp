@@ -237,6 +237,8 @@ void DeclaredKernel::check_epilogue() const {
 }
 
 void DeclaredKernel::check_code() const {
+  for (const DesignField& field : kernel_.design)
+    refuse_null_character(field.name + field.value, "design", kernel_name_);
   refuse_null_character(kernel_.launch.entry, "launch.entry", kernel_name_);
   if (const auto* const source = std::get_if<UserSource>(&kernel_.code)) {
     check_source(*source, kernel_.launch.entry, kernel_name_);
