@@ -3,6 +3,8 @@
 #include "providers/host/onednn_gemm.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -41,6 +43,62 @@ ComputeTypes compute_types(DType a, DType b) {
                            onednn::multiplies(DataType::bf16, DataType::bf16, DataType::f32);
   const DataType type = in_bfloat16 ? DataType::bf16 : DataType::f32;
   return {type, type, DataType::f32};
+}
+
+// --- subnormal numbers ---
+
+// An element of bfloat16 that is neither 0 nor normal.
+bool is_subnormal_bfloat16(std::uint16_t code) {
+  return (code & 0x7f80) == 0 && (code & 0x7f) != 0;
+}
+
+bool row_has_subnormals(const MatrixView& matrix, std::int64_t row, std::int64_t columns) {
+  const auto* const first =
+      static_cast<const std::uint16_t*>(matrix.data) + row * matrix.row_stride;
+  unsigned found = 0;  // no early end: this loop is as fast as memory
+  if (matrix.column_stride == 1) {
+    for (std::int64_t column = 0; column < columns; ++column)
+      found |= is_subnormal_bfloat16(first[column]) ? 1U : 0U;
+  } else {
+    for (std::int64_t column = 0; column < columns; ++column)
+      found |= is_subnormal_bfloat16(first[column * matrix.column_stride]) ? 1U : 0U;
+  }
+  return found != 0;
+}
+
+// Along the direction in which elements are neighbours.
+MatrixView along_memory(MatrixView matrix, std::int64_t& rows, std::int64_t& columns) {
+  if (matrix.column_stride == 1 || matrix.row_stride != 1) return matrix;
+  std::swap(rows, columns);
+  std::swap(matrix.row_stride, matrix.column_stride);
+  return matrix;
+}
+
+bool has_subnormals(const Tensor& operand) {
+  if (operand.dtype() != DType::bfloat16) return false;
+  const std::int64_t batches = operand.stride(0) == 0 ? 1 : operand.extent(0);
+  std::atomic<bool> found{false};
+  for (std::int64_t batch = 0; batch < batches && !found; ++batch) {
+    std::int64_t rows = operand.extent(1);
+    std::int64_t columns = operand.extent(2);
+    const MatrixView matrix = along_memory(matrix_of(operand, batch), rows, columns);
+    platform::parallel_for(rows, 1 + 65536 / (columns + 1),
+                           [&](std::int64_t begin, std::int64_t end) {
+                             for (std::int64_t row = begin; row < end && !found; ++row)
+                               if (row_has_subnormals(matrix, row, columns)) found = true;
+                           });
+  }
+  return found;
+}
+
+// Instructions on bfloat16 take subnormal operands for 0, whatever the processor's mode is: times
+// 1e30 that is no small error. Such operands, which are rare, are multiplied in float32.
+ComputeTypes compute_types_of(const GemmArguments& arguments) {
+  const GemmProblem& problem = arguments.problem();
+  const ComputeTypes types = compute_types(problem.a.dtype, problem.b.dtype);
+  if (types.a != DataType::bf16) return types;
+  if (!has_subnormals(arguments.a()) && !has_subnormals(arguments.b())) return types;
+  return {DataType::f32, DataType::f32, DataType::f32};
 }
 
 DataType storage_type(DType dtype) {
@@ -387,7 +445,7 @@ void run_onednn(const GemmArguments& arguments) {
   static thread_local Scratch a_scratch;
   static thread_local Scratch b_scratch;
   const GemmProblem& problem = arguments.problem();
-  const ComputeTypes types = compute_types(problem.a.dtype, problem.b.dtype);
+  const ComputeTypes types = compute_types_of(arguments);
   // bfloat16 is multiplied in pairs along k. With an odd k, oneDNN 2.6.3 takes the row's neighbour
   // in memory for the missing half and multiplies it by zero, which is NaN where the neighbour is
   // not finite.

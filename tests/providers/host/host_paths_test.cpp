@@ -189,6 +189,72 @@ TEST(HostPaths, infinities_and_nan_arrive_where_they_must) {
     }
 }
 
+// A subnormal times a large number is an ordinary one.
+TEST(HostPaths, subnormals_are_not_taken_for_zero) {
+  Random random(tests::random_seed() + 11);
+  using enum DType;
+  struct Row {
+    DType dtype;
+    double least, most;  // of A, which is subnormal, and of B
+  };
+  for (const Row row : {Row{bfloat16, 0x1p-133, 0x1p100}, Row{float32, 0x1p-149, 0x1p100},
+                        Row{float16, 0x1p-24, 0x1p14}, Row{float8_e5m2, 0x1p-16, 0x1p14},
+                        Row{float8_e4m3fn, 0x1p-9, 0x1p7}, Row{float64, 0x1p-1074, 0x1p1000}})
+    for (const bool is_a : {true, false})
+      for (const Path& path : all_paths()) {
+        GemmShape shape = random_shape(random);
+        shape = {1 + shape.l, 1 + shape.m, 1 + shape.n, 1 + shape.k};
+        const DType sums = row.dtype == float64 ? float64 : float32;
+        RandomGemm gemm(random, {row.dtype, row.dtype, sums, sums}, shape, Fill::normal);
+        gemm.c.reset();
+        gemm.options = {};
+        const auto small = [&] { return static_cast<double>(pick(random, -1, 1)) * row.least; };
+        const auto large = [&] { return static_cast<double>(pick(random, 1, 3)) * row.most; };
+        is_a ? gemm.a.fill(small) : gemm.a.fill(large);
+        is_a ? gemm.b.fill(large) : gemm.b.fill(small);
+        check_path(path, gemm, Criterion::bound);
+      }
+}
+
+// What no kernel may lose for want of bits: types at their ends, signs that alternate, one huge
+// element among small ones, with K around the lengths at which sums leave a type's exact range.
+TEST(HostPaths, worst_cases_of_every_type_are_right) {
+  Random random(tests::random_seed() + 12);
+  using enum DType;
+  for (const auto& [a, b] : {std::pair{int8, int8}, std::pair{int8, uint8}, std::pair{uint8, int8},
+                             std::pair{uint8, uint8}, std::pair{float8_e4m3fn, float8_e4m3fn},
+                             std::pair{float16, float16}, std::pair{bfloat16, bfloat16},
+                             std::pair{float32, float32}, std::pair{float64, float64}}) {
+    const DType sums = is_integer(a) ? int32 : a == float64 ? float64 : float32;
+    for (const std::int64_t k : {256, 257, 258, 320, 1024, 1025, 1300, 4097})
+      for (const Path& path : all_paths()) {
+        RandomGemm gemm(random, {a, b, sums, sums},
+                        {1, pick(random, 1, 20), pick(random, 1, 40), k}, Fill::normal);
+        gemm.c.reset();
+        gemm.options = {};
+        const auto end_of = [](DType dtype, bool is_low) -> double {
+          if (dtype == uint8) return is_low ? 0 : 255;
+          if (dtype == int8) return is_low ? -128 : 127;
+          return is_low ? -2 : 2;
+        };
+        const bool alternates = pick(random, 0, 1) == 0;
+        std::int64_t index = 0;
+        const auto ends = [&](DType dtype, bool is_low) {
+          return [&index, dtype, is_low, alternates, end_of] {
+            return end_of(dtype, alternates ? index++ % 2 == 0 : is_low);
+          };
+        };
+        const bool low_a = pick(random, 0, 1) == 0;
+        gemm.a.fill(ends(a, low_a));
+        gemm.b.fill(ends(b, pick(random, 0, 1) == 0));
+        check_path(path, gemm, Criterion::exact);
+        if (is_integer(a)) continue;
+        gemm.a.set(0, 0, pick(random, 0, k - 1), 0x1p7);  // one huge among small ones
+        check_path(path, gemm, Criterion::bound);
+      }
+  }
+}
+
 TEST(HostPaths, int8_sums_wrap_at_32_bits) {
   constexpr std::int64_t k = 140'000;  // 140000 · 127² > 2^31
   std::vector<std::int8_t> a(2 * k, 127);
