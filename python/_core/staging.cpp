@@ -53,7 +53,9 @@ class Stager {
 };
 
 bool is_output(const PyEpilogueArguments& epilogue, const std::string& name) {
-  return std::ranges::count(epilogue.program().outputs(), name) != 0;
+  // A result that is the accumulators themselves is called accum_out and bound as accum.
+  const std::string_view result = name == "accum" ? "accum_out" : std::string_view(name);
+  return std::ranges::count(epilogue.program().outputs(), result) != 0;
 }
 
 // Whether the program reads or writes an operand: one that only a dropped result read is not

@@ -38,22 +38,41 @@ std::optional<std::string> find_type_name(nb::handle object, std::string_view ro
                        "int32 uint32"});
 }
 
+// CUDA tile languages spell them as classes: Float16, BFloat16, Float8E4M3FN.
+std::optional<DType> find_dtype(const std::string& name) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (lower == "float8e4m3fn") lower = "float8_e4m3fn";
+  if (lower == "float8e5m2") lower = "float8_e5m2";
+  const std::optional<DType> found = parse_dtype(name);
+  return found ? found : parse_dtype(lower);
+}
+
 DType read_dtype(nb::handle object, std::string_view role) {
   const std::optional<std::string> name = find_type_name(object, role);
   if (!name) {
     throw nb::type_error(
         (std::string(role) + ": expected an element type, got " + class_name(object)).c_str());
   }
-  // CUDA tile languages spell them as classes: Float16, BFloat16, Float8E4M3FN.
-  std::string lower = *name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (lower == "float8e4m3fn") lower = "float8_e4m3fn";
-  if (lower == "float8e5m2") lower = "float8_e5m2";
-  for (const std::string& word : {*name, lower}) {
-    if (const std::optional<DType> found = parse_dtype(word)) return *found;
-  }
+  if (const std::optional<DType> found = find_dtype(*name)) return *found;
   refuse_dtype(role, "\"" + *name + "\"");
+}
+
+// A DType equals the spellings of its type in other packages, as NumPy's dtypes equal their names.
+// Their hashes differ: keys of a dict are converted with gemmery.dtype first.
+nb::object equals_dtype(nb::handle self, nb::handle other) {
+  if (self.is(other)) return nb::bool_(true);
+  if (other.type().is(self.type())) return nb::bool_(false);
+  std::optional<std::string> name;
+  try {
+    name = find_type_name(other, "dtype");
+  } catch (const std::exception&) {  // text that UTF-8 cannot hold, an attribute that raises
+    PyErr_Clear();
+  }
+  const std::optional<DType> found = name ? find_dtype(*name) : std::nullopt;
+  if (!found) return nb::borrow(Py_NotImplemented);
+  return nb::bool_(*found == nb::cast<DType>(self));
 }
 
 // --- targets -------------------------------------------------------------------------------------
@@ -182,6 +201,7 @@ void bind_types(nb::module_& module) {
   dtypes.def_prop_ro("bits", [](DType dtype) { return bit_width(dtype); })
       .def_prop_ro("alias", [](DType dtype) { return alias(dtype); })
       .def_prop_ro("is_floating", [](DType dtype) { return is_floating(dtype); })
+      .def("__eq__", &equals_dtype, nb::arg("other").none())
       .def("__str__", [](DType dtype) { return name(dtype); })
       .def("__repr__", [](DType dtype) { return "gemmery." + std::string(name(dtype)); });
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from gemmery import _log
-from gemmery.errors import InvalidArgumentError, UnsupportedError
+from gemmery import _ignored, _log
+from gemmery.errors import InvalidArgumentError
 
 __all__ = ["GlobalOptions"]
 
@@ -17,7 +17,7 @@ class GlobalOptions:
 
     log_level: which words of the library go to `logging.getLogger("gemmery")`: "debug", "info", "warning" (what import
         sets) or "error". What becomes of them there is the program's choice.
-    use_tvm_ffi: False always; tensors are exchanged by DLPack's C functions, which need no package.
+    use_tvm_ffi: accepted with one warning, and False always: tensors are exchanged by DLPack's C functions.
     """
 
     _instance: GlobalOptions | None = None
@@ -47,7 +47,7 @@ class GlobalOptions:
     @use_tvm_ffi.setter
     def use_tvm_ffi(self, value: bool) -> None:
         if value:
-            raise UnsupportedError("use_tvm_ffi: not needed, tensors are exchanged by DLPack's C functions")
+            _ignored.warn("use_tvm_ffi", "tensors are exchanged by DLPack's C functions, which are as fast")
 
     def save(self) -> dict[str, Any]:
         """The options, for `restore`."""

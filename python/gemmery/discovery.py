@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gemmery import _core
 from gemmery._core import find_kernel
+from gemmery.errors import InvalidArgumentError
 from gemmery.metadata import KernelMetadata
 from gemmery.providers import search
 from gemmery.utils import device_cc
@@ -21,12 +23,16 @@ def get_kernels(
     metadata_filter: Callable[[KernelMetadata], bool] | None = None,
     cc: int | str | None = None,
     providers: Iterable[Any] | None = None,
+    heuristic: Any = None,
+    limit: int | None = None,
 ) -> list[Any]:
     """Kernels that run these arguments where their memory is, best first.
 
     metadata_filter: keeps those whose metadata it is true of.
     cc: 90, "sm_90a" or "h200" asks about a device that need not be here. None: the device of the operands.
     providers: names, or classes of Python's providers; an unknown one is a ValueError that lists the known.
+    heuristic: orders or narrows the list: an object with `rank(args, kernels, *, target_sm, limit)`. None: by prediction.
+    limit: at most so many, after ranking. ValueError below 1.
 
     Without args every kernel of every family, for all targets or those of `cc`. An empty list comes with reasons from
     `explain(args)`. On a GPU the list ends with simt, on the CPU with the reference. UnavailableError where the device
@@ -34,11 +40,28 @@ def get_kernels(
     """
     if metadata_filter is not None and not callable(metadata_filter):
         raise TypeError(f"metadata_filter: expected a function of a KernelMetadata, got {type(metadata_filter).__name__}")
+    if heuristic is not None or limit is not None:
+        return _ranked(get_kernels(args, metadata_filter, cc, providers), args, cc, heuristic, limit)
     if providers is None and not search.has_kernel_classes():
         return _core.get_kernels(args, metadata_filter, cc, None)
     native, ours = search.split_names(providers)
     kernels = [] if native == [] else _core.get_kernels(args, metadata_filter, cc, native)
     return search.merged(kernels, search.find_python_kernels(args, metadata_filter, _cc_of(args, cc), ours))
+
+
+def _ranked(kernels: list[Any], args: Any, cc: int | str | None, heuristic: Any, limit: int | None) -> list[Any]:
+    if limit is not None and limit < 1:
+        raise InvalidArgumentError(f"invalid argument: limit: expected at least 1, got {limit}")
+    if heuristic is None:
+        return kernels[:limit]
+    ranked = list(heuristic.rank(args, list(kernels), target_sm=cc, limit=limit))
+    strange = collections.Counter(map(id, ranked)) - collections.Counter(map(id, kernels))
+    if strange:
+        raise InvalidArgumentError(
+            f"invalid argument: heuristic: expected kernels that it was given, each once, got "
+            f"{next(kernel for kernel in ranked if id(kernel) in strange)!r}"
+        )
+    return ranked[:limit]
 
 
 @dataclasses.dataclass(frozen=True)

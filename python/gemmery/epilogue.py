@@ -43,7 +43,9 @@ class EpilogueArguments(_core.EpilogueArguments):
     without the dimension, along what it reduces. `D` may be bound, too: then it is written in place of `out`, which
     tells type and shape. The tensors are kept alive. A callable is traced as `gemmery.fusion.trace` says.
 
-    ValueError for what a program cannot do (with the line of the function), for names that the program does not have,
+    A result of a function other than D needs a tensor. In text, an assignment without one is a local variable.
+
+    ValueError for what a program cannot do (with the line of the function), for results of a function without a tensor, for names that the program does not have,
     and for operands that nothing is bound to.
     """
 
@@ -51,8 +53,11 @@ class EpilogueArguments(_core.EpilogueArguments):
     _shown: Mapping[str, Any] = MappingProxyType({})
     epilogue_fn: Any = None
 
-    def __init__(self, epilogue_fn: ProgramLike, /, **tensors_and_scalars: Any) -> None:
-        super().__init__(trace(epilogue_fn, tensors_and_scalars), tensors_and_scalars)
+    def __init__(self, epilogue_fn: ProgramLike, **tensors_and_scalars: Any) -> None:
+        program = trace(epilogue_fn, tensors_and_scalars)
+        if callable(epilogue_fn) and not isinstance(epilogue_fn, Program):
+            _check_results_are_bound(program, tensors_and_scalars)
+        super().__init__(program, tensors_and_scalars)
         self.epilogue_fn = epilogue_fn
 
     @property
@@ -99,6 +104,17 @@ class EpilogueArguments(_core.EpilogueArguments):
     def __repr__(self) -> str:
         bound = ", ".join(f"{name}={_summary(value)}" for name, value in self.operands.items())
         return f"EpilogueArguments({self.program.text!r}{', ' if bound else ''}{bound})"
+
+
+def _check_results_are_bound(program: Program, bound: Mapping[str, Any]) -> None:
+    """A function returns what it wants stored; only D has a tensor without being named, `out`."""
+    given = {"D", *bound, *(["accum_out"] if "accum" in bound else [])}
+    missing = [name for name in program.outputs if name not in given]
+    if missing:
+        raise InvalidArgumentError(
+            f"invalid argument: epilogue: expected a tensor for every returned result, got none for {', '.join(missing)}; "
+            f"pass {missing[0]}= or do not return it"
+        )
 
 
 def _operands_without_memory(shape: tuple[int, ...], accumulator_type: Any, epilogue: EpilogueArguments) -> list[Any]:

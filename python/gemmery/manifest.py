@@ -26,8 +26,10 @@ class Manifest:
         metadata_filter: Callable[[KernelMetadata], bool] | None = None,
         cc: int | str | None = None,
         providers: Iterable[Any] | None = None,
+        heuristic: Any = None,
+        limit: int | None = None,
     ) -> list[Any]:
         """Appends what get_kernels finds, and returns it."""
-        found = self.get_kernels(args, metadata_filter, cc, providers)
+        found = self.get_kernels(args, metadata_filter, cc, providers, heuristic, limit)
         self.kernels.extend(found)
         return found

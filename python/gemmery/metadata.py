@@ -14,6 +14,7 @@ from gemmery.status import Status
 
 __all__ = [
     "BLASDesignMetadata",
+    "DenseTensorAttributes",
     "DesignMetadata",
     "ElementwiseOperandsMetadata",
     "EpilogueMetadata",
@@ -34,11 +35,20 @@ class TensorAttributes:
 
     stride: a 1 where the elements of a matrix are neighbours, (0, 0, 1) for row major and (0, 1, 0) for column major;
     None for any. alignment: bytes that divide the address of every row (or column).
+    dtype: in any spelling; cutlass.TFloat32 is float32 in memory and sets is_tf32, by which operands choose math "tf32".
     """
 
     dtype: _core.DType
     stride: tuple[int, ...] | None
     alignment: int
+    is_tf32: bool = dataclasses.field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dtype, _core.DType):
+            return
+        is_tf32 = getattr(self.dtype, "__name__", self.dtype) == "TFloat32"
+        object.__setattr__(self, "is_tf32", is_tf32)
+        object.__setattr__(self, "dtype", _core.dtype("float32" if is_tf32 else self.dtype))
 
     @classmethod
     def from_tensor(cls, tensor: Any) -> TensorAttributes:
@@ -85,6 +95,17 @@ def _alignment(view: _core.Tensor, stride: tuple[int, ...] | None) -> int:
     return next(bytes_ for bytes_ in (16, 8, 4, 2, 1) if all(d % bytes_ == 0 for d in divisible))
 
 
+class DenseTensorAttributes(TensorAttributes):
+    """TensorAttributes by the name and with the arguments of later releases of the peers: divisibility is in elements."""
+
+    def __init__(
+        self, dtype: Any, stride: tuple[int, ...] | None, divisibility: int, ptr_alignment_bytes: int | None = None
+    ) -> None:
+        super().__init__(dtype, stride, 1)
+        width = max(self.dtype.bits // 8, 1)
+        object.__setattr__(self, "alignment", max(ptr_alignment_bytes or 1, divisibility * width))
+
+
 class OperandsMetadata:
     """What a kernel asks of all operands of an operation."""
 
@@ -107,6 +128,12 @@ class GemmOperandsMetadata(OperandsMetadata):
     accumulator_type: _core.DType
     C: TensorAttributes | None = None
     math: str = "native"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.accumulator_type, _core.DType):
+            object.__setattr__(self, "accumulator_type", _core.dtype(self.accumulator_type))
+        if self.math == "native" and getattr(self.A, "is_tf32", False):
+            object.__setattr__(self, "math", "tf32")
 
     def supports(self, args: Any) -> Status:
         status = self._tensors_support(args, _core.GemmArguments)

@@ -27,8 +27,33 @@ __all__ = [
     "tuple_to_string",
 ]
 
-# A view of a tensor of any framework; made by `as_tensor`.
-TensorWrapper = _core.Tensor
+
+class _WrapperType(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _core.Tensor)
+
+
+class TensorWrapper(metaclass=_WrapperType):
+    """gemmery.Tensor by the peers' name: TensorWrapper(tensor) is as_tensor(tensor), and views of tensors are instances.
+
+    alignment_bytes: ValueError for a tensor at an address that it does not divide; None: any address.
+    static_layout has no effect: kernels are compiled for any extents.
+    """
+
+    def __new__(
+        cls, tensor: Any, *args: Any, alignment_bytes: int | None = None, static_layout: bool = False, **of: Any
+    ) -> Any:
+        if isinstance(tensor, int):
+            return _core.Tensor(tensor, *args, **of)
+        (alignment,) = args or (alignment_bytes,)
+        view = as_tensor(tensor)
+        if alignment and not view.is_fake and view.data_ptr % alignment:
+            raise InvalidArgumentError(
+                f"invalid argument: tensor: expected an address that is a multiple of {alignment}, got {view.data_ptr:#x}"
+            )
+        return view
+
+
 to_gemmery_type = dtype
 
 

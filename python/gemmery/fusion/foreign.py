@@ -110,17 +110,6 @@ def _reduce(kind: str, x: Any) -> Reduced:
     return Reduced(kind, x if isinstance(x, Value) else Value(expression_of(x)))
 
 
-def dimensions_of(kind: str, dim: Any, axis: Any = None) -> tuple[int, ...] | None:
-    """The dimensions that a reduction names, as a sorted tuple; None for all of them. ValueError for what names none."""
-    given = dim if dim is not None else axis
-    if given is None or given == () or given == []:
-        return None
-    dims = [given] if isinstance(given, numbers.Integral) else given
-    if not isinstance(dims, (list, tuple)) or not all(isinstance(d, numbers.Integral) for d in dims):
-        refuse(f"{kind}(x, dim=) of a dimension or a list of them", repr(given))
-    return tuple(sorted({int(d) for d in dims}))
-
-
 def _no_dimension(kind: str, dim: Any, keepdim: Any) -> None:
     if dim is not None or keepdim:
         refuse(

@@ -12,7 +12,7 @@ from typing import Any
 
 from gemmery import _core
 from gemmery.fusion import reference
-from gemmery.fusion.value import Reduced, Value, call, cast, expression_of
+from gemmery.fusion.value import Reduced, Value, call, cast, expression_of, refuse
 
 _REDUCTIONS = ("sum", "max", "min", "amax")
 
@@ -29,8 +29,12 @@ class Function:
     def __repr__(self) -> str:
         return f"<gemmery.fusion.{self.__name__}>"
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any, dim: Any = None) -> Any:
+        """dim: of reductions, a list of dimensions of (M, N), for the reader: the extents of the tensor that receives the
+        result say what is reduced."""
         name = self.__name__
+        if dim is not None:
+            _check_dimensions(name, operands, dim)
         if len(operands) == 1 and name in _REDUCTIONS:
             return _reduction(name, operands[0])
         if not any(isinstance(x, (Value, Reduced)) for x in operands) and not _is_constant(name, operands):
@@ -40,6 +44,16 @@ class Function:
         if name == "leaky_relu" and len(operands) == 1:
             operands = (*operands, 0.01)
         return call(name, *operands)
+
+
+def _check_dimensions(name: str, operands: tuple[Any, ...], dim: Any) -> None:
+    is_list = isinstance(dim, (list, tuple)) and all(d in (0, 1, -1, -2) for d in dim)
+    if name not in _REDUCTIONS or len(operands) != 1 or not is_list:
+        refuse(
+            "dim=[0], dim=[1] or dim=[0, 1] of a reduction",
+            f"{name} of {len(operands)} operands with dim={dim!r}",
+            "the tensor that receives it says what it is reduced over: (M, 1) takes one value for every row",
+        )
 
 
 def _reduction(name: str, operand: Any) -> Any:

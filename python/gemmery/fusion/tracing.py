@@ -8,6 +8,7 @@ import functools
 import inspect
 import linecache
 import os
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
@@ -41,11 +42,19 @@ def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any]
     if isinstance(function, _core.Program):
         return function
     if isinstance(function, str):
-        return kept.program_of(function, lambda: _core.Program(function))
+        return kept.program_of(function, lambda: _core.Program(_without_dimensions(function)))
     if isinstance(function, Mapping):
         return _core.Program([_result(name, value) for name, value in function.items()])
     names = tuple(bound)
     return kept.program_of_function(function, names, lambda: _Tracing(function, list(names)).program())
+
+
+_DIMENSIONS = re.compile(r",\s*dim\s*=\s*[\[(][-\d,\s]*[\])]")
+
+
+def _without_dimensions(text: str) -> str:
+    """A function in text may say which dimensions a reduction is over, as the peers' may; the tensor bound to it decides."""
+    return _DIMENSIONS.sub("", text) if text.lstrip().startswith("def ") else text
 
 
 def trace_in_out(

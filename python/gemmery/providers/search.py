@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gemmery import _core
+from gemmery import _core, _ignored
 from gemmery.errors import InvalidArgumentError
 from gemmery.kernel import Kernel, registrations
 from gemmery.metadata import KernelMetadata
 from gemmery.providers.provider import Provider, python_providers
 
 __all__ = ["Reason", "find_python_kernels", "has_kernel_classes", "merged", "split_names"]
-
-_log = logging.getLogger("gemmery")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def find_python_kernels(
     providers: Iterable[type[Provider]],
     reasons: list[Reason] | None = None,
 ) -> list[Kernel]:
-    """Kernels of all registered classes that serve; what a class raises is logged with its name and told in reasons."""
+    """Kernels of all registered classes that serve; what a class raises is warned of once and told in reasons."""
     found: list[Kernel] = []
     for provider in providers:
         for kernel_class in provider.kernel_classes:
@@ -164,7 +161,7 @@ class _Search:
 
     def _blame(self, call: str, error: Exception) -> None:
         self.failed = f"{call} raised {type(error).__name__}: {error}"
-        _log.warning("%s/%s: %s", self.provider.name, self.kernel_class.__name__, self.failed)
+        _ignored.warn_once(f"gemmery skips {self.provider.name}/{self.kernel_class.__name__}: {self.failed}")
 
 
 def merged(kernels: list[Any], ours: Iterable[Kernel]) -> list[Any]:

@@ -32,7 +32,9 @@ class CuteDslKernel(Kernel):
         compiled.to()
         return CompiledArtifact(compiled, self)
 
-    def cute_run(self, artifact: CompiledArtifact, *args: Any) -> None:
-        """Calls what `cute_compile` compiled; the stream is one of the arguments."""
-        compiled: Any = artifact.compiled_obj
+    def cute_run(self, artifact: Any, *args: Any) -> None:
+        """Calls what `cute_compile` compiled, or an artifact that holds it; the stream is one of the arguments."""
+        compiled: Any = artifact
+        while isinstance(compiled, CompiledArtifact):
+            compiled = compiled.compiled_obj
         compiled(*args)
