@@ -7,8 +7,9 @@ usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how t
 A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
 `asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts. `asan` and `tsan`
 name all of theirs. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
-runs the Python tests that use them, on the CPU; it runs only if it is named. A part that is named by itself is run even if it passed. Output goes to build/soak/*.log; the last line counts the
-cases of all parts that were asked for, those that passed before on this tree included.
+runs the Python tests that use them, on the CPU; it runs only if it is named. A part that is named by itself is run even if it passed.
+Output goes to build/soak/*.log; the last line counts the cases of all parts that were asked for, those that passed before on this tree
+included.
 """
 
 import argparse
