@@ -45,8 +45,8 @@ class EpilogueArguments(_core.EpilogueArguments):
 
     A result of a function other than D needs a tensor. In text, an assignment without one is a local variable.
 
-    ValueError for what a program cannot do (with the line of the function), for results of a function without a tensor, for names that the program does not have,
-    and for operands that nothing is bound to.
+    ValueError for what a program cannot do (with the line of the function), for results of a function without a tensor,
+    for names that the program does not have, and for operands that nothing is bound to.
     """
 
     # Tensors as `to_tensor_wrappers` and `add_batch_modes` left them.
