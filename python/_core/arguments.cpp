@@ -48,7 +48,7 @@ void read_performance(PyGemmArguments& arguments) {
   arguments.wants_deterministic = nb::cast<bool>(arguments.performance.attr("deterministic"));
 }
 
-// The tensor that the epilogue brings for D takes out's place; out says what it must be.
+// A tensor that the epilogue binds to D replaces `out` and must have its shape and type.
 void check_stands_for_out(const ImportedTensor& d, const ImportedTensor& out) {
   const bool has_same_shape = std::equal(d.view.shape().begin(), d.view.shape().end(),
                                          out.view.shape().begin(), out.view.shape().end());
@@ -109,8 +109,8 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   new (self) PyGemmArguments(std::move(arguments));
 }
 
-// Whether an address of the one serves where the other's did. Batches of 1 may be left out, and
-// what is the stride of an extent of 1 does not matter.
+// True if the address of `given` can replace that of `bound`. Batches of 1 may be left out, and the
+// stride of an extent of 1 does not matter.
 bool has_same_layout(const Tensor& given, const Tensor& bound) {
   if (given.dtype() != bound.dtype() || given.device() != bound.device()) return false;
   const auto extent = [](const Tensor& tensor, int from_last) {
@@ -297,7 +297,7 @@ ImportedTensor& place_of(PyGemmArguments& arguments, const std::string& operand)
   return arguments.patched[operand];
 }
 
-// What `operand` is bound to from now on is kept alive in place of what it was bound to.
+// Keeps alive the tensor that `operand` is bound to from now on, in place of the earlier one.
 void keep(PyGemmArguments& arguments, const std::string& operand, ImportedTensor&& tensor) {
   ImportedTensor& place = place_of(arguments, operand);
   if (place.is_launched) arguments.replaced.push_back(std::move(place));

@@ -28,7 +28,7 @@ std::size_t width_of(const Tensor& tensor) {
 
 // --- copies --------------------------------------------------------------------------------------
 
-// Whether the elements fill the memory from `data` on without gaps, in whatever order.
+// True if the elements fill the memory from `data` on without gaps, in any order.
 bool is_dense(const Tensor& tensor) {
   std::int64_t expected = 1;
   int counted = 0;  // dimensions that are neighbours so far, and those without extent

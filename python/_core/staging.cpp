@@ -58,8 +58,8 @@ bool is_output(const PyEpilogueArguments& epilogue, const std::string& name) {
   return std::ranges::count(epilogue.program().outputs(), result) != 0;
 }
 
-// Whether the program reads or writes an operand: one that only a dropped result read is not
-// copied.
+// True if the program reads or writes the operand. An operand that only a dropped result reads is
+// not copied.
 bool is_named(const PyEpilogueArguments& epilogue, const std::string& name) {
   return is_output(epilogue, name) || std::ranges::count(epilogue.program().inputs(), name) != 0;
 }

@@ -38,7 +38,7 @@ struct TypeFacts {
 
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-// Whether a type or one of its bases is `name` of a module that starts with `module`.
+// True if a type or one of its bases is `name` of a module that starts with `module`.
 bool derives_from(nb::handle type, std::string_view module, std::string_view name) {
   for (const nb::handle base : nb::cast<nb::tuple>(type.attr("__mro__"))) {
     if (text_of(base.attr("__name__")) != name) continue;

@@ -86,7 +86,7 @@ void LaunchRule::read_parameters() {
   }
 }
 
-// What the manual asks of cuTensorMapEncodeTiled and what can be told before there is a tensor.
+// The rules of cuTensorMapEncodeTiled that can be checked before there is a tensor.
 void LaunchRule::check_map(const Slot& slot, const std::string& word) const {
   const std::string field = "parameter \"" + word + "\"";
   if (slot.operand >= first_of_epilogue)
@@ -199,7 +199,7 @@ bool LaunchRule::passes_extent(char extent) const {
   });
 }
 
-// Whether nothing in the launch follows an extent.
+// True if nothing in the launch depends on the extent.
 bool LaunchRule::is_free_of(Quantity quantity) const {
   const char extent = quantity == Quantity::m   ? 'm'
                       : quantity == Quantity::n ? 'n'

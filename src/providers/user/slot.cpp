@@ -158,7 +158,7 @@ Slot parse_untyped(std::string_view word, std::string_view what, const SlotScope
   return parse_of_operand(word, what.substr(0, dot), what.substr(dot + 1), scope);
 }
 
-// Whether a constant keeps its value in a type.
+// True if a type holds the constant exactly.
 bool holds(SlotType type, double value) noexcept {
   if (is_float(type)) return true;
   const double least = type == SlotType::i32 ? -0x1p31 : type == SlotType::i64 ? -0x1p63 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for what was thrown.
+// The text of an exception that a user's function threw.
 #include "providers/user/user_fault.hpp"
 
 #include <exception>
