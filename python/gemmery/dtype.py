@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The element types, by torch's names. Whatever takes one also takes a torch, NumPy or ml_dtypes dtype, or a name."""
+"""The element types, by torch's names. Every parameter that takes one also takes a torch, NumPy,
+ml_dtypes or CuTe DSL type, or a name, and each equals its other spellings: `gemmery.float16 == torch.float16`. Hashes are those
+of this enumeration only: make keys of a dict with `dtype(type)`."""
 
 from gemmery._core import DType, dtype
 

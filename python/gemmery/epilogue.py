@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epilogues: programs applied to the sums of a product, written as text or as Python functions."""
+"""Epilogues: elementwise functions of the accumulators, written as text or as Python functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ProgramLike = str | Program | Callable[..., Any] | Mapping[str, Value | Reduced 
 
 
 def accum() -> Value:
-    """The sums of the product, in the type that the epilogue computes in."""
+    """The accumulators, in the type that the epilogue computes in."""
     return Value(_core.accum())
 
 
@@ -78,7 +78,7 @@ class EpilogueArguments(_core.EpilogueArguments):
         return [name for name in dict.fromkeys(names) if name in self.operands]
 
     def trace(self, accumulator_shape: Sequence[int], accumulator_type: Any) -> Program:
-        """The program, once what is bound was held against sums of a shape, (M, N) or (L, M, N), and a type.
+        """The program, after a check of the bound operands against accumulators of a shape, (M, N) or (L, M, N), and a type.
 
         ValueError for what does not fit them. GemmArguments does the same; nobody has to call this.
         """
@@ -118,8 +118,8 @@ def _check_results_are_bound(program: Program, bound: Mapping[str, Any]) -> None
 
 
 def _operands_without_memory(shape: tuple[int, ...], accumulator_type: Any, epilogue: EpilogueArguments) -> list[Any]:
-    """A, B and out of a product that has these sums; nobody reads them. Addresses that no memory has, apart from each
-    other's."""
+    """Stand-ins for A, B and out of a GEMM with these accumulators. Their addresses belong to no memory and are never
+    read."""
     *batch, rows, columns = shape
     views = [_core.as_tensor(tensor) for tensor in epilogue.tensors.values()]
     device = next((view.device for view in views), "cpu").replace("meta", "cuda:0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class of all kernels, and the base of your own: what it generates joins discovery beside the library's kernels."""
+"""The class of all kernels, and the base class of kernels of users, which discovery lists beside the library's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag of kernels."""
+"""A list of kernels that several queries found."""
 
 from __future__ import annotations
 

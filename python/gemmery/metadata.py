@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be known of a kernel before it runs: operands, design, epilogue, targets. For people and filters."""
+"""Metadata of kernels: operands, design, epilogue and targets, for people and filters."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class Sm100DesignMetadata(BLASDesignMetadata):
 
 @dataclasses.dataclass(frozen=True)
 class EpilogueMetadata:
-    """The program that a kernel applies to its sums: made of EpilogueArguments, a Program, or a text."""
+    """The epilogue that a kernel applies to its accumulators: made of EpilogueArguments, a Program, or a text."""
 
     text: str
 

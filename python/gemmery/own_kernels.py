@@ -102,8 +102,8 @@ class Declaration(_Operands, total=False):
     multiples: what m, n and k are multiples of: {"n": 64}.
     epilogue: the one program that the kernel computes (text, callable, Program), with epilogue_operands: for every
         name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
-    design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores form
-        the sums.
+    design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores
+        compute the accumulators.
     targets: what it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
     workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
     supports: a function of (problem, device): what cannot be declared. True or None, or a text that says why not.

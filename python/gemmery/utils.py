@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small questions about devices, streams, types and layouts, by the names that users of the peers know."""
+"""Helpers for devices, streams, types and layouts, by the names that users of the peers know."""
 
 from __future__ import annotations
 
