@@ -37,8 +37,9 @@ def matmul(
         gemmery.matmul(a, b, out=out, C=residual)                    # a @ b + residual
         gemmery.matmul(a, b, epilogue=lambda accum, bias: gelu(accum + bias), bias=bias)
 
-    out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: the narrowest type that holds
-        all values of a's and b's types, as NumPy promotes them; int32 of integers). Views of any strides serve, also for a and b.
+    out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: the narrowest type that
+        holds all values of a's and b's types, as NumPy promotes them; int32 of integers). Views of any strides
+        serve, also for a and b.
     epilogue: what EpilogueArguments takes, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
         is traced once while what it reads does not change (gemmery.fusion.trace).
     C, alpha, beta: alpha * a @ b + beta * C, beta 1 where C is given; without an epilogue.

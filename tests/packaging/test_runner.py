@@ -45,10 +45,14 @@ def test_output_of_other_programs_is_shown_whole(runner):
 
 
 def test_a_failure_is_shown_whose_last_line_had_no_end(runner):
-    shown = runner.output_of_failures("[ RUN      ] S.a\nx: Failure\n50 %[  FAILED  ] S.a\n[ RUN      ] S.b\n[       OK ] S.b\n")
+    shown = runner.output_of_failures(
+        "[ RUN      ] S.a\nx: Failure\n50 %[  FAILED  ] S.a\n[ RUN      ] S.b\n[       OK ] S.b\n"
+    )
     assert "x: Failure" in shown and "S.b" not in shown
 
 
 def test_a_case_that_starts_another_test_program_is_shown(runner):
-    shown = runner.output_of_failures("[ RUN      ] S.a\nGEMMERY_TEST_SEED=3\n[ RUN      ] T.a\n[       OK ] T.a\n[  FAILED  ] S.a\n")
+    shown = runner.output_of_failures(
+        "[ RUN      ] S.a\nGEMMERY_TEST_SEED=3\n[ RUN      ] T.a\n[       OK ] T.a\n[  FAILED  ] S.a\n"
+    )
     assert "GEMMERY_TEST_SEED=3" in shown and "[  FAILED  ] S.a" in shown

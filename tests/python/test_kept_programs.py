@@ -65,7 +65,7 @@ def test_a_function_that_is_called_is_seen():
         def scale(x, factor=factor):
             return x * factor
 
-        texts.append(trace(lambda accum: scale(accum)).text)  # noqa: B023
+        texts.append(trace(lambda accum: scale(accum)).text)
     assert texts[0] != texts[1]
 
 
