@@ -219,7 +219,9 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value) {
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
   const MatrixType matrix = make_matrix(operand, extents);
   if (magnitude(matrix.batch_stride) > largest_stride)
-    refuse(operand.word, "ld= under which batches are at most 2^40 elements apart");
+    refuse(operand.word,
+           operand.leading ? "ld= under which batches are at most 2^40 elements apart"
+                           : "extents under which matrices of a batch have at most 2^40 elements");
   return matrix;
 }
 

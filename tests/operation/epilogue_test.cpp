@@ -385,6 +385,7 @@ TEST(EpilogueProblem, lines_that_do_not_fit_are_refused_at_their_column) {
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum + x\" x=1 x=2", {"once"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = acum\"", {"acum=", "did you mean accum?"}},
       {"gemm 1000x8x1x2 a=f32/ld=4294967296", {"2^40"}},
+      {"gemm 2147483647x8x2147483647x2 a=f32", {"extents", "2^40"}},
       {"gemm 8x1000x8x2 a=f32 epilogue=\"D=accum+x\" x=f32:c[n]/ld=4294967296", {"2^40"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum\" q=f32", {"reads nothing but accum"}},
       {"gemm 8x8x8 a=f32 epilogue=\"D = accum + bias\" bia=f32", {"did you mean bias?"}},
