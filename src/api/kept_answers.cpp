@@ -10,6 +10,8 @@
 namespace gemmery::api {
 namespace {
 
+// Nobody waits for the lock: who does not get it goes without, in a forked child for ever if it was
+// held at the fork.
 struct Place {
   std::mutex mutex;
   GemmProblem problem;
@@ -37,14 +39,15 @@ bool holds(const Place& place, const AnswerKey& key) {
 
 KernelList find_answer(const AnswerKey& key) {
   Place& place = place_of(key);
-  const std::scoped_lock lock(place.mutex);
-  return holds(place, key) ? place.answer : nullptr;
+  const std::unique_lock lock(place.mutex, std::try_to_lock);
+  return lock && holds(place, key) ? place.answer : nullptr;
 }
 
 void keep_answer(const AnswerKey& key, const KernelList& answer) {
   Place& place = place_of(key);
   KernelList replaced;  // freed behind the lock
-  const std::scoped_lock lock(place.mutex);
+  const std::unique_lock lock(place.mutex, std::try_to_lock);
+  if (!lock) return;
   place.problem = key.problem;
   place.device = key.device;
   place.target = key.target;
