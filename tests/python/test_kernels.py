@@ -469,7 +469,8 @@ def test_the_cache_is_told_about():
     assert {"folder", "is_usable", "entries", "bytes"} <= report.keys()
 
 
-def test_small_questions():
+def test_small_questions(monkeypatch):
+    monkeypatch.setattr(gemmery._ignored, "_told", set())  # warnings that other tests have seen
     utils = gemmery.utils
     assert utils.tuple_to_string((128, 64)) == "128x64"
     assert utils.leading_dim(numpy.zeros((3, 4))) == 1 and utils.leading_dim(numpy.zeros((3, 4)).T) == 0
