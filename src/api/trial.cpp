@@ -16,6 +16,7 @@
 #include <gemmery/family.hpp>
 
 #include "emulator/device.hpp"
+#include "platform/float_mode.hpp"
 
 namespace gemmery::api {
 namespace {
@@ -380,6 +381,7 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
 }
 
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel) try {
+  const platform::DefaultFloatMode mode;
   Trial seeded = trial;
   if (seeded.options.seed == 0) seeded.options.seed = fresh_seed();
   std::optional<OwnedStream> own;

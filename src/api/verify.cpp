@@ -9,6 +9,7 @@
 
 #include "api/random_numbers.hpp"
 #include "api/trial.hpp"
+#include "platform/float_mode.hpp"
 #include "providers/host/oracle.hpp"
 #include "providers/host/program_oracle.hpp"
 
@@ -64,6 +65,7 @@ VerifyReport judge_program(const GemmArguments& arguments, const host::DeclaredM
 }  // namespace
 
 VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact) {
+  const platform::DefaultFloatMode mode;
   if (arguments.problem().epilogue != default_epilogue) return judge_program(arguments, declared);
   if (!host::is_within_reach_of_oracle(arguments.problem())) {
     const host::FreivaldsOptions options{.seed = fresh_seed()};

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "platform/environment.hpp"
+#include "platform/float_mode.hpp"
 
 namespace gemmery::platform {
 namespace {
@@ -136,6 +137,7 @@ void Pool::hire(int workers) {
 }
 
 void Pool::work(const std::stop_token& stop) {
+  const DefaultFloatMode mode;  // not that of whoever happened to start the first loop
   std::unique_lock lock(mutex_);
   const auto can_join = [this] { return loop_ != nullptr && loop_->free_seats > 0; };
   while (loop_offered_.wait(lock, stop, can_join)) {

@@ -18,6 +18,7 @@
 #include "emulator/machine/schedule.hpp"
 #include "emulator/machine/warp.hpp"
 #include "platform/cancellation.hpp"
+#include "platform/float_mode.hpp"
 #include "platform/parallel.hpp"
 
 namespace gemmery::emulator {
@@ -277,6 +278,7 @@ void GridRun::run_in_turns() {
 }  // namespace
 
 LaunchStatistics run_grid(const LaunchRequest& request, GlobalMemory& memory) {
+  const platform::DefaultFloatMode mode;
   return GridRun(request, memory).run();
 }
 

@@ -10,8 +10,13 @@
 #include <vector>
 
 #include <sys/resource.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include <gtest/gtest.h>
+
+#include <gemmery/gemmery.hpp>
 
 #include "providers/host/onednn.hpp"
 #include "providers/host/onednn_gemm.hpp"
@@ -216,8 +221,61 @@ TEST(HostPaths, subnormals_are_not_taken_for_zero) {
       }
 }
 
+#if defined(__x86_64__)
+// The bits that flush subnormal results and operands, as torch.set_flush_denormal(True) sets them.
+constexpr unsigned flushing_bits = 0x8040;
+
+template <class T>
+void expect_kept_subnormals(DType dtype, T small, T large) {
+  const std::vector<T> a(16 * 8, small), b(8 * 16, large);
+  std::vector<T> out(16 * 16);
+  const GemmArguments arguments(Tensor(const_cast<T*>(a.data()), dtype, {16, 8}),
+                                Tensor(const_cast<T*>(b.data()), dtype, {8, 16}),
+                                Tensor(out.data(), dtype, {16, 16}));
+  const double expected = 8 * static_cast<double>(small) * static_cast<double>(large);
+  for (const RankedKernel& kernel : get_kernels(arguments)) {
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | flushing_bits);
+    kernel.run(arguments, {.stream = Stream::cpu()});
+    const bool passes = check_result(arguments, kernel).passed;
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    EXPECT_EQ(after & flushing_bits, flushing_bits) << "the caller's mode comes back";
+    EXPECT_NEAR(static_cast<double>(out[0]), expected, expected * 1e-6) << kernel.name();
+    EXPECT_TRUE(passes) << kernel.name();
+    out[0] = 0;
+    _mm_setcsr(before | flushing_bits);
+    const bool passes_zero = check_result(arguments, kernel).passed;
+    _mm_setcsr(before);
+    EXPECT_FALSE(passes_zero) << "the oracle keeps them too: " << kernel.name();
+  }
+}
+
+TEST(HostPaths, the_callers_float_mode_is_left_aside) {
+  expect_kept_subnormals<float>(DType::float32, 0x1p-140F, 0x1p100F);
+  expect_kept_subnormals<double>(DType::float64, 0x1p-1070, 0x1p1000);
+}
+#endif
+
+enum class Ends { low, high, alternating };
+constexpr Ends all_ends[] = {Ends::low, Ends::high, Ends::alternating};
+
+double end_of(DType dtype, bool is_low) {
+  if (dtype == DType::uint8) return is_low ? 0 : 255;
+  if (dtype == DType::int8) return is_low ? -128 : 127;
+  return is_low ? -2 : 2;
+}
+
+void fill_with_ends(OwnedTensor& operand, DType dtype, Ends ends) {
+  std::int64_t index = 0;
+  operand.fill([&] {
+    return end_of(dtype, ends == Ends::alternating ? index++ % 2 == 0 : ends == Ends::low);
+  });
+}
+
 // What no kernel may lose for want of bits: types at their ends, signs that alternate, one huge
-// element among small ones, with K around the lengths at which sums leave a type's exact range.
+// element among small ones, each with each, with K around the lengths at which sums leave a type's
+// exact range.
 TEST(HostPaths, worst_cases_of_every_type_are_right) {
   Random random(tests::random_seed() + 12);
   using enum DType;
@@ -226,32 +284,21 @@ TEST(HostPaths, worst_cases_of_every_type_are_right) {
                              std::pair{float16, float16}, std::pair{bfloat16, bfloat16},
                              std::pair{float32, float32}, std::pair{float64, float64}}) {
     const DType sums = is_integer(a) ? int32 : a == float64 ? float64 : float32;
-    for (const std::int64_t k : {256, 257, 258, 320, 1024, 1025, 1300, 4097})
-      for (const Path& path : all_paths()) {
-        RandomGemm gemm(random, {a, b, sums, sums},
-                        {1, pick(random, 1, 20), pick(random, 1, 40), k}, Fill::normal);
-        gemm.c.reset();
-        gemm.options = {};
-        const auto end_of = [](DType dtype, bool is_low) -> double {
-          if (dtype == uint8) return is_low ? 0 : 255;
-          if (dtype == int8) return is_low ? -128 : 127;
-          return is_low ? -2 : 2;
-        };
-        const bool alternates = pick(random, 0, 1) == 0;
-        std::int64_t index = 0;
-        const auto ends = [&](DType dtype, bool is_low) {
-          return [&index, dtype, is_low, alternates, end_of] {
-            return end_of(dtype, alternates ? index++ % 2 == 0 : is_low);
-          };
-        };
-        const bool low_a = pick(random, 0, 1) == 0;
-        gemm.a.fill(ends(a, low_a));
-        gemm.b.fill(ends(b, pick(random, 0, 1) == 0));
-        check_path(path, gemm, Criterion::exact);
-        if (is_integer(a)) continue;
-        gemm.a.set(0, 0, pick(random, 0, k - 1), 0x1p7);  // one huge among small ones
-        check_path(path, gemm, Criterion::bound);
-      }
+    for (const std::int64_t k : {256, 257, 258, 320, 1025, 1300})
+      for (const Ends ends_a : all_ends)
+        for (const Ends ends_b : all_ends)
+          for (const Path& path : all_paths()) {
+            RandomGemm gemm(random, {a, b, sums, sums},
+                            {1, pick(random, 1, 20), pick(random, 1, 40), k}, Fill::normal);
+            gemm.c.reset();
+            gemm.options = {};
+            fill_with_ends(gemm.a, a, ends_a);
+            fill_with_ends(gemm.b, b, ends_b);
+            check_path(path, gemm, Criterion::exact);
+            if (is_integer(a)) continue;
+            gemm.a.set(0, 0, pick(random, 0, k - 1), 0x1p7);  // one huge among small ones
+            check_path(path, gemm, Criterion::bound);
+          }
   }
 }
 
