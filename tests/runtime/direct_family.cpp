@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 
 #include "tests/driver/fake_driver.hpp"
 
@@ -19,8 +20,9 @@ constexpr std::uint32_t threads_per_block = 128;
 DirectDesign design_of(const Kernel& kernel) { return kernel.design().as<DirectDesign>(); }
 
 std::string entry_of(const DirectDesign& design) {
-  return fmt::format("direct_{}_{}_{}_{}_{}_{}", design.number, design.workspace_bytes,
-                     design.zeroed_bytes, design.shared_bytes, design.delay_us, design.block_limit);
+  return fmt::format("direct_{}_{}_{}{}_{}_{}_{}", design.number, design.workspace_bytes,
+                     design.zeroed_bytes < 0 ? "alpha" : "", std::abs(design.zeroed_bytes),
+                     design.shared_bytes, design.delay_us, design.block_limit);
 }
 
 // Where the workspace is to be cleared for each launch, the kernel leaves dirt in workspace[0] and
@@ -43,8 +45,11 @@ extern "C" __global__ void __launch_bounds__(128) {entry}(const __grid_constant_
     do {{ asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); }} while ((long long)(now - start) < 1000ll * delay_us);
   }}
   const bool is_cleared = {zeroed} > 0;
-  const float dirt = is_cleared ? (float)p.workspace[1] : 0.0f;
+  const bool leaves_zeros = {zeroed} < 0;
+  const int zeroed_words = leaves_zeros ? (int)p.alpha * 4 : 0;
+  const float dirt = is_cleared ? (float)p.workspace[1] : leaves_zeros ? (float)p.workspace[zeroed_words - 4] : 0.0f;
   if (is_cleared) atomicAdd(p.workspace, 1u);
+  if (leaves_zeros && blockIdx.x == 0 && threadIdx.x == 0) p.workspace[zeroed_words] = 1;
   const unsigned m = p.m, n = p.n, count = p.l * m * n;
   for (unsigned i = blockIdx.x * 128 + threadIdx.x; i < count; i += gridDim.x * 128) {{
     const unsigned column = i % n, row = i / n % m, batch = i / n / m;
@@ -161,7 +166,10 @@ void DirectFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
   plan.shape.block = {threads_per_block, 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(design.shared_bytes);
   plan.workspace_bytes = static_cast<std::size_t>(design.workspace_bytes);
-  plan.zeroed_workspace_bytes = static_cast<std::size_t>(design.zeroed_bytes);
+  plan.leaves_zeros = design.zeroed_bytes < 0;
+  plan.zeroed_workspace_bytes = static_cast<std::size_t>(
+      plan.leaves_zeros ? -design.zeroed_bytes * static_cast<int>(arguments.alpha())
+                        : design.zeroed_bytes);
   plan.workspace_slot = offsetof(DirectParameters, workspace);
 }
 

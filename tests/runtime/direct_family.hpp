@@ -15,10 +15,12 @@ namespace gemmery::tests {
 struct DirectDesign {
   std::int32_t number = 0;           // distinguishes kernels that are otherwise equal
   std::int32_t workspace_bytes = 0;  // 0, or at least 16
-  std::int32_t zeroed_bytes = 0;     // of the workspace
-  std::int32_t shared_bytes = 0;     // dynamic
-  std::int32_t delay_us = 0;         // before the work
-  std::int32_t block_limit = 0;      // at most that many blocks; 0 = as many as there are elements
+  // Of the workspace. -16: 16 for each unit of alpha, which the kernel leaves zero; it leaves dirt
+  // in the word behind them.
+  std::int32_t zeroed_bytes = 0;
+  std::int32_t shared_bytes = 0;  // dynamic
+  std::int32_t delay_us = 0;      // before the work
+  std::int32_t block_limit = 0;   // at most that many blocks; 0 = as many as there are elements
 };
 
 // What the kernel takes; the same struct stands in the emitted source.

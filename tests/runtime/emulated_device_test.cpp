@@ -51,6 +51,19 @@ TEST_P(Emulated, a_fault_is_the_launchs_error_with_the_whole_report) {
   operands.expect_right();
 }
 
+// What is beyond the zeros of one launch may be dirt to the next.
+TEST_P(Emulated, a_prepared_launch_clears_where_more_of_its_workspace_must_be_zero) {
+  const OwnedStream stream(device());
+  const Kernel kernel = new_kernel({.workspace_bytes = 256, .zeroed_bytes = -16});
+  Operands operands({}, stream);
+  PreparedLaunch prepared = kernel.compile(operands.arguments()).bind(operands.arguments());
+  for (const float alpha : {1.0F, 1.0F, 2.0F, 2.0F, 1.0F, 3.0F}) {
+    prepared.set_scalars(alpha, 0);
+    prepared.launch(stream);
+    operands.expect_right(alpha);
+  }
+}
+
 TEST_P(Emulated, a_number_that_is_no_stream_is_refused_by_every_way_to_run) {
   const OwnedStream stream(device());
   const Stream none = Stream::of(reinterpret_cast<void*>(std::uintptr_t{12345}), device());
