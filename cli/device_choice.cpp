@@ -78,8 +78,8 @@ ChosenDevice by_default(const Options& options, bool needs_presence) {
 }
 
 void tell_choice(const ChosenDevice& choice) {
-  const char* const note =
-      choice.device ? (choice.device->is_cpu() ? " (no GPU in use)" : "") : ", by its data sheet";
+  const char* const note = choice.device ? (choice.device->is_cpu() ? " (no GPU in use)" : "")
+                                         : ", by facts from a table";
   tell(fmt::format("device: {}, {}{}", choice.label, choice.info.name, note));
 }
 

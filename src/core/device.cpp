@@ -30,9 +30,10 @@ struct DeviceRow {
   double bandwidth;
 };
 
-// Sources: NVIDIA's data sheets of the devices named;
-// shared memory by the CUDA C++ Programming Guide, table of compute capabilities; L2 of the H200 as
-// its driver reports it.
+// Sources, h100 to b200: NVIDIA's data sheets (H100 and H200 SXM, A100 SXM 80 GB, L40S, GeForce RTX
+// 4090, B200); shared memory by the CUDA C++ Programming Guide, table of compute capabilities; L2
+// of the H200 as its driver reports it. The rows behind b200 are approximate and not checked
+// against a source: they rank kernels for architectures that nobody here has measured.
 constexpr std::array device_rows{
     DeviceRow{"h100",
               "NVIDIA H100 SXM",

@@ -416,7 +416,7 @@ TEST_P(OnDevice, a_refused_patch_leaves_the_prepared_launch_as_it_was) {
   EXPECT_THROW(prepared.set_data("A", nullptr), Error);
   EXPECT_THROW(prepared.set_data("A", operands.out()), Error);
   EXPECT_THROW(prepared.set_data("X", operands.a()), Error);
-  EXPECT_THROW(prepared.set_scalars(1, 1), Error);  // beta was 0: another problem
+  EXPECT_THROW(prepared.set_scalars(1, 1), Error);  // no C is bound
   prepared.launch(stream);
   operands.expect_right();
 }
