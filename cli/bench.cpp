@@ -50,6 +50,7 @@ struct BenchRows {
 BenchRows time_kernels(const Options& options, const BenchProblem& problem,
                        const ChosenDevice& device) {
   std::vector<Kernel> kernels = select_kernels(options, problem.line.problem, device, options.top);
+  tell_cliff(options, problem.line.problem, device);
   for (const Kernel& kernel : kernels)
     kernel.compile(kernel.family().target_for(kernel, device.info));
   const MeasureOptions how{.device = *device.device,

@@ -112,6 +112,7 @@ ExitCode list_fitting(const Options& options, Output& output) {
   const ProblemLine line = parse_problem(only_problem_line(options.words));
   const ChosenDevice device = choose_device(options);
   const std::vector<RankedKernel> kernels = ranked_kernels(options, line.problem, device);
+  tell_cliff(options, line.problem, device);
   if (output.is_text()) {
     print_ranked(kernels, line.problem, output);
   } else {

@@ -35,6 +35,7 @@ std::optional<Measurement> measure_once(const Options& options, const ProblemLin
 
 RunResult run_once(const Options& options, const ProblemLine& line, const ChosenDevice& device) {
   const Kernel kernel = select_kernels(options, line.problem, device, 1).front();
+  tell_cliff(options, line.problem, device);
   const Target target = kernel.family().target_for(kernel, device.info);
   const Artifact artifact = kernel.compile(target);
   return {.line = line,

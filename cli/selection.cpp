@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 
+#include "cli/output.hpp"
+
 namespace gemmery::cli {
 namespace {
 
@@ -74,6 +76,12 @@ std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& pr
   const std::size_t count =
       most == 0 ? ranked.size() : std::min(ranked.size(), static_cast<std::size_t>(most));
   return {ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+void tell_cliff(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
+  if (!options.kernels.empty() || !options.providers.empty() || !options.target.empty()) return;
+  if (const auto cliff = find_cliff(problem, device.info))
+    tell(fmt::format("note: {} is {}", to_string(problem), to_string(*cliff)));
 }
 
 std::string reasons_text(const Explanation& explanation) {

@@ -26,6 +26,10 @@ Kernel kernel_of_name(const std::string& name);
 std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem,
                                    const ChosenDevice& device, int most);
 
+// One line on standard error where padded operands would get a much faster kernel, unless the
+// command asks for certain kernels.
+void tell_cliff(const Options& options, const GemmProblem& problem, const ChosenDevice& device);
+
 // Why nothing serves a problem, in one line per reason.
 std::string reasons_text(const Explanation& explanation);
 

@@ -74,6 +74,21 @@ GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& de
                                 const Filter& filter = {});
 GEMMERY_API std::string to_string(const Explanation& explanation);
 
+// A problem that misses a much faster kernel only because of its operands' alignment: padded to 16
+// bytes, it would take less than half of the predicted time.
+struct PerformanceCliff {
+  double predicted_us;  // of the first kernel for the problem as it is
+  double padded_us;     // of the first kernel for the padded one
+  Kernel missed;        // that kernel
+  std::string failed;   // the constraint that keeps its family from the problem as it is
+};
+
+// Nothing where padding would not help, and on the CPU. Discovery logs the same as one warning per
+// problem and process, unless GEMMERY_WARN_CLIFFS is off.
+GEMMERY_API std::optional<PerformanceCliff> find_cliff(const GemmProblem& problem,
+                                                       const DeviceInfo& device);
+GEMMERY_API std::string to_string(const PerformanceCliff& cliff);
+
 // The devices of this machine: GPUs by index; and the facts of one (the CPU included). Throws Error
 // (unavailable, with what was looked for) for one that is not there.
 GEMMERY_API std::vector<Device> devices();

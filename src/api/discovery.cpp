@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,8 +33,11 @@ using FamilySpan = std::span<const Family* const>;
 // Read once; a variable that cannot be read is an error of each call.
 struct EnvironmentWishes {
   std::optional<Target> target;
+  bool warns_of_cliffs;
 
-  EnvironmentWishes() : target(read_target()) {
+  EnvironmentWishes()
+      : target(read_target()),
+        warns_of_cliffs(platform::read_environment_flag("GEMMERY_WARN_CLIFFS", true)) {
     platform::check_log_environment();
     if (platform::read_environment_flag("GEMMERY_DETERMINISTIC")) kernel::require_determinism();
   }
@@ -178,6 +182,26 @@ bool may_be_kept(const Query& query, const Filter& filter, const History* histor
          !filter.metadata && filter.providers.empty() && has_built_in_families_only();
 }
 
+// Whether the problem was warned of before; of so many problems that more go without a warning.
+bool is_first_warning(const GemmProblem& problem) {
+  constexpr std::size_t most_warnings = 4096;
+  static auto* const mutex = new std::mutex;
+  static auto* const warned = new std::unordered_set<std::size_t>;
+  const std::unique_lock lock(*mutex, std::try_to_lock);  // a forked child may never get it
+  return lock && warned->size() < most_warnings && warned->insert(hash_value(problem)).second;
+}
+
+// A filter asks for a certain kernel: it need not be the fastest.
+void warn_of_cliff(const Query& query, const Filter& filter) {
+  if (query.device.target.is_cpu() || !takes_all(filter) || !filter.providers.empty() ||
+      !environment_wishes().warns_of_cliffs || !platform::is_logged(LogLevel::warning) ||
+      !is_first_warning(query.problem))
+    return;
+  if (const auto cliff = find_cliff(query.problem, query.device))
+    platform::log(LogLevel::warning, fmt::format("{} on {}: {}", to_string(query.problem),
+                                                 query.device.name, to_string(*cliff)));
+}
+
 KernelList answer_of(const Query& query, const Filter& filter) {
   const auto history = current_history();
   const bool is_kept = may_be_kept(query, filter, history.get());
@@ -188,6 +212,7 @@ KernelList answer_of(const Query& query, const Filter& filter) {
   auto answer =
       std::make_shared<const std::vector<RankedKernel>>(find_kernels(query, filter, history.get()));
   if (is_kept) api::keep_answer(key, answer);
+  warn_of_cliff(query, filter);
   return answer;
 }
 

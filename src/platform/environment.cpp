@@ -41,9 +41,10 @@ std::optional<std::int64_t> read_environment_integer(const char* name, std::int6
   return value;
 }
 
-bool read_environment_flag(const char* name) {
+bool read_environment_flag(const char* name, bool default_value) {
   const auto text = read_environment(name);
-  if (!text || *text == "0" || *text == "false" || *text == "off") return false;
+  if (!text) return default_value;
+  if (*text == "0" || *text == "false" || *text == "off") return false;
   if (*text == "1" || *text == "true" || *text == "on") return true;
   refuse_variable(name, "1, 0, true, false, on or off", *text);
 }

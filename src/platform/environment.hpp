@@ -18,7 +18,7 @@ std::optional<std::int64_t> read_environment_integer(const char* name, std::int6
                                                      std::int64_t most);
 
 // 0/1, true/false, on/off; throws Error (invalid_argument) naming the variable for anything else.
-bool read_environment_flag(const char* name);
+bool read_environment_flag(const char* name, bool default_value = false);
 
 // A path that starts with '/'; throws Error (invalid_argument) naming the variable for a relative
 // one.

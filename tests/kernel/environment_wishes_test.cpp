@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GEMMERY_DETERMINISTIC and GEMMERY_TARGET_SM leave of what discovery finds. They are read
+// What GEMMERY_DETERMINISTIC and GEMMERY_TARGET_SM leave of what discovery finds, and
+// GEMMERY_WARN_CLIFFS of what it warns of. They are read
 // once in a process, so each case has one of its own.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
+#include <gemmery/log.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -115,13 +117,33 @@ TEST(Deterministic, on_every_kernel_of_our_own_stays) {
       holds_with("GEMMERY_DETERMINISTIC", "true", [&] { return get_kernels().size() == all; }));
 }
 
+// --- cliffs --------------------------------------------------------------------------------------
+
+bool warns_with(const char* setting, int expected) {
+  return holds_with("GEMMERY_WARN_CLIFFS", setting, [&] {
+    int warnings = 0;
+    set_log_sink([&](LogLevel, std::string_view) { ++warnings; }, LogLevel::warning);
+    for (int round = 0; round < 3; ++round) {
+      for (const auto* const line : {"gemm 4096x4095x4096 a=bf16", "gemm 4096x4096x4095 a=bf16"})
+        (void)get_kernels(parse_problem(line).problem, h200());
+    }
+    set_log_sink({});
+    return warnings == expected;
+  });
+}
+
+TEST(Cliff, is_one_warning_a_problem_unless_the_setting_is_off) {
+  EXPECT_TRUE(warns_with(nullptr, 2));
+  EXPECT_TRUE(warns_with("on", 2));
+  EXPECT_TRUE(warns_with("off", 0));
+}
+
 // --- the target ---------------------------------------------------------------------------------
 
 bool all_have_code_for(std::string_view target, const std::vector<RankedKernel>& kernels) {
   return !kernels.empty() && std::ranges::all_of(kernels, [&](const Kernel& one) {
     const std::vector<Target> targets = one.family().targets(one);
-    return std::ranges::any_of(
-        targets, [&](Target own) { return own == parse_target(target); });
+    return std::ranges::any_of(targets, [&](Target own) { return own == parse_target(target); });
   });
 }
 
@@ -137,8 +159,7 @@ TEST(TargetVariable, is_the_target_of_filters_that_name_none) {
     Filter silent;
     Filter named;
     named.target = parse_target("sm_90");
-    return environment_target() == parse_target("sm_80") &&
-           all_have_code_for("sm_80", narrowed) &&
+    return environment_target() == parse_target("sm_80") && all_have_code_for("sm_80", narrowed) &&
            get_kernels(large(), h200(), named).size() > narrowed.size() &&
            get_kernels(named).size() > get_kernels(silent).size();
   }));
