@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "operation/epilogue_operands.hpp"
+#include "operation/integer_results.hpp"
 #include "operation/matrix.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
@@ -223,6 +224,7 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   check_overlaps();
   problem_ = describe(a_, b_, out_, c_, accumulator_type, options);
   if (options.epilogue) bind_epilogue(*options.epilogue);
+  operation::check_integer_results(problem_);
 }
 
 void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue) {

@@ -20,6 +20,7 @@
 #include "operation/epilogue_operands.hpp"
 #include "operation/grammar_operands.hpp"
 #include "operation/grammar_words.hpp"
+#include "operation/integer_results.hpp"
 #include "operation/types.hpp"
 
 namespace gemmery {
@@ -323,6 +324,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   check_types(problem);
   ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
   if (fields.has_program()) bind_epilogue(kind, fields, line);
+  operation::check_integer_results(line.problem);
   return line;
 }
 

@@ -502,6 +502,59 @@ std::vector<BadInput> target_rows() {
   return rows;
 }
 
+void bind(DType out, std::string_view program, std::vector<EpilogueOperand> operands = {}) {
+  GemmOptions options;
+  options.epilogue = EpilogueArguments(program, std::move(operands));
+  gemm(a43, b35, of(out, out_memory, {4, 5}), options);
+}
+
+// Integer results that floating-point accumulators would reach only by a silent rounding.
+std::vector<BadInput> integer_rows() {
+  const Tensor whole = of(DType::int32, c_memory, {4, 5});
+  const auto line = [](std::string_view text) { return [text] { (void)parse_problem(text); }; };
+  return {
+      {"integer out of floats", invalid, "out", "int8 of values in float32",
+       [] {
+         gemm(a43, b35, of(DType::int8, out_memory, {4, 5}));
+       }},
+      {"integer out of doubles", invalid, "out", "int32 of values in float64",
+       line("gemm 4x5x3 a=f64 out=int32")},
+      {"integer out of a line", invalid, "out", "uint8", line("gemm 4x5x3 a=bf16 out=uint8 c=f32")},
+      {"integer out of scaled sums", invalid, "out", "int8",
+       [] { bind(DType::int8, "D = accum * 0.5"); }},
+      {"integer out of a rounded part", invalid, "out", "int8",
+       [] { bind(DType::int8, "D = round(accum) * 0.5"); }},
+      {"an integer result", invalid, "r", "int32",
+       [whole] {
+         bind(DType::float32, "D = accum; r = accum", {{"r", whole}});
+       }},
+      {"an integer reduction", invalid, "r", "int32",
+       [] {
+         bind(DType::float32, "D = accum; r = sum(accum)",
+              {{"r", of(DType::int32, c_memory, {4, 1})}});
+       }},
+      {"an elementwise program", invalid, "out", "int8",
+       [] {
+         const ElementwiseArguments arguments(a43, f32(b_memory, {4, 3}),
+                                              of(DType::int8, out_memory, {4, 3}), "D = A + B");
+       }},
+  };
+}
+
+TEST(IntegerResults, are_taken_where_the_program_says_how) {
+  const Tensor whole = of(DType::int32, c_memory, {4, 5});
+  for (const auto* const program :
+       {"D = round(accum)", "D = floor(accum)", "D = cast(accum, int8)",
+        "D = cast(accum, int8, toward_zero)", "D = clamp(round(accum * 0.5), -8, 7)",
+        "D = accum > 0", "D = where(accum > 0, 1, -1)", "D = abs(round(accum)) + 2",
+        "D = cast(accum, int8) if accum < 9 else 3"})
+    EXPECT_NO_THROW(bind(DType::int8, program)) << program;
+  EXPECT_NO_THROW(bind(DType::float32, "D = accum; r = round(accum)", {{"r", whole}}));
+  EXPECT_NO_THROW(bind(DType::int8, "D = w", {{"w", whole}}));
+  // Products of integers may be scaled, as quantised GEMMs do.
+  EXPECT_NO_THROW((void)parse_problem("gemm 4x5x3 a=int8 out=int8 alpha=0.5"));
+}
+
 std::vector<BadInput> kernel_rows() {
   return {
       {"an unknown provider", invalid, "providers", "nobody",
@@ -582,6 +635,7 @@ INSTANTIATE_TEST_SUITE_P(patch, BadInputs, testing::ValuesIn(patch_rows()), test
 INSTANTIATE_TEST_SUITE_P(dlpack, BadInputs, testing::ValuesIn(dlpack_rows()), test_name);
 INSTANTIATE_TEST_SUITE_P(grammar, BadInputs, testing::ValuesIn(grammar_rows()), test_name);
 INSTANTIATE_TEST_SUITE_P(target, BadInputs, testing::ValuesIn(target_rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(integer, BadInputs, testing::ValuesIn(integer_rows()), test_name);
 INSTANTIATE_TEST_SUITE_P(kernel, BadInputs, testing::ValuesIn(kernel_rows()), test_name);
 
 }  // namespace

@@ -301,7 +301,7 @@ TEST(EpilogueProblem, arguments_and_their_line_are_one_problem) {
             {{"bias", Tensor(memory().at(8192), DType::bfloat16, {n})},
              {"peak", floats(9216, {1})}}}),
       bind({"D = accum * s * x", {{"s", 0.25}, {"x", out()}}}),
-      bind({"aux = accum; D = relu(aux) * v",
+      bind({"aux = round(accum); D = relu(aux) * v",
             {{"v", Tensor(memory().at(8192), DType::float16, {m, 1}, {3, 1})},
              {"aux", Tensor(memory().at(16384), DType::int8, {m, n}, {1, 7})}}})};
   for (const GemmArguments& arguments : all) {

@@ -108,8 +108,9 @@ TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
       return is_integer ? pick("s8", "u8") : pick("f32", "bf16", "f16", "f64");
     };
     const auto result = [&] { return pick("f32", "bf16", "f16", "s8", "s32", "f64"); };
-    line += " " + operand("a", factor()) + " " + operand("b", factor()) + " " +
-            operand("out", result());
+    const auto out = [&] { return is_integer ? result() : pick("f32", "bf16", "f16", "f64"); };
+    line +=
+        " " + operand("a", factor()) + " " + operand("b", factor()) + " " + operand("out", out());
     if (random() % 2 == 0) line += " " + operand("c", result()) + " beta=" + pick("0", "1", "0.25");
     const ProblemLine parsed = parse_problem(line);
     EXPECT_EQ(parse_problem(to_string(parsed)), parsed) << line << "\n" << to_string(parsed);

@@ -57,7 +57,7 @@ class ProgramWriter {
       text += name + " = " + number(below(limits_.depth)) + "; ";
       known_.push_back(name);
     }
-    text += "D = " + number(1 + below(limits_.depth));
+    text += "D = " + as_whole(out_of(line), number(1 + below(limits_.depth)));
     known_.push_back("D");
     std::string fields;
     const int results = below(limits_.most_results + 1);
@@ -70,6 +70,20 @@ class ProgramWriter {
     std::string name;
     std::string value;
   };
+
+  static std::string_view out_of(std::string_view line) {
+    const std::size_t at = line.find(" out=");
+    return at == std::string_view::npos ? "" : line.substr(at + 5);
+  }
+
+  // Integer results say how they are rounded.
+  std::string as_whole(std::string_view type, const std::string& value) {
+    constexpr std::string_view integers[] = {"s8", "u8", "s32", "int8", "uint8", "int32"};
+    if (std::ranges::none_of(integers, [&](auto name) { return type.starts_with(name); }))
+      return value;
+    if (happens(30)) return "cast(" + value + (happens(50) ? ", s8)" : ", s8, toward_zero)");
+    return (happens(30) ? "floor(" : "round(") + value + ")";
+  }
 
   // A program may compute the same without some of them.
   std::string used_operands(const std::string& text) const {
@@ -207,7 +221,7 @@ class ProgramWriter {
     if (!limits_.with_reductions || happens(35)) {
       const std::string type{pick(types)};
       fields += " " + name + "=" + type + (happens(25) ? ":c" : "");
-      return name + " = " + (value == sums_ ? sums_ + " * 1" : value);
+      return name + " = " + as_whole(type, value == sums_ ? sums_ + " * 1" : value);
     }
     constexpr std::string_view kinds[] = {"sum", "max", "min", "amax"};
     constexpr std::string_view over_batches[] = {"[1]", "[m]", "[n]"};

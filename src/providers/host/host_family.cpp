@@ -145,6 +145,11 @@ std::optional<DType> take_dtype(std::string_view& text) {
   return found == dtype_table.end() ? std::nullopt : std::optional(found->dtype);
 }
 
+// Floating-point accumulators reach an integer out only through an epilogue that rounds them.
+bool is_reached(DType out, DType accumulator) {
+  return is_integer(accumulator) || is_floating(out);
+}
+
 bool is_output(std::optional<DType> dtype) {
   return dtype && std::ranges::find(outputs, *dtype) != outputs.end();
 }
@@ -205,6 +210,7 @@ void HostFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
   for (const ProductTypes& types : legal_products()) {
     if (!serves_types(types)) continue;
     for (const DType out : outputs) {
+      if (!is_reached(out, types.accumulator)) continue;
       visit(Kernel(*this, make_rules(types, out, std::nullopt), design));
       for (const DType c : outputs) visit(Kernel(*this, make_rules(types, out, c), design));
     }
@@ -247,6 +253,7 @@ std::optional<Kernel> HostFamily::parse_name(std::string_view text) const {
   const ProductTypes types{*a, *b, *accumulator, *math};
   if (!is_legal(types) || (availability() && !serves_types(types))) return std::nullopt;
   if (has_c && *epilogue != default_epilogue) return std::nullopt;
+  if (*epilogue == default_epilogue && !is_reached(*out, *accumulator)) return std::nullopt;
   return Kernel(*this, make_rules(types, *out, c), DesignBytes::of(NoDesign{}), *epilogue);
 }
 
