@@ -44,6 +44,16 @@ inline double standard_normal(std::uint64_t bits) noexcept {
   return radius * std::cos(2 * std::numbers::pi * unit_of(static_cast<std::uint32_t>(bits >> 32)));
 }
 
+// Numbers that are worst for some arithmetic: where bits are lost, they are lost here.
+enum class Pattern : unsigned char {
+  random,
+  lowest,       // every element the least number of the fill
+  highest,      // every element the largest
+  alternating,  // the two in turn
+  one_huge,     // few elements a hundred times as large as the others
+  subnormal     // below the type's normal numbers, or so large that products with such are normal
+};
+
 // The numbers of one operand: element i is `numbers(i)`, before it is rounded to the operand's
 // type.
 struct Numbers {
@@ -54,10 +64,23 @@ struct Numbers {
   std::int64_t most = 2;
   bool is_integer = false;
   double scale = 1;
+  Pattern pattern = Pattern::random;
   bool with_specials = false;  // now and then NaN, an infinity, a zero or something huge or tiny
 
   double operator()(std::uint64_t index) const noexcept {
+    if (pattern == Pattern::lowest) return static_cast<double>(least);
+    if (pattern == Pattern::highest) return static_cast<double>(most);
+    if (pattern == Pattern::alternating) return static_cast<double>(index % 2 == 0 ? least : most);
     const std::uint64_t bits = random_bits(seed, index);
+    const double random = number_of(bits);
+    return pattern == Pattern::one_huge && !is_integer && bits % huge_period == 0 ? 128 * random
+                                                                                  : random;
+  }
+
+ private:
+  static constexpr std::uint64_t huge_period = 127;
+
+  double number_of(std::uint64_t bits) const noexcept {
     if (with_specials && !is_integer && bits % special_period == 0)
       return specials[mix_bits(bits) % std::size(specials)];
     if (is_integer || fill == Fill::integers) {
@@ -68,7 +91,6 @@ struct Numbers {
     return scale * standard_normal(bits);
   }
 
- private:
   static constexpr std::uint64_t special_period = 61;
   static constexpr double specials[] = {std::numeric_limits<double>::quiet_NaN(),
                                         std::numeric_limits<double>::infinity(),

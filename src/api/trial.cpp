@@ -55,12 +55,34 @@ std::int64_t largest_addend(DType dtype) { return is_integer(dtype) ? 255 : 4; }
 
 enum class Role : std::uint8_t { a = 1, b, c, out, epilogue };
 
+// The smallest normal number of a floating type, and a bound of its largest ones.
+double smallest_normal(DType dtype) {
+  return std::ldexp(1.0, 2 - (1 << (facts(dtype).exponent_bits - 1)));
+}
+double nearly_largest(DType dtype) {
+  return std::ldexp(1.0, (1 << (facts(dtype).exponent_bits - 1)) - 2);
+}
+
+// A holds subnormal numbers, B such that products are normal again.
+void apply_subnormal(const GemmProblem& problem, Role role, Numbers& numbers) {
+  const double tiny = smallest_normal(problem.a.dtype);
+  numbers.fill = Fill::uniform;
+  numbers.scale = role == Role::a ? tiny : std::min(1 / tiny, nearly_largest(problem.b.dtype) / 2);
+}
+
+void apply_pattern(const Trial& trial, Role role, Numbers& numbers) {
+  numbers.pattern = trial.pattern;
+  if (trial.pattern != Pattern::subnormal || numbers.is_integer) return;
+  apply_subnormal(trial.line.problem, role, numbers);
+}
+
 Numbers numbers_of(const Trial& trial, const OperandRules& rules, Role role, DType dtype) {
   const std::int64_t limit =
       role == Role::c ? largest_addend(dtype) : largest_factor(trial.line, rules);
   Numbers numbers = integers_of(dtype, limit);
   numbers.fill = trial.options.fill;
   numbers.scale = trial.scale;
+  if (role == Role::a || role == Role::b) apply_pattern(trial, role, numbers);
   return numbers;
 }
 

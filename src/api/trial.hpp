@@ -14,6 +14,7 @@
 
 #include "api/epilogue_operands.hpp"
 #include "api/guarded_operand.hpp"
+#include "api/random_numbers.hpp"
 #include "providers/host/error_model.hpp"
 
 namespace gemmery::api {
@@ -25,7 +26,8 @@ struct Trial {
   bool in_place = false;       // C is out
   bool nan_inputs = false;     // A and B hold nothing but NaN: with alpha = 0 they must not be read
   bool with_specials = false;  // NaN, infinities and the like in the tensors of an epilogue
-  double scale = 1;            // of normal and uniform fills, for results that overflow
+  Pattern pattern = Pattern::random;  // of A and B
+  double scale = 1;                   // of normal and uniform fills, for results that overflow
   int repeats = 1;  // runs on the same operands; all must give the same bits where the kernel says
                     // that it is deterministic
   // Limits persistent grids, so that blocks have several tiles; 0: all.

@@ -46,6 +46,7 @@ api::Trial read_trial(const Words& words) {
   trial.options.guard_bands = !words.contains("--no-guard-bands");
   trial.in_place = words.contains("--in-place");
   trial.nan_inputs = words.contains("--nan-inputs");
+  trial.pattern = static_cast<api::Pattern>(std::atoi(value("--pattern", "0").c_str()));
   trial.scale = std::strtod(value("--scale", "1").c_str(), nullptr);
   trial.repeats = std::atoi(value("--repeats", "1").c_str());
   trial.max_multiprocessors = std::atoi(value("--multiprocessors", "0").c_str());

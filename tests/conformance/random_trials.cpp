@@ -208,6 +208,16 @@ Fill draw_fill(Choices& choices) {
       {Fill::integers, Fill::integers, Fill::normal, Fill::normal, Fill::uniform});
 }
 
+// One time in eight A and B hold what is worst for some arithmetic. The ends of a fill of integers
+// stay exact.
+void draw_pattern(Choices& choices, api::Trial& trial) {
+  using enum api::Pattern;
+  if (!choices.percent(12)) return;
+  trial.pattern = choices.one_of({lowest, highest, alternating, one_huge, subnormal});
+  const bool has_ends = trial.pattern != one_huge && trial.pattern != subnormal;
+  trial.options.fill = has_ends ? Fill::integers : Fill::normal;
+}
+
 }  // namespace
 
 api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits) {
@@ -231,8 +241,10 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   }
   trial.nan_inputs = trial.line.alpha == 0 && choices.percent(60);
   trial.options = {.fill = draw_fill(choices), .seed = choices.bits() | 1, .device = limits.device};
+  draw_pattern(choices, trial);
   const bool has_range = bit_width(rules.a.dtype) >= 16 && bit_width(rules.b.dtype) >= 16;
-  if (rules.out.dtype == DType::float16 && has_range && choices.percent(10))
+  if (rules.out.dtype == DType::float16 && has_range && trial.pattern == api::Pattern::random &&
+      choices.percent(10))
     trial.scale = 200;  // sums pass 65504
   if (choices.percent(5)) trial.repeats = 2;
   // Blocks come to their second tile and to later ones.
@@ -251,6 +263,8 @@ std::string replay_words(const api::Trial& trial, const Kernel& kernel) {
                                   fills[static_cast<std::size_t>(trial.options.fill)]);
   if (trial.in_place) words += " --in-place";
   if (trial.nan_inputs) words += " --nan-inputs";
+  if (trial.pattern != api::Pattern::random)
+    words += fmt::format(" --pattern {}", static_cast<int>(trial.pattern));
   if (trial.scale != 1) words += fmt::format(" --scale {}", trial.scale);
   if (!trial.options.guard_bands) words += " --no-guard-bands";
   if (trial.repeats != 1) words += fmt::format(" --repeats {}", trial.repeats);
