@@ -44,10 +44,23 @@ bool is_picked(const DesignField& field) {
   return field.name == "raster" || field.name == "stages" || field.name == "split_k";
 }
 
+// Whether a rule is another one, or asks for wider accesses or a certain layout where that one
+// takes more.
+bool is_narrower(const OperandRule& rule, const OperandRule& other) {
+  return rule.dtype == other.dtype && rule.alignment >= other.alignment &&
+         (rule.layout == other.layout || other.layout == LayoutRule::any);
+}
+bool are_narrower(const OperandRules& rules, const OperandRules& others) {
+  return is_narrower(rules.a, others.a) && is_narrower(rules.b, others.b) &&
+         is_narrower(rules.out, others.out) && (!rules.has_c || is_narrower(rules.c, others.c)) &&
+         rules.has_c == others.has_c && rules.accumulator == others.accumulator &&
+         rules.math == others.math;
+}
+
 // Whether discovery offers this kernel in the place of that one: they differ at most in what it
-// picks.
+// picks, and in that it makes more of how the operands lie.
 bool stands_for(const Kernel& listed, const Kernel& kernel) {
-  if (&listed.family() != &kernel.family() || !(listed.operands() == kernel.operands()))
+  if (&listed.family() != &kernel.family() || !are_narrower(listed.operands(), kernel.operands()))
     return false;
   std::vector<DesignField> theirs = listed.metadata().design;
   std::vector<DesignField> ours = kernel.metadata().design;

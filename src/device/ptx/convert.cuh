@@ -50,6 +50,13 @@ __device__ inline float cvt_rn_f32_f64(double value) {
   return result;
 }
 
+/// To nearest, ties away from zero; a float whose lower 13 bits are 0.
+__device__ inline unsigned cvt_rna_tf32_f32(float value) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
 /// Toward zero: what is beyond the type's range becomes its largest number.
 __device__ inline float cvt_rz_f32_f64(double value) {
   float result;

@@ -22,6 +22,14 @@ __device__ inline void ldmatrix_x4(unsigned (&values)[4], unsigned shared) {
                : "memory");
 }
 
+/// The same, each matrix transposed.
+__device__ inline void ldmatrix_x4_trans(unsigned (&values)[4], unsigned shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared)
+               : "memory");
+}
+
 __device__ inline void st_shared_v2(unsigned shared, unsigned first, unsigned second) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(shared), "r"(first), "r"(second)
                : "memory");

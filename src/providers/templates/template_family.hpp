@@ -17,7 +17,7 @@ class TemplateFamily : public runtime::DeviceFamily {
   std::string_view provider() const noexcept final { return "templates"; }
   std::string_view name() const noexcept final { return facts_.name; }
   int version() const noexcept final { return facts_.version; }
-  std::span<const Target> target_table(const Kernel&) const noexcept final {
+  std::span<const Target> target_table(const Kernel&) const noexcept override {
     return facts_.targets;
   }
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The design of an sm80 kernel and what follows from it: warps, the mma instruction, shared memory,
+// and which designs are legal.
+#pragma once
+
+#include <device/abi/dtype.hpp>
+#include <device/abi/host_device.hpp>
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/staged_operand.hpp>
+
+namespace gemmery::abi {
+
+/// How tensor cores form the products of float32 operands, in the order of gemmery::Math where it
+/// has them; `native` for all other types.
+enum class MmaMath : unsigned char { native, tf32, tf32x3, bf16x3, bf16, saturate };
+
+/// How blocks share the k of one tile. `serial`: slices add to a tile in workspace one after the
+/// other; `parallel`: each leaves its accumulators there, and the last to arrive adds them up in
+/// the order of the slices; `stream`: every block gets the same number of k blocks, across tiles,
+/// and parts of a tile meet as in `parallel`. All three give the same bits each time.
+enum class SplitMode : unsigned char { none, serial, parallel, stream };
+
+/// out is row major, or neither of its indices is adjacent; the host turns a column-major out into
+/// out^T = B^T A^T.
+struct Sm80Design {
+  DType a;
+  DType b;
+  DType c;
+  DType out;
+  DType accumulator;
+  MmaMath math;
+  Major a_major;
+  Major b_major;
+  int a_vector_bytes;  // of the widest access along the adjacent index
+  int b_vector_bytes;
+  int c_vector_bytes;  // along columns; 0 where they are not adjacent
+  int out_vector_bytes;
+  int tile_m;
+  int tile_n;
+  int tile_k;
+  int warps_m;
+  int warps_n;
+  int warps_k;  // groups of warps that split each block of k (sliced-K)
+  int stages;   // blocks of k in shared memory at once
+  SplitMode split;
+  Raster raster;
+  bool has_c;
+
+  bool operator==(const Sm80Design&) const = default;
+};
+
+/// mma.sync's shape.
+struct MmaShape {
+  int m;
+  int n;
+  int k;
+};
+
+GEMMERY_HOST_DEVICE
+constexpr bool splits_to_16_bits(MmaMath math) {
+  return math == MmaMath::bf16x3 || math == MmaMath::bf16;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr MmaShape mma_shape(const Sm80Design& design) {
+  if (design.accumulator == DType::float64) return {.m = 8, .n = 8, .k = 4};
+  if (splits_to_16_bits(design.math)) return {.m = 16, .n = 8, .k = 16};
+  return {.m = 16, .n = 8, .k = 32 / bytes_of(design.a)};
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int warp_count(const Sm80Design& design) {
+  return design.warps_m * design.warps_n * design.warps_k;
+}
+GEMMERY_HOST_DEVICE
+constexpr int thread_count(const Sm80Design& design) { return warp_count(design) * 32; }
+GEMMERY_HOST_DEVICE
+constexpr int warp_tile_m(const Sm80Design& design) { return design.tile_m / design.warps_m; }
+GEMMERY_HOST_DEVICE
+constexpr int warp_tile_n(const Sm80Design& design) { return design.tile_n / design.warps_n; }
+/// Of k, in one stage.
+GEMMERY_HOST_DEVICE
+constexpr int warp_tile_k(const Sm80Design& design) { return design.tile_k / design.warps_k; }
+/// Steps of the instruction's k in a warp's share of one stage.
+GEMMERY_HOST_DEVICE
+constexpr int k_steps(const Sm80Design& design) {
+  return warp_tile_k(design) / mma_shape(design).k;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr FragmentLoad fragment_load(const Sm80Design& design, DType dtype, Major major) {
+  if (dtype == DType::float64) return major == Major::k ? FragmentLoad::pairs : FragmentLoad::words;
+  if (splits_to_16_bits(design.math))
+    return major == Major::k ? FragmentLoad::pairs : FragmentLoad::split_words;
+  if (major == Major::k || bytes_of(dtype) == 1) return FragmentLoad::matrices;
+  return bytes_of(dtype) == 2 ? FragmentLoad::transposed_matrices : FragmentLoad::words;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr StagedOperand staged_a(const Sm80Design& design) {
+  return {.dtype = design.a,
+          .is_k_adjacent = design.a_major == Major::k,
+          .vector_bytes = design.a_vector_bytes,
+          .extent = design.tile_m,
+          .k = design.tile_k,
+          .load = fragment_load(design, design.a, design.a_major)};
+}
+GEMMERY_HOST_DEVICE
+constexpr StagedOperand staged_b(const Sm80Design& design) {
+  return {.dtype = design.b,
+          .is_k_adjacent = design.b_major == Major::k,
+          .vector_bytes = design.b_vector_bytes,
+          .extent = design.tile_n,
+          .k = design.tile_k,
+          .load = fragment_load(design, design.b, design.b_major)};
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int stage_bytes(const Sm80Design& design) {
+  return staged_a(design).bytes() + staged_b(design).bytes();
+}
+
+/// Bytes of an accumulator in memory; float16 leaves registers as float32.
+GEMMERY_HOST_DEVICE
+constexpr int accumulator_bytes(const Sm80Design& design) {
+  return design.accumulator == DType::float64 ? 8 : 4;
+}
+
+/// Accumulators of one thread.
+GEMMERY_HOST_DEVICE
+constexpr int accumulators_per_thread(const Sm80Design& design) {
+  return warp_tile_m(design) * warp_tile_n(design) / 32;
+}
+
+// --- the epilogue's staging tile -----------------------------------------------------------------
+
+/// Rows of out that every warp puts into the staging tile at a time: those of one mma.
+GEMMERY_HOST_DEVICE
+constexpr int staging_block_rows(const Sm80Design& design) { return mma_shape(design).m; }
+GEMMERY_HOST_DEVICE
+constexpr int staging_rows(const Sm80Design& design) {
+  return staging_block_rows(design) * design.warps_m;
+}
+/// Bytes from row to row: the padding lets the eight rows that a store of fragments covers fall
+/// into different banks.
+GEMMERY_HOST_DEVICE
+constexpr int staging_pitch(const Sm80Design& design) {
+  return design.tile_n * accumulator_bytes(design) + 8 * accumulator_bytes(design);
+}
+GEMMERY_HOST_DEVICE
+constexpr int staging_bytes(const Sm80Design& design) {
+  return staging_rows(design) * staging_pitch(design);
+}
+
+/// Adjacent columns of a row that one thread finishes: 16 bytes of accumulators, more where a warp
+/// could not cover a row.
+GEMMERY_HOST_DEVICE
+constexpr int finished_columns(const Sm80Design& design) {
+  const int least = chunk_bytes / accumulator_bytes(design);
+  return design.tile_n > 32 * least ? design.tile_n / 32 : least;
+}
+GEMMERY_HOST_DEVICE
+constexpr int threads_per_row(const Sm80Design& design) {
+  return design.tile_n / finished_columns(design);
+}
+
+/// Bytes through which groups of warps add up their accumulators, one group at a time.
+GEMMERY_HOST_DEVICE
+constexpr int slice_bytes(const Sm80Design& design) {
+  return design.warps_k > 1 ? design.tile_m * design.tile_n * accumulator_bytes(design) : 0;
+}
+
+/// Bytes in which the columns' and the tile's parts of reductions meet.
+GEMMERY_HOST_DEVICE
+constexpr int reduction_bytes(const Sm80Design& design) {
+  return thread_count(design) * finished_columns(design) * accumulator_bytes(design);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int shared_bytes(const Sm80Design& design) {
+  int most = stage_bytes(design) * design.stages;
+  for (const int bytes : {staging_bytes(design), slice_bytes(design), reduction_bytes(design)})
+    if (bytes > most) most = bytes;
+  return most;
+}
+
+// --- legality ------------------------------------------------------------------------------------
+
+enum class Sm80Fault : unsigned char {
+  none,
+  operand_types,
+  math,
+  accumulator,
+  c_type,
+  out_type,
+  a_vector_bytes,
+  b_vector_bytes,
+  c_vector_bytes,
+  out_vector_bytes,
+  tile_m,
+  tile_n,
+  tile_k,
+  warps,
+  stages,
+  accumulators,
+  shared_bytes
+};
+
+namespace detail {
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_two_power(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_integer_byte(DType dtype) {
+  return dtype == DType::int8 || dtype == DType::uint8;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool is_float8(DType dtype) {
+  return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool are_mma_operands(DType a, DType b) {
+  if (is_integer_byte(a)) return is_integer_byte(b);
+  if (is_float8(a)) return is_float8(b);
+  return a == b && (a == DType::float16 || a == DType::bfloat16 || a == DType::float32 ||
+                    a == DType::float64);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_mma_math(DType a, MmaMath math) {
+  if (a == DType::float32) return math != MmaMath::native && math != MmaMath::saturate;
+  return math == MmaMath::native || (math == MmaMath::saturate && is_integer_byte(a));
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_mma_accumulator(DType a, DType accumulator) {
+  if (a == DType::float64) return accumulator == DType::float64;
+  if (is_integer_byte(a)) return accumulator == DType::int32;
+  return accumulator == DType::float32 || (a == DType::float16 && accumulator == DType::float16);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_mma_output(DType accumulator, DType out) {
+  if (out == DType::float32) return true;
+  if (accumulator == DType::float64) return out == DType::float64;
+  if (accumulator == DType::int32) return out == DType::int32 || is_integer_byte(out);
+  return out == DType::float16 || out == DType::bfloat16 || is_float8(out);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_vector_of(DType dtype, int bytes) {
+  return is_two_power(bytes) && bytes >= bytes_of(dtype) && bytes <= chunk_bytes;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool is_vector_or_none(DType dtype, int bytes) {
+  return bytes == 0 || is_vector_of(dtype, bytes);
+}
+
+/// Whether a row has as many chunks as its swizzle permutes.
+GEMMERY_HOST_DEVICE
+constexpr bool fits_swizzle(const StagedOperand& operand) {
+  if (!is_two_power(operand.chunks())) return false;
+  const ChunkSwizzle swizzle = operand.swizzle();
+  return (swizzle.row_mask << swizzle.chunk_shift) < operand.chunks();
+}
+
+}  // namespace detail
+
+/// The first field of a design that no kernel can be made of, or none. `shared_limit`: dynamic
+/// shared memory of a block.
+GEMMERY_HOST_DEVICE
+constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 * 1024) {
+  using namespace detail;
+  if (!are_mma_operands(design.a, design.b)) return Sm80Fault::operand_types;
+  if (!is_mma_math(design.a, design.math)) return Sm80Fault::math;
+  if (!is_mma_accumulator(design.a, design.accumulator)) return Sm80Fault::accumulator;
+  if (design.has_c && !is_mma_output(design.accumulator, design.c)) return Sm80Fault::c_type;
+  if (!is_mma_output(design.accumulator, design.out)) return Sm80Fault::out_type;
+  if (!is_vector_of(design.a, design.a_vector_bytes)) return Sm80Fault::a_vector_bytes;
+  if (!is_vector_of(design.b, design.b_vector_bytes)) return Sm80Fault::b_vector_bytes;
+  if (design.has_c && !is_vector_or_none(design.c, design.c_vector_bytes))
+    return Sm80Fault::c_vector_bytes;
+  if (!is_vector_or_none(design.out, design.out_vector_bytes)) return Sm80Fault::out_vector_bytes;
+  if (!is_two_power(design.warps_m) || !is_two_power(design.warps_n) ||
+      !is_two_power(design.warps_k) || warp_count(design) > 32)
+    return Sm80Fault::warps;
+  const MmaShape mma = mma_shape(design);
+  if (!is_two_power(design.tile_m) || design.tile_m > 256 || warp_tile_m(design) < 16 ||
+      warp_tile_m(design) % mma.m != 0)
+    return Sm80Fault::tile_m;
+  // Fragments of B are loaded for 16 columns at a time.
+  if (!is_two_power(design.tile_n) || design.tile_n > 256 || warp_tile_n(design) < 16)
+    return Sm80Fault::tile_n;
+  // Fragments take turns in two sets of registers.
+  if (!is_two_power(design.tile_k) || k_steps(design) < 2 || k_steps(design) > 8 ||
+      !fits_swizzle(staged_a(design)) || !fits_swizzle(staged_b(design)))
+    return Sm80Fault::tile_k;
+  if (design.stages < 2 || design.stages > 12) return Sm80Fault::stages;
+  if (threads_per_row(design) > thread_count(design)) return Sm80Fault::warps;
+  const int words = accumulators_per_thread(design) * accumulator_bytes(design) / 4;
+  if (words > 128) return Sm80Fault::accumulators;
+  return shared_bytes(design) > shared_limit ? Sm80Fault::shared_bytes : Sm80Fault::none;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr bool is_legal(const Sm80Design& design) { return find_fault(design) == Sm80Fault::none; }
+
+}  // namespace gemmery::abi

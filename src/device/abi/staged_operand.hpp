@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a tile of A or B lies in shared memory for mma.sync: rows of 16-byte chunks whose order
+// within a row follows from the row (a swizzle), so that neither the copies nor the fragments'
+// loads meet in a bank. Host and device share the arithmetic; a host test counts the conflicts.
+#pragma once
+
+#include <device/abi/dtype.hpp>
+#include <device/abi/host_device.hpp>
+
+namespace gemmery::abi {
+
+constexpr int chunk_bytes = 16;
+
+/// The position of a chunk in its row is its number XOR swizzle.of(row).
+struct ChunkSwizzle {
+  int row_shift;
+  int row_mask;
+  int chunk_shift;
+
+  GEMMERY_HOST_DEVICE
+  constexpr int of(int row) const { return ((row >> row_shift) & row_mask) << chunk_shift; }
+
+  bool operator==(const ChunkSwizzle&) const = default;
+};
+
+/// Which instruction reads fragments from the tile, which decides where its chunks lie.
+enum class FragmentLoad : unsigned char {
+  matrices,             // ldmatrix: eight rows of one chunk each
+  transposed_matrices,  // the same, transposed: rows are k, elements have 16 bits
+  words,                // elements of 32 or 64 bits one by one, rows are k
+  pairs,                // 64 bits at a time, rows are the extent: float64, or two float32
+  split_words           // float32 of two k that become one register, rows are k
+};
+
+/// The swizzle under which the lanes of one load fall into different banks. `chunks`: of a row.
+GEMMERY_HOST_DEVICE
+constexpr ChunkSwizzle swizzle_for(FragmentLoad load, int chunks) {
+  // Two adjacent chunks of four rows make up the 128 bytes of a wavefront.
+  if (load == FragmentLoad::words || load == FragmentLoad::pairs)
+    return {.row_shift = 0, .row_mask = 3, .chunk_shift = 1};
+  // The four rows are every second one.
+  if (load == FragmentLoad::split_words) return {.row_shift = 1, .row_mask = 3, .chunk_shift = 1};
+  // One chunk of eight rows does; rows shorter than 128 bytes share a line of banks.
+  if (chunks >= 8) return {.row_shift = 0, .row_mask = 7, .chunk_shift = 0};
+  const int shift = chunks == 4 ? 1 : chunks == 2 ? 2 : 3;
+  return {.row_shift = shift, .row_mask = chunks - 1, .chunk_shift = 0};
+}
+
+/// A tile of one operand: `extent` rows of A (columns of B) by `k`.
+struct StagedOperand {
+  DType dtype;
+  bool is_k_adjacent;  // in global memory
+  int vector_bytes;    // of the widest access to global memory along the adjacent index
+  int extent;
+  int k;
+  FragmentLoad load;
+
+  /// Elements of 8 bits with an adjacent extent are transposed on their way: no instruction reads
+  /// fragments of theirs otherwise.
+  GEMMERY_HOST_DEVICE
+  constexpr bool is_transposed() const { return !is_k_adjacent && bytes_of(dtype) == 1; }
+  /// Whether a row of the staged tile is one m (or n), and k runs along it.
+  GEMMERY_HOST_DEVICE
+  constexpr bool is_k_staged() const { return is_k_adjacent || is_transposed(); }
+  GEMMERY_HOST_DEVICE
+  constexpr int rows() const { return is_k_staged() ? extent : k; }
+  GEMMERY_HOST_DEVICE
+  constexpr int row_bytes() const { return (is_k_staged() ? k : extent) * bytes_of(dtype); }
+  GEMMERY_HOST_DEVICE
+  constexpr int chunks() const { return row_bytes() / chunk_bytes; }
+  GEMMERY_HOST_DEVICE
+  constexpr int chunk_elements() const { return chunk_bytes / bytes_of(dtype); }
+  GEMMERY_HOST_DEVICE
+  constexpr int bytes() const { return rows() * row_bytes(); }
+  GEMMERY_HOST_DEVICE
+  constexpr ChunkSwizzle swizzle() const { return swizzle_for(load, chunks()); }
+  /// Bytes from the tile's begin to a chunk.
+  GEMMERY_HOST_DEVICE
+  constexpr int offset(int row, int chunk) const {
+    return row * row_bytes() + ((chunk ^ swizzle().of(row)) * chunk_bytes);
+  }
+  /// Whether cp.async moves it; accesses of fewer than 4 bytes and transposed tiles go through
+  /// registers.
+  GEMMERY_HOST_DEVICE
+  constexpr bool is_async() const { return vector_bytes >= 4 && !is_transposed(); }
+
+  bool operator==(const StagedOperand&) const = default;
+};
+
+}  // namespace gemmery::abi

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the tiles of one operand from global to shared memory as abi::StagedOperand lays them
+// out, block of k after block of k.
+//
+//   global --cp.async, 16, 8 or 4 bytes--> shared          aligned operands
+//   global --ld--> registers --st--> shared                elements aligned to less than 4 bytes,
+//                                                          and bytes that are transposed
+//
+// What lies beyond the matrix is never read and becomes zero.
+#pragma once
+
+#include <device/abi/staged_operand.hpp>
+#include <device/ptx/async_copy.cuh>
+#include <device/ptx/integer.cuh>
+#include <device/ptx/memory.cuh>
+#include <device/ptx/shared_memory.cuh>
+
+namespace gemmery::device {
+
+/// The part of an operand that one tile needs: at most operand.extent rows of A (columns of B).
+struct PanelOfLines {
+  const char* data;       // the panel's first element at the first k
+  abi::Int64 line_bytes;  // from line to line; along a line elements are adjacent
+  unsigned extent_left;   // from the panel's begin to the end of the matrix, at least 1
+};
+
+/// How a block's threads share the chunks of a tile.
+template <abi::StagedOperand operand, int threads>
+struct ChunkShares {
+  static constexpr int chunks = operand.chunks();
+  static constexpr int count = operand.rows() * chunks;
+  static constexpr int passes = (count + threads - 1) / threads;
+  static constexpr bool is_even = count % threads == 0;
+  /// Where consecutive passes of a thread lie: the same chunk of later rows.
+  static constexpr bool keeps_chunk = threads % chunks == 0;
+  static constexpr int row_step = keeps_chunk ? threads / chunks : 0;
+  static_assert(keeps_chunk, "a row of a tile has more chunks than the block has threads");
+};
+
+template <abi::StagedOperand operand, int threads>
+class ChunkedCopy {
+  using Shares = ChunkShares<operand, threads>;
+
+ public:
+  /// `tile`: the shared address of the operand's tile in the first stage.
+  __device__ __forceinline__ ChunkedCopy(const PanelOfLines& panel, unsigned tile, int thread)
+      : row_(thread / Shares::chunks),
+        chunk_(thread % Shares::chunks),
+        line_bytes_(panel.line_bytes),
+        source_(panel.data + row_ * panel.line_bytes + chunk_ * abi::chunk_bytes),
+        tile_(tile),
+        extent_left_(
+            static_cast<int>(min(panel.extent_left, static_cast<unsigned>(operand.extent)))) {}
+
+  __device__ bool is_interior() const { return extent_left_ == operand.extent; }
+
+  /// Begins to bring the next block of k, all of which the matrix has, into the stage at this
+  /// offset.
+  __device__ __forceinline__ void fetch_whole(unsigned stage) {
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) {
+      if (!has_chunk(pass)) break;
+      copy_chunk(target(pass) + stage, source(pass));
+    }
+    advance();
+  }
+
+  /// The same at an edge; `k_left`: from the block's begin to the end of k.
+  __device__ __forceinline__ void fetch_edge(unsigned stage, unsigned k_left) {
+    const int k = static_cast<int>(min(k_left, static_cast<unsigned>(operand.k)));
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) {
+      if (!has_chunk(pass)) break;
+      copy_chunk(target(pass) + stage, source(pass), valid_bytes(pass, k));
+    }
+    advance();
+  }
+
+  __device__ static void store(unsigned) {}  // cp.async needs none
+
+ private:
+  __device__ bool has_chunk(int pass) const {
+    if constexpr (Shares::is_even) return true;
+    return row_ + pass * Shares::row_step < operand.rows();
+  }
+  __device__ const char* source(int pass) const {
+    return source_ + pass * (Shares::row_step * line_bytes_);
+  }
+  __device__ unsigned target(int pass) const {
+    return tile_ + static_cast<unsigned>(operand.offset(row_ + pass * Shares::row_step, chunk_));
+  }
+  __device__ void advance() {
+    source_ +=
+        operand.is_k_adjacent ? operand.k * abi::bytes_of(operand.dtype) : operand.k * line_bytes_;
+  }
+
+  /// Bytes of a chunk that the matrix has.
+  __device__ int valid_bytes(int pass, int k) const {
+    const int row = row_ + pass * Shares::row_step;
+    const int lines = operand.is_k_adjacent ? extent_left_ : k;
+    const int along = operand.is_k_adjacent ? k : extent_left_;
+    if (row >= lines) return 0;
+    const int left = along * abi::bytes_of(operand.dtype) - chunk_ * abi::chunk_bytes;
+    return min(max(left, 0), abi::chunk_bytes);
+  }
+
+  __device__ static void copy_chunk(unsigned target, const char* source) {
+    if constexpr (operand.vector_bytes == 16) {
+      ptx::cp_async_cg(target, source);
+    } else {
+#pragma unroll
+      for (int at = 0; at < abi::chunk_bytes; at += operand.vector_bytes)
+        ptx::cp_async_ca<operand.vector_bytes>(target + at, source + at);
+    }
+  }
+  __device__ static void copy_chunk(unsigned target, const char* source, int valid) {
+    if constexpr (operand.vector_bytes == 16) {
+      ptx::cp_async_cg(target, source, valid);
+    } else {
+#pragma unroll
+      for (int at = 0; at < abi::chunk_bytes; at += operand.vector_bytes)
+        ptx::cp_async_ca<operand.vector_bytes>(target + at, source + at,
+                                               min(max(valid - at, 0), operand.vector_bytes));
+    }
+  }
+
+  int row_;  // of the thread's first chunk in the tile
+  int chunk_;
+  abi::Int64 line_bytes_;
+  const char* source_;
+  unsigned tile_;
+  int extent_left_;
+};
+
+/// The same through registers: `fetch` loads, `store` puts what it loaded into the stage. A thread
+/// loads `load_lines` lines of `load_elements` adjacent elements; untransposed those are one chunk,
+/// transposed they are one chunk of k for each of four adjacent extents.
+template <abi::StagedOperand operand, int threads>
+class RegisterCopy {
+  static constexpr bool is_transposed = operand.is_transposed();
+  static constexpr int element_bytes = abi::bytes_of(operand.dtype);
+  static constexpr int load_bytes = is_transposed ? 4 : abi::chunk_bytes;
+  static constexpr int load_lines = is_transposed ? abi::chunk_bytes : 1;
+  static constexpr int access_bytes =
+      operand.vector_bytes < load_bytes ? operand.vector_bytes : load_bytes;
+  static constexpr int line_elements = operand.is_k_adjacent ? operand.k : operand.extent;
+  static constexpr int lines = operand.is_k_adjacent ? operand.extent : operand.k;
+  static constexpr int units_along = line_elements * element_bytes / load_bytes;
+  static constexpr int units = units_along * (lines / load_lines);
+  static constexpr int passes = (units + threads - 1) / threads;
+
+ public:
+  __device__ __forceinline__ RegisterCopy(const PanelOfLines& panel, unsigned tile, int thread)
+      : panel_(panel), tile_(tile), thread_(thread) {}
+
+  __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
+
+  __device__ __forceinline__ void fetch_whole(unsigned stage) {
+    fetch_edge(stage, static_cast<unsigned>(operand.k));
+  }
+
+  __device__ __forceinline__ void fetch_edge(unsigned, unsigned k_left) {
+    const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
+    const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
+    const unsigned valid_lines = operand.is_k_adjacent ? extent : k;
+    const unsigned valid_along = operand.is_k_adjacent ? k : extent;
+#pragma unroll
+    for (int pass = 0; pass < passes; ++pass) {
+      const unsigned unit = static_cast<unsigned>(thread_ + pass * threads);
+      const unsigned along = unit % units_along * (load_bytes / element_bytes);
+      const unsigned first_line = unit / units_along * load_lines;
+#pragma unroll
+      for (int line = 0; line < load_lines; ++line) {
+        const bool has_line = unit < units && first_line + line < valid_lines;
+        load(loaded_[pass][line],
+             panel_.data + (first_line + line) * panel_.line_bytes + along * element_bytes,
+             has_line && valid_along > along ? static_cast<int>(valid_along - along) : 0);
+      }
+    }
+    panel_.data +=
+        operand.is_k_adjacent ? operand.k * element_bytes : operand.k * panel_.line_bytes;
+  }
+
+  __device__ __forceinline__ void store(unsigned stage) const {
+#pragma unroll
+    for (int pass = 0; pass < passes; ++pass) {
+      const int unit = thread_ + pass * threads;
+      if (unit >= units) break;
+      const int along = unit % units_along;
+      const int group = unit / units_along;
+      if constexpr (is_transposed) {
+        store_transposed(stage, pass, along * 4, group);
+      } else {
+        put(stage, group, along, loaded_[pass][0].words);
+      }
+    }
+  }
+
+ private:
+  /// `valid` elements from an address on, zeros for the rest.
+  __device__ static void load(ptx::Registers<load_bytes>& value, const char* source, int valid) {
+    value = {};
+#pragma unroll
+    for (int at = 0; at < load_bytes; at += access_bytes) {
+      constexpr int elements = access_bytes / element_bytes;
+      const int first = at / element_bytes;
+      if (valid >= first + elements) {
+        insert_bytes<access_bytes>(value, at, ptx::ld_global_nc<access_bytes>(source + at));
+      } else if constexpr (elements > 1) {
+#pragma unroll
+        for (int element = 0; element < elements - 1; ++element) {
+          if (valid > first + element)
+            insert_bytes<element_bytes>(
+                value, at + element * element_bytes,
+                ptx::ld_global_nc<element_bytes>(source + at + element * element_bytes));
+        }
+      }
+    }
+  }
+
+  template <int bytes>
+  __device__ static void insert_bytes(ptx::Registers<load_bytes>& value, int at,
+                                      const ptx::Registers<bytes>& part) {
+    if constexpr (bytes >= 4) {
+#pragma unroll
+      for (int word = 0; word < bytes / 4; ++word) value.words[at / 4 + word] = part.words[word];
+    } else {
+      value.words[at / 4] |= part.words[0] << (8 * (at % 4));
+    }
+  }
+
+  __device__ void put(unsigned stage, int row, int chunk, const unsigned (&words)[4]) const {
+    ptx::st_shared_v4(tile_ + stage + static_cast<unsigned>(operand.offset(row, chunk)), words);
+  }
+
+  /// Sixteen k of four extents become a chunk of k for each extent: 4x4 bytes at a time.
+  __device__ void store_transposed(unsigned stage, int pass, int extent, int chunk) const {
+    unsigned words[4][4];  // of an extent
+#pragma unroll
+    for (int quad = 0; quad < 4; ++quad) {
+      unsigned rows[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) rows[k] = loaded_[pass][4 * quad + k].words[0];
+#pragma unroll
+      for (int of = 0; of < 4; ++of) {
+        const unsigned selector = static_cast<unsigned>(of) * 0x11U + 0x40U;
+        words[of][quad] = ptx::prmt(ptx::prmt(rows[0], rows[1], selector),
+                                    ptx::prmt(rows[2], rows[3], selector), 0x5410U);
+      }
+    }
+#pragma unroll
+    for (int of = 0; of < 4; ++of) put(stage, extent + of, chunk, words[of]);
+  }
+
+  PanelOfLines panel_;
+  unsigned tile_;
+  int thread_;
+  ptx::Registers<load_bytes> loaded_[passes][load_lines];
+};
+
+template <abi::StagedOperand operand, int threads, bool is_async = operand.is_async()>
+struct OperandCopyOf {
+  using Type = ChunkedCopy<operand, threads>;
+};
+template <abi::StagedOperand operand, int threads>
+struct OperandCopyOf<operand, threads, false> {
+  using Type = RegisterCopy<operand, threads>;
+};
+
+}  // namespace gemmery::device

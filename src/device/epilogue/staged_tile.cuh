@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finishes the tile of out that an sm80 kernel's warps hold as fragments:
+//
+//   fragments in registers, 8 rows by 2 columns
+//     | staging tile in shared memory, the rows of one mma of every warp at a time
+//   runs of adjacent columns, a warp to a row or to several
+//     | alpha, beta * c and rounding, or an emitted epilogue
+//   out in global memory, in the widest accesses that its addresses allow
+//
+// Reductions of an emitted epilogue: each row's part by shuffles, columns' and the tile's through
+// shared memory; from there on as epilogue/reduction.cuh has it.
+#pragma once
+
+#include <device/abi/sm80_design.hpp>
+#include <device/abi/sm80_params.hpp>
+#include <device/epilogue/operations.cuh>
+#include <device/epilogue/program.cuh>
+#include <device/epilogue/reduction.cuh>
+#include <device/ptx/shared_memory.cuh>
+#include <device/tile/element.cuh>
+#include <device/tile/mma_accumulator.cuh>
+
+namespace gemmery::device {
+
+/// A tile's first element in out.
+struct TileCorner {
+  unsigned batch;
+  unsigned row;
+  unsigned column;
+};
+
+template <abi::Sm80Design design>
+class TileStaging {
+ public:
+  using Accumulator = MmaAccumulator<design>;
+  using Number = typename Accumulator::Number;
+  using Blocks = WarpBlocks<design>;
+  static constexpr int columns = abi::finished_columns(design);
+  using Run = Number[columns];
+
+  __device__ __forceinline__ TileStaging(unsigned shared, int thread)
+      : shared_(shared), thread_(thread) {}
+
+  static constexpr int threads_per_row = abi::threads_per_row(design);
+  static constexpr int rows_at_once = abi::thread_count(design) / threads_per_row;
+  static constexpr int sweeps = (abi::staging_rows(design) + rows_at_once - 1) / rows_at_once;
+
+  /// Puts the index-th block of rows of this warp into the staging tile. Warps without sums come
+  /// along.
+  template <class Sums>
+  __device__ __forceinline__ void fill(const Sums& sums, int index, bool holds_sums) const {
+    __syncthreads();  // waits until what lay there was read
+    if (holds_sums) write(sums, index);
+    __syncthreads();  // waits for all rows
+  }
+
+  /// The row of the tile that this thread finishes in a sweep; -1 where it has none.
+  __device__ int row_of(int index, int sweep) const {
+    constexpr int block = abi::staging_block_rows(design);
+    const int row = sweep * rows_at_once + thread_ / threads_per_row;
+    if (abi::staging_rows(design) % rows_at_once != 0 && row >= abi::staging_rows(design))
+      return -1;
+    return row / block * abi::warp_tile_m(design) + index * block + row % block;
+  }
+  __device__ int column() const { return thread_ % threads_per_row * columns; }
+
+  __device__ __forceinline__ void read(Run& values, int sweep) const {
+    const int row = sweep * rows_at_once + thread_ / threads_per_row;
+    const unsigned first = shared_ + static_cast<unsigned>(row * abi::staging_pitch(design) +
+                                                           column() * sizeof(Number));
+#pragma unroll
+    for (int at = 0; at < static_cast<int>(sizeof values); at += 16)
+      reinterpret_cast<ptx::Registers<16>*>(values)[at / 16] =
+          ptx::ld_shared_registers<16>(first + static_cast<unsigned>(at));
+  }
+
+ private:
+  template <class Sums>
+  __device__ __forceinline__ void write(const Sums& sums, int index) const {
+    constexpr int pitch = abi::staging_pitch(design);
+    const WarpPlace<design> place(thread_);
+    const int row =
+        place.row / abi::warp_tile_m(design) * abi::staging_block_rows(design) + place.lane / 4;
+    const int column = place.column + place.lane % 4 * 2;
+    const unsigned first =
+        shared_ + static_cast<unsigned>(row * pitch + column * static_cast<int>(sizeof(Number)));
+#pragma unroll
+    for (int block = 0; block < Blocks::columns; ++block) {
+      Number values[Accumulator::numbers];
+      Accumulator::read(values, sums[index][block]);
+#pragma unroll
+      for (int half = 0; half < Accumulator::numbers / 2; ++half)
+        put(first + static_cast<unsigned>(8 * half * pitch + 8 * block * sizeof(Number)),
+            &values[2 * half]);
+    }
+  }
+
+  __device__ __forceinline__ static void put(unsigned address, const Number* pair) {
+    const auto* const words = reinterpret_cast<const unsigned*>(pair);
+    if constexpr (sizeof(Number) == 8) {
+      const unsigned all[4] = {words[0], words[1], words[2], words[3]};
+      ptx::st_shared_v4(address, all);
+    } else {
+      ptx::st_shared_v2(address, words[0], words[1]);
+    }
+  }
+
+  unsigned shared_;
+  int thread_;
+};
+
+/// The address of an element of a matrix.
+template <DType dtype>
+__device__ __forceinline__ char* element_of(const abi::SimtMatrix& matrix, unsigned batch,
+                                            unsigned row, unsigned column) {
+  const abi::Int64 element = static_cast<abi::Int64>(batch) * matrix.batch_stride +
+                             static_cast<abi::Int64>(row) * matrix.row_stride +
+                             static_cast<abi::Int64>(column) * matrix.column_stride;
+  return static_cast<char*>(const_cast<void*>(matrix.data)) + element * abi::bytes_of(dtype);
+}
+
+/// out = alpha * accumulator + beta * c.
+template <abi::Sm80Design design>
+class StagedLinearCombination {
+ public:
+  using Staging = TileStaging<design>;
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
+  __device__ __forceinline__ StagedLinearCombination(const abi::Sm80Params& params)
+      : params_(params),
+        alpha_(static_cast<Compute>(params.alpha)),
+        beta_(static_cast<Compute>(params.beta)),
+        reads_c_(design.has_c && params.beta != 0.0) {}
+
+  template <class Sums>
+  __device__ __forceinline__ void store(const Staging& staging, const Sums& sums,
+                                        const TileCorner& corner, bool holds_sums) const {
+#pragma unroll
+    for (int index = 0; index < Staging::Blocks::rows; ++index) {
+      staging.fill(sums, index, holds_sums);
+#pragma unroll
+      for (int sweep = 0; sweep < Staging::sweeps; ++sweep) {
+        const int tile_row = staging.row_of(index, sweep);
+        const unsigned row = corner.row + static_cast<unsigned>(tile_row);
+        const unsigned column = corner.column + static_cast<unsigned>(staging.column());
+        if (tile_row < 0 || row >= params_.m || column >= params_.n) continue;
+        typename Staging::Run sums_of_run;
+        staging.read(sums_of_run, sweep);
+        store_run_of(sums_of_run, {corner.batch, row, column});
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void store_run_of(const typename Staging::Run& sums,
+                                               const TileCorner& place) const {
+    constexpr int columns = Staging::columns;
+    const int left = static_cast<int>(min(params_.n - place.column, unsigned{columns}));
+    Compute values[columns];
+#pragma unroll
+    for (int at = 0; at < columns; ++at) values[at] = alpha_ * static_cast<Compute>(sums[at]);
+    if constexpr (design.has_c) {
+      if (reads_c_) add_c(values, place, left);
+    }
+    constexpr int bytes = abi::bytes_of(design.out);
+    store_run<design.out, design.out_vector_bytes, columns>(
+        element_of<design.out>(params_.out, place.batch, place.row, place.column), values, left,
+        params_.out.column_stride * bytes);
+  }
+
+  __device__ __forceinline__ void add_c(Compute (&values)[Staging::columns],
+                                        const TileCorner& place, int left) const {
+    constexpr int bytes = abi::bytes_of(design.c);
+    const auto run = load_run<design.c, design.c_vector_bytes, Staging::columns>(
+        element_of<design.c>(params_.c, place.batch, place.row, place.column), left,
+        params_.c.column_stride * bytes);
+#pragma unroll
+    for (int at = 0; at < Staging::columns; ++at)
+      values[at] += beta_ * decode<design.c, Compute>(run, at);
+  }
+
+  const abi::Sm80Params& params_;
+  Compute alpha_;
+  Compute beta_;
+  bool reads_c_;
+};
+
+/// An emitted epilogue.
+template <abi::Sm80Design design, class Epilogue>
+class StagedProgram {
+ public:
+  using Staging = TileStaging<design>;
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
+
+  __device__ __forceinline__ StagedProgram(const abi::Sm80Params& params, const Params& epilogue,
+                                           const TileCorner& corner, int thread)
+      : params_(params), epilogue_(epilogue), corner_(corner), thread_(thread) {}
+
+  template <class Sums>
+  __device__ __forceinline__ void store(const Staging& staging, const Sums& sums, bool holds_sums) {
+    clear();
+    const unsigned column = corner_.column + static_cast<unsigned>(staging.column());
+#pragma unroll
+    for (int index = 0; index < Staging::Blocks::rows; ++index) {
+      staging.fill(sums, index, holds_sums);
+#pragma unroll 1
+      for (int sweep = 0; sweep < Staging::sweeps; ++sweep) {
+        const int tile_row = staging.row_of(index, sweep);
+        const unsigned row = corner_.row + static_cast<unsigned>(tile_row);
+        // All lanes come along: those of a row reduce it together.
+        finish_run(staging, sweep, tile_row < 0 ? params_.m : row, column);
+      }
+    }
+  }
+
+  /// All threads call it; `shared` is free.
+  template <int output = 0>
+  __device__ __forceinline__ void reduce(char* shared) const {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>) {
+        Compute* const staged = reinterpret_cast<Compute*>(shared);
+        __syncthreads();  // waits until the staging tile, or the output before, was read
+        stage<output>(staged);
+        __syncthreads();  // waits for what all threads have collected, and for parts of rows
+        if (thread_ < 32) finish<output>(staged, static_cast<unsigned>(thread_));
+      }
+      reduce<output + 1>(shared);
+    }
+  }
+
+ private:
+  static constexpr int columns = Staging::columns;
+  static constexpr int threads_per_row = Staging::threads_per_row;
+  static constexpr int rows_at_once = Staging::rows_at_once;
+  using Region = RegionReductions<Epilogue, Compute, design.tile_m, design.tile_n>;
+  using Program = ProgramRows<Epilogue, Compute, 1, 1>;
+
+  /// What a thread collects of an output over all its rows: a value for each of its columns, or
+  /// one. Values of rows go on their way at once.
+  GEMMERY_HOST_DEVICE
+  static constexpr int kept(const abi::EpilogueTensor& tensor) {
+    return tensor.varies_n ? columns : 1;
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void clear() {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>) {
+#pragma unroll
+        for (int at = 0; at < columns; ++at)
+          collected_[output][at] = ReducerOf<Epilogue, output, Compute>::nothing();
+      }
+      clear<output + 1>();
+    }
+  }
+
+  __device__ __forceinline__ void finish_run(const Staging& staging, int sweep, unsigned row,
+                                             unsigned column) {
+    Program program(epilogue_, corner_.batch, row, column, params_.m, params_.n);
+    LoadedPatch<Epilogue, 1, columns> loaded;
+    program.load(loaded, 0);
+    typename Staging::Run sums;
+    if (row < params_.m) staging.read(sums, sweep);
+    Compute values[1][columns];
+#pragma unroll
+    for (int at = 0; at < columns; ++at)
+      values[0][at] = row < params_.m ? static_cast<Compute>(sums[at]) : Compute{0};
+    Compute results[Epilogue::outputs + 1][1][columns];
+    program.apply(loaded, values, 0, results);
+    const int left = program.has_row(0) ? program.columns_left(0) : 0;
+    constexpr int bytes = abi::bytes_of(design.out);
+    if (left > 0)
+      store_run<design.out, design.out_vector_bytes, columns>(
+          element_of<design.out>(params_.out, corner_.batch, row, column), results[0][0], left,
+          params_.out.column_stride * bytes);
+    collect(results, left, row, column);
+  }
+
+  template <int output = 0>
+  __device__ __forceinline__ void collect(
+      const Compute (&results)[Epilogue::outputs + 1][1][columns], int left, unsigned row,
+      unsigned column) {
+    if constexpr (output < Epilogue::outputs) {
+      if constexpr (is_reduced<Epilogue, output>)
+        collect_one<output>(results[output + 1][0], left, row, column);
+      collect<output + 1>(results, left, row, column);
+    }
+  }
+
+  template <int output>
+  __device__ __forceinline__ void collect_one(const Compute (&values)[columns], int left,
+                                              unsigned row, unsigned column) {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    using Reducer = ReducerOf<Epilogue, output, Compute>;
+    if constexpr (tensor.varies_m && tensor.varies_n) {
+#pragma unroll
+      for (int at = 0; at < columns; ++at)
+        if (at < left)
+          *region().template part_of<output>(row, column + static_cast<unsigned>(at), 0) =
+              Reducer::both(Reducer::nothing(), Reducer::of(values[at]));
+    } else if constexpr (tensor.varies_m) {
+      Compute value = Reducer::nothing();
+#pragma unroll
+      for (int at = 0; at < columns; ++at)
+        if (at < left) value = Reducer::both(value, Reducer::of(values[at]));
+      value = Reducer::across_lanes(value, 1, threads_per_row);
+      if (left > 0 && thread_ % threads_per_row == 0)
+        *region().template part_of<output>(row, 0, 0) = value;
+    } else {
+#pragma unroll
+      for (int at = 0; at < columns; ++at) {
+        Compute& kept_value = collected_[output][tensor.varies_n ? at : 0];
+        if (at < left) kept_value = Reducer::both(kept_value, Reducer::of(values[at]));
+      }
+    }
+  }
+
+  /// [row of threads][column of the tile], or [thread].
+  template <int output>
+  __device__ __forceinline__ void stage(Compute* staged) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    if constexpr (!tensor.varies_m && tensor.varies_n) {
+#pragma unroll
+      for (int at = 0; at < columns; ++at) staged[thread_ * columns + at] = collected_[output][at];
+    } else if constexpr (!tensor.varies_m) {
+      staged[thread_] = collected_[output][0];
+    }
+  }
+
+  /// The first warp brings the tile's parts together and on their way.
+  template <int output>
+  __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
+    constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
+    using Reducer = ReducerOf<Epilogue, output, Compute>;
+    const Region region = this->region();
+    if constexpr (!tensor.varies_m && !tensor.varies_n) {
+      Compute value = Reducer::nothing();
+      for (unsigned at = lane; at < unsigned{abi::thread_count(design)}; at += 32)
+        value = Reducer::both(value, staged[at]);
+      value = Reducer::across_lanes(value, 1, 32);
+      if (lane == 0) *region.template part_of<output>(0, 0, 0) = value;
+    } else if constexpr (!tensor.varies_m) {
+#pragma unroll 1
+      for (unsigned at = lane; at < unsigned{design.tile_n}; at += 32) {
+        Compute value = Reducer::nothing();
+        for (unsigned row = 0; row < unsigned{rows_at_once}; ++row)
+          value = Reducer::both(value, staged[row * design.tile_n + at]);
+        const unsigned column = corner_.column + at;
+        if (column < params_.n) *region.template part_of<output>(0, column, 0) = value;
+      }
+    }
+    region.template arrive<output>(lane);
+  }
+
+  __device__ __forceinline__ Region region() const {
+    return Region(epilogue_, corner_.batch, corner_.row, corner_.column, params_.m, params_.n);
+  }
+
+  static_assert(sizeof(Compute) * columns * abi::thread_count(design) <=
+                    static_cast<unsigned>(2 * abi::reduction_bytes(design)),
+                "reduction_bytes of the design");
+
+  const abi::Sm80Params& params_;
+  const Params& epilogue_;
+  const TileCorner corner_;
+  int thread_;
+  Compute collected_[at_least_one(Epilogue::outputs)][columns];
+};
+
+}  // namespace gemmery::device

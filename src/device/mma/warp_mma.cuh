@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products of a warp's fragments by mma.sync, in the arithmetic of a design.
+#pragma once
+
+#include <device/abi/sm80_design.hpp>
+#include <device/ptx/convert.cuh>
+#include <device/ptx/mma.cuh>
+#include <device/tile/mma_accumulator.cuh>
+
+namespace gemmery::device {
+
+/// Registers of an mma's fragments that a reader's fragment becomes: converted to the type that
+/// the instruction takes, the leading and, where products are split, the trailing part.
+template <abi::MmaMath math, int registers>
+struct SplitFragment {
+  static constexpr bool packs = abi::splits_to_16_bits(math);
+  static constexpr bool has_low = math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3;
+  static constexpr int count = packs ? registers / 2 : registers;
+  unsigned high[count];
+  unsigned low[has_low ? count : 1];
+
+  __device__ __forceinline__ explicit SplitFragment(const unsigned (&values)[registers]) {
+#pragma unroll
+    for (int at = 0; at < count; ++at) {
+      if constexpr (packs) {
+        split_pair(at, __uint_as_float(values[2 * at]), __uint_as_float(values[2 * at + 1]));
+      } else if constexpr (math == abi::MmaMath::tf32 || math == abi::MmaMath::tf32x3) {
+        split_word(at, __uint_as_float(values[at]));
+      } else {
+        high[at] = values[at];
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void split_word(int at, float value) {
+    high[at] = ptx::cvt_rna_tf32_f32(value);
+    if constexpr (has_low) low[at] = ptx::cvt_rna_tf32_f32(rest(value, high[at]));
+  }
+  __device__ __forceinline__ void split_pair(int at, float first, float second) {
+    high[at] = ptx::cvt_rn_bf16x2_f32(second, first);
+    if constexpr (has_low)
+      low[at] =
+          ptx::cvt_rn_bf16x2_f32(rest(second, high[at] & 0xffff0000U), rest(first, high[at] << 16));
+  }
+  /// What a rounding left, which is exact. Infinities and NaN leave nothing: their product with the
+  /// other operand's trailing part would be NaN.
+  __device__ __forceinline__ static float rest(float value, unsigned rounded) {
+    const float left = value - __uint_as_float(rounded);
+    return (rounded & 0x7f800000U) == 0x7f800000U ? 0.0F : left;
+  }
+};
+
+template <abi::Sm80Design design>
+struct WarpMma {
+  using Accumulator = MmaAccumulator<design>;
+  using Register = typename Accumulator::Register;
+
+  /// sums += a * b, for one block of rows and one of columns.
+  template <int a_registers, int b_registers>
+  __device__ __forceinline__ static void multiply(
+      Register (&sums)[Accumulator::registers], const SplitFragment<design.math, a_registers>& a,
+      const SplitFragment<design.math, b_registers>& b) {
+    if constexpr (SplitFragment<design.math, a_registers>::has_low) {
+      // The small products first: their sum is exact longest.
+      multiply_once(sums, a.low, b.high);
+      multiply_once(sums, a.high, b.low);
+    }
+    multiply_once(sums, a.high, b.high);
+  }
+
+ private:
+  template <int a_registers, int b_registers>
+  __device__ __forceinline__ static void multiply_once(Register (&sums)[Accumulator::registers],
+                                                       const unsigned (&a)[a_registers],
+                                                       const unsigned (&b)[b_registers]) {
+    if constexpr (design.accumulator == DType::float64) {
+      ptx::mma_m8n8k4(sums, number(a), number(b));
+    } else if constexpr (design.accumulator == DType::int32) {
+      ptx::mma_m16n8k32<design.a == DType::int8, design.b == DType::int8,
+                        design.math == abi::MmaMath::saturate>(sums, a, b);
+    } else if constexpr (design.math == abi::MmaMath::tf32 || design.math == abi::MmaMath::tf32x3) {
+      ptx::mma_m16n8k8_tf32(sums, a, b);
+    } else if constexpr (abi::detail::is_float8(design.a)) {
+      ptx::mma_m16n8k32_f8<design.a == DType::float8_e4m3fn, design.b == DType::float8_e4m3fn>(
+          sums, a, b);
+    } else if constexpr (design.accumulator == DType::float16) {
+      ptx::mma_m16n8k16_f16(sums, a, b);
+    } else {
+      ptx::mma_m16n8k16<design.a != DType::float16>(sums, a, b);
+    }
+  }
+
+  __device__ static double number(const unsigned (&words)[2]) {
+    return __hiloint2double(static_cast<int>(words[1]), static_cast<int>(words[0]));
+  }
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of tiles, and kernels to and from their names.
+#include "providers/templates/sm80/design.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "providers/templates/name_words.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
+
+// k in bytes of an element of A: a row of a staged tile has 64 or 128 bytes. Large tiles first;
+// warps_k above 1 lets groups of warps share a small tile.
+struct TileShape {
+  std::uint16_t m;
+  std::uint16_t n;
+  std::uint16_t k_bytes;
+  std::uint8_t warps_m;
+  std::uint8_t warps_n;
+  std::uint8_t warps_k;
+  std::uint8_t stages;
+};
+
+constexpr TileShape shapes[] = {
+    {256, 128, 64, 4, 2, 1, 3},  {128, 256, 64, 2, 4, 1, 3}, {128, 128, 64, 2, 2, 1, 4},
+    {128, 128, 128, 2, 2, 1, 3}, {128, 64, 128, 2, 2, 1, 3}, {64, 128, 128, 2, 2, 1, 3},
+    {64, 64, 128, 2, 2, 1, 4},   {32, 128, 128, 1, 4, 1, 4}, {128, 32, 128, 4, 1, 1, 4},
+    {32, 64, 128, 1, 2, 2, 4},   {16, 128, 128, 1, 4, 1, 5}, {16, 64, 128, 1, 2, 2, 5},
+    {128, 16, 128, 4, 1, 1, 5},  {64, 16, 128, 2, 1, 2, 5},  {32, 32, 128, 1, 1, 4, 4},
+};
+// float64: four times as many bytes of accumulators for an element of an operand.
+constexpr TileShape double_shapes[] = {
+    {128, 64, 128, 4, 2, 1, 3}, {64, 128, 128, 2, 4, 1, 3}, {64, 64, 128, 2, 2, 1, 4},
+    {64, 32, 128, 2, 2, 1, 4},  {32, 64, 128, 2, 2, 1, 4},  {32, 32, 128, 2, 2, 1, 4},
+    {16, 64, 128, 1, 4, 1, 4},  {32, 16, 128, 2, 1, 2, 4},
+};
+// float32: 128 bytes of a row are one step more of k.
+constexpr TileShape single_shapes[] = {
+    {256, 128, 64, 4, 2, 1, 3}, {128, 256, 64, 2, 4, 1, 3}, {128, 128, 128, 2, 2, 1, 3},
+    {128, 128, 64, 2, 2, 1, 4}, {128, 64, 128, 2, 2, 1, 3}, {64, 128, 128, 2, 2, 1, 3},
+    {64, 64, 128, 2, 2, 1, 4},  {32, 128, 128, 1, 4, 1, 4}, {128, 32, 128, 4, 1, 1, 4},
+    {16, 128, 128, 1, 4, 1, 4}, {128, 16, 128, 4, 1, 1, 4}, {32, 32, 128, 1, 2, 2, 4},
+};
+
+std::span<const TileShape> shapes_of(DType a) {
+  if (a == DType::float64) return double_shapes;
+  return a == DType::float32 ? std::span<const TileShape>(single_shapes)
+                             : std::span<const TileShape>(shapes);
+}
+
+constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float32};
+constexpr DType double_outputs[] = {DType::float64, DType::float32};
+constexpr DType integer_outputs[] = {DType::int32, DType::int8, DType::uint8, DType::float32};
+
+// --- names --------------------------------------------------------------------------------------
+
+// The word for how products are formed.
+std::string math_word(Math math) {
+  if (math == Math::native) return "mma";
+  return math == Math::fp8_fast ? "mma-fast" : fmt::format("mma-{}", name(math));
+}
+
+std::optional<Math> read_math(std::string_view word) {
+  for (const Math math : {Math::native, Math::tf32, Math::tf32x3, Math::bf16x3, Math::bf16,
+                          Math::fp8_fast, Math::saturate})
+    if (math_word(math) == word) return math;
+  return std::nullopt;
+}
+
+std::optional<Sm80Tile> read_split(std::string_view word, Sm80Tile tile) {
+  if (word == "none") return tile;
+  if (word == "stream") return with_split(tile, abi::SplitMode::stream, 1);
+  for (const auto& [tag, mode] : {std::pair{"serial", abi::SplitMode::serial},
+                                  std::pair{"parallel", abi::SplitMode::parallel}}) {
+    const auto slices = read_tagged(word, tag);
+    if (slices && *slices > 1) return with_split(tile, mode, static_cast<std::uint16_t>(*slices));
+  }
+  return std::nullopt;
+}
+
+// "128x128x32", "2x2x1", "parallel4", "m8", "s4"
+std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
+  const auto extents = read_integers(words[0], 3);
+  const auto warps = read_integers(words[1], 3);
+  const auto along_m = read_tagged(words[3], "m");
+  const auto along_n = read_tagged(words[3], "n");
+  const auto stages = read_tagged(words[4], "s");
+  const auto band = along_m ? along_m : along_n;
+  if (!extents || !warps || !band || !stages) return std::nullopt;
+  const auto is_small = [](int value) { return value > 0 && value <= 255; };
+  if (!std::ranges::all_of(*warps, is_small) || !is_small(*stages) || !is_small(*band) ||
+      std::ranges::any_of(*extents, [](int extent) { return extent < 1 || extent > 1024; }))
+    return std::nullopt;
+  const Sm80Tile tile{.m = static_cast<std::uint16_t>((*extents)[0]),
+                      .n = static_cast<std::uint16_t>((*extents)[1]),
+                      .k = static_cast<std::uint16_t>((*extents)[2]),
+                      .warps_m = static_cast<std::uint8_t>((*warps)[0]),
+                      .warps_n = static_cast<std::uint8_t>((*warps)[1]),
+                      .warps_k = static_cast<std::uint8_t>((*warps)[2]),
+                      .stages = static_cast<std::uint8_t>(*stages),
+                      .raster = {.along = along_m ? abi::Along::m : abi::Along::n,
+                                 .band = static_cast<unsigned char>(*band)}};
+  return read_split(words[2], tile);
+}
+
+bool is_listed(const OperandRule& rule, const std::vector<OperandRule>& rules) {
+  return std::ranges::find(rules, rule) != rules.end();
+}
+
+bool is_served(const OperandRules& rules) {
+  if (!sm80_math(rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math)) return false;
+  const auto outputs = sm80_outputs(rules.accumulator);
+  const auto is_output = [&](const OperandRule& rule) {
+    return std::ranges::find(outputs, rule.dtype) != outputs.end() &&
+           is_listed(rule, sm80_output_rules(rule.dtype));
+  };
+  return is_listed(rules.a, sm80_input_rules(rules.a.dtype)) &&
+         is_listed(rules.b, sm80_input_rules(rules.b.dtype)) && is_output(rules.out) &&
+         (!rules.has_c || is_output(rules.c));
+}
+
+// Bytes of the widest access along columns of what is computed; 0 where they are not adjacent.
+int column_vector(const OperandRule& rule, bool is_turned) noexcept {
+  const LayoutRule adjacent = is_turned ? LayoutRule::column : LayoutRule::row;
+  return rule.layout == adjacent ? rule.alignment : 0;
+}
+
+}  // namespace
+
+// --- types --------------------------------------------------------------------------------------
+
+std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math math) noexcept {
+  const bool is_float8 = abi::detail::is_float8(abi_type(a));
+  std::optional<abi::MmaMath> form;
+  switch (math) {
+    case Math::native:
+      if (!is_float8) form = abi::MmaMath::native;
+      break;
+    case Math::fp8_fast:
+      if (is_float8) form = abi::MmaMath::native;
+      break;
+    case Math::saturate:
+      form = abi::MmaMath::saturate;
+      break;
+    case Math::tf32:
+      form = abi::MmaMath::tf32;
+      break;
+    case Math::tf32x3:
+      form = abi::MmaMath::tf32x3;
+      break;
+    case Math::bf16x3:
+      form = abi::MmaMath::bf16x3;
+      break;
+    case Math::bf16:
+      form = abi::MmaMath::bf16;
+      break;
+    default:
+      break;
+  }
+  using namespace abi::detail;
+  const bool fits = form && are_mma_operands(abi_type(a), abi_type(b)) &&
+                    is_mma_math(abi_type(a), *form) &&
+                    is_mma_accumulator(abi_type(a), abi_type(accumulator));
+  return fits ? form : std::nullopt;
+}
+
+std::span<const Sm80Products> sm80_products() {
+  using enum DType;
+  static constexpr auto all = std::to_array<Sm80Products>({
+      {bfloat16, bfloat16, float32, Math::native},
+      {float16, float16, float32, Math::native},
+      {float16, float16, float16, Math::native},
+      {float32, float32, float32, Math::tf32},
+      {float32, float32, float32, Math::tf32x3},
+      {float32, float32, float32, Math::bf16x3},
+      {float32, float32, float32, Math::bf16},
+      {float64, float64, float64, Math::native},
+      {int8, int8, int32, Math::native},
+      {int8, uint8, int32, Math::native},
+      {uint8, int8, int32, Math::native},
+      {uint8, uint8, int32, Math::native},
+      {int8, int8, int32, Math::saturate},
+      {int8, uint8, int32, Math::saturate},
+      {uint8, int8, int32, Math::saturate},
+      {uint8, uint8, int32, Math::saturate},
+      {float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_fast},
+      {float8_e4m3fn, float8_e5m2, float32, Math::fp8_fast},
+      {float8_e5m2, float8_e4m3fn, float32, Math::fp8_fast},
+      {float8_e5m2, float8_e5m2, float32, Math::fp8_fast},
+  });
+  return all;
+}
+
+std::span<const DType> sm80_outputs(DType accumulator) noexcept {
+  if (accumulator == DType::float64) return double_outputs;
+  return accumulator == DType::int32 ? std::span<const DType>(integer_outputs)
+                                     : std::span<const DType>(float_outputs);
+}
+
+std::vector<OperandRule> sm80_input_rules(DType dtype) {
+  std::vector<OperandRule> rules;
+  const auto element = static_cast<std::uint8_t>(byte_width(dtype));
+  for (const LayoutRule layout : {LayoutRule::row, LayoutRule::column}) {
+    rules.push_back({dtype, layout, widest_access});
+    if (element < 4) rules.push_back({dtype, layout, 4});
+    rules.push_back({dtype, layout, element});
+  }
+  return rules;
+}
+
+std::vector<OperandRule> sm80_output_rules(DType dtype) {
+  return {OperandRule{dtype, LayoutRule::row, widest_access},
+          OperandRule{dtype, LayoutRule::column, widest_access},
+          OperandRule{dtype, LayoutRule::any, static_cast<std::uint8_t>(byte_width(dtype))}};
+}
+
+// --- tiles --------------------------------------------------------------------------------------
+
+std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
+  std::vector<Sm80Tile> tiles;
+  for (const TileShape& shape : shapes_of(rules.a.dtype)) {
+    const Sm80Tile tile{.m = shape.m,
+                        .n = shape.n,
+                        .k = static_cast<std::uint16_t>(shape.k_bytes / byte_width(rules.a.dtype)),
+                        .warps_m = shape.warps_m,
+                        .warps_n = shape.warps_n,
+                        .warps_k = shape.warps_k,
+                        .stages = shape.stages};
+    if (abi::is_legal(sm80_design(rules, tile))) tiles.push_back(tile);
+  }
+  return tiles;
+}
+
+Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept {
+  tile.split = mode;
+  tile.slices = slices;
+  return tile;
+}
+
+bool is_turned_sm80(const OperandRules& rules) noexcept {
+  return rules.out.layout == LayoutRule::column;
+}
+
+abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noexcept {
+  const bool turns = is_turned_sm80(rules);
+  const OperandRule& first = turns ? rules.b : rules.a;
+  const OperandRule& second = turns ? rules.a : rules.b;
+  // k is adjacent in a row-major A and a column-major B; turned, in a column-major B that is A.
+  const LayoutRule first_k = turns ? LayoutRule::column : LayoutRule::row;
+  const LayoutRule second_k = turns ? LayoutRule::row : LayoutRule::column;
+  const OperandRule& c = rules.has_c ? rules.c : rules.out;
+  return {.a = abi_type(first.dtype),
+          .b = abi_type(second.dtype),
+          .c = abi_type(c.dtype),
+          .out = abi_type(rules.out.dtype),
+          .accumulator = abi_type(rules.accumulator),
+          .math = sm80_math(rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math)
+                      .value_or(abi::MmaMath::native),
+          .a_major = first.layout == first_k ? abi::Major::k : abi::Major::extent,
+          .b_major = second.layout == second_k ? abi::Major::k : abi::Major::extent,
+          .a_vector_bytes = first.alignment,
+          .b_vector_bytes = second.alignment,
+          .c_vector_bytes = column_vector(c, turns),
+          .out_vector_bytes = column_vector(rules.out, turns),
+          .tile_m = tile.m,
+          .tile_n = tile.n,
+          .tile_k = tile.k,
+          .warps_m = tile.warps_m,
+          .warps_n = tile.warps_n,
+          .warps_k = tile.warps_k,
+          .stages = tile.stages,
+          .split = tile.split,
+          .raster = tile.raster,
+          .has_c = rules.has_c};
+}
+
+abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {
+  return sm80_design(kernel.operands(), sm80_tile(kernel));
+}
+
+Sm80Tile sm80_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm80Tile>(); }
+
+Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
+                         const GemmProblem& problem) noexcept {
+  const bool turns = is_turned_sm80(rules);
+  const auto rows = static_cast<unsigned>(turns ? problem.n : problem.m);
+  const auto columns = static_cast<unsigned>(turns ? problem.m : problem.n);
+  return {.rows = rows,
+          .columns = columns,
+          .tile_rows = abi::tiles_along(rows, tile.m),
+          .tile_columns = abi::tiles_along(columns, tile.n)};
+}
+
+// --- texts --------------------------------------------------------------------------------------
+
+std::string tile_text(const Sm80Tile& tile) {
+  return fmt::format("{}x{}x{}", tile.m, tile.n, tile.k);
+}
+
+std::string warps_text(const Sm80Tile& tile) {
+  return fmt::format("{}x{}x{}", tile.warps_m, tile.warps_n, tile.warps_k);
+}
+
+std::string split_text(const Sm80Tile& tile) {
+  switch (tile.split) {
+    case abi::SplitMode::none:
+      return "none";
+    case abi::SplitMode::serial:
+      return fmt::format("serial{}", tile.slices);
+    case abi::SplitMode::parallel:
+      return fmt::format("parallel{}", tile.slices);
+    case abi::SplitMode::stream:
+      return "stream";
+  }
+  return "none";
+}
+
+std::string sm80_name(const Kernel& kernel) {
+  const Sm80Tile tile = sm80_tile(kernel);
+  return gemm_name(
+      fmt::format("sm80v{}", sm80_version), kernel.operands(),
+      fmt::format("{}_{}_{}_{}_{}{}_s{}", math_word(kernel.operands().math), tile_text(tile),
+                  warps_text(tile), split_text(tile),
+                  tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band, tile.stages),
+      kernel.epilogue());
+}
+
+std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
+  constexpr std::size_t design_words = 6;
+  auto parts = read_gemm_name(name, fmt::format("sm80v{}", sm80_version), design_words);
+  if (!parts) return std::nullopt;
+  const auto math = read_math(parts->design[0]);
+  const auto tile = read_tile(std::span(parts->design).subspan(1));
+  if (!math || !tile) return std::nullopt;
+  parts->rules.math = *math;
+  if (!is_served(parts->rules) || !abi::is_legal(sm80_design(parts->rules, *tile)))
+    return std::nullopt;
+  return Sm80Parts{.rules = parts->rules, .tile = *tile, .epilogue = parts->epilogue};
+}
+
+}  // namespace gemmery::templates

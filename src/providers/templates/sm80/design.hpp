@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm80 kernels as values: their tiles, the operand rules they come with, their names.
+#pragma once
+
+#include <gemmery/kernel.hpp>
+#include <gemmery/problem.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/abi/simt_design.hpp"
+#include "device/abi/sm80_design.hpp"
+
+namespace gemmery::templates {
+
+inline constexpr int sm80_version = 1;
+
+// What an sm80 kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal
+// tiles are equal bytes.
+struct Sm80Tile {
+  std::uint16_t m;
+  std::uint16_t n;
+  std::uint16_t k;
+  std::uint8_t warps_m;
+  std::uint8_t warps_n;
+  std::uint8_t warps_k = 1;
+  std::uint8_t stages = 3;
+  abi::Raster raster = {.along = abi::Along::m, .band = 8};
+  abi::SplitMode split = abi::SplitMode::none;
+  std::uint8_t reserved = 0;
+  std::uint16_t slices = 1;  // of k, in serial and parallel
+
+  friend bool operator==(const Sm80Tile&, const Sm80Tile&) = default;
+};
+static_assert(sizeof(Sm80Tile) == 16);
+
+// How a problem's products are formed here, by its types and `math`; nothing where they are not.
+std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math math) noexcept;
+
+// Every combination of types that is served: what enumeration and explanations walk.
+struct Sm80Products {
+  DType a;
+  DType b;
+  DType accumulator;
+  Math math;
+};
+std::span<const Sm80Products> sm80_products();
+std::span<const DType> sm80_outputs(DType accumulator) noexcept;
+
+// What the kernels take for an operand of this type: A and B, and out and C.
+std::vector<OperandRule> sm80_input_rules(DType dtype);
+std::vector<OperandRule> sm80_output_rules(DType dtype);
+
+// The tiles that are offered for these operands, best for large problems first; `split` ones are
+// those whose blocks share k.
+std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules);
+// A tile with k split `slices` times, or streamed.
+Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept;
+
+// Whether the kernel computes out^T = B^T A^T, for a column-major out.
+bool is_turned_sm80(const OperandRules& rules) noexcept;
+
+// The device's own description.
+abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noexcept;
+abi::Sm80Design sm80_design(const Kernel& kernel) noexcept;
+Sm80Tile sm80_tile(const Kernel& kernel) noexcept;
+
+// Rows and columns of what is computed, and its tiles.
+struct Sm80Extents {
+  unsigned rows;
+  unsigned columns;
+  unsigned tile_rows;
+  unsigned tile_columns;
+};
+Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
+                         const GemmProblem& problem) noexcept;
+
+// "128x128x32", "2x2x1", "none", "parallel4"
+std::string tile_text(const Sm80Tile& tile);
+std::string warps_text(const Sm80Tile& tile);
+std::string split_text(const Sm80Tile& tile);
+
+// "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4".
+std::string sm80_name(const Kernel& kernel);
+
+// The rules and tile that a name spells; nothing for other names, and for designs that are not
+// legal.
+struct Sm80Parts {
+  OperandRules rules;
+  Sm80Tile tile;
+  EpilogueId epilogue = default_epilogue;
+};
+std::optional<Sm80Parts> parse_sm80_name(std::string_view name);
+
+}  // namespace gemmery::templates

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sm80 family: which kernels serve a query, why others do not, and what they are called.
+#include "providers/templates/sm80/family.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernel/rules.hpp"
+#include "providers/templates/constraints.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/sm80/design.hpp"
+#include "providers/templates/sm80/prediction.hpp"
+#include "runtime/portable_targets.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// 8-bit floats are multiplied from here on.
+std::span<const Target> targets_of(DType a) {
+  const std::span<const Target> all = runtime::portable_targets;
+  if (bit_width(a) != 8 || is_integer(a)) return all;
+  constexpr int first_with_float8 = 89;
+  const auto first = std::ranges::find_if(
+      all, [](Target target) { return target.architecture >= first_with_float8; });
+  return all.subspan(static_cast<std::size_t>(first - all.begin()));
+}
+
+// --- constraints --------------------------------------------------------------------------------
+
+// The first constraint that the whole family fails, in words; empty where it serves the types.
+std::string find_type_failure(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  std::string failure = find_device_failure(targets_of(problem.a.dtype), query.device);
+  if (!failure.empty()) return failure;
+  if (!sm80_math(problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math)) {
+    return fmt::format(
+        "types: expected 16-bit floats of one type, float64, 8-bit integers, 8-bit floats with "
+        "math=fp8_fast, or float32 with math=tf32, tf32x3, bf16x3 or bf16, got {} times {} in {}, "
+        "math={}",
+        name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
+        name(problem.math));
+  }
+  return find_output_failure(sm80_outputs(problem.accumulator), problem);
+}
+
+bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
+                  std::int64_t columns) {
+  return kernel::keeps_layout(rule.layout, matrix, rows, columns) &&
+         kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
+}
+
+// Those rules of a list that a matrix fits; of one layout the widest alone, any layout where no
+// other one serves.
+std::vector<OperandRule> fitting(const std::vector<OperandRule>& rules, const MatrixType& matrix,
+                                 std::int64_t rows, std::int64_t columns) {
+  std::vector<OperandRule> fit;
+  for (const OperandRule& rule : rules) {
+    const bool has_wider = std::ranges::any_of(fit, [&](const OperandRule& other) {
+      return other.layout == rule.layout || rule.layout == LayoutRule::any;
+    });
+    if (!has_wider && fits_operand(rule, matrix, rows, columns)) fit.push_back(rule);
+  }
+  return fit;
+}
+
+// The rules under which operands of a problem may be multiplied.
+std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
+  const auto& [m, n, k] = std::array{problem.m, problem.n, problem.k};
+  const auto a = fitting(sm80_input_rules(problem.a.dtype), problem.a, m, k);
+  const auto b = fitting(sm80_input_rules(problem.b.dtype), problem.b, k, n);
+  const auto out = fitting(sm80_output_rules(problem.out.dtype), problem.out, m, n);
+  std::vector<OperandRule> c(1);
+  if (problem.c) c = fitting(sm80_output_rules(problem.c->dtype), *problem.c, m, n);
+  std::vector<OperandRules> all;
+  for (const OperandRule& a_rule : a)
+    for (const OperandRule& b_rule : b)
+      for (const OperandRule& out_rule : out)
+        for (const OperandRule& c_rule : c)
+          all.push_back({.a = a_rule,
+                         .b = b_rule,
+                         .c = c_rule,
+                         .out = out_rule,
+                         .accumulator = problem.accumulator,
+                         .math = problem.math,
+                         .has_c = problem.c.has_value()});
+  return all;
+}
+
+// Whether units of work, and the k blocks of a stream, can be counted.
+bool fits_count(const Sm80Tile& tile, const OperandRules& rules, const GemmProblem& problem) {
+  const Sm80Extents extents = sm80_extents(rules, tile, problem);
+  constexpr double limit = 0x7fffffff;
+  const double tiles = static_cast<double>(extents.tile_rows) * extents.tile_columns *
+                       static_cast<double>(problem.l);
+  const double blocks = abi::tiles_along(static_cast<unsigned>(problem.k), tile.k);
+  const double units =
+      tile.split == abi::SplitMode::stream ? tiles * std::max(blocks, 1.0) : tiles * tile.slices;
+  return units <= limit;
+}
+
+bool has_reductions(EpilogueId epilogue) {
+  return std::ranges::any_of(
+      program_tensors(epilogue, false).outputs,
+      [](const abi::EpilogueTensor& tensor) { return tensor.reduction != abi::Reduction::none; });
+}
+
+std::string find_misfit(const Kernel& kernel, const Query& query) {
+  const abi::Sm80Design design = sm80_design(kernel);
+  if (abi::shared_bytes(design) > query.device.shared_bytes_per_block) {
+    return fmt::format("shared memory: expected at most {} bytes of a block, got {}",
+                       query.device.shared_bytes_per_block, abi::shared_bytes(design));
+  }
+  const Sm80Tile tile = sm80_tile(kernel);
+  if (!fits_count(tile, kernel.operands(), query.problem))
+    return too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), query.problem);
+  if (tile.split != abi::SplitMode::none && has_reductions(query.problem.epilogue))
+    return "epilogue: expected no reduction where k is split, got one";
+  return {};
+}
+
+// --- walking the space --------------------------------------------------------------------------
+
+// Calls add(tile) for a tile and what splits of it are worth a look: where its tiles do not fill
+// the device, and k is long enough to share.
+template <class Add>
+void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& query, Add&& add) {
+  add(tile);
+  const GemmProblem& problem = query.problem;
+  if (has_reductions(problem.epilogue)) return;
+  const Sm80Extents extents = sm80_extents(rules, tile, problem);
+  const double tiles = static_cast<double>(extents.tile_rows) * extents.tile_columns *
+                       static_cast<double>(problem.l);
+  const unsigned k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), tile.k);
+  const double waves = tiles / std::max(query.device.multiprocessors, 1);
+  constexpr unsigned fewest_blocks = 4;  // of k, in a slice
+  constexpr std::array<std::uint16_t, 7> slice_counts{2, 3, 4, 6, 8, 12, 16};
+  for (const std::uint16_t slices : slice_counts) {
+    if (waves * slices > 1.5 || k_blocks < slices * fewest_blocks) break;
+    add(with_split(tile, abi::SplitMode::parallel, slices));
+  }
+  if (waves > 0.6 && waves < 8 && k_blocks >= 2 * fewest_blocks)
+    add(with_split(tile, abi::SplitMode::stream, 1));
+}
+
+}  // namespace
+
+Sm80Family::Sm80Family()
+    : TemplateFamily(
+          {.name = "sm80", .version = sm80_version, .targets = runtime::portable_targets}) {}
+
+std::span<const Target> Sm80Family::target_table(const Kernel& kernel) const noexcept {
+  return targets_of(kernel.operands().a.dtype);
+}
+
+// --- discovery ----------------------------------------------------------------------------------
+
+void Sm80Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
+  if (!find_type_failure(query).empty()) return;
+  for (const OperandRules& rules : fitting_rules(query.problem)) {
+    const Sm80Prediction prediction(query.problem, rules, query.device);
+    for (const Sm80Tile& tile : sm80_tiles(rules)) {
+      walk_splits(tile, rules, query, [&](const Sm80Tile& candidate) {
+        const Kernel kernel(*this, rules, DesignBytes::of(candidate), query.problem.epilogue);
+        if (find_misfit(kernel, query).empty())
+          kernels.emplace_back(kernel, prediction.microseconds(candidate, rules));
+      });
+    }
+  }
+}
+
+Status Sm80Family::supports(const Kernel& kernel, const Query& query) const {
+  if (Status status = check_carried(query.problem); !status) return status;
+  std::string misfit = find_misfit(kernel, query);
+  return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
+}
+
+void Sm80Family::explain(const Query& query, std::vector<Reason>& reasons) const {
+  Reason reason = reason_of(find_type_failure(query));
+  if (!reason.failed.empty()) {
+    reasons.push_back(std::move(reason));
+    return;
+  }
+  std::vector<RankedKernel> kernels;
+  match(query, kernels);
+  reason.fitting = static_cast<int>(kernels.size());
+  if (kernels.empty()) {
+    const auto rules = fitting_rules(query.problem);
+    reason.failed =
+        rules.empty() ? std::string(
+                            "layouts: expected A and B with rows or columns of adjacent elements, "
+                            "got other strides")
+                      : find_misfit(Kernel(*this, rules.front(),
+                                           DesignBytes::of(sm80_tiles(rules.front()).back()),
+                                           query.problem.epilogue),
+                                    query);
+  }
+  reasons.push_back(std::move(reason));
+}
+
+void Sm80Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
+  const auto visit_rules = [&](const OperandRules& rules) {
+    for (const Sm80Tile& tile : sm80_tiles(rules))
+      visit(Kernel(*this, rules, DesignBytes::of(tile)));
+  };
+  for (const Sm80Products& products : sm80_products()) {
+    const auto outputs = sm80_outputs(products.accumulator);
+    for (const OperandRule& a : sm80_input_rules(products.a))
+      for (const OperandRule& b : sm80_input_rules(products.b))
+        for (const DType out : outputs)
+          for (const OperandRule& out_rule : sm80_output_rules(out)) {
+            OperandRules rules{.a = a,
+                               .b = b,
+                               .c = {},
+                               .out = out_rule,
+                               .accumulator = products.accumulator,
+                               .math = products.math};
+            visit_rules(rules);
+            rules.has_c = true;
+            for (const DType c : outputs) {
+              rules.c = out_rule;
+              rules.c.dtype = c;
+              if (rules.c.layout == LayoutRule::any)
+                rules.c.alignment = static_cast<std::uint8_t>(byte_width(c));
+              visit_rules(rules);
+            }
+          }
+  }
+}
+
+// --- metadata -----------------------------------------------------------------------------------
+
+std::string Sm80Family::kernel_name(const Kernel& kernel) const { return sm80_name(kernel); }
+
+std::optional<Kernel> Sm80Family::read_name(std::string_view text) const {
+  const auto parts = parse_sm80_name(text);
+  if (!parts) return std::nullopt;
+  return Kernel(*this, parts->rules, DesignBytes::of(parts->tile), parts->epilogue);
+}
+
+std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
+  const Sm80Tile tile = sm80_tile(kernel);
+  const abi::Sm80Design design = sm80_design(kernel);
+  const abi::MmaShape mma = abi::mma_shape(design);
+  return {{"instruction", "mma"},
+          {"mma", fmt::format("{}x{}x{}", mma.m, mma.n, mma.k)},
+          {"tile", tile_text(tile)},
+          {"warps", warps_text(tile)},
+          {"threads", std::to_string(abi::thread_count(design))},
+          {"split_k", split_text(tile)},
+          {"stages", std::to_string(tile.stages)},
+          {"raster",
+           fmt::format("{}{}", tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band)}};
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM by mma.sync, host half: the family's answers, its source, its launches. Device half:
+// device/gemm/sm80.cuh.
+#pragma once
+
+#include "providers/templates/template_family.hpp"
+
+namespace gemmery::templates {
+
+// 16-bit floats, float64, 8-bit integers, 8-bit floats (math=fp8_fast, sm_89 and later), float32
+// by a `math` that is asked for; any alignment, row or column major; sm_80 to sm_121.
+class Sm80Family final : public TemplateFamily {
+ public:
+  Sm80Family();
+
+  void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
+  void explain(const Query& query, std::vector<Reason>& reasons) const override;
+  void enumerate(const std::function<void(const Kernel&)>& visit) const override;
+
+  std::string kernel_name(const Kernel& kernel) const override;
+  std::vector<DesignField> design_fields(const Kernel& kernel) const override;
+  Status supports(const Kernel& kernel, const Query& query) const override;
+  std::span<const Target> target_table(const Kernel& kernel) const noexcept override;
+
+  runtime::EmittedSource emit(const Kernel& kernel, Target target) const override;
+  void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;
+
+ private:
+  std::optional<Kernel> read_name(std::string_view text) const override;
+};
+
+}  // namespace gemmery::templates

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What steps of an sm80 kernel cost beside its mmas.
+#include "providers/templates/sm80/prediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gemmery::templates {
+namespace {
+
+// Multiply-adds per clock and multiprocessor of 16-bit operands accumulated in float32, dense.
+// Sources: NVIDIA's data sheets (A100 312, A10 125, L40S 362, RTX 4090 165, RTX 5090 210
+// TFLOP/s). Where wgmma or tcgen05 reach the peak, mma.sync reaches about 0.62 of it on an H100
+// (HOPPER.md); later devices of that kind are taken to be alike. Nobody here has measured them.
+struct Rates {
+  double half;     // f16, bf16
+  double integer;  // int8
+  double real64;   // float64, by mma
+};
+
+Rates rates_of(Target device) noexcept {
+  switch (device.architecture) {
+    case 80:
+      return {.half = 1024, .integer = 2048, .real64 = 64};
+    case 86:
+    case 89:
+      return {.half = 512, .integer = 1024, .real64 = 1};
+    case 90:
+      return {.half = 1270, .integer = 2540, .real64 = 128};
+    case 120:
+    case 121:
+      return {.half = 512, .integer = 1024, .real64 = 1};
+    default:
+      return {.half = 1024, .integer = 2048, .real64 = device.architecture == 100 ? 64.0 : 1.0};
+  }
+}
+
+// Share of the peak that the main loop reaches: larger warp tiles load fewer fragments for an mma.
+double efficiency_of(const Sm80Tile& tile, const OperandRules& rules) {
+  const double warp_m = static_cast<double>(tile.m) / tile.warps_m;
+  const double warp_n = static_cast<double>(tile.n) / tile.warps_n;
+  const double fragments = 4 * (1 / warp_m + 1 / warp_n);  // 1/8 for 64x64
+  double efficiency = 0.9 / (1 + 1.2 * fragments);
+  // Narrow copies cost instructions: 4 bytes four times as many, elements through registers more.
+  for (const OperandRule& rule : {rules.a, rules.b}) {
+    if (rule.alignment < 4) efficiency *= 0.45;
+    if (rule.alignment >= 4 && rule.alignment < 16) efficiency *= 0.75;
+  }
+  return efficiency;
+}
+
+double splitting_factor(Math math) {
+  switch (math) {
+    case Math::tf32x3:
+    case Math::bf16x3:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
+// Where a family for the architecture itself has measured times, an unmeasured one stands back.
+double caution(Target device) { return device.architecture == 90 ? 1.5 : 1.0; }
+
+int resident_blocks(const abi::Sm80Design& design, const DeviceInfo& device) {
+  const auto shared = static_cast<std::int64_t>(abi::shared_bytes(design)) + 1024;
+  const int by_shared = static_cast<int>(device.shared_bytes_per_multiprocessor / shared);
+  const int registers =
+      std::min(255, abi::accumulators_per_thread(design) * abi::accumulator_bytes(design) / 4 + 96);
+  const int by_registers = 65536 / (registers * abi::thread_count(design));
+  return std::max(std::min({by_shared, by_registers, 4}), 1);
+}
+
+}  // namespace
+
+double mma_per_clock(DType a, DType accumulator, Math math, Target device) noexcept {
+  const Rates rates = rates_of(device);
+  if (a == DType::float64) return rates.real64;
+  if (is_integer(a)) return rates.integer;
+  if (bit_width(a) == 8) return rates.integer;
+  const bool is_tf32 = math == Math::tf32 || math == Math::tf32x3;
+  (void)accumulator;
+  return is_tf32 ? rates.half / 2 : rates.half;
+}
+
+Sm80Prediction::Sm80Prediction(const GemmProblem& problem, const OperandRules& types,
+                               const DeviceInfo& device)
+    : problem_(problem),
+      device_(device),
+      fma_per_clock_(mma_per_clock(types.a.dtype, types.accumulator, types.math, device.target) /
+                     splitting_factor(types.math)) {}
+
+double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& rules) const {
+  const abi::Sm80Design design = sm80_design(rules, tile);
+  GemmProblem problem = problem_;
+  if (is_turned_sm80(rules)) std::swap(problem.m, problem.n);
+  const auto slices = tile.split == abi::SplitMode::stream ? 1 : std::int64_t{tile.slices};
+  // Slices are tiles of their own with less k.
+  problem.l *= slices;
+  problem.k = (problem.k + slices - 1) / slices;
+  const model::TimeParts parts =
+      model::TiledGemmModel(problem, device_)
+          .predict({.tile_m = tile.m,
+                    .tile_n = tile.n,
+                    .tile_k = tile.k,
+                    .threads = abi::thread_count(design),
+                    .blocks_per_multiprocessor = resident_blocks(design, device_),
+                    .fma_per_clock = fma_per_clock_,
+                    .efficiency = efficiency_of(tile, rules),
+                    .step_latency_clocks = 700.0 / (tile.stages - 1)});
+  double total = parts.total_us() * caution(device_.target);
+  const double tiles = std::ceil(static_cast<double>(problem.m) / tile.m) *
+                       std::ceil(static_cast<double>(problem.n) / tile.n) *
+                       static_cast<double>(problem.l);
+  if (tile.split == abi::SplitMode::stream) {
+    // No wave is partly filled; parts of tiles are exchanged instead.
+    const double waves = tiles / std::max(device_.multiprocessors, 1);
+    total -= parts.math_us * (1 - waves / std::ceil(waves));
+  }
+  if (tile.split != abi::SplitMode::none) {
+    const double bytes = 2.0 * tiles * tile.m * tile.n * abi::accumulator_bytes(design);
+    total += 2 + bytes / (device_.bandwidth_bytes_per_second * 2) * 1e6;
+  }
+  return rules.out.alignment == 16 ? total : total * 1.05;
+}
+
+}  // namespace gemmery::templates

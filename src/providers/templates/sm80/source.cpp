@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source of sm80 kernels: a design, an epilogue and a call of the device half.
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/sm80/design.hpp"
+#include "providers/templates/sm80/family.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k" : "extent"; }
+std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
+
+std::string_view text_of(abi::MmaMath math) {
+  constexpr std::string_view texts[] = {"native", "tf32", "tf32x3", "bf16x3", "bf16", "saturate"};
+  return texts[static_cast<std::size_t>(math)];
+}
+
+std::string_view text_of(abi::SplitMode mode) {
+  constexpr std::string_view texts[] = {"none", "serial", "parallel", "stream"};
+  return texts[static_cast<std::size_t>(mode)];
+}
+
+std::string design_text(const abi::Sm80Design& d) {
+  return fmt::format(
+      "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = "
+      "DType::{},\n"
+      "    .math = MmaMath::{}, .a_major = Major::{}, .b_major = Major::{},\n"
+      "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
+      "{},\n"
+      "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .warps_m = {}, .warps_n = {}, .warps_k = {}, "
+      ".stages = {},\n"
+      "    .split = SplitMode::{}, .raster = {{.along = Along::{}, .band = {}}}, .has_c = {}}}",
+      text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
+      text_of(d.math), text_of(d.a_major), text_of(d.b_major), d.a_vector_bytes, d.b_vector_bytes,
+      d.c_vector_bytes, d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.warps_m, d.warps_n,
+      d.warps_k, d.stages, text_of(d.split), d.raster.along == abi::Along::m ? "m" : "n",
+      d.raster.band, d.has_c);
+}
+
+constexpr std::string_view entry_name = "gemmery_sm80";
+
+std::string epilogue_comment(const Kernel& kernel) {
+  const bool turns = is_turned_sm80(kernel.operands());
+  if (kernel.epilogue() == default_epilogue) {
+    return std::string("// D = alpha * accum + beta * C") +
+           (turns ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n";
+  }
+  return turns ? "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n" : "";
+}
+
+}  // namespace
+
+runtime::EmittedSource Sm80Family::emit(const Kernel& kernel, Target) const {
+  const abi::Sm80Design design = sm80_design(kernel);
+  const EpilogueText epilogue =
+      epilogue_text(kernel, is_turned_sm80(kernel.operands()), "Sm80Params", "sm80_gemm");
+  return {.text = fmt::format(
+              "// {}\n"
+              "{}"
+              "#include <device/gemm/sm80.cuh>\n\n"
+              "using namespace gemmery::abi;\n"
+              "constexpr Sm80Design design{};\n"
+              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+              "device disagree\");\n\n"
+              "{}"
+              "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
+              "{}(const __grid_constant__ {} params) {{\n"
+              "    gemmery::device::{}(params);\n"
+              "}}\n",
+              class_line(kernel.operands()), epilogue_comment(kernel), design_text(design),
+              abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
+              epilogue.parameters, epilogue.call),
+          .entry = std::string(entry_name),
+          .max_dynamic_shared_bytes = abi::shared_bytes(design),
+          .options = {}};
+}
+
+}  // namespace gemmery::templates
