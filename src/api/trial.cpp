@@ -70,9 +70,14 @@ void apply_subnormal(const GemmProblem& problem, Role role, Numbers& numbers) {
   numbers.scale = role == Role::a ? tiny : std::min(1 / tiny, nearly_largest(problem.b.dtype) / 2);
 }
 
+bool rounds_operands(const Trial& trial) {
+  return trial.line.problem.math != Math::native && trial.line.problem.a.dtype == DType::float32;
+}
+
 void apply_pattern(const Trial& trial, Role role, Numbers& numbers) {
   numbers.pattern = trial.pattern;
-  if (trial.pattern != Pattern::subnormal || numbers.is_integer) return;
+  // A math that rounds operands leaves subnormal ones few bits, which is what was asked for.
+  if (trial.pattern != Pattern::subnormal || numbers.is_integer || rounds_operands(trial)) return;
   apply_subnormal(trial.line.problem, role, numbers);
 }
 

@@ -24,12 +24,14 @@ std::size_t wanted_gpu() {
 
 // --- which kernels ------------------------------------------------------------------------------
 
-// Of all families, or of the one that GEMMERY_TEST_FAMILY names; with any name, or those that hold
-// GEMMERY_TEST_NAME ("_k4_").
+// Of all families, or of the one that the instance or GEMMERY_TEST_FAMILY names; with any name, or
+// those that hold GEMMERY_TEST_NAME ("_k4_").
 bool is_wanted(const Kernel& kernel) {
+  const std::string& of_instance = DeviceConformance::GetParam().family;
   const char* const family = std::getenv("GEMMERY_TEST_FAMILY");
   const char* const part = std::getenv("GEMMERY_TEST_NAME");
   return (family == nullptr || kernel.family().name() == family) &&
+         (of_instance.empty() || kernel.family().name() == of_instance) &&
          (part == nullptr || kernel.name().find(part) != std::string::npos);
 }
 
@@ -74,6 +76,19 @@ Kernel with_other_picks(const Kernel& kernel, Choices& choices) {
   return find_kernel(name.replace(at, picked.size(), other)).value_or(kernel);
 }
 
+// Discovery splits k by itself, too, and never serially.
+Kernel with_other_split(const Kernel& kernel, Choices& choices) {
+  constexpr std::string_view none = "_none_";
+  std::string name = kernel.name();
+  const std::size_t at = name.find(none);
+  if (at == std::string::npos || choices.percent(40)) return kernel;
+  const std::string split =
+      choices.percent(30)
+          ? "stream"
+          : fmt::format("{}{}", choices.percent(50) ? "serial" : "parallel", choices.between(2, 7));
+  return find_kernel(name.replace(at, none.size(), "_" + split + "_")).value_or(kernel);
+}
+
 // Kernels that run on the device, a random sample: half of it where A, B and out have one type or
 // out is that of the sums, which are few among all combinations and used most.
 std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& choices) {
@@ -92,7 +107,8 @@ std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& ch
   for (const Kernel& kernel : choose_kernels(std::move(mixed), count - chosen.size(), choices)) {
     chosen.push_back(kernel);
   }
-  for (Kernel& kernel : chosen) kernel = with_other_picks(kernel, choices);
+  for (Kernel& kernel : chosen)
+    kernel = with_other_split(with_other_picks(kernel, choices), choices);
   return chosen;
 }
 
@@ -190,6 +206,11 @@ constexpr const char* degenerate_lines[] = {
     "gemm 64x64x1 a=f32",
     "gemm 64x64x1 a=s8 out=s32",
     "gemm 1x1x1 a=bf16 out=f32",
+    "gemm 64x1x64 a=bf16",
+    "gemm 1x64x64 a=f16:c out=f32:c",
+    "gemm 64x64x1x2 a=f32 math=tf32",
+    "gemm 65x1x2048 a=f16 acc=f16",
+    "gemm 3x5x1111 a=f64:c b=f64:c",
     "gemm 64x64x64x3 a=f32 b=f32/batch=1",
     "gemm 64x64x64 a=f32 b=f32/strides=1,1",
     "gemm 64x64x64 a=bf16/strides=1,1 out=f32",
@@ -207,7 +228,9 @@ TEST_P(DeviceConformance, degenerate_problems_are_right_on_every_layout_that_fit
   for (const char* const text : degenerate_lines) {
     const ProblemLine line = parse_problem(text);
     std::vector<Kernel> fitting = wanted_of(get_kernels(line.problem, device_info(device())));
-    ASSERT_TRUE(!fitting.empty() || std::getenv("GEMMERY_TEST_FAMILY") != nullptr) << text;
+    const bool is_narrowed =
+        std::getenv("GEMMERY_TEST_FAMILY") != nullptr || !GetParam().family.empty();
+    ASSERT_TRUE(!fitting.empty() || is_narrowed) << text;
     const std::vector<Kernel> kernels =
         choose_kernels(std::move(fitting), scale().kernels_per_line, choices);
     compile_all(kernels, device());

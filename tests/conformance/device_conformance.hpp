@@ -32,6 +32,7 @@ struct DeviceUnderTest {
   DeviceScale soak;
   TrialLimits limits;
   std::vector<const char*> repeated_lines;  // that are run over and over again
+  std::string family = {};                  // whose kernels are drawn; empty: all
 };
 
 class DeviceConformance : public testing::TestWithParam<DeviceUnderTest> {

@@ -19,10 +19,13 @@ enum class SoundKernel : std::uint8_t {
   ping_pong,
   pair_of_blocks,
   chained,
-  split,     // k over two blocks
-  rotation,  // three consumers in turn, with a program
-  addition,  // likewise, and a wgmma adds what the program adds first
-  reduction  // two consumers, with a program that makes single values of out
+  split,         // k over two blocks
+  rotation,      // three consumers in turn, with a program
+  addition,      // likewise, and a wgmma adds what the program adds first
+  reduction,     // two consumers, with a program that makes single values of out
+  mma,           // sm80: two groups of warps share each block of k
+  mma_parallel,  // k in slices that meet at the last to arrive
+  mma_serial     // k in slices that add up one after the other
 };
 
 // What a sound kernel makes of A B, in the words of a problem line; empty: A B itself.
@@ -52,6 +55,9 @@ struct DeviceFault {
 
   bool is_none() const { return name == "nothing"; }
 };
+
+// Whether it is one of the family sm80.
+constexpr bool is_mma(SoundKernel kernel) noexcept { return kernel >= SoundKernel::mma; }
 
 // For each sound kernel one fault that is called "nothing".
 std::span<const DeviceFault> device_faults() noexcept;

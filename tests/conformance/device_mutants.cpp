@@ -16,6 +16,8 @@
 #include "kernel/rules.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
+#include "providers/templates/sm80/design.hpp"
+#include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
 
@@ -23,6 +25,7 @@ namespace gemmery::conformance {
 namespace {
 
 using templates::SimtTile;
+using templates::Sm80Tile;
 using templates::Sm90Tile;
 
 // --- designs ------------------------------------------------------------------------------------
@@ -36,7 +39,8 @@ struct Mark {
 static_assert(std::has_unique_object_representations_v<Mark>);
 
 constexpr std::size_t mark_offset = DesignBytes::capacity - sizeof(Mark);
-static_assert(sizeof(SimtTile) <= mark_offset && sizeof(Sm90Tile) <= mark_offset);
+static_assert(sizeof(SimtTile) <= mark_offset && sizeof(Sm80Tile) <= mark_offset &&
+              sizeof(Sm90Tile) <= mark_offset);
 
 template <class Tile>
 DesignBytes marked(const Tile& tile, const Mark& mark) {
@@ -79,6 +83,21 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
   return tile;
+}
+
+// Three stages of two steps for each of two groups of warps.
+Sm80Tile sm80_tile_of(SoundKernel kernel) {
+  const Sm80Tile tile{
+      .m = 64, .n = 32, .k = 64, .warps_m = 2, .warps_n = 1, .warps_k = 2, .stages = 3};
+  if (kernel == SoundKernel::mma_parallel) return with_split(tile, abi::SplitMode::parallel, 3);
+  if (kernel == SoundKernel::mma_serial) return with_split(tile, abi::SplitMode::serial, 3);
+  return tile;
+}
+
+OperandRules sm80_rules() {
+  const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
+  const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
+  return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
 }
 
 OperandRules simt_rules() {
@@ -186,6 +205,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override {
     const DeviceFault& fault = fault_of(request.kernel);
     if (fault.kernel == SoundKernel::simt) return simt_.pack(request, plan);
+    if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
     const driver::DriverApi api =
         fault.maps_a_row_too_many ? with_maps_of_a_row_too_many(request.driver) : request.driver;
     sm90_.pack({.kernel = request.kernel,
@@ -208,6 +228,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   Kernel make(std::size_t row) const {
     const SoundKernel sound = device_faults()[row].kernel;
     const Mark mark{.row = static_cast<std::uint32_t>(row), .delays = 0};
+    if (is_mma(sound)) return Kernel(*this, sm80_rules(), marked(sm80_tile_of(sound), mark));
     return sound == SoundKernel::simt
                ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
                : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
@@ -216,10 +237,12 @@ class DeviceMutants final : public runtime::DeviceFamily {
 
   const runtime::DeviceFamily& sound_family(const Kernel& kernel) const {
     if (fault_of(kernel).kernel == SoundKernel::simt) return simt_;
+    if (is_mma(fault_of(kernel).kernel)) return sm80_;
     return sm90_;
   }
 
   templates::SimtFamily simt_;
+  templates::Sm80Family sm80_;
   templates::Sm90Family sm90_;
 };
 

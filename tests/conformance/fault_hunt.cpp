@@ -22,6 +22,8 @@ namespace {
 // several tiles, each of several blocks of k, to go wrong.
 TrialLimits limits_on(Device device, SoundKernel kernel) {
   const bool is_simt = kernel == SoundKernel::simt;
+  if (device.type == DeviceType::emulated && is_mma(kernel))
+    return {.products = 1 << 18, .depth = 700, .device = device};
   if (device.type == DeviceType::emulated)
     return {
         .products = is_simt ? 1 << 15 : 1 << 21, .depth = is_simt ? 100 : 400, .device = device};

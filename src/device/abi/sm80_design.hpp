@@ -5,7 +5,8 @@
 
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
-#include <device/abi/sm90_design.hpp>
+#include <device/abi/major.hpp>
+#include <device/abi/raster.hpp>
 #include <device/abi/staged_operand.hpp>
 
 namespace gemmery::abi {

@@ -5,30 +5,16 @@
 
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
+#include <device/abi/major.hpp>
+#include <device/abi/raster.hpp>
 
 namespace gemmery::abi {
-
-/// The index along which neighbours of an operand are adjacent in memory: k, or the other one (m of
-/// A, n of B).
-enum class Major : unsigned char { k, extent };
 
 /// How the multiplying warpgroups share work: cooperative, each takes some rows of one tile, or
 /// half of its columns where rows do not divide (`splits_columns`); or ping-pong, two take whole
 /// tiles in turn, and one stores while the other multiplies; or in rotation, three do, so that a
 /// tile is finished while two others are multiplied.
 enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
-
-/// An index of out.
-enum class Along : unsigned char { m, n };
-
-/// The order of tiles: bands of `band` tiles along one index, each band walked along the other one,
-/// so that blocks at work at the same time share panels of A and B in L2. In tiles of a cluster.
-struct Raster {
-  Along along;
-  unsigned char band;
-
-  bool operator==(const Raster&) const = default;
-};
 
 /// out is row major here; the host turns a column-major out into out^T = B^T A^T.
 struct Sm90Design {

@@ -19,6 +19,9 @@ struct ChunkSwizzle {
 
   GEMMERY_HOST_DEVICE
   constexpr int of(int row) const { return ((row >> row_shift) & row_mask) << chunk_shift; }
+  /// Rows after which it repeats.
+  GEMMERY_HOST_DEVICE
+  constexpr int period() const { return (row_mask + 1) << row_shift; }
 
   bool operator==(const ChunkSwizzle&) const = default;
 };
@@ -86,5 +89,45 @@ struct StagedOperand {
 
   bool operator==(const StagedOperand&) const = default;
 };
+
+/// Which of an mma's operands: A has rows of 16 (8 of float64), B columns of 8.
+enum class Side : unsigned char { a, b };
+
+/// Where a lane's first access to a warp's fragments lies, in bytes from the tile's begin: of
+/// ldmatrix the row that the lane names, else what it loads. `first`: the warp's first row of A
+/// (column of B); `first_k`: its first k.
+GEMMERY_HOST_DEVICE
+constexpr int fragment_offset(const StagedOperand& operand, Side side, int first, int first_k,
+                              int lane) {
+  const int group = lane / 4;
+  const int in_group = lane % 4;
+  const int eighth = lane / 8 % 2;  // which matrix of ldmatrix.x4 the lane names a row of
+  const int half = lane / 16;
+  const int elements = operand.chunk_elements();
+  const auto in_chunk = [&](int element) { return element % elements * bytes_of(operand.dtype); };
+  switch (operand.load) {
+    case FragmentLoad::matrices: {
+      // A: rows, rows + 8, then the next chunk of both; B: both chunks of a block, then of the
+      // next.
+      const int row = lane % 8 + 8 * (side == Side::a ? eighth : half);
+      const int chunk = side == Side::a ? half : eighth;
+      return operand.offset(first + row, first_k / elements + chunk);
+    }
+    case FragmentLoad::transposed_matrices: {
+      const int k = lane % 8 + 8 * (side == Side::a ? half : eighth);
+      const int chunk = side == Side::a ? eighth : half;
+      return operand.offset(first_k + k, first / elements + chunk);
+    }
+    case FragmentLoad::pairs: {
+      const int k = first_k + in_group * (operand.dtype == DType::float64 ? 1 : 2);
+      return operand.offset(first + group, k / elements) + in_chunk(k);
+    }
+    case FragmentLoad::words:
+    case FragmentLoad::split_words:
+      break;
+  }
+  const int k = first_k + in_group * (operand.load == FragmentLoad::split_words ? 2 : 1);
+  return operand.offset(k, (first + group) / elements) + in_chunk(first + group);
+}
 
 }  // namespace gemmery::abi

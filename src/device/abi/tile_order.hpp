@@ -6,7 +6,7 @@
 
 #include <device/abi/fast_divisor.hpp>
 #include <device/abi/host_device.hpp>
-#include <device/abi/sm90_design.hpp>
+#include <device/abi/raster.hpp>
 #include <device/abi/tile_position.hpp>
 
 namespace gemmery::abi {

@@ -37,6 +37,7 @@ struct ChunkShares {
   static_assert(keeps_chunk, "a row of a tile has more chunks than the block has threads");
 };
 
+/// Each of a thread's chunks has a pointer of its own that moves along k: one addition a block.
 template <abi::StagedOperand operand, int threads>
 class ChunkedCopy {
   using Shares = ChunkShares<operand, threads>;
@@ -46,34 +47,44 @@ class ChunkedCopy {
   __device__ __forceinline__ ChunkedCopy(const PanelOfLines& panel, unsigned tile, int thread)
       : row_(thread / Shares::chunks),
         chunk_(thread % Shares::chunks),
-        line_bytes_(panel.line_bytes),
-        source_(panel.data + row_ * panel.line_bytes + chunk_ * abi::chunk_bytes),
-        tile_(tile),
+        step_bytes_(operand.is_k_adjacent ? operand.k * abi::bytes_of(operand.dtype)
+                                          : operand.k * panel.line_bytes),
+        target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
         extent_left_(
-            static_cast<int>(min(panel.extent_left, static_cast<unsigned>(operand.extent)))) {}
+            static_cast<int>(min(panel.extent_left, static_cast<unsigned>(operand.extent)))) {
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass)
+      sources_[pass] = panel.data + (row_ + pass * Shares::row_step) * panel.line_bytes +
+                       chunk_ * abi::chunk_bytes;
+  }
 
   __device__ bool is_interior() const { return extent_left_ == operand.extent; }
 
-  /// Begins to bring the next block of k, all of which the matrix has, into the stage at this
-  /// offset.
-  __device__ __forceinline__ void fetch_whole(unsigned stage) {
+  /// Begins to bring the block of k that is `ahead` blocks behind the next one, all of which the
+  /// matrix has, into the stage at this offset.
+  __device__ __forceinline__ void fetch_whole(unsigned stage, int ahead) {
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
       if (!has_chunk(pass)) break;
-      copy_chunk(target(pass) + stage, source(pass));
+      copy_chunk(target(pass, stage), sources_[pass] + ahead * step_bytes_);
     }
-    advance();
   }
 
-  /// The same at an edge; `k_left`: from the block's begin to the end of k.
+  /// The next block at an edge, and moves on; `k_left`: from the block's begin to the end of k.
   __device__ __forceinline__ void fetch_edge(unsigned stage, unsigned k_left) {
     const int k = static_cast<int>(min(k_left, static_cast<unsigned>(operand.k)));
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
       if (!has_chunk(pass)) break;
-      copy_chunk(target(pass) + stage, source(pass), valid_bytes(pass, k));
+      copy_chunk(target(pass, stage), sources_[pass], valid_bytes(pass, k));
     }
-    advance();
+    advance(1);
+  }
+
+  /// Moves on by so many blocks of k.
+  __device__ __forceinline__ void advance(int blocks) {
+#pragma unroll
+    for (int pass = 0; pass < Shares::passes; ++pass) sources_[pass] += blocks * step_bytes_;
   }
 
   __device__ static void store(unsigned) {}  // cp.async needs none
@@ -83,15 +94,13 @@ class ChunkedCopy {
     if constexpr (Shares::is_even) return true;
     return row_ + pass * Shares::row_step < operand.rows();
   }
-  __device__ const char* source(int pass) const {
-    return source_ + pass * (Shares::row_step * line_bytes_);
-  }
-  __device__ unsigned target(int pass) const {
-    return tile_ + static_cast<unsigned>(operand.offset(row_ + pass * Shares::row_step, chunk_));
-  }
-  __device__ void advance() {
-    source_ +=
-        operand.is_k_adjacent ? operand.k * abi::bytes_of(operand.dtype) : operand.k * line_bytes_;
+  __device__ unsigned target(int pass, unsigned stage) const {
+    constexpr bool keeps_swizzle = Shares::row_step % operand.swizzle().period() == 0;
+    const int row = pass * Shares::row_step;
+    if constexpr (keeps_swizzle)
+      return target_ + stage + static_cast<unsigned>(row * operand.row_bytes());
+    return target_ + stage +
+           static_cast<unsigned>(operand.offset(row_ + row, chunk_) - operand.offset(row_, chunk_));
   }
 
   /// Bytes of a chunk that the matrix has.
@@ -126,10 +135,10 @@ class ChunkedCopy {
 
   int row_;  // of the thread's first chunk in the tile
   int chunk_;
-  abi::Int64 line_bytes_;
-  const char* source_;
-  unsigned tile_;
+  abi::Int64 step_bytes_;
+  unsigned target_;  // of the first chunk in the first stage
   int extent_left_;
+  const char* sources_[Shares::passes];
 };
 
 /// The same through registers: `fetch` loads, `store` puts what it loaded into the stage. A thread
@@ -155,9 +164,10 @@ class RegisterCopy {
 
   __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
 
-  __device__ __forceinline__ void fetch_whole(unsigned stage) {
+  __device__ __forceinline__ void fetch_whole(unsigned stage, int) {
     fetch_edge(stage, static_cast<unsigned>(operand.k));
   }
+  __device__ static void advance(int) {}  // fetching does
 
   __device__ __forceinline__ void fetch_edge(unsigned, unsigned k_left) {
     const unsigned k = min(k_left, static_cast<unsigned>(operand.k));

@@ -50,7 +50,12 @@ class TileStaging {
   template <class Sums>
   __device__ __forceinline__ void fill(const Sums& sums, int index, bool holds_sums) const {
     __syncthreads();  // waits until what lay there was read
-    if (holds_sums) write(sums, index);
+    if (holds_sums) {
+      // Registers have constant numbers; what follows the staging is in the code once.
+#pragma unroll
+      for (int block = 0; block < Blocks::rows; ++block)
+        if (block == index) write(sums, block);
+    }
     __syncthreads();  // waits for all rows
   }
 
@@ -135,10 +140,10 @@ class StagedLinearCombination {
   template <class Sums>
   __device__ __forceinline__ void store(const Staging& staging, const Sums& sums,
                                         const TileCorner& corner, bool holds_sums) const {
-#pragma unroll
+#pragma unroll 1
     for (int index = 0; index < Staging::Blocks::rows; ++index) {
       staging.fill(sums, index, holds_sums);
-#pragma unroll
+#pragma unroll 2
       for (int sweep = 0; sweep < Staging::sweeps; ++sweep) {
         const int tile_row = staging.row_of(index, sweep);
         const unsigned row = corner.row + static_cast<unsigned>(tile_row);
@@ -201,7 +206,7 @@ class StagedProgram {
   __device__ __forceinline__ void store(const Staging& staging, const Sums& sums, bool holds_sums) {
     clear();
     const unsigned column = corner_.column + static_cast<unsigned>(staging.column());
-#pragma unroll
+#pragma unroll 1
     for (int index = 0; index < Staging::Blocks::rows; ++index) {
       staging.fill(sums, index, holds_sums);
 #pragma unroll 1

@@ -3,9 +3,10 @@
 // emitted epilogue makes of a b.
 //
 //   A, B in global memory
-//     | copy/chunked_operand: cp.async, `stages` blocks of k under way, zeros beyond edges
+//     | copy/chunked_operand: cp.async, `stages - 1` blocks of k under way, zeros beyond edges
 //   a[stage], b[stage] in shared memory, chunks of 16 bytes swizzled (abi/staged_operand)
-//     | mma/fragments: ldmatrix, the next step's fragments while the present ones multiply
+//     | gemm/sm80_mainloop, mma/fragments: ldmatrix, the next step's fragments while the present
+//     | ones multiply
 //   fragments in registers
 //     | mma/warp_mma: mma.sync
 //   accumulators in registers
@@ -17,10 +18,8 @@
 
 #include <device/abi/sm80_design.hpp>
 #include <device/abi/sm80_params.hpp>
-#include <device/copy/chunked_operand.cuh>
 #include <device/epilogue/staged_tile.cuh>
-#include <device/mma/fragments.cuh>
-#include <device/mma/warp_mma.cuh>
+#include <device/gemm/sm80_mainloop.cuh>
 #include <device/pipeline/tile_share.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/tile/mma_accumulator.cuh>
@@ -32,14 +31,10 @@ class Sm80Gemm {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
   static constexpr abi::StagedOperand b = abi::staged_b(design);
   static constexpr int threads = abi::thread_count(design);
-  static constexpr int step_k = abi::mma_shape(design).k;
-  static constexpr int steps = abi::k_steps(design);
   using Blocks = WarpBlocks<design>;
   using Accumulator = MmaAccumulator<design>;
   using Number = typename Accumulator::Number;
   using Parts = TileParts<design>;
-  using ReaderA = FragmentReader<a, Side::a, Blocks::rows, step_k>;
-  using ReaderB = FragmentReader<b, Side::b, Blocks::columns, step_k>;
 
  public:
   /// `flag`: a word of shared memory.
@@ -83,6 +78,18 @@ class Sm80Gemm {
             .column = position.column * static_cast<unsigned>(design.tile_n)};
   }
 
+  __device__ __forceinline__ void accumulate(const TileShare& share) {
+    clear();
+    if (params_.k == 0) return;
+    const TileCorner corner = corner_of(share.tile);
+    const unsigned first_k = share.first_k_block * design.tile_k;
+    const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
+    Sm80Mainloop<design> mainloop(
+        panel<a>(params_.a, corner.batch, corner.row, params_.m, first_k),
+        panel<b>(params_.b, corner.batch, corner.column, params_.n, first_k), address_, thread());
+    mainloop.run(sums_, share.k_blocks, all_k);
+  }
+
   template <abi::StagedOperand operand>
   __device__ __forceinline__ static PanelOfLines panel(const abi::Sm80Operand& matrix,
                                                        unsigned batch, unsigned extent,
@@ -95,105 +102,6 @@ class Sm80Gemm {
     return {.data = static_cast<const char*>(matrix.data) + element * bytes,
             .line_bytes = matrix.line_stride * bytes,
             .extent_left = extents - extent};
-  }
-
-  /// The main loop: while one block of k multiplies, the `stages - 1` behind it are on their way.
-  __device__ __forceinline__ void accumulate(const TileShare& share) {
-    constexpr unsigned ahead = design.stages - 1;
-    constexpr unsigned a_bytes = a.bytes();
-    clear();
-    if (params_.k == 0) return;
-    const TileCorner corner = corner_of(share.tile);
-    const unsigned first_k = share.first_k_block * design.tile_k;
-    unsigned k_left = min(params_.k - first_k, share.k_blocks * design.tile_k);  // not yet fetched
-    typename OperandCopyOf<a, threads>::Type copy_a(
-        panel<a>(params_.a, corner.batch, corner.row, params_.m, first_k), address_, thread());
-    typename OperandCopyOf<b, threads>::Type copy_b(
-        panel<b>(params_.b, corner.batch, corner.column, params_.n, first_k), address_ + a_bytes,
-        thread());
-    const bool is_interior = copy_a.is_interior() && copy_b.is_interior();
-    unsigned fetch_stage = 0;
-
-    const auto fetch = [&] {
-      if (is_interior && k_left >= design.tile_k) {
-        copy_a.fetch_whole(fetch_stage);
-        copy_b.fetch_whole(fetch_stage);
-      } else if (k_left > 0) {
-        copy_a.fetch_edge(fetch_stage, k_left);
-        copy_b.fetch_edge(fetch_stage, k_left);
-      }
-      ptx::cp_async_commit_group();
-    };
-    const auto store = [&] {
-      if (k_left > 0) {
-        copy_a.store(fetch_stage);
-        copy_b.store(fetch_stage);
-      }
-      k_left -= min(k_left, static_cast<unsigned>(design.tile_k));
-      fetch_stage = next_stage(fetch_stage);
-    };
-
-    const int slice_k = place_.slice * abi::warp_tile_k(design);
-    const ReaderA read_a(address_, place_.row, slice_k, place_.lane);
-    const ReaderB read_b(address_ + a_bytes, place_.column, slice_k, place_.lane);
-    typename ReaderA::Fragments a_fragments[2];
-    typename ReaderB::Fragments b_fragments[2];
-    unsigned stage = 0;
-#pragma unroll 1
-    for (unsigned block = 0; block < ahead; ++block) {
-      fetch();
-      store();
-    }
-    wait_for_block();
-    read_a.load(a_fragments[0], stage, 0);
-    read_b.load(b_fragments[0], stage, 0);
-#pragma unroll 1
-    for (unsigned block = 0; block < share.k_blocks; ++block) {
-      fetch();
-#pragma unroll
-      for (int step = 0; step < steps; ++step) {
-        if (step + 1 == steps) {
-          store();
-          wait_for_block();
-          stage = next_stage(stage);
-        }
-        read_a.load(a_fragments[(step + 1) % 2], stage, (step + 1) % steps);
-        read_b.load(b_fragments[(step + 1) % 2], stage, (step + 1) % steps);
-        multiply(a_fragments[step % 2], b_fragments[step % 2]);
-      }
-    }
-    ptx::cp_async_wait_group<0>();
-    __syncthreads();  // waits until all have read their last fragments, before the stages serve
-                      // something else
-  }
-
-  /// Stages are told apart by their offset in bytes.
-  __device__ static unsigned next_stage(unsigned stage) {
-    constexpr unsigned bytes = abi::stage_bytes(design);
-    return stage == (design.stages - 1) * bytes ? 0 : stage + bytes;
-  }
-
-  /// Waits until the oldest block of k that is still under way lies in shared memory, of all
-  /// threads, and its predecessor was read by all.
-  __device__ static void wait_for_block() {
-    ptx::cp_async_wait_group<design.stages - 2>();
-    __syncthreads();
-  }
-
-  __device__ __forceinline__ void multiply(const typename ReaderA::Fragments& a_fragments,
-                                           const typename ReaderB::Fragments& b_fragments) {
-    using PartA = SplitFragment<design.math, ReaderA::registers>;
-    using PartB = SplitFragment<design.math, ReaderB::registers>;
-#pragma unroll
-    for (int row = 0; row < Blocks::rows; ++row) {
-      const PartA of_a(a_fragments[row]);
-#pragma unroll
-      for (int turn = 0; turn < Blocks::columns; ++turn) {
-        // Back and forth, so that consecutive mmas share a fragment of B in the reuse cache.
-        const int column = row % 2 == 0 ? turn : Blocks::columns - 1 - turn;
-        WarpMma<design>::multiply(sums_[row][column], of_a, PartB(b_fragments[column]));
-      }
-    }
   }
 
   __device__ __forceinline__ void clear() {

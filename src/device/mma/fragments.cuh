@@ -12,19 +12,16 @@
 
 namespace gemmery::device {
 
-/// Which of an mma's operands: A has rows of 16 (8 of float64), B columns of 8.
-enum class Side : unsigned char { a, b };
-
 /// A warp's view of one operand's tile.
 /// `count`: blocks of 16 rows of A (8 of float64), or of 8 columns of B. `step_k`: the
 /// instruction's k.
-template <abi::StagedOperand operand, Side side, int count, int step_k>
+template <abi::StagedOperand operand, abi::Side side, int count, int step_k>
 class FragmentReader {
   static constexpr int row_bytes = operand.row_bytes();
   static constexpr int element_bytes = abi::bytes_of(operand.dtype);
   static constexpr bool is_double = operand.dtype == abi::DType::float64;
   static constexpr abi::FragmentLoad form = operand.load;
-  static constexpr int block = side == Side::a && !is_double ? 16 : 8;
+  static constexpr int block = side == abi::Side::a && !is_double ? 16 : 8;
 
  public:
   /// 32-bit registers of a block: of float64 one number, of float32 that become 16 bits two
@@ -37,85 +34,54 @@ class FragmentReader {
   using Fragments = unsigned[count][registers];
 
   /// `first`: the warp's first row of A (column of B) in the tile; `first_k`: its first k.
-  __device__ __forceinline__ FragmentReader(unsigned tile, int first, int first_k, int lane)
-      : base_(tile + first_offset(first, first_k, lane)) {}
+  __device__ __forceinline__ FragmentReader(int first, int first_k, int lane)
+      : first_(static_cast<unsigned>(abi::fragment_offset(operand, side, first, first_k, lane))) {}
 
-  /// The fragments of one step of k, from the stage at this offset.
-  __device__ __forceinline__ void load(Fragments& values, unsigned stage, int step) const {
-    if constexpr (form == abi::FragmentLoad::matrices) load_matrices(values, stage, step);
+  /// The fragments of one step of k, from the tile at this shared address.
+  __device__ __forceinline__ void load(Fragments& values, unsigned tile, int step) const {
+    if constexpr (form == abi::FragmentLoad::matrices) load_matrices(values, tile, step);
     if constexpr (form == abi::FragmentLoad::transposed_matrices)
-      load_transposed(values, stage, step);
-    if constexpr (form == abi::FragmentLoad::words) load_words(values, stage, step);
-    if constexpr (form == abi::FragmentLoad::pairs) load_pairs(values, stage, step);
-    if constexpr (form == abi::FragmentLoad::split_words) load_split(values, stage, step);
+      load_transposed(values, tile, step);
+    if constexpr (form == abi::FragmentLoad::words) load_words(values, tile, step);
+    if constexpr (form == abi::FragmentLoad::pairs) load_pairs(values, tile, step);
+    if constexpr (form == abi::FragmentLoad::split_words) load_split(values, tile, step);
   }
 
  private:
-  __device__ static unsigned first_offset(int first, int first_k, int lane) {
-    const int group = lane / 4;
-    const int in_group = lane % 4;
-    const int eighth = lane / 8 % 2;  // which matrix of ldmatrix.x4 a lane has the address for
-    const int half = lane / 16;
-    if constexpr (form == abi::FragmentLoad::matrices) {
-      // A: rows, rows + 8, then the next chunk of both; B: both chunks of a block, then of the
-      // next.
-      const int row = lane % 8 + 8 * (side == Side::a ? eighth : half);
-      const int chunk = side == Side::a ? half : eighth;
-      return at(first + row, first_k / operand.chunk_elements() + chunk);
-    } else if constexpr (form == abi::FragmentLoad::transposed_matrices) {
-      const int k = lane % 8 + 8 * (side == Side::a ? half : eighth);
-      const int chunk = side == Side::a ? eighth : half;
-      return at(first_k + k, first / 8 + chunk);
-    } else if constexpr (form == abi::FragmentLoad::pairs) {
-      const int k = first_k + in_group * (is_double ? 1 : 2);
-      return at(first + group, k / operand.chunk_elements()) + in_chunk(k);
-    } else {
-      const int k = first_k + in_group * (form == abi::FragmentLoad::split_words ? 2 : 1);
-      const int extent = first + group;
-      return at(k, extent / operand.chunk_elements()) + in_chunk(extent);
-    }
-  }
-  __device__ static unsigned at(int row, int chunk) {
-    return static_cast<unsigned>(operand.offset(row, chunk));
-  }
-  __device__ static unsigned in_chunk(int element) {
-    return static_cast<unsigned>(element % operand.chunk_elements() * element_bytes);
-  }
-
   /// The address `rows` rows and `chunks` chunks further. `chunks` has no bit in common with the
   /// lane's first chunk.
-  __device__ unsigned moved(unsigned stage, int rows, int chunks) const {
-    return (base_ ^ static_cast<unsigned>(chunks * abi::chunk_bytes)) + stage +
+  __device__ unsigned moved(unsigned tile, int rows, int chunks) const {
+    return (first_ ^ static_cast<unsigned>(chunks * abi::chunk_bytes)) + tile +
            static_cast<unsigned>(rows * row_bytes);
   }
 
-  __device__ __forceinline__ void load_matrices(Fragments& values, unsigned stage, int step) const {
+  __device__ __forceinline__ void load_matrices(Fragments& values, unsigned tile, int step) const {
     constexpr int step_chunks = step_k * element_bytes / abi::chunk_bytes;
-    if constexpr (side == Side::a) {
+    if constexpr (side == abi::Side::a) {
 #pragma unroll
       for (int index = 0; index < count; ++index)
-        ptx::ldmatrix_x4(values[index], moved(stage, 16 * index, step * step_chunks));
+        ptx::ldmatrix_x4(values[index], moved(tile, 16 * index, step * step_chunks));
     } else {
 #pragma unroll
       for (int index = 0; index < count; index += 2) {
         unsigned both[4];
-        ptx::ldmatrix_x4(both, moved(stage, 8 * index, step * step_chunks));
+        ptx::ldmatrix_x4(both, moved(tile, 8 * index, step * step_chunks));
         give(values, index, both);
       }
     }
   }
 
-  __device__ __forceinline__ void load_transposed(Fragments& values, unsigned stage,
+  __device__ __forceinline__ void load_transposed(Fragments& values, unsigned tile,
                                                   int step) const {
-    if constexpr (side == Side::a) {
+    if constexpr (side == abi::Side::a) {
 #pragma unroll
       for (int index = 0; index < count; ++index)
-        ptx::ldmatrix_x4_trans(values[index], moved(stage, step * step_k, 2 * index));
+        ptx::ldmatrix_x4_trans(values[index], moved(tile, step * step_k, 2 * index));
     } else {
 #pragma unroll
       for (int index = 0; index < count; index += 2) {
         unsigned both[4];
-        ptx::ldmatrix_x4_trans(both, moved(stage, step * step_k, index));
+        ptx::ldmatrix_x4_trans(both, moved(tile, step * step_k, index));
         give(values, index, both);
       }
     }
@@ -130,33 +96,33 @@ class FragmentReader {
   }
 
   /// float32 for tf32 (k = t and t + 4), or float64 (k = t), rows are k.
-  __device__ __forceinline__ void load_words(Fragments& values, unsigned stage, int step) const {
+  __device__ __forceinline__ void load_words(Fragments& values, unsigned tile, int step) const {
     constexpr int block_chunks = 8 / operand.chunk_elements();
 #pragma unroll
     for (int index = 0; index < count; ++index) {
       if constexpr (is_double) {
         put(values[index], 0,
-            ptx::ld_shared_registers<8>(moved(stage, step * step_k, index * block_chunks)));
+            ptx::ld_shared_registers<8>(moved(tile, step * step_k, index * block_chunks)));
       } else {
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
 #pragma unroll
           for (int part = 0; part < block / 8; ++part)
             values[index][k * (block / 8) + part] = ptx::ld_shared<4>(
-                moved(stage, step * step_k + 4 * k, (index * (block / 8) + part) * block_chunks));
+                moved(tile, step * step_k + 4 * k, (index * (block / 8) + part) * block_chunks));
         }
       }
     }
   }
 
   /// float64, or two float32 of adjacent k (2t and 2t + 8); rows are the extent.
-  __device__ __forceinline__ void load_pairs(Fragments& values, unsigned stage, int step) const {
+  __device__ __forceinline__ void load_pairs(Fragments& values, unsigned tile, int step) const {
     constexpr int step_chunks = step_k * element_bytes / abi::chunk_bytes;
 #pragma unroll
     for (int index = 0; index < count; ++index) {
       if constexpr (is_double) {
         put(values[index], 0,
-            ptx::ld_shared_registers<8>(moved(stage, 8 * index, step * step_chunks)));
+            ptx::ld_shared_registers<8>(moved(tile, 8 * index, step * step_chunks)));
       } else {
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
@@ -164,14 +130,14 @@ class FragmentReader {
           for (int part = 0; part < block / 8; ++part)
             put(values[index], 2 * (k * (block / 8) + part),
                 ptx::ld_shared_registers<8>(
-                    moved(stage, block * index + 8 * part, step * step_chunks + 2 * k)));
+                    moved(tile, block * index + 8 * part, step * step_chunks + 2 * k)));
         }
       }
     }
   }
 
   /// float32 of adjacent k, rows are k.
-  __device__ __forceinline__ void load_split(Fragments& values, unsigned stage, int step) const {
+  __device__ __forceinline__ void load_split(Fragments& values, unsigned tile, int step) const {
     constexpr int block_chunks = 8 / operand.chunk_elements();
 #pragma unroll
     for (int index = 0; index < count; ++index) {
@@ -182,14 +148,14 @@ class FragmentReader {
 #pragma unroll
           for (int of_pair = 0; of_pair < 2; ++of_pair)
             values[index][2 * (k * (block / 8) + part) + of_pair] = load_odd(
-                stage, step * step_k + 8 * k, of_pair, (index * (block / 8) + part) * block_chunks);
+                tile, step * step_k + 8 * k, of_pair, (index * (block / 8) + part) * block_chunks);
         }
       }
     }
   }
   /// Both k of a pair have the same swizzle.
-  __device__ unsigned load_odd(unsigned stage, int k, int of_pair, int chunks) const {
-    return ptx::ld_shared<4>(moved(stage, k + of_pair, chunks));
+  __device__ unsigned load_odd(unsigned tile, int k, int of_pair, int chunks) const {
+    return ptx::ld_shared<4>(moved(tile, k + of_pair, chunks));
   }
 
   __device__ static void put(unsigned (&values)[registers], int at, const ptx::Registers<8>& pair) {
@@ -197,7 +163,7 @@ class FragmentReader {
     values[at + 1] = pair.words[1];
   }
 
-  unsigned base_;
+  unsigned first_;  // bytes from a tile's begin
 };
 
 }  // namespace gemmery::device

@@ -9,17 +9,23 @@
 
 namespace gemmery::device {
 
+/// mmas for one product.
+GEMMERY_HOST_DEVICE
+constexpr int products_of(abi::MmaMath math) {
+  return math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3 ? 3 : 1;
+}
+
 /// Registers of an mma's fragments that a reader's fragment becomes: converted to the type that
 /// the instruction takes, the leading and, where products are split, the trailing part.
 template <abi::MmaMath math, int registers>
 struct SplitFragment {
   static constexpr bool packs = abi::splits_to_16_bits(math);
-  static constexpr bool has_low = math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3;
+  static constexpr bool has_low = products_of(math) == 3;
   static constexpr int count = packs ? registers / 2 : registers;
   unsigned high[count];
   unsigned low[has_low ? count : 1];
 
-  __device__ __forceinline__ explicit SplitFragment(const unsigned (&values)[registers]) {
+  __device__ __forceinline__ void split(const unsigned (&values)[registers]) {
 #pragma unroll
     for (int at = 0; at < count; ++at) {
       if constexpr (packs) {

@@ -130,6 +130,16 @@ int column_vector(const OperandRule& rule, bool is_turned) noexcept {
   return rule.layout == adjacent ? rule.alignment : 0;
 }
 
+// Copies through registers need some beside the accumulators: sixteen loads for bytes, which are
+// transposed or come one by one, of 16-bit elements half as many.
+bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
+  const int words = abi::accumulators_per_thread(design) * abi::accumulator_bytes(design) / 4;
+  const auto fits = [&](const abi::StagedOperand& operand) {
+    return operand.is_async() || words <= (abi::bytes_of(operand.dtype) == 1 ? 32 : 64);
+  };
+  return fits(abi::staged_a(design)) && fits(abi::staged_b(design));
+}
+
 }  // namespace
 
 // --- types --------------------------------------------------------------------------------------
@@ -231,7 +241,8 @@ std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
                         .warps_n = shape.warps_n,
                         .warps_k = shape.warps_k,
                         .stages = shape.stages};
-    if (abi::is_legal(sm80_design(rules, tile))) tiles.push_back(tile);
+    const abi::Sm80Design design = sm80_design(rules, tile);
+    if (abi::is_legal(design) && has_room_for_copies(design)) tiles.push_back(tile);
   }
   return tiles;
 }

@@ -8,6 +8,7 @@
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/family.hpp"
+#include "providers/templates/sm80/prediction.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -122,10 +123,11 @@ void Sm80Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const unsigned limit = request.max_multiprocessors > 0
                              ? static_cast<unsigned>(request.max_multiprocessors)
                              : 0x7fffffffU;
+  const auto blocks_at_once = static_cast<unsigned>(std::max(request.device.multiprocessors, 1) *
+                                                    resident_blocks(design, request.device));
   const Work work{.tiles = tiles,
                   .k_blocks = std::max(abi::tiles_along(k, design.tile_k), 1U),
-                  .blocks = std::min(
-                      static_cast<unsigned>(std::max(request.device.multiprocessors, 1)), limit)};
+                  .blocks = std::min(blocks_at_once, limit)};
 
   const abi::Sm80Operand a = operand_of(arguments.a(), rules.a.layout);
   const abi::Sm80Operand b = operand_of(arguments.b(), rules.b.layout);

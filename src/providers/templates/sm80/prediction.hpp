@@ -24,6 +24,9 @@ class Sm80Prediction {
   double fma_per_clock_;  // of a multiprocessor, on tensor cores
 };
 
+// Blocks that share a multiprocessor, by their shared memory and registers.
+int resident_blocks(const abi::Sm80Design& design, const DeviceInfo& device) noexcept;
+
 // Multiply-adds of tensor cores per clock and multiprocessor by mma.sync, for operands of these
 // types; 0 where the device has none for them.
 double mma_per_clock(DType a, DType accumulator, Math math, Target device) noexcept;

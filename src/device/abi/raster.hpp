@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which tiles of out are visited, as a design states it.
+#pragma once
+
+namespace gemmery::abi {
+
+/// An index of out.
+enum class Along : unsigned char { m, n };
+
+/// The order of tiles: bands of `band` tiles along one index, each band walked along the other one,
+/// so that blocks at work at the same time share panels of A and B in L2. In tiles of a cluster.
+struct Raster {
+  Along along;
+  unsigned char band;
+
+  bool operator==(const Raster&) const = default;
+};
+
+}  // namespace gemmery::abi
