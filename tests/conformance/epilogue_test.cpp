@@ -71,6 +71,16 @@ TEST(EpilogueConformance, simt_kernels_on_few_multiprocessors) {
                 .seed = tests::random_seed()});
 }
 
+// The staged epilogue of sm80, blocks with several tiles among others.
+TEST(EpilogueConformance, sm80_kernels_on_an_emulated_gpu) {
+  expect_right({.device = parse_device("emulated:a100").value(),
+                .family = "sm80",
+                .family_on_few = "sm80",
+                .programs = program_count(4, 300),
+                .kernels_per_program = 2,
+                .seed = tests::random_seed()});
+}
+
 TEST(EpilogueConformance, on_a_gpu) {
   if (devices().empty()) GTEST_SKIP() << "no GPU";
   expect_right({.device = devices().front(),

@@ -17,8 +17,9 @@ enum class MmaMath : unsigned char { native, tf32, tf32x3, bf16x3, bf16, saturat
 
 /// How blocks share the k of one tile. `serial`: slices add to a tile in workspace one after the
 /// other; `parallel`: each leaves its accumulators there, and the last to arrive adds them up in
-/// the order of the slices; `stream`: every block gets the same number of k blocks, across tiles,
-/// and parts of a tile meet as in `parallel`. All three give the same bits each time.
+/// the order of the slices; `stream`: of the tiles that do not fill the device once more, and as
+/// many again, every block gets the same number of k blocks, and parts of a tile meet as in
+/// `parallel`. All three give the same bits each time.
 enum class SplitMode : unsigned char { none, serial, parallel, stream };
 
 /// out is row major, or neither of its indices is adjacent; the host turns a column-major out into
@@ -174,7 +175,8 @@ constexpr int slice_bytes(const Sm80Design& design) {
 /// Bytes in which the columns' and the tile's parts of reductions meet.
 GEMMERY_HOST_DEVICE
 constexpr int reduction_bytes(const Sm80Design& design) {
-  return thread_count(design) * finished_columns(design) * accumulator_bytes(design);
+  const int compute_bytes = design.accumulator == DType::int32 ? 8 : accumulator_bytes(design);
+  return thread_count(design) * finished_columns(design) * compute_bytes;
 }
 
 GEMMERY_HOST_DEVICE

@@ -24,6 +24,7 @@ struct SplitSchedule {
   FastDivisor slice;    // divides a unit by `slices`
   unsigned per_unit;    // k blocks of a slice (the last one may have fewer), or of a stream's unit
   unsigned longer;      // units of a stream that have one k block more: the first ones
+  unsigned whole;       // tiles that each unit of a stream takes by itself before the others
   FastDivisor k_block;  // divides by the k blocks of a tile, in `stream`
   UInt64 partials;      // bytes from the workspace's begin to the accumulators; counters lie first
 };

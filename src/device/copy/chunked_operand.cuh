@@ -141,12 +141,14 @@ class ChunkedCopy {
   const char* sources_[Shares::passes];
 };
 
-/// The same through registers: `fetch` loads, `store` puts what it loaded into the stage. A thread
-/// loads `load_lines` lines of `load_elements` adjacent elements; untransposed those are one chunk,
-/// transposed they are one chunk of k for each of four adjacent extents.
+/// The same through registers, a unit at a time: one chunk, or where bytes are transposed sixteen
+/// lines of four, which become one chunk of k for each of four adjacent extents. Loads of 4 bytes
+/// and more are under way while a block multiplies: `fetch` begins them, `store` puts them into the
+/// stage. Single elements would take too many registers for that and go to the stage at once.
 template <abi::StagedOperand operand, int threads>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();
+  static constexpr bool is_immediate = operand.vector_bytes < 4;
   static constexpr int element_bytes = abi::bytes_of(operand.dtype);
   static constexpr int load_bytes = is_transposed ? 4 : abi::chunk_bytes;
   static constexpr int load_lines = is_transposed ? abi::chunk_bytes : 1;
@@ -157,6 +159,9 @@ class RegisterCopy {
   static constexpr int units_along = line_elements * element_bytes / load_bytes;
   static constexpr int units = units_along * (lines / load_lines);
   static constexpr int passes = (units + threads - 1) / threads;
+  struct Unit {
+    ptx::Registers<load_bytes> lines[load_lines];
+  };
 
  public:
   __device__ __forceinline__ RegisterCopy(const PanelOfLines& panel, unsigned tile, int thread)
@@ -169,44 +174,59 @@ class RegisterCopy {
   }
   __device__ static void advance(int) {}  // fetching does
 
-  __device__ __forceinline__ void fetch_edge(unsigned, unsigned k_left) {
-    const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
-    const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
-    const unsigned valid_lines = operand.is_k_adjacent ? extent : k;
-    const unsigned valid_along = operand.is_k_adjacent ? k : extent;
-#pragma unroll
-    for (int pass = 0; pass < passes; ++pass) {
-      const unsigned unit = static_cast<unsigned>(thread_ + pass * threads);
-      const unsigned along = unit % units_along * (load_bytes / element_bytes);
-      const unsigned first_line = unit / units_along * load_lines;
-#pragma unroll
-      for (int line = 0; line < load_lines; ++line) {
-        const bool has_line = unit < units && first_line + line < valid_lines;
-        load(loaded_[pass][line],
-             panel_.data + (first_line + line) * panel_.line_bytes + along * element_bytes,
-             has_line && valid_along > along ? static_cast<int>(valid_along - along) : 0);
+  __device__ __forceinline__ void fetch_edge(unsigned stage, unsigned k_left) {
+    if constexpr (is_immediate) {
+#pragma unroll 1
+      for (int unit = thread_; unit < units; unit += threads) {
+        Unit loaded;
+        load_unit(loaded, unit, k_left);
+        put_unit(stage, unit, loaded);
       }
+    } else {
+#pragma unroll
+      for (int pass = 0; pass < passes; ++pass)
+        load_unit(loaded_[pass], thread_ + pass * threads, k_left);
     }
     panel_.data +=
         operand.is_k_adjacent ? operand.k * element_bytes : operand.k * panel_.line_bytes;
   }
 
   __device__ __forceinline__ void store(unsigned stage) const {
+    if constexpr (!is_immediate) {
 #pragma unroll
-    for (int pass = 0; pass < passes; ++pass) {
-      const int unit = thread_ + pass * threads;
-      if (unit >= units) break;
-      const int along = unit % units_along;
-      const int group = unit / units_along;
-      if constexpr (is_transposed) {
-        store_transposed(stage, pass, along * 4, group);
-      } else {
-        put(stage, group, along, loaded_[pass][0].words);
+      for (int pass = 0; pass < passes; ++pass) {
+        if (thread_ + pass * threads < units)
+          put_unit(stage, thread_ + pass * threads, loaded_[pass]);
       }
     }
   }
 
  private:
+  __device__ __forceinline__ void load_unit(Unit& loaded, int unit, unsigned k_left) const {
+    const unsigned k = min(k_left, static_cast<unsigned>(operand.k));
+    const unsigned extent = min(panel_.extent_left, static_cast<unsigned>(operand.extent));
+    const unsigned valid_lines = operand.is_k_adjacent ? extent : k;
+    const unsigned valid_along = operand.is_k_adjacent ? k : extent;
+    const unsigned along = static_cast<unsigned>(unit % units_along) * (load_bytes / element_bytes);
+    const unsigned first_line = static_cast<unsigned>(unit / units_along) * load_lines;
+#pragma unroll
+    for (int line = 0; line < load_lines; ++line) {
+      const bool has_line = unit < units && first_line + line < valid_lines;
+      load(loaded.lines[line],
+           panel_.data + (first_line + line) * panel_.line_bytes + along * element_bytes,
+           has_line && valid_along > along ? static_cast<int>(valid_along - along) : 0);
+    }
+  }
+
+  __device__ __forceinline__ void put_unit(unsigned stage, int unit, const Unit& loaded) const {
+    const int along = unit % units_along;
+    const int group = unit / units_along;
+    if constexpr (is_transposed)
+      put_transposed(stage, along * 4, group, loaded);
+    else
+      put(stage, group, along, loaded.lines[0].words);
+  }
+
   /// `valid` elements from an address on, zeros for the rest.
   __device__ static void load(ptx::Registers<load_bytes>& value, const char* source, int valid) {
     value = {};
@@ -244,13 +264,13 @@ class RegisterCopy {
   }
 
   /// Sixteen k of four extents become a chunk of k for each extent: 4x4 bytes at a time.
-  __device__ void store_transposed(unsigned stage, int pass, int extent, int chunk) const {
+  __device__ void put_transposed(unsigned stage, int extent, int chunk, const Unit& unit) const {
     unsigned words[4][4];  // of an extent
 #pragma unroll
     for (int quad = 0; quad < 4; ++quad) {
       unsigned rows[4];
 #pragma unroll
-      for (int k = 0; k < 4; ++k) rows[k] = loaded_[pass][4 * quad + k].words[0];
+      for (int k = 0; k < 4; ++k) rows[k] = unit.lines[4 * quad + k].words[0];
 #pragma unroll
       for (int of = 0; of < 4; ++of) {
         const unsigned selector = static_cast<unsigned>(of) * 0x11U + 0x40U;
@@ -265,7 +285,7 @@ class RegisterCopy {
   PanelOfLines panel_;
   unsigned tile_;
   int thread_;
-  ptx::Registers<load_bytes> loaded_[passes][load_lines];
+  Unit loaded_[is_immediate ? 1 : passes];
 };
 
 template <abi::StagedOperand operand, int threads, bool is_async = operand.is_async()>

@@ -160,7 +160,8 @@ class StagedLinearCombination {
   __device__ __forceinline__ void store_run_of(const typename Staging::Run& sums,
                                                const TileCorner& place) const {
     constexpr int columns = Staging::columns;
-    const int left = static_cast<int>(min(params_.n - place.column, unsigned{columns}));
+    const int left =
+        static_cast<int>(min(params_.n - place.column, static_cast<unsigned>(columns)));
     Compute values[columns];
 #pragma unroll
     for (int at = 0; at < columns; ++at) values[at] = alpha_ * static_cast<Compute>(sums[at]);
@@ -341,15 +342,15 @@ class StagedProgram {
     const Region region = this->region();
     if constexpr (!tensor.varies_m && !tensor.varies_n) {
       Compute value = Reducer::nothing();
-      for (unsigned at = lane; at < unsigned{abi::thread_count(design)}; at += 32)
+      for (unsigned at = lane; at < static_cast<unsigned>(abi::thread_count(design)); at += 32)
         value = Reducer::both(value, staged[at]);
       value = Reducer::across_lanes(value, 1, 32);
       if (lane == 0) *region.template part_of<output>(0, 0, 0) = value;
     } else if constexpr (!tensor.varies_m) {
 #pragma unroll 1
-      for (unsigned at = lane; at < unsigned{design.tile_n}; at += 32) {
+      for (unsigned at = lane; at < static_cast<unsigned>(design.tile_n); at += 32) {
         Compute value = Reducer::nothing();
-        for (unsigned row = 0; row < unsigned{rows_at_once}; ++row)
+        for (unsigned row = 0; row < static_cast<unsigned>(rows_at_once); ++row)
           value = Reducer::both(value, staged[row * design.tile_n + at]);
         const unsigned column = corner_.column + at;
         if (column < params_.n) *region.template part_of<output>(0, column, 0) = value;
@@ -362,8 +363,8 @@ class StagedProgram {
     return Region(epilogue_, corner_.batch, corner_.row, corner_.column, params_.m, params_.n);
   }
 
-  static_assert(sizeof(Compute) * columns * abi::thread_count(design) <=
-                    static_cast<unsigned>(2 * abi::reduction_bytes(design)),
+  static_assert(sizeof(Compute) * columns * abi::thread_count(design) ==
+                    static_cast<unsigned>(abi::reduction_bytes(design)),
                 "reduction_bytes of the design");
 
   const abi::Sm80Params& params_;

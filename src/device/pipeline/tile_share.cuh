@@ -29,7 +29,8 @@ struct TileShare {
   unsigned slot;    // where its accumulators lie in the workspace, counted in tiles
 };
 
-/// The shares of a unit, one after the other: one, or in `stream` as many as its k blocks reach.
+/// The shares of a unit, one after the other: one, or in `stream` some whole tiles, next to those
+/// of other units so that they share operands in L2, and then as many as its k blocks reach.
 template <abi::SplitMode mode>
 class UnitShares {
  public:
@@ -42,7 +43,7 @@ class UnitShares {
     }
   }
 
-  __device__ bool is_done() const { return next_ >= end_; }
+  __device__ bool is_done() const { return next_ >= end_ && is_past_whole_tiles(); }
 
   __device__ __forceinline__ TileShare take() {
     if constexpr (mode == abi::SplitMode::none) {
@@ -54,7 +55,7 @@ class UnitShares {
               .slices = 1,
               .slot = 0};
     } else if constexpr (mode == abi::SplitMode::stream) {
-      return take_of_stream();
+      return is_past_whole_tiles() ? take_of_stream() : take_whole();
     } else {
       ++next_;
       const unsigned tile = schedule_.slice.divide(unit_);
@@ -72,15 +73,32 @@ class UnitShares {
   /// Where part `slice` of a share's tile lies.
   __device__ __forceinline__ unsigned slot_of(const TileShare& share, unsigned slice) const {
     if constexpr (mode == abi::SplitMode::stream) {
-      const unsigned unit = unit_of(share.tile * k_blocks_) + slice;
-      return slot_in_stream(unit, share.tile);
+      const unsigned tile = share.tile - streamed_from();
+      return slot_in_stream(unit_of(tile * k_blocks_) + slice, tile);
     } else {
       return share.slot - share.slice + slice;
     }
   }
 
  private:
-  /// A stream's unit takes the k blocks from here, counted over all tiles.
+  __device__ bool is_past_whole_tiles() const {
+    return mode != abi::SplitMode::stream || wave_ == schedule_.whole;
+  }
+  /// The first tile of which blocks have parts; from it on they are counted below.
+  __device__ unsigned streamed_from() const { return schedule_.whole * schedule_.units; }
+
+  __device__ __forceinline__ TileShare take_whole() {
+    const unsigned tile = wave_ * schedule_.units + unit_;
+    ++wave_;
+    return {.tile = tile,
+            .first_k_block = 0,
+            .k_blocks = k_blocks_,
+            .slice = 0,
+            .slices = 1,
+            .slot = 0};
+  }
+
+  /// A stream's unit takes the k blocks from here, counted over the tiles that are shared.
   __device__ unsigned begin_of(unsigned unit) const {
     return unit * schedule_.per_unit + min(unit, schedule_.longer);
   }
@@ -101,7 +119,7 @@ class UnitShares {
     const unsigned first = tile * k_blocks_;
     const unsigned end = min(end_, first + k_blocks_);
     const unsigned first_unit = unit_of(first);
-    const TileShare share{.tile = tile,
+    const TileShare share{.tile = tile + streamed_from(),
                           .first_k_block = next_ - first,
                           .k_blocks = end - next_,
                           .slice = unit_ - first_unit,
@@ -116,6 +134,7 @@ class UnitShares {
   unsigned unit_;
   unsigned next_;  // of a stream k blocks over all tiles, else whether the share was taken
   unsigned end_;
+  unsigned wave_ = 0;  // of whole tiles
 };
 
 /// Makes one of the parts of a tile.

@@ -130,14 +130,21 @@ int column_vector(const OperandRule& rule, bool is_turned) noexcept {
   return rule.layout == adjacent ? rule.alignment : 0;
 }
 
-// Copies through registers need some beside the accumulators: sixteen loads for bytes, which are
-// transposed or come one by one, of 16-bit elements half as many.
+// Registers of a thread in which a block of k is under way.
+int copy_words(const abi::StagedOperand& operand, int threads) noexcept {
+  if (operand.is_async() || operand.vector_bytes < 4) return 0;
+  return (operand.bytes() / 4 + threads - 1) / threads;
+}
+
+// Whether accumulators leave room for them; and for 8-bit floats, which devices before sm_120 widen
+// first, for twice the fragments.
 bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   const int words = abi::accumulators_per_thread(design) * abi::accumulator_bytes(design) / 4;
-  const auto fits = [&](const abi::StagedOperand& operand) {
-    return operand.is_async() || words <= (abi::bytes_of(operand.dtype) == 1 ? 32 : 64);
-  };
-  return fits(abi::staged_a(design)) && fits(abi::staged_b(design));
+  const int threads = abi::thread_count(design);
+  const int copies =
+      copy_words(abi::staged_a(design), threads) + copy_words(abi::staged_b(design), threads);
+  if (abi::detail::is_float8(design.a) && words >= 64 && abi::k_steps(design) > 2) return false;
+  return copies == 0 || words + copies <= 96;
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ abi::SplitSchedule schedule_of(const Sm80Tile& tile, const Work& work) {
               .slice = {},
               .per_unit = work.k_blocks,
               .longer = 0,
+              .whole = 0,
               .k_block = {},
               .partials = 0};
     case abi::SplitMode::serial:
@@ -63,17 +64,21 @@ abi::SplitSchedule schedule_of(const Sm80Tile& tile, const Work& work) {
               .slice = abi::make_fast_divisor(real),
               .per_unit = per_slice,
               .longer = 0,
+              .whole = 0,
               .k_block = {},
               .partials = 0};
     }
     case abi::SplitMode::stream: {
-      const unsigned all = work.tiles * work.k_blocks;
-      const unsigned units = std::clamp(work.blocks, 1U, all);
+      // One wave of tiles and what is left of another are shared.
+      const unsigned units = std::clamp(work.blocks, 1U, work.tiles * work.k_blocks);
+      const unsigned whole = work.tiles / units > 1 ? work.tiles / units - 1 : 0;
+      const unsigned all = (work.tiles - whole * units) * work.k_blocks;
       return {.units = units,
               .slices = 1,
               .slice = {},
               .per_unit = all / units,
               .longer = all % units,
+              .whole = whole,
               .k_block = abi::make_fast_divisor(work.k_blocks),
               .partials = 0};
     }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code of the family sm80, design by design and target by target: no register is spilled beyond
+// what the design allows, the instruction that the design promises is there, and none of its kind
+// in simt. GEMMERY_SOAK=1 asks for 60 designs on all targets and prints how long compilation took.
+#include <gtest/gtest.h>
+#include <gemmery/gemmery.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "jit/disassembler.hpp"
+#include "tests/support/random_seed.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/with_nvrtc.hpp"
+
+namespace gemmery {
+namespace {
+
+class Sm80Cubins : public tests::WithNvrtc {
+ protected:
+  std::mt19937_64 random_{tests::random_seed()};
+};
+
+bool is_soak() {
+  const char* const text = std::getenv("GEMMERY_SOAK");
+  return text != nullptr && std::string_view(text) == "1";
+}
+
+std::vector<Kernel> draw_kernels(std::string_view family, std::size_t count,
+                                 std::mt19937_64& random) {
+  std::vector<Kernel> all;
+  for_each_kernel([&](const Kernel& kernel) {
+    if (kernel.family().name() == family) all.push_back(kernel);
+  });
+  std::ranges::shuffle(all, random);
+  all.erase(all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size())), all.end());
+  return all;
+}
+
+// Instructions of tensor cores by the types that they multiply.
+constexpr std::string_view tensor_instructions[] = {"HMMA", "IMMA", "DMMA", "QMMA"};
+
+// What a design promises: 8-bit floats are multiplied as such on Ada and on sm_120, as halves
+// elsewhere; float64 by DMMA.
+std::vector<std::string_view> promised(const Kernel& kernel) {
+  const DType a = kernel.operands().a.dtype;
+  if (a == DType::float64) return {"DMMA"};
+  if (is_integer(a)) return {"IMMA"};
+  if (bit_width(a) == 8) return {"QMMA", "HMMA"};
+  return {"HMMA"};
+}
+
+struct Compiled {
+  double milliseconds = 0;
+  int spilled_bytes = 0;
+  std::optional<std::map<std::string, int>> instructions;
+};
+
+Compiled compile(const Kernel& kernel, Target target, const std::string& folder) {
+  const Artifact artifact = kernel.compile(target);
+  Compiled compiled;
+  compiled.milliseconds = artifact.compile_ms();
+  if (const auto resources = artifact.resources())
+    compiled.spilled_bytes =
+        static_cast<int>(resources->spill_store_bytes + resources->spill_load_bytes);
+  const std::string path = folder + "/kernel.gemmery";
+  const StoredArtifact artifacts[] = {{.artifact = artifact, .problems = {}}};
+  save_artifacts(path, artifacts);
+  const ArtifactSummary summary = inspect_artifacts(path).kernels.front();
+  if (summary.no_instructions.empty()) compiled.instructions = summary.instructions;
+  return compiled;
+}
+
+bool has_any(const std::map<std::string, int>& mix, std::string_view kind) {
+  return std::ranges::any_of(mix, [&](const auto& row) { return row.first.starts_with(kind); });
+}
+
+TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_promise) {
+  const tests::TemporaryFolder folder;
+  std::vector<double> times;
+  int without_disassembler = 0;
+  for (const Kernel& kernel : draw_kernels("sm80", is_soak() ? 60 : 4, random_)) {
+    std::vector<Target> targets = kernel.family().targets(kernel);
+    if (!is_soak()) targets = {targets[random_() % targets.size()]};
+    for (const Target target : targets) {
+      const std::string label = kernel.name() + " for " + to_string(target);
+      const Compiled compiled = compile(kernel, target, folder.path());
+      times.push_back(compiled.milliseconds);
+      EXPECT_EQ(compiled.spilled_bytes, 0) << label;
+      if (!compiled.instructions) {
+        ++without_disassembler;
+        continue;
+      }
+      const auto kinds = promised(kernel);
+      EXPECT_TRUE(std::ranges::any_of(kinds, [&](std::string_view kind) {
+        return has_any(*compiled.instructions, kind);
+      })) << label;
+    }
+  }
+  std::ranges::sort(times);
+  std::cout << fmt::format(
+      "{} compilations, median {:.0f} ms, longest {:.0f} ms, {} unseen by a "
+      "disassembler\n",
+      times.size(), times[times.size() / 2], times.back(), without_disassembler);
+}
+
+TEST_F(Sm80Cubins, of_simt_have_no_tensor_core_instruction) {
+  const tests::TemporaryFolder folder;
+  for (const Kernel& kernel : draw_kernels("simt", is_soak() ? 12 : 2, random_)) {
+    const Compiled compiled = compile(kernel, parse_target("sm_80"), folder.path());
+    if (!compiled.instructions) GTEST_SKIP() << "no nvdisasm";
+    for (const std::string_view kind : tensor_instructions)
+      EXPECT_FALSE(has_any(*compiled.instructions, kind)) << kernel.name() << " has " << kind;
+  }
+}
+
+}  // namespace
+}  // namespace gemmery
