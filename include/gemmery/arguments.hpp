@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation with its operands bound to memory. Validated once, here; what was accepted can be
-// run.
+// An operation with its operands bound to memory. The constructor validates them once; accepted
+// arguments can be run.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace gemmery {
 
 // What a GEMM may have beside A, B, out and the accumulator.
 struct GemmOptions {
-  // Its shape broadcasts to out's by NumPy's rule. Whether there is a C belongs to the problem; with
-  // beta = 0 nothing of it is read.
+  // Its shape broadcasts to out's by NumPy's rule. Whether there is a C belongs to the problem;
+  // with beta = 0 nothing of it is read.
   std::optional<Tensor> c = std::nullopt;
   double alpha = 1;  // with alpha = 0, A and B are not read (BLAS rule)
   double beta = 0;   // another value needs a C
@@ -30,7 +30,7 @@ struct GemmOptions {
 
 // out[l,m,n] = alpha * ( sum over k of A[l,m,k] * B[l,k,n] ) + beta * C[l,m,n]
 //
-// or, with an epilogue, what its program makes of the sums for D.
+// or, with an epilogue, the D that its program computes from the accumulators.
 //
 // A is (M,K) or (L,M,K), B (K,N) or (L,K,N), out (M,N) or (L,M,N). Batches of A and B broadcast: a
 // missing batch dimension, an extent of 1 or a stride of 0. Any strides serve for A, B and C; out's
@@ -40,9 +40,9 @@ struct GemmOptions {
 //
 // Tensors that an epilogue reads broadcast to (L, M, N) by NumPy's rule: they may lack leading
 // dimensions, and extents of 1 are repeated. Its further results have out's shape; those of
-// reductions have an extent of 1, or lack the dimension, along what they reduce. Results overlap
-// nothing, except that a tensor that is read may be exactly out, or exactly another result of out's
-// shape.
+// reductions have an extent of 1, or lack the dimension, where they reduce. Results must not
+// overlap other tensors, except that a tensor that is read may be exactly out, or exactly another
+// result of out's shape.
 class GEMMERY_API GemmArguments {
  public:
   // Throws Error (invalid_argument, or unsupported for types that no kernel serves) naming operand,

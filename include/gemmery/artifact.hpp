@@ -26,7 +26,7 @@ struct CompileJob {
   Target target;
 };
 
-// What became of one: an artifact, or why there is none.
+// The outcome of one job: an artifact, or the error.
 struct CompileResult {
   CompileJob job;
   std::optional<Artifact> artifact = std::nullopt;
@@ -44,8 +44,8 @@ struct CompileOptions {
   std::stop_token stop = {};
 };
 
-// Compiles side by side; results in the order of the jobs. One that fails leaves the others alone.
-// An exception of `progress` stops what has not begun and is thrown on.
+// Compiles in parallel; results are in the order of the jobs. A failed job does not affect others.
+// An exception of `progress` stops jobs that have not begun and is rethrown.
 GEMMERY_API std::vector<CompileResult> compile_all(std::span<const CompileJob> jobs,
                                                    const CompileOptions& options = {});
 GEMMERY_API std::vector<CompileResult> compile_all(std::span<const Kernel> kernels, Target target,

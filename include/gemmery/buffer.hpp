@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and streams for those who have no framework that brings them: buffers from a pool, copies,
-// streams.
+// Memory and streams for programs without a framework that provides them: buffers from a pool,
+// copies, streams.
 #pragma once
 
 #include <cstddef>
@@ -56,9 +56,9 @@ GEMMERY_API void synchronize(Stream stream);
 // Asking ends no capture.
 GEMMERY_API bool is_capturing(Stream stream);
 
-// While it lives this thread may reserve memory and load code on a GPU though other streams of the
-// process are being captured, whose captures stay valid. What it puts on such a stream, or waits
-// for, still counts. Of no effect on the CPU.
+// While it lives, this thread may allocate memory and load code on a GPU although other streams of
+// the process are being captured; those captures stay valid. Work that it puts on such a stream,
+// and waits for one, still count. No effect on the CPU.
 class GEMMERY_API BesideCaptures {
  public:
   explicit BesideCaptures(Device device);

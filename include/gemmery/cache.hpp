@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of compiled code on disk: what is in it, what it did, and how it is tidied. Where it is
-// and how large it may grow say the variables in docs/environment.md; docs/cache.md tells how it
-// works. Whoever can write into it can run code on the GPU of this user, so one that others can
+// The disk cache of compiled code: its contents, its counters and its cleanup. The variables in
+// docs/environment.md set its place and its size; docs/cache.md explains how it
+// works. Whoever can write into it can run code on the GPU of this user, so a cache that others can
 // write into is not used.
 #pragma once
 

@@ -21,7 +21,7 @@ namespace gemmery {
 // Narrows what is returned. Empty fields do not.
 struct Filter {
   std::function<bool(const Metadata&)> metadata = {};
-  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a. Silent: that of
+  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a. Default: that of
   // `environment_target`, which leaves the CPU's kernels in.
   std::optional<Target> target = {};
   std::vector<std::string> providers =
@@ -61,9 +61,9 @@ GEMMERY_API std::optional<Target> environment_target();
 // that have read its program, in a problem's line or in arguments.
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
-// For every family and design class, the first constraint that failed, or how many kernels fit. Of
-// a filter the providers leave out reasons, and a target that leaves no kernel of a family is what
-// failed; metadata do not count.
+// For every family and design class: the first constraint that failed, or how many kernels fit. A
+// filter's providers omit the reasons of other providers; its target counts as a constraint; its
+// metadata are ignored.
 struct Explanation {
   std::string problem;
   std::string device;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise programs without a product: out = A + B, or whatever an epilogue can say, run by the
-// same kernels, calls and checks as a GEMM.
+// Elementwise kernels without a matrix product: out = A + B, or any other epilogue program. They
+// use the same calls and checks as a GEMM.
 #pragma once
 
 #include <string_view>
@@ -13,9 +13,9 @@
 
 namespace gemmery {
 
-// D = program( operands ), element by element. It is a GEMM of K = 0 whose epilogue reads all that
-// there is: `get_kernels`, `explain`, `supports`, `compile`, `run`, `bind` and artifacts take it as
-// the GemmArguments that it converts to, and `verify` takes its problem.
+// D = program( operands ), element by element. It is a GEMM of K = 0 whose epilogue reads all
+// operands. It converts to GemmArguments, which `get_kernels`, `explain`, `supports`, `compile`,
+// `run`, `bind` and artifacts take; `verify` takes its problem.
 //
 //   const ElementwiseArguments sum(a, b, out);                       // out = A + B
 //   const ElementwiseArguments gated(gate, up, out, "D = silu(A) * B");

@@ -23,7 +23,7 @@ namespace gemmery {
 
 // --- faults -------------------------------------------------------------------------------------
 
-// What a kernel did wrong, and where. What is not known stays at its default.
+// What a kernel did wrong, and where. Unknown fields keep their defaults.
 struct EmulatorFaultDetails {
   std::string kind;    // "race", "out of bounds", "deadlock", ...
   std::string report;  // all of it, to be printed: what, where, the other side, the seed
@@ -37,7 +37,7 @@ struct EmulatorFaultDetails {
 };
 
 // Thrown by `EmulatedModule::launch`; what() is the report. Memory is as the kernel left it, and
-// the device serves on.
+// the device remains usable.
 class GEMMERY_API EmulatorFault : public Error {
  public:
   explicit EmulatorFault(EmulatorFaultDetails details);
@@ -59,7 +59,7 @@ struct EmulatedLaunch {
   std::uint64_t step_limit = 0;
 };
 
-// What a launch came to.
+// The outcome of a launch.
 struct EmulatedRun {
   std::uint64_t warp_instructions = 0;
   std::uint64_t lane_instructions = 0;  // active lanes counted

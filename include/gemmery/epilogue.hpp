@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is applied to the accumulator before it is stored: a typed expression graph,
-// written as C++ expressions or as text, with the tensors and scalars that it names.
+// Epilogues. An epilogue is a program that is applied to the accumulators before they are stored:
+// a typed expression graph, written as C++ expressions or as text, with its tensors and scalars.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ enum class Overflow : std::uint8_t {
   saturate  // the largest finite value of the sign
 };
 
-// What a reduction does with the elements that fall together. amax is the largest absolute value.
+// How a reduction combines elements. amax is the largest absolute value.
 enum class Reduction : std::uint8_t { none, sum, max, min, amax };
 
 // A value of a program. Copies are cheap and share structure; building one has no side effects.
@@ -57,11 +57,11 @@ class GEMMERY_API Expression {
   std::shared_ptr<const Expressed> value_;
 };
 
-// The sums of the product, in the epilogue's compute type.
+// The accumulator, in the epilogue's compute type.
 GEMMERY_API Expression accum();
 // A tensor or scalar, by the name under which EpilogueArguments binds it.
 GEMMERY_API Expression operand(std::string_view name);
-// The value rounded to a narrower type (and computed on in the compute type).
+// The value rounded to a narrower type, then converted back to the compute type.
 GEMMERY_API Expression cast(const Expression& x, DType dtype,
                             Rounding rounding = Rounding::nearest_even,
                             Overflow overflow = Overflow::natural);
@@ -73,8 +73,8 @@ inline Expression apply(Op op, std::initializer_list<Expression> operands) {
   return apply(op, std::span<const Expression>(operands.begin(), operands.size()));
 }
 
-// A function of the text form by its name: a row of ops.def, another spelling of one, or what
-// define_op named. Throws Error (invalid_argument) for other names, and as `apply` does.
+// A function of the text form by its name: a row of ops.def, an alias of one, or a name that
+// define_op made. Throws Error (invalid_argument) for other names, and as `apply` does.
 GEMMERY_API Expression call(std::string_view function, std::span<const Expression> operands);
 
 // sigmoid(x), gelu(x), pow(x, y), where(c, x, y) …: one function for every row.
@@ -109,8 +109,8 @@ inline Expression operator==(const Expression& x, const Expression& y) { return 
 inline Expression operator!=(const Expression& x, const Expression& y) { return not_equal(x, y); }
 inline Expression operator!(const Expression& x) { return logical_not(x); }
 
-// One result of a program: stored element by element, or reduced to what its tensor has extents
-// for (a tensor (m, 1) takes one value for every row, (1,) one for everything).
+// One result of a program: stored element by element, or reduced to the shape of its tensor (a
+// tensor (m, 1) holds one value for every row, (1,) one for everything).
 struct Result {
   std::string name;
   Expression value;
@@ -122,8 +122,8 @@ struct Result {
 };
 
 // A whole program. Immutable; copies are cheap. Programs that compute the same by the same
-// operations are equal however they were written: common parts are shared, constants folded,
-// operands of commutative operations ordered.
+// operations are equal however they were written: common subexpressions are shared, constants
+// folded, operands of commutative operations ordered.
 class GEMMERY_API Program {
  public:
   // Reads text: statements "name = expression", separated by ';' or line ends, comments from '#'.
@@ -160,7 +160,7 @@ class GEMMERY_API Program {
 // and for a name that is taken by another meaning. Any thread.
 GEMMERY_API void define_op(std::string_view name, std::string_view expression);
 
-// What programs in text may call, now: rows of ops.def, other spellings, what define_op named, the
+// The functions that programs in text may call now: rows of ops.def, aliases, names of define_op,
 // reductions and cast. Any thread.
 GEMMERY_API std::vector<std::string> function_names();
 
@@ -176,7 +176,7 @@ struct EpilogueOperand {
   std::variant<double, Tensor> value;
 };
 
-// A program with what it names, D apart (that is out). The tensors' memory stays the caller's.
+// A program with its operands and results, except D (which is out). The caller owns the memory.
 class GEMMERY_API EpilogueArguments {
  public:
   // Throws Error (invalid_argument) for a name that the program does not have, one that is bound
@@ -198,15 +198,15 @@ class GEMMERY_API EpilogueArguments {
 
 // --- an epilogue as part of a kernel -------------------------------------------------------------
 
-// Names a program together with what its kernels know of its operands; interned, lives as long as
-// the process. Equal ids, equal epilogues.
+// Identifies a program and the properties of its operands that kernels are compiled for. Interned
+// for the life of the process. Equal ids mean equal epilogues.
 enum class EpilogueId : std::uint32_t { linear_combination = 0 };
 inline constexpr EpilogueId default_epilogue = EpilogueId::linear_combination;
 
-// Along which index neighbours of an operand are adjacent in memory.
+// The index along which an operand is contiguous in memory.
 enum class Adjacent : std::uint8_t { none, along_n, along_m };
 
-// What a kernel knows of one operand of its epilogue.
+// The properties of one epilogue operand that a kernel is compiled for.
 struct EpilogueOperandRule {
   std::string name;
   bool is_number = false;  // passed with the launch; nothing else counts then
@@ -225,15 +225,15 @@ struct EpilogueRules {
   std::vector<EpilogueOperandRule> operands;  // the order of EpilogueArguments::operands
 };
 
-// The id of a program with these operands, from now on the same for the same; any thread. The
+// The id of a program with these operands; equal rules always get the same id. Any thread. The
 // default program is never interned: `default_epilogue` stands for it.
 GEMMERY_API EpilogueId intern(const EpilogueRules& rules);
 // What was interned; for `default_epilogue` the program of linear_combination() without operands.
 GEMMERY_API const EpilogueRules& rules_of(EpilogueId epilogue) noexcept;
 // The program's text.
 GEMMERY_API std::string_view text(EpilogueId epilogue) noexcept;
-// Twelve hexadecimal digits over program and rules, the same in every process; what kernel names
-// carry ("" for the default). find_epilogue knows those that this process has interned.
+// A digest of program and rules: twelve hexadecimal digits, the same in every process, part of
+// kernel names ("" for the default). find_epilogue knows the epilogues interned by this process.
 GEMMERY_API std::string digest(EpilogueId epilogue);
 GEMMERY_API EpilogueId find_epilogue(std::string_view digest) noexcept;  // default where unknown
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family: a source of kernels that answers queries. Implement one and register it to have its
-// kernels discovered.
+// A family: a kernel template with its designs; it answers queries. Implement one and register it,
+// and its kernels take part in discovery.
 #pragma once
 
 #include <functional>
@@ -17,27 +17,27 @@
 
 namespace gemmery {
 
-// What is asked: which kernels run this problem on this device? Two equal queries get the same
-// answer.
+// The question of discovery: which kernels run this problem on this device? Equal queries get equal
+// answers.
 struct Query {
   const GemmProblem& problem;
   const DeviceInfo& device;  // its target says whether memory is the CPU's or a GPU's
-  // Where the question is about arguments: their numbers, which are no part of the problem, may
-  // lead to a no, never to another kernel.
+  // Set if the query is about arguments. Their numbers (alpha, beta) are not part of the problem:
+  // they may make a family refuse, but never select another kernel.
   const GemmArguments* arguments = nullptr;
 };
 
-// Why a family, or one class of its designs, does not serve a query; or how many kernels of it do.
+// Why a family, or one of its design classes, does not serve a query, or how many kernels serve it.
 struct Reason {
   std::string provider = {};
   std::string family = {};
-  std::string design_class = {};     // "128x128x16"; empty where it speaks of the whole family
+  std::string design_class = {};     // "128x128x16"; empty for the whole family
   std::string failed = {};           // the first constraint that failed; empty where it fits
   int fitting = 0;                   // kernels that serve the query
   std::vector<Kernel> nearest = {};  // kernels that nearly fit, at most three
 };
 
-// Families live as long as the process once they are registered. All functions are safe to call
+// A registered family lives as long as the process. All functions must be safe to call
 // concurrently.
 class GEMMERY_API Family {
  public:
@@ -47,12 +47,12 @@ class GEMMERY_API Family {
   virtual std::string_view name() const noexcept = 0;
   virtual int version() const noexcept = 0;
 
-  // Whether what the family stands on is here: "unavailable: libdnnl.so.3 not found, looked in …".
+  // Whether the family's libraries are present: "unavailable: libdnnl.so.3 not found, looked in …".
   virtual Status availability() const { return Status::success(); }
 
-  // Whether kernels of this family can carry the problem's epilogue; if not, which node of the
-  // program they cannot, and why. This one carries the default program only. `match`, `explain` and
-  // `supports` are asked about what is carried.
+  // Whether kernels of this family can fuse the problem's epilogue; if not, which node of its
+  // program they cannot, and why. The base class accepts the default program only. `match`,
+  // `explain` and `supports` are only called for epilogues that are accepted here.
   virtual Status carries(const GemmProblem& problem) const;
 
   // Appends every kernel that serves the query, with its predicted time.
@@ -64,8 +64,8 @@ class GEMMERY_API Family {
   // Calls `visit` with every kernel of the family once, in a fixed order.
   virtual void enumerate(const std::function<void(const Kernel&)>& visit) const = 0;
 
-  // The name carries everything that makes the kernel what it is; `parse_name` reads it back, and
-  // returns nothing for names that are not this family's.
+  // The name identifies the kernel completely; `parse_name` reads it back and returns nullopt for
+  // names of other families.
   virtual std::string kernel_name(const Kernel& kernel) const = 0;
   virtual std::optional<Kernel> parse_name(std::string_view kernel_name) const = 0;
   virtual std::vector<DesignField> design_fields(const Kernel& kernel) const = 0;
@@ -82,7 +82,7 @@ class GEMMERY_API Family {
   // other of them where none does.
   virtual Target target_for(const Kernel& kernel, const DeviceInfo& device) const = 0;
 
-  // What the operand rules of the kernel cannot say; they, the target and the availability were
+  // Checks what operand rules cannot express. The rules, the target and the availability have been
   // checked before.
   virtual Status supports(const Kernel& kernel, const Query& query) const = 0;
 

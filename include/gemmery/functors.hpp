@@ -39,7 +39,7 @@ enum class Activation : unsigned char {
 GEMMERY_API Program linear_combination(const FunctorTypes& types);
 // The same, held between the least and the largest finite number of out before it is rounded.
 GEMMERY_API Program linear_combination_clamp(const FunctorTypes& types);
-// linear_combination_clamp for int32 sums, in float32, to 8-bit integers, whatever K is.
+// linear_combination_clamp for int32 accumulators, in float32, to 8-bit integers, for any K.
 GEMMERY_API Program fast_linear_combination_clamp(DType out, int count, bool reads_c = true);
 // D = activation(fma(alpha, accum, beta * C))
 GEMMERY_API Program linear_combination_generic(Activation activation, const FunctorTypes& types);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times that were measured for problems; they outrank predictions.
+// Measured times of kernels on problems; they take precedence over predictions.
 #pragma once
 
 #include <optional>

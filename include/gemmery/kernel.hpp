@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel: one thing that can run problems. A small value; names and metadata are built when asked
-// for.
+// A kernel: code that runs problems. The object is a small value; names and metadata are built on
+// demand.
 #pragma once
 
 #include <array>
@@ -86,7 +86,7 @@ struct DesignField {
   friend bool operator==(const DesignField&, const DesignField&) = default;
 };
 
-// What is to be known of a kernel before it runs.
+// The description of a kernel, known before it is compiled.
 struct GEMMERY_API Metadata {
   std::string kernel_name;   // stable, unique, versioned; `find_kernel` reads it back
   std::string kernel_class;  // the family: "simt"
@@ -112,15 +112,15 @@ struct Workspace {
 // How to run. `stream` has no default: leaving it out does not compile.
 struct RunOptions {
   const Artifact* artifact =
-      nullptr;  // compiled earlier; without it the process-wide store of compiled kernels serves
+      nullptr;  // compiled earlier; null: use the process-wide store of compiled kernels
   Stream stream;
   Workspace workspace =
-      {};  // without it, stream-ordered memory from our pool where the kernel needs any
+      {};  // default: stream-ordered memory from our pool, if the kernel needs any
   bool assume_supported = false;  // skip the check of `supports`; wrong use is undefined behaviour
   int max_multiprocessors = 0;    // limits persistent grids; 0 = all
 };
 
-// What a compiler said of a kernel's code for one target.
+// Resources of a kernel's code for one target, as the compiler reports them.
 struct CodeResources {
   int registers = 0;
   int static_shared_bytes = 0;
@@ -129,8 +129,8 @@ struct CodeResources {
   int stack_bytes = 0;
 };
 
-// Copies freely (64 bytes); valid as long as the process. Equality means: the same source code is
-// run.
+// Cheap to copy (64 bytes); valid for the life of the process. Equal kernels run the same source
+// code.
 class GEMMERY_API Kernel {
  public:
   Kernel(const Family& family, const OperandRules& operands, const DesignBytes& design,
@@ -146,15 +146,15 @@ class GEMMERY_API Kernel {
   std::string name() const;
   Metadata metadata() const;
 
-  // Whether `run` would serve these arguments, with the first reason why not.
+  // Success if `run` can run these arguments, else the first reason why not.
   Status supports(const GemmArguments& arguments) const;
 
   // The same for a problem on a device that need not be here.
   Status supports(const GemmProblem& problem, const DeviceInfo& device) const;
 
-  // Compiles for the device of the arguments, loads there and sets attributes, so that a later
-  // `run` may be captured into a graph. Compiling the same kernel twice, from any number of
-  // threads, builds it once. Throws Error: unsupported with the text of `supports`, compile with
+  // Compiles for the device of the arguments, loads the code there and sets its attributes, so that
+  // a later `run` may be captured into a graph. The same kernel is built only once, however many
+  // threads compile it. Throws Error: unsupported with the text of `supports`, compile with
   // the compiler's log, unavailable without a compiler.
   Artifact compile(const GemmArguments& arguments) const;
 
@@ -164,11 +164,11 @@ class GEMMERY_API Kernel {
   // Bytes of scratch memory that `run` needs for these arguments.
   std::size_t get_workspace_size(const GemmArguments& arguments) const;
 
-  // Puts the work on the stream and returns; nothing is synchronised. The current device and
+  // Enqueues the work on the stream and returns; nothing is synchronised. The current device and
   // context stay as they are. On the CPU the work is done when it returns. Throws Error:
   // unsupported with the text of `supports`, invalid_argument for a stream of another device or a
-  // workspace that is too small, launch for what the driver refuses. While the stream is being
-  // captured only launches happen: what is not compiled and loaded, or needs a workspace that was
+  // workspace that is too small, launch if the driver refuses the launch. During stream capture
+  // only launches are allowed: a kernel that is not loaded, or needs a workspace that was
   // not passed, throws unsupported before any CUDA call, and the capture stays valid.
   void run(const GemmArguments& arguments, const RunOptions& options) const;
 
@@ -180,7 +180,7 @@ class GEMMERY_API Kernel {
 };
 static_assert(sizeof(Kernel) <= 64 && std::is_trivially_copyable_v<Kernel>);
 
-// A kernel with the time that it is expected to take on the problem that was asked about.
+// A kernel with its expected time on the queried problem.
 struct RankedKernel : Kernel {
   RankedKernel(const Kernel& kernel, double microseconds) noexcept
       : Kernel(kernel), predicted_us(microseconds) {}
@@ -189,8 +189,8 @@ struct RankedKernel : Kernel {
   bool is_measured = false;  // from the history of this device, not from a model
 };
 
-// What an Artifact holds; implemented by the room that makes it. Immutable, safe to use from many
-// threads.
+// The state of an Artifact; implemented by the room that makes it. Immutable and safe to use from
+// many threads.
 class GEMMERY_API ArtifactState {
  public:
   virtual ~ArtifactState();
@@ -206,7 +206,7 @@ class GEMMERY_API ArtifactState {
                               std::size_t workspace_bytes) const = 0;
 };
 
-// What a PreparedLaunch holds.
+// The state of a PreparedLaunch.
 class GEMMERY_API PreparedLaunchState {
  public:
   virtual ~PreparedLaunchState();
@@ -216,8 +216,8 @@ class GEMMERY_API PreparedLaunchState {
   virtual void launch(Stream stream) = 0;
 };
 
-// A launch with everything packed. Belongs to one thread at a time. It does not own the operands'
-// memory.
+// A launch with all parameters packed. Only one thread at a time may use it. It does not own the
+// operands' memory.
 class GEMMERY_API PreparedLaunch {
  public:
   explicit PreparedLaunch(std::unique_ptr<PreparedLaunchState> state) noexcept
@@ -230,7 +230,7 @@ class GEMMERY_API PreparedLaunch {
   // A number of the epilogue, by its name.
   void set_scalar(std::string_view name, double value) { state_->set_scalar(name, value); }
 
-  // Puts the work on a stream of the operands' device; throws Error (launch, invalid_argument).
+  // Enqueues the work on a stream of the operands' device; throws Error (launch, invalid_argument).
   void launch(Stream stream) { state_->launch(stream); }
 
  private:

@@ -74,8 +74,8 @@ struct GEMMERY_API GemmProblem {
 };
 
 GEMMERY_API std::size_t hash_value(const GemmProblem& problem) noexcept;
-// Row where both would do: of a single row or column, and of a matrix without elements, whose
-// strides are no part of a problem.
+// Row if both layouts fit: for a single row or column, and for a matrix without elements, whose
+// strides are not part of a problem.
 GEMMERY_API Layout layout_of(const MatrixType& matrix, std::int64_t rows,
                              std::int64_t columns) noexcept;
 
@@ -89,12 +89,12 @@ struct ProblemLine {
   friend bool operator==(const ProblemLine&, const ProblemLine&) = default;
 };
 
-// Prints what is not silent, fields in the grammar's order; `parse_problem(to_string(p)) == p`.
+// Prints all non-default fields in the grammar's order; `parse_problem(to_string(p)) == p`.
 GEMMERY_API std::string to_string(const ProblemLine& line);
 GEMMERY_API std::string to_string(const GemmProblem& problem);
 
 // Reads the grammar above (docs/problems.md). Throws Error: invalid_argument with the word and its
-// position, unsupported for what the grammar knows and this version does not.
+// position, unsupported for words that the grammar has and this version does not implement.
 GEMMERY_API ProblemLine parse_problem(std::string_view line);
 
 // The accumulator that is used when none is named: f64 for f64, int32 for integers, f32 for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bring your own kernel: CUDA C++ source, machine code or a callable, with what it asks of its
-// operands and how it is launched. Registered, it is discovered, compiled, run and verified like
-// every other. docs/own-kernels.md is the manual.
+// Bring your own kernel: CUDA C++ source, machine code or a callable, with its operand rules and
+// launch configuration. A registered kernel is discovered, compiled, run and verified like
+// any other. docs/own-kernels.md is the manual.
 #pragma once
 
 #include <array>
@@ -29,11 +29,11 @@ namespace gemmery {
 
 // CUDA C++, compiled when it is first needed, kept by the disk cache, savable in artifact files.
 struct UserSource {
-  // With extern "C" __global__ functions; it includes what its options name, or nothing. Warnings
-  // of the compiler are errors, as for our own.
+  // With extern "C" __global__ functions. It can include only headers that its options name.
+  // Compiler warnings are errors, as for our own kernels.
   std::string text;
-  // As NVRTC takes them: "-DTILE=64", "-I/usr/local/cuda/include". What reads files, as -I does, is
-  // compiled once in each process, since no key of the disk cache covers those files.
+  // NVRTC options: "-DTILE=64", "-I/usr/local/cuda/include". With options that read files, such as
+  // -I, it is compiled once in each process, since no key of the disk cache covers those files.
   std::vector<std::string> options = {};
 };
 
@@ -46,7 +46,7 @@ struct UserImage {
 };
 using UserImages = std::vector<UserImage>;
 
-// What a callable is run for.
+// The arguments of one call of a callable.
 struct UserCall {
   const GemmArguments& arguments;
   Stream stream;        // of the arguments' device; Stream::cpu() on the CPU
@@ -54,7 +54,7 @@ struct UserCall {
   int max_multiprocessors = 0;  // 0 = all
 };
 
-// Anything that can be called: a library's function, another language's kernel. It has no code that
+// A callable: a library's function, another language's kernel. It has no code that
 // could be saved.
 struct UserCallable {
   // Puts the work on the stream and returns; on the CPU the work is done when it returns. Any
@@ -63,7 +63,7 @@ struct UserCallable {
   // it (std::rethrow_if_nested).
   std::function<void(const UserCall&)> run;
   // Called by `compile(args)`, `Artifact::load` and before the first run on a device, once for each
-  // device unless it throws: whatever must not happen in a captured stream.
+  // device unless it throws. Do here whatever must not happen in a captured stream.
   std::function<void(Device)> prepare = {};
   // Whether it also takes operands on emulated devices, as one that launches kernels of this
   // library does. Their addresses mean nothing to CUDA.
@@ -94,7 +94,7 @@ struct LaunchRecipe {
   // (those of the device, or the caller's limit), or one of them over a number, rounded up:
   // {"n/64", "m/64", "l"}, {"multiprocessors*2"}.
   std::array<std::string, 3> grid{"1", "1", "1"};
-  // In place of `grid`, for what that cannot say; asked for every launch.
+  // Replaces `grid` where that is not expressive enough; called for every launch.
   std::function<std::array<std::uint32_t, 3>(const GemmProblem&, const DeviceInfo&)> grid_function =
       {};
 
@@ -116,7 +116,7 @@ struct UserKernel {
   // A word of lower-case letters, digits and underscores that begins with a letter. The kernel is
   // named user_NAME_vVERSION_ and the types of its operands.
   std::string name;
-  // To be raised with every change that others could notice: artifact files of another are refused.
+  // Raise it with every visible change: artifact files of another version are refused.
   int version = 1;
 
   // Types, layouts and alignments. An alignment below the size of an element means that size.
@@ -142,29 +142,29 @@ struct UserKernel {
   // In place of `workspace_bytes`.
   std::function<std::size_t(const GemmProblem&, const DeviceInfo&)> workspace_function = {};
 
-  // Asked after all that is declared was found to fit: what that cannot say. One that throws
-  // refuses, with what it threw as the reason.
+  // Checks other conditions, after all declared rules have passed. If it throws, the
+  // problem is refused, with the exception as the reason.
   std::function<Status(const Query&)> supports = {};
-  // The time that it is expected to take, in microseconds, by which discovery ranks it. Without it,
-  // or where it throws or gives what is no time, the kernel comes behind all that have a
-  // prediction, with a predicted_us of infinity; `explain` tells.
+  // The predicted time in microseconds, by which discovery ranks the kernel. Without it, or if it
+  // throws or returns an invalid time, the kernel ranks behind all that have a
+  // prediction, with a predicted_us of infinity; `explain` says so.
   std::function<double(const Query&)> predicted_us = {};
 };
 
 // Adds a kernel to discovery, under the provider "user"; every later call sees it. The functions in
 // it may be called from any thread, at any time until the process ends.
 //
-// Declared is what is checked: a kernel that takes no stride of an operand gets it packed only, one
-// that takes no l and has none in its grid gets one matrix only, one that takes no alpha (beta)
-// gets it as 1 only. A layout of `any` wants both strides as parameters.
+// The parameters decide what is checked: without a stride of an operand, only packed operands are
+// passed; without l in parameters and grid, one matrix only; without alpha (beta), only a value
+// of 1. A layout of `any` needs both strides as parameters.
 //
 // Throws Error (invalid_argument) that names the kernel and the field: a name that is taken, a
 // parameter or grid that does not read, an operand that is not there, a block of more than 1024
 // threads, code that is missing; unsupported for what no device runs.
 GEMMERY_API Kernel register_kernel(UserKernel kernel);
 
-// Takes a kernel that was registered out of discovery, from now on; its name may then be given to
-// another. Kernels and artifacts in hand stay valid, and what runs is not disturbed. Throws Error
+// Removes a registered kernel from discovery; its name may then be given to another.
+// Existing kernels and artifacts stay valid, and running work is not disturbed. Throws Error
 // (invalid_argument) for a kernel that was not registered by `register_kernel` or was withdrawn
 // before.
 GEMMERY_API void withdraw_kernel(const Kernel& kernel);

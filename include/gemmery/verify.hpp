@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: results in float64 (or exact integers) with proven bounds, and a kernel's result held
-// against them.
+// Verification: checks a kernel's result against reference results in float64 (or exact integers)
+// with proven bounds.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct VerifyReport {
   std::uint64_t seed = 0;
   std::int64_t elements = 0;
   std::int64_t mismatches = 0;  // elements outside their bound
-  // Elements that may be any number, or any of a sign, for an epilogue amplifies errors without end
-  // (a division by what may be 0). They count neither in worst_ratio nor in worst_error.
+  // Elements without a bound (or with a sign only), because the epilogue may amplify errors without
+  // limit (a division by what may be 0). They count neither in worst_ratio nor in worst_error.
   std::int64_t open = 0;
   double worst_ratio = 0;             // largest |result - exact| / bound; at most 1 passes
   double worst_error = 0;             // largest |result - exact|
@@ -45,15 +45,15 @@ struct VerifyReport {
   std::string first_failure;  // indices, got, exact, bound; empty when passed
 };
 
-// Fills operands with random numbers, runs the kernel on the device and holds every element against
-// its bound. Problems that are too large for the oracle are held against Freivalds' check. Throws
+// Fills operands with random numbers, runs the kernel on the device and checks every element
+// against its bound. Problems too large for the oracle use Freivalds' check instead. Throws
 // what `run` throws.
 GEMMERY_API VerifyReport verify(const ProblemLine& line, const Kernel& kernel,
                                 const VerifyOptions& options);
 
-// The same for a result that a kernel for these arguments left in out; operands on the CPU. Tensor
-// cores round other than fused multiply-adds do, and may add a bias: the bounds are the kernel's.
-// One of a user has those of fused multiply-adds, unless its design fields say `instruction` is
+// The same for a result that this kernel left in out; operands on the CPU. The bounds depend on the
+// kernel: tensor cores round differently from fused multiply-adds, and may add a bias.
+// A user's kernel gets the bounds of fused multiply-adds, unless its design field `instruction` is
 // `wgmma` or `mma`.
 GEMMERY_API VerifyReport check_result(const GemmArguments& arguments, const Kernel& kernel);
 // For results that the caller computed, by fused multiply-adds.
