@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "epilogue/cost.hpp"
+
 namespace gemmery::templates {
 namespace {
 
@@ -73,6 +75,24 @@ double splitting_factor(Math math) {
 constexpr double split_us = 5;
 constexpr double stream_factor = 1.2;
 
+// Time of an emitted epilogue's arithmetic, during which a block multiplies nothing: a
+// multiprocessor begins 128 instructions a clock, 16 of the slow unit, and reads what the epilogue
+// reads in about as many again.
+double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
+  if (problem.epilogue == default_epilogue) return 0;
+  const epilogue::Graph& graph = rules_of(problem.epilogue).program.graph();
+  constexpr double instructions_a_clock = 128;
+  constexpr double slow_a_clock = 16;
+  constexpr double reading = 8;  // instructions for each element of a tensor
+  const double clocks = (epilogue::count_instructions(graph) +
+                         reading * static_cast<double>(problem.epilogue_operands.size())) /
+                            instructions_a_clock +
+                        epilogue::count_slow_results(graph) / slow_a_clock;
+  const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) *
+                          static_cast<double>(problem.n);
+  return elements * clocks / (std::max(device.multiprocessors, 1) * device.clock_ghz * 1e3);
+}
+
 }  // namespace
 
 int resident_blocks(const abi::Sm80Design& design, const DeviceInfo& device) noexcept {
@@ -98,6 +118,7 @@ Sm80Prediction::Sm80Prediction(const GemmProblem& problem, const OperandRules& t
                                const DeviceInfo& device)
     : problem_(problem),
       device_(device),
+      epilogue_us_(epilogue_us(problem, device)),
       fma_per_clock_(mma_per_clock(types.a.dtype, types.accumulator, types.math, device.target) /
                      splitting_factor(types.math)) {}
 
@@ -119,7 +140,7 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
                     .fma_per_clock = fma_per_clock_,
                     .efficiency = efficiency_of(tile, rules, fma_per_clock_ < 8),
                     .step_latency_clocks = 700.0 / (tile.stages - 1)});
-  double total = parts.total_us() * caution(device_.target);
+  double total = (parts.total_us() + epilogue_us_) * caution(device_.target);
   const double tiles = std::ceil(static_cast<double>(problem.m) / tile.m) *
                        std::ceil(static_cast<double>(problem.n) / tile.n) *
                        static_cast<double>(problem.l);

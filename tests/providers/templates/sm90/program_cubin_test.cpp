@@ -113,7 +113,9 @@ TEST_F(Sm90ProgramCubins, that_come_first_for_everyday_programs_spill_nothing) {
     for (std::size_t index = 0; index < extents.size(); ++index) {
       if (!is_soak && index != chosen) continue;
       const std::string line = fmt::format("gemm {} a=bf16 b=bf16:c {}", extents[index], program);
-      drawn.push_back({get_kernels(parse_problem(line).problem, device).front(), line});
+      const Kernel first = get_kernels(parse_problem(line).problem, device).front();
+      ASSERT_EQ(first.family().name(), "sm90") << line;
+      drawn.push_back({first, line});
     }
   }
   const Outcome outcome = compile_all(drawn);
