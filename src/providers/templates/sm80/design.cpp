@@ -143,7 +143,10 @@ bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   const int threads = abi::thread_count(design);
   const int copies =
       copy_words(abi::staged_a(design), threads) + copy_words(abi::staged_b(design), threads);
-  if (abi::detail::is_float8(design.a) && words >= 64 && abi::k_steps(design) > 2) return false;
+  const bool has_elements = design.a_vector_bytes < 4 || design.b_vector_bytes < 4;
+  if (abi::detail::is_float8(design.a) &&
+      (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
+    return false;
   return copies == 0 || words + copies <= 96;
 }
 
