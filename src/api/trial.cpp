@@ -63,9 +63,14 @@ double nearly_largest(DType dtype) {
   return std::ldexp(1.0, (1 << (facts(dtype).exponent_bits - 1)) - 2);
 }
 
-// A holds subnormal numbers, B such that products are normal again.
-void apply_subnormal(const GemmProblem& problem, Role role, Numbers& numbers) {
+// A holds subnormal numbers: over their whole range beside a B that makes products normal again, or
+// the least of them beside ordinary numbers, whose products tensor cores cut off.
+void apply_subnormal(const GemmProblem& problem, Role role, bool is_least, Numbers& numbers) {
   const double tiny = smallest_normal(problem.a.dtype);
+  if (is_least) {
+    if (role == Role::a) numbers.scale = std::ldexp(tiny, 1 - facts(problem.a.dtype).mantissa_bits);
+    return;
+  }
   numbers.fill = Fill::uniform;
   numbers.scale = role == Role::a ? tiny : std::min(1 / tiny, nearly_largest(problem.b.dtype) / 2);
 }
@@ -78,7 +83,7 @@ void apply_pattern(const Trial& trial, Role role, Numbers& numbers) {
   numbers.pattern = trial.pattern;
   // A math that rounds operands leaves subnormal ones few bits, which is what was asked for.
   if (trial.pattern != Pattern::subnormal || numbers.is_integer || rounds_operands(trial)) return;
-  apply_subnormal(trial.line.problem, role, numbers);
+  apply_subnormal(trial.line.problem, role, trial.options.seed % 4 == 3, numbers);
 }
 
 Numbers numbers_of(const Trial& trial, const OperandRules& rules, Role role, DType dtype) {

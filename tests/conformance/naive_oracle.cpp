@@ -114,14 +114,23 @@ bool is_acceptable(DType out, long double got, long double x, long double e) {
   return got >= interval.low && got <= interval.high;
 }
 
+// How tensor cores align a factor: a subnormal one as the smallest normal number.
+long double aligned(long double factor, DType dtype, bool uses_tensor_cores) {
+  const DTypeFacts& known = facts(dtype);
+  if (!uses_tensor_cores || factor == 0 || known.kind != DTypeKind::floating)
+    return std::fabs(factor);
+  return std::fmax(std::fabs(factor), std::ldexp(1.0L, 2 - (1 << (known.exponent_bits - 1))));
+}
+
 struct Element {
   long double value = 0;
   long double error = 0;
 };
 
-Element compute(const GemmArguments& arguments, const OperandRules& rules, long double unit,
+Element compute(const GemmArguments& arguments, const OperandRules& rules, bool uses_tensor_cores,
                 std::int64_t l, std::int64_t m, std::int64_t n) {
   const std::int64_t k_extent = arguments.problem().k;
+  const long double unit = unit_of(rules.accumulator, uses_tensor_cores);
   // The epilogue sees them in its compute type.
   const bool is_double = epilogue_compute_type(rules.accumulator) == DType::float64;
   const long double alpha = is_double ? arguments.alpha() : static_cast<float>(arguments.alpha());
@@ -129,9 +138,11 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, long 
   long double sum = 0;
   long double magnitude = 0;
   for (std::int64_t k = 0; alpha != 0 && k < k_extent; ++k) {
-    const long double product = read(arguments.a(), l, m, k) * read(arguments.b(), l, k, n);
-    sum += product;
-    magnitude += std::fabs(product);
+    const long double a = read(arguments.a(), l, m, k);
+    const long double b = read(arguments.b(), l, k, n);
+    sum += a * b;
+    magnitude += aligned(a, arguments.a().dtype(), uses_tensor_cores) *
+                 aligned(b, arguments.b().dtype(), uses_tensor_cores);
   }
   Element element{.value = alpha * sum, .error = 0};
   long double addend = 0;
@@ -156,12 +167,11 @@ Element compute(const GemmArguments& arguments, const OperandRules& rules, long 
 NaiveVerdict judge_naively(const GemmArguments& arguments, const OperandRules& rules,
                            bool uses_tensor_cores) {
   NaiveVerdict verdict;
-  const long double unit = unit_of(rules.accumulator, uses_tensor_cores);
   const GemmProblem& problem = arguments.problem();
   for (std::int64_t l = 0; l < problem.l; ++l) {
     for (std::int64_t m = 0; m < problem.m; ++m) {
       for (std::int64_t n = 0; n < problem.n; ++n) {
-        const Element element = compute(arguments, rules, unit, l, m, n);
+        const Element element = compute(arguments, rules, uses_tensor_cores, l, m, n);
         const long double got = read(arguments.out(), l, m, n);
         if (is_acceptable(problem.out.dtype, got, element.value, element.error)) continue;
         if (verdict.mismatches++ == 0) {

@@ -22,21 +22,31 @@ struct Extents {
   std::int64_t rows, columns;
 };
 
-enum class Entries : std::uint8_t { themselves, magnitudes };
+enum class Entries : std::uint8_t { themselves, magnitudes, aligned_magnitudes };
+
+// As PackedValue::aligned_magnitude has it.
+double aligned_magnitude(double value, double smallest_normal) {
+  return value == 0 ? 0 : std::max(std::fabs(value), smallest_normal);
+}
 
 // matrix · x, row by row in double; the error of a row is at most columns · 2^-53 of the same
 // product in magnitudes.
 Vector multiply_vector(const MatrixView& matrix, const Extents& extents, const Vector& x,
                        Entries entries) {
   Vector y(static_cast<std::size_t>(extents.rows));
+  const Rounding rounding = rounding_of(matrix.dtype);
+  const double smallest_normal = entries == Entries::aligned_magnitudes && is_floating(matrix.dtype)
+                                     ? rounding.smallest / (2 * rounding.unit)
+                                     : 0;
   platform::parallel_for(extents.rows, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       double sum = 0;
       for (std::int64_t column = 0; column < extents.columns; ++column) {
         const double value = load(matrix.dtype, matrix.data,
                                   row * matrix.row_stride + column * matrix.column_stride);
-        sum += (entries == Entries::magnitudes ? std::fabs(value) : value) *
-               x[static_cast<std::size_t>(column)];
+        sum +=
+            (entries == Entries::themselves ? value : aligned_magnitude(value, smallest_normal)) *
+            x[static_cast<std::size_t>(column)];
       }
       y[static_cast<std::size_t>(row)] = sum;
     }
@@ -81,7 +91,7 @@ class RowCheck {
   // alpha · A·(B·x) + beta · C·x, of entries or magnitudes.
   Vector expected_rows(const Vector& x, Entries entries) const {
     const auto scalar = [&](double value) {
-      return entries == Entries::magnitudes ? std::fabs(value) : value;
+      return entries == Entries::themselves ? value : std::fabs(value);
     };
     Vector rows(static_cast<std::size_t>(problem_.m));
     if (reads_products_)
@@ -105,7 +115,9 @@ class RowCheck {
         model.product_factor(problem_.k) + 2 * model.accumulator_unit + 0x1p-51;
     const double own_factor = 4 * (n + k + 4) * 0x1p-53;
     Vector allowed =
-        expected_rows(Vector(static_cast<std::size_t>(problem_.n), 1.0), Entries::magnitudes);
+        expected_rows(Vector(static_cast<std::size_t>(problem_.n), 1.0),
+                      declared.arithmetic == Arithmetic::tensor_core ? Entries::aligned_magnitudes
+                                                                     : Entries::magnitudes);
     for (double& row : allowed) {
       const double error = kernel_factor * row +
                            n * (k + 2) * std::max(1.0, std::fabs(scalars_.alpha)) * model.underflow;

@@ -34,10 +34,29 @@ struct E5m2 {
   static float read(Stored code) { return from_float8_e5m2(code); }
 };
 
+// The smallest normal number of a floating type.
+template <class Type>
+constexpr double smallest_normal = 0;
+template <>
+constexpr double smallest_normal<AsItIs<double>> = 0x1p-1022;
+template <>
+constexpr double smallest_normal<AsItIs<float>> = 0x1p-126;
+template <>
+constexpr double smallest_normal<Float16> = 0x1p-14;
+template <>
+constexpr double smallest_normal<Bfloat16> = 0x1p-126;
+template <>
+constexpr double smallest_normal<E4m3> = 0x1p-6;
+template <>
+constexpr double smallest_normal<E5m2> = 0x1p-14;
+
 template <class T, class Type, PackedValue packed>
 T packed_value(typename Type::Stored element) {
   const T value = static_cast<T>(Type::read(element));
   if constexpr (packed == PackedValue::magnitude) return std::fabs(value);
+  if constexpr (packed == PackedValue::aligned_magnitude)
+    return value == T{0} ? value
+                         : std::max(std::fabs(value), static_cast<T>(smallest_normal<Type>));
   return value;
 }
 
@@ -116,7 +135,9 @@ void pack_panels(const PanelSource& source, LaneRange range, int width, PackedVa
   if (source.depth == 0) return;  // and perhaps no memory
   if (packed == PackedValue::itself)
     return pack_any<T, PackedValue::itself>(source, range, width, panels);
-  pack_any<T, PackedValue::magnitude>(source, range, width, panels);
+  if (packed == PackedValue::magnitude)
+    return pack_any<T, PackedValue::magnitude>(source, range, width, panels);
+  pack_any<T, PackedValue::aligned_magnitude>(source, range, width, panels);
 }
 
 template void pack_panels<float>(const PanelSource&, LaneRange, int, PackedValue, float*);

@@ -19,7 +19,11 @@ struct PanelSource {
   std::int64_t depth_stride;
 };
 
-enum class PackedValue : std::uint8_t { itself, magnitude };
+// What is packed of an element: of its magnitude also at least the smallest normal number of its
+// type, unless it is 0 (`aligned_magnitude`). Tensor cores align products by the exponents of their
+// factors, and take a subnormal factor's for that of the smallest normal number
+// (tests/data/emulator/README.md).
+enum class PackedValue : std::uint8_t { itself, magnitude, aligned_magnitude };
 
 struct LaneRange {
   std::int64_t first;

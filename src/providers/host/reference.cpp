@@ -88,7 +88,8 @@ ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
   resize(sums.magnitude, problem);
   product.kernel = tile_kernels().float64;
   product.is_compensated = false;
-  product.packed = PackedValue::magnitude;
+  product.packed = with_magnitude == WithMagnitude::aligned ? PackedValue::aligned_magnitude
+                                                            : PackedValue::magnitude;
   collect(product, {sums.magnitude.data(), nullptr, problem.n});
   return sums;
 }

@@ -16,7 +16,7 @@ namespace gemmery::host {
 struct ExactSums {
   std::vector<double> high;
   std::vector<double> low;  // empty unless an operand is float64; then the sum is high + low (Dot2)
-  std::vector<double> magnitude;  // sum over k of |a·b|, where asked for
+  std::vector<double> magnitude;  // sum over k of |a|·|b|, where asked for
 
   DoubleDouble at(std::int64_t index) const {
     const auto i = static_cast<std::size_t>(index);
@@ -24,7 +24,8 @@ struct ExactSums {
   }
 };
 
-enum class WithMagnitude : bool { no, yes };
+// `aligned`: of magnitudes as tensor cores align them (PackedValue::aligned_magnitude).
+enum class WithMagnitude : std::uint8_t { no, yes, aligned };
 
 // Sums over k of A·B for matrix `batch`:
 //   float64 operands      compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
