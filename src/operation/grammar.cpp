@@ -3,6 +3,7 @@
 // docs/problems.md.
 #include <gemmery/error.hpp>
 #include <gemmery/problem.hpp>
+#include <gemmery/tensor.hpp>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +22,7 @@
 #include "operation/grammar_operands.hpp"
 #include "operation/grammar_words.hpp"
 #include "operation/integer_results.hpp"
+#include "operation/overlap.hpp"
 #include "operation/types.hpp"
 
 namespace gemmery {
@@ -305,6 +307,15 @@ void check_types(const GemmProblem& problem) {
                              .math = problem.math});
 }
 
+// Elements of out that share memory: arguments refuse them, too.
+void check_out(const Word& word, const GemmProblem& problem) {
+  const std::array shape{problem.l, problem.m, problem.n};
+  const MatrixType& out = problem.out;
+  const std::array strides{out.batch_stride, out.row_stride, out.column_stride};
+  if (operation::has_self_overlap(Tensor(nullptr, out.dtype, shape, strides)))
+    refuse(word, "strides of out under which no two elements share memory");
+}
+
 ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields) {
   if (!fields.a) refuse_missing(kind, "a field a= with A's element type");
   const OperandWords b = fields.b.value_or(packed_operand(Role::matrix, fields.a->dtype));
@@ -322,6 +333,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
     refuse(fields.a->word, "math=tf32 with operands called tf32");
   problem.math = names_tf32 ? Math::tf32 : fields.math.value_or(Math::native);
   check_types(problem);
+  if (fields.out) check_out(fields.out->word, problem);
   ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
   if (fields.has_program()) bind_epilogue(kind, fields, line);
   operation::check_integer_results(line.problem);

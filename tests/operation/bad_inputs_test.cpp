@@ -520,6 +520,8 @@ std::vector<BadInput> integer_rows() {
       {"integer out of doubles", invalid, "out", "int32 of values in float64",
        line("gemm 4x5x3 a=f64 out=int32")},
       {"integer out of a line", invalid, "out", "uint8", line("gemm 4x5x3 a=bf16 out=uint8 c=f32")},
+      {"out whose elements share memory", invalid, "problem", "out=s32/strides=0,0",
+       line("gemm 2147483647x1x1 a=s8/strides=0,0 b=s8 out=s32/strides=0,0")},
       {"integer out of scaled sums", invalid, "out", "int8",
        [] { bind(DType::int8, "D = accum * 0.5"); }},
       {"integer out of a rounded part", invalid, "out", "int8",
