@@ -38,13 +38,24 @@ std::string known_names() {
   return text;
 }
 
+ChosenDevice by_target(Target target) {
+  return by_facts(to_string(target), typical_device_info(target));
+}
+
+// sm_86, sm_90a and the like; nothing for other words and for the CPU, which has a name.
+std::optional<Target> read_target(const std::string& word) {
+  if (!word.starts_with("sm_")) return std::nullopt;
+  return parse_target(word);
+}
+
 ChosenDevice by_name(const std::string& word) {
   if (const std::optional<Device> device = read_device(word)) return present(*device);
   if (const std::optional<DeviceInfo> info = find_device_info(word)) return by_facts(word, *info);
+  if (const std::optional<Target> target = read_target(word)) return by_target(*target);
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "--device",
                .expected = "cpu, the index of a GPU, one of " + known_names() +
-                           ", or one of these behind \"emulated:\"",
+                           ", a target such as sm_86, or one of the names behind \"emulated:\"",
                .got = "'" + word + "'"});
 }
 
@@ -53,10 +64,6 @@ std::optional<Device> first_gpu() {
     if (device.type == DeviceType::cuda) return device;
   }
   return std::nullopt;
-}
-
-ChosenDevice by_target(Target target) {
-  return by_facts(to_string(target), typical_device_info(target));
 }
 
 bool has_target(const ChosenDevice& choice, Target target) {

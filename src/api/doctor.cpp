@@ -19,6 +19,7 @@
 #include "kernel/registry.hpp"
 #include "platform/host_info.hpp"
 #include "providers/host/onednn.hpp"
+#include "runtime/portable_targets.hpp"
 
 namespace gemmery {
 namespace {
@@ -106,10 +107,14 @@ std::vector<std::string> gpu_lines() {
   return lines;
 }
 
+// Devices for which no kernel of ours has code are left out.
 std::vector<std::string> emulated_names() {
+  constexpr int first_architecture = runtime::portable_targets.front().architecture;
   std::vector<std::string> names;
-  for (const std::string_view name : known_device_names())
-    names.push_back(fmt::format("emulated:{}", name));
+  for (const std::string_view name : known_device_names()) {
+    if (find_device_info(name)->target.architecture >= first_architecture)
+      names.push_back(fmt::format("emulated:{}", name));
+  }
   return names;
 }
 

@@ -226,6 +226,14 @@ class List(unittest.TestCase):
         self.assertEqual(run("list", *problem, "--provider", "templates").stderr, "")
         self.assertEqual(run("list", "gemm", "4096x4096x4096", "a=bf16", "--device", "h200").stderr, "")
 
+    def test_takes_a_target_for_a_device(self):
+        problem = ["gemm", "512x512x512", "a=f16", "--limit", "1", "--json", "--device"]
+        for target in ("sm_86", "sm_120", "sm_121", "sm_103a"):
+            done = run("list", *problem, target)
+            self.assertEqual(done.returncode, SERVED, done.stderr)
+            self.assertIn("sm80v1", json_lines(done.stdout)[0]["kernel_name"])
+        self.assertEqual(run("list", *problem, "sm_7x").returncode, BAD_INPUT)
+
     def test_for_a_target_takes_a_device_of_it(self):
         done = run("list", "--target", "sm_90", *SMALL)
         self.assertEqual(done.returncode, SERVED, done.stderr)
