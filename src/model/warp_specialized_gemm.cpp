@@ -27,17 +27,17 @@ constexpr double c_slab_clocks = 2300;
 // Clocks of a warp for each instruction of a program and each result of the slow unit; clocks of an
 // instruction by which a group at its program slows down the one that multiplies; clocks that a
 // slab of a full input is waited for. Fitted by eye to races of designs with six programs at eleven
-// sizes (bench/results/h200-epilogues-rotation-2026-11-22.md). What an instruction costs every
+// sizes (bench/results/h200-epilogues-rotation.md). What an instruction costs every
 // tile, however large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9
-// us, and 128x128, 32 of them, 15 (h200-epilogues-ptx-sums-2026-11-22.md). Where three groups take
+// us, and 128x128, 32 of them, 15 (sm90v4, 2026-11-22). Where three groups take
 // turns that, too, comes beside products of others, which bursts of arithmetic delay
-// (h200-epilogues-rotation-2026-11-22.md).
+// (h200-epilogues-rotation.md).
 constexpr double program_clocks = 0.85;
 constexpr double slow_result_clocks = 9;
 constexpr double program_interference_clocks = 0.4;
 // In rotation two groups are at their programs beside a third one's products. What is dense keeps
 // to the clocks that these leave, where an instruction takes longer, the more so beside stores
-// (stamps of clocks, h200-epilogues-addend-2026-11-22.md).
+// (stamps of clocks, h200-epilogues-addend.md).
 constexpr double rotation_program_clocks = 6.5;
 constexpr double rotation_slow_clocks = 15;
 constexpr double rotation_store_clocks = 3;

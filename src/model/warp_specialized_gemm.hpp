@@ -86,7 +86,7 @@ struct WarpSpecializedTerms {
 };
 
 // What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
-// here) from bench/results/sm90-designs-h200.csv, three H200, 2026-11-22; docs/rooms/model.md.
+// here) from tests/model/sm90_designs_h200.csv, three H200, 2026-11-22; docs/rooms/model.md.
 struct WarpSpecializedConstants {
   // Clocks from the end of the kernel before to a block's first products, beyond waiting for
   // memory, and from its last store to the kernel's end; more in a cluster.

@@ -14,7 +14,7 @@
 namespace gemmery::tests {
 namespace {
 
-constexpr const char* measured_path = "bench/results/sm90-designs-h200.csv";
+constexpr const char* measured_path = "tests/model/sm90_designs_h200.csv";
 
 const std::vector<MeasuredProblem>& measured_problems() {
   static const std::vector<MeasuredProblem> problems = read_calibration(measured_path);

@@ -28,6 +28,13 @@ def requirements_of(list_name: str) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+def test_records_have_no_date_in_their_names():
+    """The newest of a kind replaces the older one (bench/results/README.md)."""
+    records = [path.name for folder in ("bench/results", "tests/results") for path in (ROOT / folder).iterdir()]
+    assert len(records) > 10
+    assert [name for name in records if re.search(r"20\d\d-\d\d-\d\d", name)] == []
+
+
 def normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 

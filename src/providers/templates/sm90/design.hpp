@@ -35,7 +35,7 @@ struct Sm90Tile {
   abi::Schedule schedule = abi::Schedule::cooperative;
   // What discovery offers: at bf16 4096^3 and 8192^3, in all layouts, m2 to m32 and n2 to n16 are
   // within 3 % of each other in no lasting order, which is what the board moves by itself (H200,
-  // 2026-11-21, bench/results/h200-sm90-launch-2026-11-21.md).
+  // 2026-11-21, bench/results/h200-sm90-launch.md).
   abi::Raster raster{.along = abi::Along::m, .band = 8};
   std::uint8_t split_k = 1;
   // Whether a wgmma adds the row vector that a program adds to the sums first: for such programs.

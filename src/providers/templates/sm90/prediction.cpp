@@ -111,7 +111,7 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
   }
   // A reduction of whole tiles lets a kernel be dense, too (slab_program.cuh). Left out: such
   // kernels come first as it is where they are, and at K = 1024 others, which are 1 % faster
-  // (h200-epilogues-amax-2026-11-23.md).
+  // (h200-epilogues.md).
   const int slow_results = epilogue::count_slow_results(rules.program.graph());
   work.slow_results = slow_results;
   work.is_dense = abi::is_dense(slow_results, inputs, work.full_inputs, outputs);

@@ -127,7 +127,7 @@ TEST(Sm90Family, a_query_fits_programs_as_the_kernel_alone_would_be_fitted) {
   EXPECT_GT(count, 1000U);
 }
 
-// The best designs of bench/results/h200-epilogues-rotation-2026-11-22.md take turns on every line,
+// The best designs of bench/results/h200-epilogues-rotation.md take turns on every line,
 // those of 4096^3 too, where a cooperative one is first without a program.
 TEST(Sm90Family, programs_come_first_where_other_groups_multiply_meanwhile) {
   const DeviceInfo device = *find_device_info("h200");
@@ -239,7 +239,7 @@ TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
 }
 
 // It pays where a tile waits for a program's arithmetic, at a small k
-// (bench/results/h200-epilogues-addend-2026-11-22.md).
+// (bench/results/h200-epilogues-addend.md).
 TEST(Sm90Family, a_vector_is_added_by_a_wgmma_where_k_is_small) {
   const DeviceInfo device = *find_device_info("h200");
   for (const char* const program : {"gelu(accum + bias)", "gelu_tanh(accum + bias)"}) {
