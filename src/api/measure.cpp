@@ -17,8 +17,10 @@
 
 #include "api/epilogue_operands.hpp"
 #include "api/guarded_operand.hpp"
+#include "core/device_rates.hpp"
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
+#include "platform/host_info.hpp"
 
 namespace gemmery {
 namespace {
@@ -352,12 +354,32 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[low] + (position - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-// The least time by what the CUDA cores (or vector units) can do and what must move through memory.
+int tensor_core_rate(const GemmProblem& problem, Target target) {
+  const TensorCoreRates rates = tensor_core_rates(target);
+  const DType a = problem.a.dtype;
+  if (a == DType::float64) return rates.float64;
+  if (is_integer(a)) return rates.integer8;
+  if (bit_width(a) == 8) return rates.float8;
+  if (bit_width(a) == 16) return rates.half;
+  const bool is_split =
+      problem.math == Math::tf32x3 || problem.math == Math::bf16x3 || problem.math == Math::f16x3;
+  if (problem.math == Math::native || is_split) return 0;
+  return problem.math == Math::tf32 ? rates.tf32 : rates.half;
+}
+
+// Multiply-adds per clock and multiprocessor (or core), by the fastest unit for these types.
+int peak_rate(const GemmProblem& problem, const DeviceInfo& device) {
+  if (device.target.is_cpu()) return platform::host_product_rate(problem.a.dtype);
+  const int cuda_cores = problem.accumulator == DType::float64 ? device.fma_f64_per_clock
+                         : is_integer(problem.accumulator)     ? 4 * device.fma_int_per_clock
+                                                               : device.fma_f32_per_clock;
+  return std::max(cuda_cores, tensor_core_rate(problem, device.target));
+}
+
+// The least time by what the arithmetic units can do and what must move through memory.
 double roofline_us(const GemmProblem& problem, const DeviceInfo& device) {
-  const int fma_per_clock = problem.accumulator == DType::float64 ? device.fma_f64_per_clock
-                            : is_integer(problem.accumulator)     ? device.fma_int_per_clock
-                                                                  : device.fma_f32_per_clock;
-  const double flops_per_us = 2e3 * fma_per_clock * device.multiprocessors * device.clock_ghz;
+  const double flops_per_us =
+      2e3 * peak_rate(problem, device) * device.multiprocessors * device.clock_ghz;
   const double bytes_per_us = device.bandwidth_bytes_per_second / 1e6;
   const double arithmetic = flops_per_us > 0 ? problem.flops() / flops_per_us : 0;
   const double memory = bytes_per_us > 0 ? problem.bytes() / bytes_per_us : 0;

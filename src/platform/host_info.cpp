@@ -72,6 +72,31 @@ int fma_f32_per_clock() {
   return 8;
 }
 
+// What products of narrow types take of a processor with these features, in multiply-adds a clock.
+struct NarrowRates {
+  int bfloat16 = 0;  // 0: as float32
+  int float16 = 0;
+  int integer8 = 0;
+};
+
+// Matrix units multiply 16x16 tiles with 64 bytes of k in 16 clocks; dot products take two or four
+// products to a lane of two units (Intel's and AMD's optimization manuals).
+NarrowRates read_narrow_rates() {
+  const std::string flags = " " + cpuinfo_value("flags") + " ";
+  const auto has = [&](const char* flag) {
+    return flags.find(" " + std::string(flag) + " ") != std::string::npos;
+  };
+  const int lanes = fma_f32_per_clock();
+  NarrowRates rates;
+  if (has("avx512_bf16")) rates.bfloat16 = 2 * lanes;
+  if (has("amx_bf16")) rates.bfloat16 = 512;
+  if (has("avx512_fp16")) rates.float16 = 2 * lanes;
+  // Without dot products three instructions add up pairs of products.
+  rates.integer8 = has("avx512_vnni") || has("avx_vnni") ? 4 * lanes : 2 * lanes;
+  if (has("amx_int8")) rates.integer8 = 1024;
+  return rates;
+}
+
 std::int64_t positive(long value) { return std::max<std::int64_t>(value, 0); }
 
 DeviceInfo read_host() {
@@ -97,6 +122,16 @@ DeviceInfo read_host() {
 const DeviceInfo& host_device_info() {
   static const auto* const info = new DeviceInfo(read_host());
   return *info;
+}
+
+int host_product_rate(DType dtype) noexcept {
+  static const NarrowRates rates = read_narrow_rates();
+  const int lanes = fma_f32_per_clock();
+  if (dtype == DType::float64) return lanes / 2;
+  if (is_integer(dtype)) return rates.integer8;
+  if (dtype == DType::bfloat16 && rates.bfloat16 > 0) return rates.bfloat16;
+  if (dtype == DType::float16 && rates.float16 > 0) return rates.float16;
+  return lanes;
 }
 
 const char* host_vector_sets() noexcept {

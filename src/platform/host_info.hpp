@@ -3,12 +3,18 @@
 #pragma once
 
 #include <gemmery/device.hpp>
+#include <gemmery/dtype.hpp>
 
 namespace gemmery::platform {
 
 // Read once: the model's name, the cores that this process may use, last-level cache, memory,
 // vector rates. The clock is measured at that moment; the bandwidth is an estimate.
 const DeviceInfo& host_device_info();
+
+// Multiply-adds of two elements of this type that a core can do in a clock: by matrix or dot product
+// instructions where the processor has them for the type, otherwise as the type that it is widened
+// to.
+int host_product_rate(DType dtype) noexcept;
 
 // The vector instruction sets that matter to kernels: "avx512f avx512_bf16", "avx2 fma", "neon".
 const char* host_vector_sets() noexcept;
