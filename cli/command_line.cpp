@@ -65,6 +65,10 @@ void declare_list(CLI::App& verb, Parser& parser) {
 
 void declare_explain(CLI::App& verb, Parser& parser) {
   add_selection(verb, parser.line.options);
+  verb.add_flag("--ranking", parser.line.options.ranking)->excludes("--kernel");
+  verb.add_option("--limit", parser.line.options.limit)
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->needs("--ranking");
   add_format(verb, parser);
 }
 

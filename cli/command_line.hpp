@@ -26,6 +26,7 @@ struct Options {
   std::string output;   // of compile
   std::string inspect;  // a file that compile wrote
   bool with_ptx = false;
+  bool ranking = false;         // of explain
   int jobs = 0;                 // 0 = the library's choice
   std::string action = "stat";  // of cache
   std::int64_t bytes = -1;      // that cache prune leaves at most; -1 = not named

@@ -5,6 +5,7 @@
 
 #include "cli/device_choice.hpp"
 #include "cli/problem_words.hpp"
+#include "cli/ranking.hpp"
 #include "cli/records.hpp"
 #include "cli/selection.hpp"
 #include "cli/verbs.hpp"
@@ -63,6 +64,18 @@ ExitCode explain_families(const Options& options, const ProblemLine& line,
   return ExitCode::success;
 }
 
+ExitCode explain_ranking(const Options& options, const ProblemLine& line,
+                         const ChosenDevice& device, Output& output) {
+  std::vector<RankedKernel> kernels = get_kernels(line.problem, device.info, filter_of(options));
+  const auto limit = static_cast<std::size_t>(options.limit);
+  if (limit > 0 && kernels.size() > limit)
+    kernels.erase(kernels.begin() + options.limit, kernels.end());
+  const std::string note = estimation_note(device);
+  if (!note.empty()) tell("note: " + note);
+  write_ranking(kernels, line, device, output);
+  return ExitCode::success;
+}
+
 ExitCode explain_kernel(const Options& options, const ProblemLine& line, const ChosenDevice& device,
                         Output& output) {
   const Kernel kernel = kernel_of_name(options.kernels.front());
@@ -84,6 +97,7 @@ ExitCode explain_kernel(const Options& options, const ProblemLine& line, const C
 ExitCode explain_problem(const Options& options, Output& output) {
   const ProblemLine line = parse_problem(only_problem_line(options.words));
   const ChosenDevice device = choose_device(options);
+  if (options.ranking) return explain_ranking(options, line, device, output);
   return options.kernels.empty() ? explain_families(options, line, device, output)
                                  : explain_kernel(options, line, device, output);
 }

@@ -6,7 +6,7 @@
 #include "cli/device_choice.hpp"
 #include "cli/metadata_json.hpp"
 #include "cli/problem_words.hpp"
-#include "cli/quantities.hpp"
+#include "cli/ranking.hpp"
 #include "cli/records.hpp"
 #include "cli/selection.hpp"
 #include "cli/verbs.hpp"
@@ -26,6 +26,14 @@ void write_kernel(const Kernel& kernel, MetadataJson& json, Output& output) {
 
 // Thrown out of the enumeration when enough was listed: it has no other way to stop.
 struct LimitReached {};
+
+// Without a problem, a device stands for its target.
+Options narrowed_to_device(Options options) {
+  if (options.device.empty()) return options;
+  const ChosenDevice device = choose_device(options);
+  if (options.target.empty()) options.target = to_string(device.info.target);
+  return options;
+}
 
 ExitCode list_all(const Options& options, Output& output) {
   int count = 0;
@@ -77,47 +85,12 @@ std::vector<RankedKernel> ranked_kernels(const Options& options, const GemmProbl
   return kernels;
 }
 
-double predicted_rate(const GemmProblem& problem, const RankedKernel& kernel) {
-  return problem.flops() / (kernel.predicted_us * 1e-6);
-}
-
-void print_ranked(const std::vector<RankedKernel>& kernels, const GemmProblem& problem,
-                  Output& output) {
-  Table table{">rank", ">time", ">rate", "from", "provider", "kernel"};
-  int rank = 0;
-  for (const RankedKernel& kernel : kernels) {
-    table.add_row({fmt::format("{}", ++rank), time_text(kernel.predicted_us),
-                   rate_text(predicted_rate(problem, kernel)),
-                   kernel.is_measured ? "measured" : "predicted",
-                   std::string(kernel.family().provider()), kernel.name()});
-  }
-  table.print(output);
-}
-
-void write_ranked(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
-                  const ChosenDevice& device, Output& output) {
-  int rank = 0;
-  for (const RankedKernel& kernel : kernels) {
-    Record record = {{"problem", to_string(line)}};
-    add_device(record, device);
-    record["rank"] = ++rank;
-    record["predicted_us"] = kernel.predicted_us;
-    record["is_measured"] = kernel.is_measured;
-    record.update(to_record(kernel.metadata()));
-    output.write_record(record);
-  }
-}
-
 ExitCode list_fitting(const Options& options, Output& output) {
   const ProblemLine line = parse_problem(only_problem_line(options.words));
   const ChosenDevice device = choose_device(options);
   const std::vector<RankedKernel> kernels = ranked_kernels(options, line.problem, device);
   tell_cliff(options, line.problem, device);
-  if (output.is_text()) {
-    print_ranked(kernels, line.problem, output);
-  } else {
-    write_ranked(kernels, line, device, output);
-  }
+  write_ranking(kernels, line, device, output);
   return ExitCode::success;
 }
 
@@ -125,7 +98,8 @@ ExitCode list_fitting(const Options& options, Output& output) {
 
 ExitCode list(const Options& options, Output& output) {
   if (!options.words.empty()) return list_fitting(options, output);
-  return options.kernels.empty() ? list_all(options, output) : list_named(options, output);
+  if (!options.kernels.empty()) return list_named(options, output);
+  return list_all(narrowed_to_device(options), output);
 }
 
 }  // namespace gemmery::cli

@@ -74,6 +74,11 @@ GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& de
                                 const Filter& filter = {});
 GEMMERY_API std::string to_string(const Explanation& explanation);
 
+// True where the models of kernels' times were fitted to runs on this architecture: sm_90 and the
+// CPU. Elsewhere a predicted time follows from the device's facts alone (rates, bandwidth, caches,
+// multiprocessors) and ranks kernels better than it tells their time.
+GEMMERY_API bool is_model_calibrated(Target target) noexcept;
+
 // A problem that misses a much faster kernel only because of its operands' alignment: padded to 16
 // bytes, it would take less than half of the predicted time.
 struct PerformanceCliff {

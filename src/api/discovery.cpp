@@ -262,6 +262,11 @@ std::optional<Kernel> find_kernel(std::string_view kernel_name) {
   return std::nullopt;
 }
 
+// The fits: docs/performance.md, docs/performance-sm80.md, bench/results.
+bool is_model_calibrated(Target target) noexcept {
+  return target.is_cpu() || target.architecture == 90;
+}
+
 std::optional<Target> environment_target() { return environment_wishes().target; }
 
 // --- explanations -------------------------------------------------------------------------------

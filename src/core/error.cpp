@@ -7,6 +7,18 @@
 namespace gemmery {
 namespace {
 
+// Of what a user gave, and an error repeats.
+constexpr std::size_t longest_repeat = 4000;
+
+bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
+
+std::string shortened(const std::string& text) {
+  if (text.size() <= longest_repeat) return text;
+  std::size_t size = longest_repeat;
+  while (size > 0 && continues_character(text[size])) --size;
+  return text.substr(0, size) + "... (" + std::to_string(text.size()) + " bytes)";
+}
+
 void append_part(std::string& message, std::string_view before, const std::string& part) {
   if (part.empty()) return;
   message += before;
@@ -16,9 +28,9 @@ void append_part(std::string& message, std::string_view before, const std::strin
 
 std::string compose_message(const ErrorDetails& details) {
   std::string message{name(details.kind)};
-  append_part(message, ": ", details.operand);
+  append_part(message, ": ", shortened(details.operand));
   append_part(message, ": expected ", details.expected);
-  append_part(message, details.expected.empty() ? ": " : ", got ", details.got);
+  append_part(message, details.expected.empty() ? ": " : ", got ", shortened(details.got));
   append_part(message, "; ", details.hint);
   append_part(message, " [", details.cause);
   if (!details.cause.empty()) message += ']';

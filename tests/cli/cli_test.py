@@ -106,6 +106,9 @@ class BadInput(unittest.TestCase):
         (["list", "--target", "sm_7", *SMALL], BAD_INPUT, "sm_7"),
         (["list", "--target", "sm_80a", *SMALL], BAD_INPUT, "sm_80a"),
         (["list", "--provider", "nobody"], BAD_INPUT, "nobody"),
+        (["list", "--device", "toaster"], BAD_INPUT, "h100, h200"),
+        (["explain", "--limit", "3", *SMALL], BAD_INPUT, "--ranking"),
+        (["explain", "--ranking", "--kernel", "any", *SMALL], BAD_INPUT, "--kernel"),
         (["run", "--provider", "nobody", "--device", "cpu", *SMALL], BAD_INPUT, "nobody"),
         (["list", "--kernel", "no_such_kernel"], BAD_INPUT, "no_such_kernel"),
         (["run", "--kernel", "no_such_kernel", "--device", "cpu", *SMALL], BAD_INPUT, "no_such_kernel"),
@@ -169,6 +172,12 @@ class List(unittest.TestCase):
         self.assertGreater(len(names), 0)
         self.assertEqual(len(names), len(set(names)))
         self.assertTrue(all(re.fullmatch(r"\S+", name) for name in names))
+
+    def test_narrows_to_a_device_without_a_problem(self):
+        families = {name.split("_")[0] for name in run("list", "--device", "b200").stdout.splitlines()}
+        self.assertEqual({re.sub(r"v?\d+$", "", family) for family in families}, {"sm80", "simt"})
+        narrowed = ("--limit", "50")
+        self.assertEqual(run("list", "--device", "b200", *narrowed).stdout, run("list", "--target", "sm_100", *narrowed).stdout)
 
     def test_has_the_same_kernels_as_json_with_their_metadata(self):
         names = run("list", "--limit", "50").stdout.splitlines()
@@ -316,6 +325,16 @@ class Explain(unittest.TestCase):
 
     def test_prints_a_table(self):
         self.assertIn("provider", run("explain", "--device", "cpu", *SMALL).stdout)
+
+    def test_a_ranking_says_where_its_times_come_from(self):
+        for device, source in (("h200", "predicted"), ("b200", "estimated"), ("rtx4090", "estimated"), ("sm_86", "estimated")):
+            done = run("explain", "--device", device, "--ranking", "--limit", "3", "--json", "gemm 512x512x64 a=bf16")
+            records = json_lines(done.stdout)
+            self.assertEqual([record["rank"] for record in records], [1, 2, 3], device)
+            self.assertEqual({record["time_source"] for record in records}, {source}, device)
+            self.assertEqual("no kernel was timed on this architecture" in done.stderr, source == "estimated", device)
+            table = run("explain", "--device", device, "--ranking", "gemm 512x512x64 a=bf16").stdout
+            self.assertIn(source, table.splitlines()[1], device)
 
 
 class Verify(unittest.TestCase):

@@ -20,6 +20,16 @@ TEST(Error, message_holds_every_field_that_is_there) {
   EXPECT_STREQ(bare.what(), "input/output error: disk full");
 }
 
+TEST(Error, message_repeats_the_start_of_a_long_text) {
+  std::string name;
+  for (int at = 0; at < 35'000; ++at) name += "\u00e4";  // two bytes each
+  const Error error({.operand = "kernel", .expected = "a name", .got = "k" + name});
+  const std::string message = error.what();
+  EXPECT_LT(message.size(), 4'100U);
+  EXPECT_TRUE(message.ends_with("\u00e4... (70001 bytes)")) << message;
+  EXPECT_EQ(error.got().size(), 70'001U);
+}
+
 TEST(Status, is_true_on_success_and_tells_why_not) {
   EXPECT_TRUE(Status::success());
   const Status no = Status::fail("alignment");

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ranking.hpp"
+
+#include <fmt/format.h>
+#include <gemmery/discovery.hpp>
+
+#include "cli/quantities.hpp"
+#include "cli/records.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+double rate(const GemmProblem& problem, const RankedKernel& kernel) {
+  return problem.flops() / (kernel.predicted_us * 1e-6);
+}
+
+const char* time_source(const RankedKernel& kernel, const ChosenDevice& device) {
+  if (kernel.is_measured) return "measured";
+  return is_model_calibrated(device.info.target) ? "predicted" : "estimated";
+}
+
+void print_table(const std::vector<RankedKernel>& kernels, const GemmProblem& problem,
+                 const ChosenDevice& device, Output& output) {
+  Table table{">rank", ">time", ">rate", "from", "provider", "kernel"};
+  int rank = 0;
+  for (const RankedKernel& kernel : kernels) {
+    table.add_row({fmt::format("{}", ++rank), time_text(kernel.predicted_us),
+                   rate_text(rate(problem, kernel)), time_source(kernel, device),
+                   std::string(kernel.family().provider()), kernel.name()});
+  }
+  table.print(output);
+}
+
+void write_records(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
+                   const ChosenDevice& device, Output& output) {
+  int rank = 0;
+  for (const RankedKernel& kernel : kernels) {
+    Record record = {{"problem", to_string(line)}};
+    add_device(record, device);
+    record["rank"] = ++rank;
+    record["predicted_us"] = kernel.predicted_us;
+    record["is_measured"] = kernel.is_measured;
+    record["time_source"] = time_source(kernel, device);
+    record.update(to_record(kernel.metadata()));
+    output.write_record(record);
+  }
+}
+
+}  // namespace
+
+void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
+                   const ChosenDevice& device, Output& output) {
+  if (output.is_text()) {
+    print_table(kernels, line.problem, device, output);
+  } else {
+    write_records(kernels, line, device, output);
+  }
+}
+
+std::string estimation_note(const ChosenDevice& device) {
+  if (is_model_calibrated(device.info.target)) return {};
+  return fmt::format(
+      "times on {} are estimated from the device's facts: no kernel was timed on this architecture",
+      to_string(device.info.target));
+}
+
+}  // namespace gemmery::cli

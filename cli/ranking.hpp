@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that run a problem, best first, and where their times come from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gemmery/kernel.hpp>
+#include <gemmery/problem.hpp>
+
+#include "cli/device_choice.hpp"
+#include "cli/output.hpp"
+#include "cli/problem_words.hpp"
+
+namespace gemmery::cli {
+
+// A table as text; otherwise a record per kernel.
+void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
+                   const ChosenDevice& device, Output& output);
+
+// "times on sm_100 are estimated ..."; empty for devices whose times are fitted to runs.
+std::string estimation_note(const ChosenDevice& device);
+
+}  // namespace gemmery::cli
