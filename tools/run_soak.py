@@ -7,7 +7,9 @@ usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how t
 A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
 `asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts. `asan` and `tsan`
 name all of theirs. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
-runs the Python tests that use them, on the CPU; it runs only if it is named. A part that is named by itself is run even if it passed.
+runs the Python tests that use them, on the CPU; `nvrtc/VERSION` installs that version of NVRTC (tools/nvrtc-VERSION.txt, 150 MB on disk)
+and runs every test that compiles with it, at its usual counts; `nvrtc` names all versions. These parts run only if they are named. A part
+that is named by itself is run even if it passed.
 Output goes to build/soak/*.log; the last line counts the cases of all parts that were asked for, those that passed before on this tree
 included.
 """
@@ -28,8 +30,10 @@ FOLDER = ROOT / "build" / "soak"
 RELEASE = "release"
 SANITIZERS = ("asan", "tsan")
 FRAMEWORKS = ("frameworks", "python_test")
+NVRTC = "nvrtc"
 # Longest that one program of one part may take.
 TIME_LIMIT_S = "14400"
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
 VERDICT = re.compile(r"^(?:passed|FAILED|skipped) +(\S+) +(\d+) passed +(\d+) failed +(\d+) skipped +([\d.]+) s$")
 
 
@@ -49,6 +53,11 @@ def list_parts(tests):
     parts = [(RELEASE, test["name"]) for test in tests if "soak" in test["labels"]]
     # Scripts look at what is installed or linked, and Python itself is not instrumented.
     return parts + [(preset, test["name"]) for preset in SANITIZERS for test in tests if test["kind"] == "gtest"]
+
+
+def nvrtc_parts():
+    """A part for each version of NVRTC that has a file of requirements."""
+    return [(NVRTC, file.stem.removeprefix("nvrtc-")) for file in sorted((ROOT / "tools").glob("nvrtc-[0-9]*.txt"))]
 
 
 def target_of(test):
@@ -117,11 +126,9 @@ def run_parts(preset, tests, jobs, stamps):
     return counts
 
 
-def framework_python():
-    """The Python of an environment with torch and JAX, which is made anew when a file of requirements has changed."""
-    folder = FOLDER / "frameworks"
+def environment_of(folder, requirements):
+    """The Python of an environment with what files of requirements name, which is made anew when one of them has changed."""
     python = folder / "bin" / "python"
-    requirements = [ROOT / "tools" / name for name in ("python-requirements.txt", "framework-requirements.txt")]
     wanted = "".join(file.read_text() for file in requirements)
     installed = folder / "requirements.txt"
     if installed.exists() and installed.read_text() == wanted:
@@ -134,6 +141,41 @@ def framework_python():
         subprocess.run([*install, "-r", file], check=True)
     installed.write_text(wanted)
     return python
+
+
+def framework_python():
+    """The Python of an environment with torch and JAX."""
+    return environment_of(FOLDER / "frameworks",
+                          [ROOT / "tools" / name for name in ("python-requirements.txt", "framework-requirements.txt")])
+
+
+def nvrtc_library(version):
+    """The library of a version of NVRTC."""
+    folder = FOLDER / f"nvrtc-{version}"
+    environment_of(folder, [ROOT / "tools" / f"nvrtc-{version}.txt"])
+    return next(folder.glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.13"))
+
+
+def run_nvrtc(part, jobs, stamps):
+    """Runs every test that compiles with one version of NVRTC; returns the three counts."""
+    version = part[1]
+    build(RELEASE)
+    environment = {**os.environ, "GEMMERY_NVRTC_LIBRARY": str(nvrtc_library(version)), "GEMMERY_TEST_TIME_LIMIT": TIME_LIMIT_S}
+    command = [sys.executable, str(ROOT / "tools" / "run_tests.py"), f"build/{RELEASE}", "--label", NVRTC, "--not-label", "gpu",
+               "--jobs", str(jobs)]
+    start = time.monotonic()
+    totals = (0, 1, 0)
+    with (FOLDER / f"{NVRTC}-{version}.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for line in process.stdout:
+            log.write(line)
+            print(line, end="", flush=True)
+            if summary := SUMMARY.match(line):
+                totals = tuple(map(int, summary.groups()))
+        process.wait()
+    if totals[1] == 0 and process.returncode == 0:
+        stamps.write(part, totals, time.monotonic() - start)
+    return totals
 
 
 def framework_tests():
@@ -174,10 +216,11 @@ def select_parts(known, words, parser):
     """The parts that were asked for, and those of them that were asked for one by one."""
     named = [part for part in known if name_of(part) in words]
     of_groups = [part for part in known if part[0] in words]
-    unknown = set(words) - {name_of(part) for part in named} - set(SANITIZERS)
+    unknown = set(words) - {name_of(part) for part in named} - {preset for preset, _ in known if preset != RELEASE}
     if unknown:
         parser.error(f'no such part: {", ".join(sorted(unknown))}; `list` prints them')
-    of_all = [part for part in known if part != FRAMEWORKS]  # downloads much: only for those who name it
+    # Parts that download much are only for those who name them.
+    of_all = [part for part in known if part[0] in (RELEASE, *SANITIZERS)]
     return (named + [part for part in of_groups if part not in named] if words else of_all), named
 
 
@@ -199,7 +242,7 @@ def main(arguments):
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     tests = {test["name"]: test for test in list_tests()}
-    known = [*list_parts(tests.values()), FRAMEWORKS]
+    known = [*list_parts(tests.values()), *nvrtc_parts(), FRAMEWORKS]
     stamps = Stamps()
     if options.parts == ["list"]:
         for part in known:
@@ -215,6 +258,9 @@ def main(arguments):
         found = run_parts(preset, [tests[program] for program in programs], options.jobs, stamps)
         # The runner's own status is no help here: it also says no when all cases were skipped.
         results |= {(preset, program): found.get(program, (0, 1, 0)) for program in programs}
+    for part in [part for part in parts if part[0] == NVRTC and part not in before]:
+        print(f"== {name_of(part)}: every test that compiles", flush=True)
+        results[part] = run_nvrtc(part, options.jobs, stamps)
     if FRAMEWORKS in parts and FRAMEWORKS not in before:
         print("== frameworks: torch and JAX on the CPU", flush=True)
         results[FRAMEWORKS] = run_frameworks(stamps)

@@ -136,14 +136,15 @@ int copy_words(const abi::StagedOperand& operand, int threads) noexcept {
   return (operand.bytes() / 4 + threads - 1) / threads;
 }
 
-// Whether accumulators leave room for them; and for 8-bit floats, which devices before sm_120 widen
-// first, for twice the fragments.
+// Whether accumulators leave room for them; for 8-bit floats, which devices before sm_120 widen
+// first, for twice the fragments; and for the addresses of 8-bit elements copied one by one.
 bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   const int words = abi::accumulators_per_thread(design) * abi::accumulator_bytes(design) / 4;
   const int threads = abi::thread_count(design);
   const int copies =
       copy_words(abi::staged_a(design), threads) + copy_words(abi::staged_b(design), threads);
   const bool has_elements = design.a_vector_bytes < 4 || design.b_vector_bytes < 4;
+  if (has_elements && abi::bytes_of(design.a) == 1 && words >= 128) return false;
   if (abi::detail::is_float8(design.a) &&
       (words >= 64 && (abi::k_steps(design) > 2 || has_elements)))
     return false;

@@ -18,6 +18,7 @@
 
 #include "jit/disassembler.hpp"
 #include "tests/support/random_seed.hpp"
+#include "tests/support/spill_allowance.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/with_nvrtc.hpp"
 
@@ -58,15 +59,6 @@ std::vector<std::string_view> promised(const Kernel& kernel) {
   return {"HMMA"};
 }
 
-// Devices from Hopper to sm_110 widen 8-bit floats before they multiply them, which takes registers
-// that large tiles do not have; what that spills was 20 to 300 bytes. They are to have families of
-// their own for these types.
-int allowed_spills(const Kernel& kernel, Target target) {
-  const bool is_float8 =
-      bit_width(kernel.operands().a.dtype) == 8 && is_floating(kernel.operands().a.dtype);
-  return is_float8 && target.architecture >= 90 && target.architecture < 120 ? 320 : 0;
-}
-
 struct Compiled {
   double milliseconds = 0;
   int spilled_bytes = 0;
@@ -103,7 +95,7 @@ TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_pr
       const std::string label = kernel.name() + " for " + to_string(target);
       const Compiled compiled = compile(kernel, target, folder.path());
       times.push_back(compiled.milliseconds);
-      EXPECT_LE(compiled.spilled_bytes, allowed_spills(kernel, target)) << label;
+      EXPECT_LE(compiled.spilled_bytes, tests::allowed_spills(kernel, target)) << label;
       if (!compiled.instructions) {
         ++without_disassembler;
         continue;
