@@ -152,6 +152,14 @@ std::size_t for_each(const std::vector<EpilogueOperandRule>& rules, Slot slot, V
   return count;
 }
 
+std::string default_comment(bool is_turned) {
+  return std::string("// D = alpha * accum + beta * C") +
+         (is_turned ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n";
+}
+
+constexpr std::string_view turned_comment =
+    "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n";
+
 }  // namespace
 
 ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned) {
@@ -175,14 +183,16 @@ ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned) {
 EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_view parameters,
                            std::string_view function) {
   if (kernel.epilogue() == default_epilogue) {
-    return {.head = "",
+    return {.comment = default_comment(is_turned),
+            .head = "",
             .parameters = std::string(parameters),
             .call = fmt::format("{}<design>", function)};
   }
   const OperandRules& rules = kernel.operands();
   const DType compute = epilogue_compute_type(rules.accumulator);
   const bool is_brief = epilogue::takes_brief_formulas(kernel.epilogue(), rules.out.dtype, compute);
-  return {.head = epilogue::emit_struct(kernel.epilogue(), is_turned, is_brief) + "\n",
+  return {.comment = std::string(is_turned ? turned_comment : ""),
+          .head = epilogue::emit_struct(kernel.epilogue(), is_turned, is_brief) + "\n",
           .parameters = fmt::format("ProgramParams<{}, EpilogueParams<Epilogue::inputs, "
                                     "Epilogue::outputs, Epilogue::numbers, {}>>",
                                     parameters, compute == DType::float64 ? "double" : "float"),

@@ -37,6 +37,7 @@ ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned);
 
 // What stands in a kernel's source for its epilogue.
 struct EpilogueText {
+  std::string comment;     // lines at the head of the source; may be empty
   std::string head;        // the emitted struct; empty for the default program
   std::string parameters;  // the type that the kernel takes
   std::string call;        // the device function with its template arguments

@@ -68,9 +68,9 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), is_default ? "// D = alpha * accum + beta * C\n" : "",
-              design_text(design), abi::thread_count(design), abi::shared_bytes(design),
-              epilogue.head, blocks, entry_name, epilogue.parameters, epilogue.call),
+              class_line(kernel.operands()), epilogue.comment, design_text(design),
+              abi::thread_count(design), abi::shared_bytes(design), epilogue.head, blocks,
+              entry_name, epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
           .max_dynamic_shared_bytes = abi::shared_bytes(design),
           .options = {}};

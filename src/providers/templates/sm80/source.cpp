@@ -45,15 +45,6 @@ std::string design_text(const abi::Sm80Design& d) {
 
 constexpr std::string_view entry_name = "gemmery_sm80";
 
-std::string epilogue_comment(const Kernel& kernel) {
-  const bool turns = is_turned_sm80(kernel.operands());
-  if (kernel.epilogue() == default_epilogue) {
-    return std::string("// D = alpha * accum + beta * C") +
-           (turns ? ", as D^T = B^T A^T: a is B^T, b is A^T" : "") + "\n";
-  }
-  return turns ? "// as D^T = B^T A^T: a is B^T, b is A^T, m and n are turned\n" : "";
-}
-
 }  // namespace
 
 runtime::EmittedSource Sm80Family::emit(const Kernel& kernel, Target) const {
@@ -73,7 +64,7 @@ runtime::EmittedSource Sm80Family::emit(const Kernel& kernel, Target) const {
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), epilogue_comment(kernel), design_text(design),
+              class_line(kernel.operands()), epilogue.comment, design_text(design),
               abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
               epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),
