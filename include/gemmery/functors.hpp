@@ -35,13 +35,18 @@ enum class Activation : unsigned char {
 // not made for: (unsupported) another compute type, (invalid_argument) a count that is no width of
 // an access.
 
-// D = fma(alpha, accum, beta * C), rounded to out; integers saturate.
-GEMMERY_API Program linear_combination(const FunctorTypes& types);
+// D = fma(alpha, accum, beta * C), rounded to out; integers saturate. Something else may stand in
+// the accumulator's place, here and below: the sum of accumulators that were stored.
+GEMMERY_API Program linear_combination(const FunctorTypes& types,
+                                       const Expression& accumulated = accum());
 // The same, held between the least and the largest finite number of out before it is rounded.
-GEMMERY_API Program linear_combination_clamp(const FunctorTypes& types);
+GEMMERY_API Program linear_combination_clamp(const FunctorTypes& types,
+                                             const Expression& accumulated = accum());
 // linear_combination_clamp for int32 accumulators, in float32, to 8-bit integers, for any K.
-GEMMERY_API Program fast_linear_combination_clamp(DType out, int count, bool reads_c = true);
+GEMMERY_API Program fast_linear_combination_clamp(DType out, int count, bool reads_c = true,
+                                                  const Expression& accumulated = accum());
 // D = activation(fma(alpha, accum, beta * C))
-GEMMERY_API Program linear_combination_generic(Activation activation, const FunctorTypes& types);
+GEMMERY_API Program linear_combination_generic(Activation activation, const FunctorTypes& types,
+                                               const Expression& accumulated = accum());
 
 }  // namespace gemmery::epilogue

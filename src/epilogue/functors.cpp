@@ -49,12 +49,12 @@ class Steps {
   bool rounds_;
 };
 
-Expression combine(const FunctorTypes& types) {
+Expression combine(const FunctorTypes& types, const Expression& accumulated) {
   const Steps step(types);
   const Expression alpha = step(operand("alpha"));
-  if (!types.reads_c) return step(alpha * step(accum()));
+  if (!types.reads_c) return step(alpha * step(accumulated));
   const Expression source = step(step(operand("beta")) * step(operand("C")));
-  return step(fma(alpha, step(accum()), source));
+  return step(fma(alpha, step(accumulated), source));
 }
 
 double largest(DType dtype) {
@@ -111,19 +111,21 @@ Expression activate(Activation activation, const Steps& step, const Expression& 
 
 }  // namespace
 
-Program linear_combination(const FunctorTypes& types) {
+Program linear_combination(const FunctorTypes& types, const Expression& accumulated) {
   check(types);
-  return Program{{"D", combine(types)}};
+  return Program{{"D", combine(types, accumulated)}};
 }
 
-Program linear_combination_clamp(const FunctorTypes& types) {
+Program linear_combination_clamp(const FunctorTypes& types, const Expression& accumulated) {
   check(types);
   const Steps step(types);
   // In float32 the largest int32 is 2^31; the store saturates to what it stands for.
-  return Program{{"D", clamp(combine(types), step(lowest(types.out)), step(largest(types.out)))}};
+  return Program{{"D", clamp(combine(types, accumulated), step(lowest(types.out)),
+                             step(largest(types.out)))}};
 }
 
-Program fast_linear_combination_clamp(DType out, int count, bool reads_c) {
+Program fast_linear_combination_clamp(DType out, int count, bool reads_c,
+                                      const Expression& accumulated) {
   if (out != DType::int8 && out != DType::uint8)
     refuse(ErrorKind::unsupported, "out", "int8 or uint8", std::string(name(out)));
   if (count % 4 != 0)
@@ -132,13 +134,15 @@ Program fast_linear_combination_clamp(DType out, int count, bool reads_c) {
                                    .count = count,
                                    .accumulator = DType::int32,
                                    .compute = DType::float32,
-                                   .reads_c = reads_c});
+                                   .reads_c = reads_c},
+                                  accumulated);
 }
 
-Program linear_combination_generic(Activation activation, const FunctorTypes& types) {
+Program linear_combination_generic(Activation activation, const FunctorTypes& types,
+                                   const Expression& accumulated) {
   check(types);
   const Steps step(types);
-  return Program{{"D", step(activate(activation, step, combine(types)))}};
+  return Program{{"D", step(activate(activation, step, combine(types, accumulated)))}};
 }
 
 }  // namespace gemmery::epilogue

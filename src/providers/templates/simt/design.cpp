@@ -58,31 +58,6 @@ abi::Contiguity contiguity(LayoutRule rule) noexcept {
   return abi::Contiguity::none;
 }
 
-abi::SimtDesign make_design(const OperandRules& rules, const SimtTile& tile) noexcept {
-  const OperandRule& c = rules.has_c ? rules.c : rules.out;
-  return {.a = abi_type(rules.a.dtype),
-          .b = abi_type(rules.b.dtype),
-          .c = abi_type(c.dtype),
-          .out = abi_type(rules.out.dtype),
-          .accumulator = abi_type(rules.accumulator),
-          .a_contiguity = contiguity(rules.a.layout),
-          .b_contiguity = contiguity(rules.b.layout),
-          .c_contiguity = contiguity(c.layout),
-          .out_contiguity = contiguity(rules.out.layout),
-          .a_vector_bytes = rules.a.alignment,
-          .b_vector_bytes = rules.b.alignment,
-          .c_vector_bytes = c.alignment,
-          .out_vector_bytes = rules.out.alignment,
-          .tile_m = tile.m,
-          .tile_n = tile.n,
-          .tile_k = tile.k,
-          .thread_m = tile.thread_m,
-          .thread_n = tile.thread_n,
-          .k_slices = tile.k_slices,
-          .stages = tile.stages,
-          .has_c = rules.has_c};
-}
-
 int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
@@ -167,8 +142,33 @@ std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept {
 
 SimtTile simt_tile(const Kernel& kernel) noexcept { return kernel.design().as<SimtTile>(); }
 
+abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noexcept {
+  const OperandRule& c = rules.has_c ? rules.c : rules.out;
+  return {.a = abi_type(rules.a.dtype),
+          .b = abi_type(rules.b.dtype),
+          .c = abi_type(c.dtype),
+          .out = abi_type(rules.out.dtype),
+          .accumulator = abi_type(rules.accumulator),
+          .a_contiguity = contiguity(rules.a.layout),
+          .b_contiguity = contiguity(rules.b.layout),
+          .c_contiguity = contiguity(c.layout),
+          .out_contiguity = contiguity(rules.out.layout),
+          .a_vector_bytes = rules.a.alignment,
+          .b_vector_bytes = rules.b.alignment,
+          .c_vector_bytes = c.alignment,
+          .out_vector_bytes = rules.out.alignment,
+          .tile_m = tile.m,
+          .tile_n = tile.n,
+          .tile_k = tile.k,
+          .thread_m = tile.thread_m,
+          .thread_n = tile.thread_n,
+          .k_slices = tile.k_slices,
+          .stages = tile.stages,
+          .has_c = rules.has_c};
+}
+
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
-  return make_design(kernel.operands(), simt_tile(kernel));
+  return simt_design(kernel.operands(), simt_tile(kernel));
 }
 
 std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
@@ -197,7 +197,7 @@ std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const auto& words = name_parts->design;
   const auto tile = read_tile(words[0], words[1], words[2], words[3]);
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
-  if (!abi::is_legal(make_design(name_parts->rules, *tile))) return std::nullopt;
+  if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
 }
 

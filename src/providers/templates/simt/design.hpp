@@ -48,6 +48,7 @@ std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept;
 std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept;
 
 // The device's own description. The kernel must be of this family.
+abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noexcept;
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept;
 SimtTile simt_tile(const Kernel& kernel) noexcept;
 

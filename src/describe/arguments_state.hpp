@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arguments hold: the steps of a run, and memory of their own.
+#pragma once
+
+#include <gemmery/buffer.hpp>
+#include <gemmery/describe.hpp>
+
+#include <mutex>
+#include <vector>
+
+#include "describe/partial_sums.hpp"
+#include "describe/steps.hpp"
+
+namespace gemmery::describe {
+
+struct GemmArguments::State {
+  GemmOperationUniversal operation;
+  GemmCoord size;
+  Device device;
+  GemmOptions options;
+  std::vector<Step> whole = {};      // D complete
+  std::vector<Buffer> staging = {};  // copies of interleaved operands, sums
+
+  // Of GemmSplitKParallel, once somebody asked for the partial sums.
+  std::mutex mutex = {};
+  ProblemViews views = {};
+  std::optional<PartialSums> partial_sums = std::nullopt;
+
+  const std::vector<Step>& steps() {
+    const std::lock_guard lock(mutex);
+    return partial_sums ? partial_sums->steps : whole;
+  }
+};
+
+}  // namespace gemmery::describe

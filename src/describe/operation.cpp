@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A described operation: checked, named, emitted, run.
+#include <fmt/format.h>
+#include <gemmery/describe.hpp>
+
+#include <utility>
+
+#include "core/invariant.hpp"
+#include "describe/arguments_state.hpp"
+#include "describe/bound_problem.hpp"
+#include "describe/described_kernel.hpp"
+#include "describe/description_check.hpp"
+#include "describe/functor_program.hpp"
+#include "describe/refusal.hpp"
+#include "runtime/device_family.hpp"
+
+namespace gemmery::describe {
+namespace {
+
+Kernel own_kernel(const GemmDescription& description) {
+  check_description(description);
+  const GemmDescription plain = with_plain_layouts(description);
+  const OperandRules rules = rules_of(plain, is_default_program(plain.epilogue_functor));
+  described_kernel(plain, rules);  // refuses a tile before its program is looked at
+  return described_kernel(plain, rules, {}, own_epilogue(plain));
+}
+
+}  // namespace
+
+int TileDescription::num_threads() const noexcept {
+  return 32 * warp_count[0] * warp_count[1] * warp_count[2];
+}
+
+GemmOperationUniversal::GemmOperationUniversal(GemmDescription description)
+    : Kernel(own_kernel(description)),
+      description_(std::make_shared<const GemmDescription>(std::move(description))) {}
+
+Target GemmOperationUniversal::target() const noexcept {
+  return target_of(description_->compute_capability);
+}
+
+std::string GemmOperationUniversal::emit() const {
+  const auto* const emitter = dynamic_cast<const runtime::DeviceFamily*>(&family());
+  require(emitter != nullptr, "a described kernel is of a family that emits no source");
+  return emitter->emit(*this, target()).text;
+}
+
+OutputOp GemmOperationUniversal::epilogue_type(double alpha, double beta,
+                                               std::vector<double> activation_args) const {
+  OutputOp output_op{.alpha = alpha, .beta = beta, .activation_args = std::move(activation_args)};
+  check_output_op(description_->epilogue_functor, output_op);
+  return output_op;
+}
+
+void GemmOperationUniversal::run(const GemmArguments& arguments, Stream stream) const {
+  if (!(arguments.state()->operation == *this))
+    refuse("arguments", "arguments of this operation",
+           "those of " + arguments.state()->operation.name());
+  run_steps(arguments.state()->steps(), stream);
+}
+
+}  // namespace gemmery::describe

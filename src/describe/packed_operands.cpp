@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strides of packed layouts.
+#include "describe/packed_operands.hpp"
+
+#include <array>
+
+namespace gemmery::describe {
+namespace {
+
+constexpr std::int64_t interleave = 32;
+
+Tensor view_of(const void* data, DType dtype, const std::array<std::int64_t, 3>& shape,
+               const std::array<std::int64_t, 3>& strides, Device device) {
+  return Tensor(data, dtype, shape, strides, device);
+}
+
+}  // namespace
+
+Tensor packed_view(const void* data, DType dtype, Layout layout, const MatrixShape& shape,
+                   std::int64_t batch, Device device) {
+  const bool is_row_major = layout == Layout::RowMajor;
+  const auto& [rows, columns] = shape;
+  return view_of(
+      data, dtype, {batch, rows, columns},
+      {rows * columns, is_row_major ? columns : 1, is_row_major ? std::int64_t{1} : rows}, device);
+}
+
+Tensor bias_view(const void* data, DType dtype, const MatrixShape& shape, std::int64_t batch,
+                 Device device) {
+  return view_of(data, dtype, {batch, shape.rows, shape.columns}, {shape.columns, 0, 1}, device);
+}
+
+Tensor interleaved_view(const void* data, DType dtype, std::int64_t lines, std::int64_t length,
+                        Device device) {
+  return view_of(data, dtype, {length / interleave, lines, interleave},
+                 {lines * interleave, interleave, 1}, device);
+}
+
+Tensor line_view(const void* data, DType dtype, std::int64_t lines, std::int64_t length,
+                 Device device) {
+  return view_of(data, dtype, {length / interleave, lines, interleave}, {interleave, length, 1},
+                 device);
+}
+
+}  // namespace gemmery::describe

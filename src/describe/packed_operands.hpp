@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands as tensors: packed memory of one product, or of products one behind the other.
+#pragma once
+
+#include <gemmery/describe.hpp>
+#include <gemmery/tensor.hpp>
+
+namespace gemmery::describe {
+
+// Rows x columns of one product.
+struct MatrixShape {
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
+// A view of rank 3, (batch, rows, columns), of RowMajor or ColumnMajor memory.
+Tensor packed_view(const void* data, DType dtype, Layout layout, const MatrixShape& shape,
+                   std::int64_t batch, Device device);
+
+// A view of one row for each product, repeated for every row.
+Tensor bias_view(const void* data, DType dtype, const MatrixShape& shape, std::int64_t batch,
+                 Device device);
+
+// A view of rank 3, (blocks of 32, lines, 32), of interleaved memory, and the same elements of
+// memory in which 32 neighbours of a block are neighbours in a line of `length`: lines of A or C
+// are rows, those of B columns.
+Tensor interleaved_view(const void* data, DType dtype, std::int64_t lines, std::int64_t length,
+                        Device device);
+Tensor line_view(const void* data, DType dtype, std::int64_t lines, std::int64_t length,
+                 Device device);
+
+}  // namespace gemmery::describe
