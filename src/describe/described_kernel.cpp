@@ -121,6 +121,14 @@ abi::SplitMode split_mode(KSplit split) noexcept {
   return abi::SplitMode::none;
 }
 
+// 16x8x8 of 16-bit types, for which 16x8x16 is the widest.
+std::uint8_t narrower_mma(const MathInstruction& instruction) {
+  const Combination& combination = find_combination(instruction);
+  const bool is_wide_16 = combination.math == Math::f16 || combination.math == Math::bf16 ||
+                          bit_width(combination.a) == 16;
+  return is_wide_16 && instruction.instruction_shape[2] == 8 ? 8 : 0;
+}
+
 templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlices& slices) {
   const TileDescription& tile = description.tile_description;
   templates::Sm80Tile result{.m = static_cast<std::uint16_t>(tile.threadblock_shape[0]),
@@ -130,7 +138,8 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
                              .warps_n = static_cast<std::uint8_t>(tile.warp_count[1]),
                              .warps_k = static_cast<std::uint8_t>(tile.warp_count[2]),
                              .stages = static_cast<std::uint8_t>(tile.stages),
-                             .raster = raster_of(description.swizzling_functor)};
+                             .raster = raster_of(description.swizzling_functor),
+                             .mma_k = narrower_mma(tile.math_instruction)};
   if (slices.slices < 2) return result;
   return templates::with_split(result, split_mode(slices.split),
                                static_cast<std::uint16_t>(slices.slices));
@@ -139,17 +148,17 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
 [[noreturn]] void refuse_design(abi::Sm80Fault fault, const TileDescription& tile,
                                 const abi::Sm80Design& design, int limit) {
   using enum abi::Sm80Fault;
-  const abi::MmaShape mma = abi::mma_shape(design);
+  const int step = abi::step_k(design);
   switch (fault) {
     case tile_m:
       refuse_shape(tile, fmt::format("M a power of two up to 256, at least {} for each warp",
-                                     std::max(16, mma.m)));
+                                     abi::mma_shape(design).m));
     case tile_n:
       refuse_shape(tile, "N a power of two up to 256, at least 16 for each warp");
     case tile_k:
       refuse_shape(tile, fmt::format("K a power of two, 2 to 8 steps of {} for each warp, rows of "
                                      "16 to 256 bytes",
-                                     mma.k));
+                                     step));
     case warps:
       refuse_warps(tile, "powers of two, at most 32 warps, and threads for a row of D");
     case stages:

@@ -71,6 +71,7 @@ TEST_F(DescribeInstructions, row_09_tfloat32_instruction_gives_the_bits_of_row_0
 TEST_F(DescribeInstructions, row_10_tensor_op_16x8x8_f16) {
   const Sketch sketch{.instruction = {16, 8, 8}};
   expect_exact(sketch, swept_sizes(sketch));
+  EXPECT_EQ(operation_of(sketch).metadata().design_value("mma"), "16x8x8");
 }
 
 TEST_F(DescribeInstructions, row_11_tensor_op_16x8x8_bf16) {
@@ -78,8 +79,63 @@ TEST_F(DescribeInstructions, row_11_tensor_op_16x8x8_bf16) {
   expect_exact(sketch, swept_sizes(sketch));
 }
 
+// The largest error against float64 over reals of (-1, 1).
+double largest_error(const Sketch& sketch, const GemmCoord& size) {
+  DescribedGemm gemm(operation_of(sketch), size);
+  std::mt19937 random(12);
+  std::uniform_real_distribution<double> reals(-1, 1);
+  for (Operand* operand : {&gemm.a, &gemm.b})
+    for (std::int64_t row = 0; row < operand->rows(); ++row)
+      for (std::int64_t column = 0; column < operand->columns(); ++column)
+        operand->set(0, row, column, reals(random));
+  gemm.run();
+  double largest = 0;
+  for (std::int64_t row = 0; row < size.m; ++row)
+    for (std::int64_t column = 0; column < size.n; ++column)
+      largest =
+          std::max(largest, std::abs(gemm.d.at(0, row, column) - gemm.accumulated(0, row, column)));
+  return largest;
+}
+
+TEST_F(DescribeInstructions, row_12_fast_f32_is_as_accurate_as_simt) {
+  const Sketch fast{.tile = {64, 64, 32},
+                    .instruction = {16, 8, 8},
+                    .ab = float32,
+                    .operation = MathOperation::multiply_add_fast_f32};
+  Sketch plain = fast;
+  plain.operation = MathOperation::multiply_add;
+  const Sketch simt{.tile = {64, 64, 8},
+                    .warps = {2, 2, 1},
+                    .instruction = {1, 1, 1},
+                    .ab = float32,
+                    .opcode_class = OpcodeClass::Simt};
+  const GemmCoord size{32, 32, 4096};
+  const double error = largest_error(fast, size);
+  EXPECT_LE(error, 2 * largest_error(simt, size));
+  EXPECT_LE(10 * error, largest_error(plain, size));
+}
+
 Sketch narrowed(MathOperation operation) {
   return {.instruction = {16, 8, 8}, .ab = float32, .operation = operation};
+}
+
+TEST_F(DescribeInstructions, row_13_fast_f16_rounds_to_f16) {
+  const Sketch sketch = narrowed(MathOperation::multiply_add_fast_f16);
+  const GemmOperationUniversal operation = operation_of(sketch);
+  DescribedGemm gemm(operation, {36, 40, 60});
+  gemm.fill(13, -2048, 2048);
+  gemm.b.fill_byte(0);
+  for (std::int64_t k = 0; k < 40; ++k) gemm.b.set(0, k, k, 1);  // one product for each sum
+  gemm.run();
+  EXPECT_EQ(gemm.first_difference(), "");
+
+  DescribedGemm rounded(operation, {32, 32, 32});
+  rounded.a.set(0, 3, 5, 2049);  // ties to 2048 in float16
+  rounded.a.set(0, 7, 2, 70000);
+  for (std::int64_t k = 0; k < 32; ++k) rounded.b.set(0, k, 4, 1);
+  rounded.run();
+  EXPECT_EQ(rounded.d.at(0, 3, 4), rounded.accumulated(0, 3, 4) - 1);
+  EXPECT_EQ(rounded.d.at(0, 7, 4), std::numeric_limits<double>::infinity());
 }
 
 TEST_F(DescribeInstructions, row_14_fast_bf16_rounds_to_bf16) {

@@ -11,9 +11,8 @@
 
 namespace gemmery::abi {
 
-/// How tensor cores form the products of float32 operands, in the order of gemmery::Math where it
-/// has them; `native` for all other types.
-enum class MmaMath : unsigned char { native, tf32, tf32x3, bf16x3, bf16, saturate };
+/// How tensor cores form the products of float32 operands; `native` for all other types.
+enum class MmaMath : unsigned char { native, tf32, tf32x3, bf16x3, bf16, saturate, f16x3, f16 };
 
 /// How blocks share the k of one tile. `serial`: slices add to a tile in workspace one after the
 /// other; `parallel`: each leaves its accumulators there, and the last to arrive adds them up in
@@ -47,6 +46,7 @@ struct Sm80Design {
   SplitMode split;
   Raster raster;
   bool has_c;
+  int mma_k = 0;  // 8: m16n8k8 of 16-bit types, two for one step of fragments; 0: the widest
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -59,15 +59,27 @@ struct MmaShape {
 };
 
 GEMMERY_HOST_DEVICE
+constexpr bool splits_to_float16(MmaMath math) {
+  return math == MmaMath::f16x3 || math == MmaMath::f16;
+}
+GEMMERY_HOST_DEVICE
 constexpr bool splits_to_16_bits(MmaMath math) {
-  return math == MmaMath::bf16x3 || math == MmaMath::bf16;
+  return math == MmaMath::bf16x3 || math == MmaMath::bf16 || splits_to_float16(math);
 }
 
+/// Of k, in one step of fragments.
+GEMMERY_HOST_DEVICE
+constexpr int step_k(const Sm80Design& design) {
+  if (design.accumulator == DType::float64) return 4;
+  return splits_to_16_bits(design.math) ? 16 : 32 / bytes_of(design.a);
+}
+
+/// The instruction.
 GEMMERY_HOST_DEVICE
 constexpr MmaShape mma_shape(const Sm80Design& design) {
-  if (design.accumulator == DType::float64) return {.m = 8, .n = 8, .k = 4};
-  if (splits_to_16_bits(design.math)) return {.m = 16, .n = 8, .k = 16};
-  return {.m = 16, .n = 8, .k = 32 / bytes_of(design.a)};
+  const int k = design.mma_k > 0 ? design.mma_k : step_k(design);
+  if (design.accumulator == DType::float64) return {.m = 8, .n = 8, .k = k};
+  return {.m = 16, .n = 8, .k = k};
 }
 
 GEMMERY_HOST_DEVICE
@@ -83,11 +95,9 @@ constexpr int warp_tile_n(const Sm80Design& design) { return design.tile_n / des
 /// Of k, in one stage.
 GEMMERY_HOST_DEVICE
 constexpr int warp_tile_k(const Sm80Design& design) { return design.tile_k / design.warps_k; }
-/// Steps of the instruction's k in a warp's share of one stage.
+/// Steps of fragments in a warp's share of one stage.
 GEMMERY_HOST_DEVICE
-constexpr int k_steps(const Sm80Design& design) {
-  return warp_tile_k(design) / mma_shape(design).k;
-}
+constexpr int k_steps(const Sm80Design& design) { return warp_tile_k(design) / step_k(design); }
 
 GEMMERY_HOST_DEVICE
 constexpr FragmentLoad fragment_load(const Sm80Design& design, DType dtype, Major major) {
@@ -194,6 +204,7 @@ enum class Sm80Fault : unsigned char {
   operand_types,
   math,
   accumulator,
+  mma_k,
   c_type,
   out_type,
   a_vector_bytes,
@@ -244,6 +255,12 @@ constexpr bool is_mma_accumulator(DType a, DType accumulator) {
   return accumulator == DType::float32 || (a == DType::float16 && accumulator == DType::float16);
 }
 
+/// Whether there is a narrower instruction of 16-bit types.
+GEMMERY_HOST_DEVICE
+constexpr bool has_half_mma(const Sm80Design& design) {
+  return step_k(design) == 16 && design.accumulator == DType::float32;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr bool is_mma_output(DType accumulator, DType out) {
   if (out == DType::float32) return true;
@@ -279,6 +296,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (!are_mma_operands(design.a, design.b)) return Sm80Fault::operand_types;
   if (!is_mma_math(design.a, design.math)) return Sm80Fault::math;
   if (!is_mma_accumulator(design.a, design.accumulator)) return Sm80Fault::accumulator;
+  if (design.mma_k != 0 && (design.mma_k != 8 || !has_half_mma(design))) return Sm80Fault::mma_k;
   if (design.has_c && !is_mma_output(design.accumulator, design.c)) return Sm80Fault::c_type;
   if (!is_mma_output(design.accumulator, design.out)) return Sm80Fault::out_type;
   if (!is_vector_of(design.a, design.a_vector_bytes)) return Sm80Fault::a_vector_bytes;

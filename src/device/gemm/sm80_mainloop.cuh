@@ -18,7 +18,7 @@ class Sm80Mainloop {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
   static constexpr abi::StagedOperand b = abi::staged_b(design);
   static constexpr int threads = abi::thread_count(design);
-  static constexpr int step_k = abi::mma_shape(design).k;
+  static constexpr int step_k = abi::step_k(design);
   static constexpr int steps = abi::k_steps(design);
   static constexpr unsigned a_bytes = a.bytes();
   static constexpr unsigned bytes_of_stage = abi::stage_bytes(design);

@@ -12,7 +12,10 @@ namespace gemmery::device {
 /// mmas for one product.
 GEMMERY_HOST_DEVICE
 constexpr int products_of(abi::MmaMath math) {
-  return math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3 ? 3 : 1;
+  return math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3 ||
+                 math == abi::MmaMath::f16x3
+             ? 3
+             : 1;
 }
 
 /// Registers of an mma's fragments that a reader's fragment becomes: converted to the type that
@@ -44,16 +47,27 @@ struct SplitFragment {
     if constexpr (has_low) low[at] = ptx::cvt_rna_tf32_f32(rest(value, high[at]));
   }
   __device__ __forceinline__ void split_pair(int at, float first, float second) {
-    high[at] = ptx::cvt_rn_bf16x2_f32(second, first);
-    if constexpr (has_low)
-      low[at] =
-          ptx::cvt_rn_bf16x2_f32(rest(second, high[at] & 0xffff0000U), rest(first, high[at] << 16));
+    if constexpr (abi::splits_to_float16(math)) {
+      high[at] = ptx::cvt_rn_f16x2_f32(second, first);
+      if constexpr (has_low)
+        low[at] = ptx::cvt_rn_f16x2_f32(rest_of_float16(second, high[at] >> 16),
+                                        rest_of_float16(first, high[at] & 0xffffU));
+    } else {
+      high[at] = ptx::cvt_rn_bf16x2_f32(second, first);
+      if constexpr (has_low)
+        low[at] = ptx::cvt_rn_bf16x2_f32(rest(second, high[at] & 0xffff0000U),
+                                         rest(first, high[at] << 16));
+    }
   }
   /// What a rounding left, which is exact. Infinities and NaN leave nothing: their product with the
   /// other operand's trailing part would be NaN.
   __device__ __forceinline__ static float rest(float value, unsigned rounded) {
     const float left = value - __uint_as_float(rounded);
     return (rounded & 0x7f800000U) == 0x7f800000U ? 0.0F : left;
+  }
+  __device__ __forceinline__ static float rest_of_float16(float value, unsigned rounded) {
+    const float left = value - ptx::cvt_f32_f16(rounded);
+    return (rounded & 0x7c00U) == 0x7c00U ? 0.0F : left;
   }
 };
 
@@ -68,14 +82,24 @@ struct WarpMma {
       Register (&sums)[Accumulator::registers], const SplitFragment<design.math, a_registers>& a,
       const SplitFragment<design.math, b_registers>& b) {
     if constexpr (SplitFragment<design.math, a_registers>::has_low) {
-      // The small products first: their sum is exact longest.
-      multiply_once(sums, a.low, b.high);
-      multiply_once(sums, a.high, b.low);
+      // Tensor cores cut sums off, always towards zero: over a long k that is more than splitting
+      // wins. A step's products are added up by themselves, the small ones first, and rounded to
+      // nearest where they join the sums.
+      Register step[Accumulator::registers]{};
+      multiply_once(step, a.low, b.high);
+      multiply_once(step, a.high, b.low);
+      multiply_once(step, a.high, b.high);
+#pragma unroll
+      for (int at = 0; at < Accumulator::registers; ++at) sums[at] += step[at];
+    } else {
+      multiply_once(sums, a.high, b.high);
     }
-    multiply_once(sums, a.high, b.high);
   }
 
  private:
+  static constexpr bool is_bfloat16 =
+      design.a != DType::float16 && !abi::splits_to_float16(design.math);
+
   template <int a_registers, int b_registers>
   __device__ __forceinline__ static void multiply_once(Register (&sums)[Accumulator::registers],
                                                        const unsigned (&a)[a_registers],
@@ -92,8 +116,11 @@ struct WarpMma {
           sums, a, b);
     } else if constexpr (design.accumulator == DType::float16) {
       ptx::mma_m16n8k16_f16(sums, a, b);
+    } else if constexpr (design.mma_k == 8) {
+      ptx::mma_m16n8k8<is_bfloat16>(sums, a[0], a[1], b[0]);
+      ptx::mma_m16n8k8<is_bfloat16>(sums, a[2], a[3], b[1]);
     } else {
-      ptx::mma_m16n8k16<design.a != DType::float16>(sums, a, b);
+      ptx::mma_m16n8k16<is_bfloat16>(sums, a, b);
     }
   }
 

@@ -27,7 +27,26 @@ __device__ __forceinline__ void mma_m16n8k16(float (&sums)[4], const unsigned (&
   }
 }
 
-/// The same of float16, accumulated in float16: two to a register.
+/// .row.col m16n8k8 of float16 or bfloat16, accumulated in float32.
+template <bool is_bfloat16>
+__device__ __forceinline__ void mma_m16n8k8(float (&sums)[4], unsigned a_low_rows,
+                                            unsigned a_high_rows, unsigned b) {
+  if constexpr (is_bfloat16) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a_low_rows), "r"(a_high_rows), "r"(b));
+  } else {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a_low_rows), "r"(a_high_rows), "r"(b));
+  }
+}
+
+/// The same of k = 16 and float16, accumulated in float16: two to a register.
 __device__ __forceinline__ void mma_m16n8k16_f16(unsigned (&sums)[2], const unsigned (&a)[4],
                                                  const unsigned (&b)[2]) {
   asm volatile(

@@ -97,4 +97,12 @@ ErrorModel error_model(const DeclaredMath& declared) {
           .compute_max = rounding_of(computes_in_double ? DType::float64 : DType::float32).largest};
 }
 
+PackedValue magnitude_of(const DeclaredMath& declared) noexcept {
+  if (declared.accumulator == DType::int32) return PackedValue::itself;
+  if (declared.math == Math::f16) return PackedValue::f16_magnitude;
+  if (declared.math == Math::f16x3) return PackedValue::f16x3_magnitude;
+  return declared.arithmetic == Arithmetic::tensor_core ? PackedValue::aligned_magnitude
+                                                        : PackedValue::magnitude;
+}
+
 }  // namespace gemmery::host

@@ -8,6 +8,10 @@
 // A vector that tensor cores add to the sums before an emitted epilogue (DeclaredMath::adds_vector)
 // adds 2·u_acc·|vector| to e, as C does.
 //
+// |A| and |B| count small elements as more than they are where the error of one does not shrink
+// with it, and elements that leave the range of the type that they are rounded to as infinite
+// (`magnitude_of`).
+//
 // Where C is wider than the type that the epilogue computes in (f64 or int32 in float32), its
 // conversion adds 2⁻²⁴·|β||C| to e (oracle.cpp).
 #pragma once
@@ -16,6 +20,8 @@
 
 #include <gemmery/kernel.hpp>
 #include <gemmery/problem.hpp>
+
+#include "providers/host/pack.hpp"
 
 namespace gemmery::host {
 
@@ -49,5 +55,8 @@ struct ErrorModel {
 };
 
 ErrorModel error_model(const DeclaredMath& declared);
+
+// What |A| and |B| are above; `itself` where sums are exact.
+PackedValue magnitude_of(const DeclaredMath& declared) noexcept;
 
 }  // namespace gemmery::host

@@ -85,12 +85,6 @@ double bound_of_integers(DoubleDouble product, DoubleDouble addend, DoubleDouble
   return is_exact ? 0 : 0x1p-52 * (std::fabs(product.high) + std::fabs(addend.high)) + 0x1p-1073;
 }
 
-WithMagnitude magnitude_for(const DeclaredMath& declared) {
-  if (declared.accumulator == DType::int32) return WithMagnitude::no;
-  return declared.arithmetic == Arithmetic::tensor_core ? WithMagnitude::aligned
-                                                        : WithMagnitude::yes;
-}
-
 // Values and bounds of one matrix.
 class Evaluation {
  public:
@@ -99,7 +93,7 @@ class Evaluation {
         scalars_(epilogue_scalars(arguments)),
         view_(arguments, batch),
         columns_(arguments.problem().n),
-        sums_(exact_sums(arguments, batch, magnitude_for(declared))) {}
+        sums_(exact_sums(arguments, batch, magnitude_of(declared))) {}
 
   struct Element {
     DoubleDouble value;

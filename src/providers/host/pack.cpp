@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "providers/host/number.hpp"
 
@@ -34,43 +35,36 @@ struct E5m2 {
   static float read(Stored code) { return from_float8_e5m2(code); }
 };
 
-// The smallest normal number of a floating type.
-template <class Type>
-constexpr double smallest_normal = 0;
-template <>
-constexpr double smallest_normal<AsItIs<double>> = 0x1p-1022;
-template <>
-constexpr double smallest_normal<AsItIs<float>> = 0x1p-126;
-template <>
-constexpr double smallest_normal<Float16> = 0x1p-14;
-template <>
-constexpr double smallest_normal<Bfloat16> = 0x1p-126;
-template <>
-constexpr double smallest_normal<E4m3> = 0x1p-6;
-template <>
-constexpr double smallest_normal<E5m2> = 0x1p-14;
+// What becomes of a value on its way into a panel.
+struct Itself {
+  template <class T>
+  T operator()(T value) const {
+    return value;
+  }
+};
+template <class T>
+struct Magnitude {
+  T least;
+  T end;
 
-template <class T, class Type, PackedValue packed>
-T packed_value(typename Type::Stored element) {
-  const T value = static_cast<T>(Type::read(element));
-  if constexpr (packed == PackedValue::magnitude) return std::fabs(value);
-  if constexpr (packed == PackedValue::aligned_magnitude)
-    return value == T{0} ? value
-                         : std::max(std::fabs(value), static_cast<T>(smallest_normal<Type>));
-  return value;
-}
+  T operator()(T value) const {
+    const T magnitude = std::fabs(value);
+    if (magnitude >= end) return std::numeric_limits<T>::infinity();
+    return magnitude == T{0} ? magnitude : std::max(magnitude, least);
+  }
+};
 
 // One panel; `source` is its first lane.
-template <class T, class Type, PackedValue packed>
+template <class T, class Type, class Map>
 void pack_panel(const PanelSource& shape, const typename Type::Stored* source, int lanes, int width,
-                T* panel) {
+                const Map& map, T* panel) {
   const std::int64_t lane_stride = shape.lane_stride;
   const std::int64_t depth_stride = shape.depth_stride;
   if (lanes < width) std::fill_n(panel, shape.depth * width, T{0});
   if (lane_stride == 1) {
     for (std::int64_t k = 0; k < shape.depth; ++k, panel += width, source += depth_stride)
       for (int lane = 0; lane < lanes; ++lane)
-        panel[lane] = packed_value<T, Type, packed>(source[lane]);
+        panel[lane] = map(static_cast<T>(Type::read(source[lane])));
     return;
   }
   // Depth in pieces, so that the panel's cache lines stay near while every lane adds its share to
@@ -82,45 +76,45 @@ void pack_panel(const PanelSource& shape, const typename Type::Stored* source, i
       const auto* element = source + lane * lane_stride + first * depth_stride;
       T* packed_element = panel + first * width + lane;
       for (std::int64_t k = 0; k < count; ++k)
-        packed_element[k * width] = packed_value<T, Type, packed>(element[k * depth_stride]);
+        packed_element[k * width] = map(static_cast<T>(Type::read(element[k * depth_stride])));
     }
   }
 }
 
-template <class T, class Type, PackedValue packed>
-void pack_typed(const PanelSource& source, LaneRange range, int width, T* panels) {
+template <class T, class Type, class Map>
+void pack_typed(const PanelSource& source, LaneRange range, int width, const Map& map, T* panels) {
   const auto* first = static_cast<const typename Type::Stored*>(source.data);
   for (std::int64_t lane = 0; lane < range.count; lane += width) {
     const int lanes = static_cast<int>(std::min<std::int64_t>(width, range.count - lane));
-    pack_panel<T, Type, packed>(source, first + (range.first + lane) * source.lane_stride, lanes,
-                                width, panels);
+    pack_panel<T, Type>(source, first + (range.first + lane) * source.lane_stride, lanes, width,
+                        map, panels);
     panels += source.depth * width;
   }
 }
 
-template <class T, PackedValue packed>
-void pack_any(const PanelSource& source, LaneRange range, int width, T* panels) {
+template <class T, class Map>
+void pack_any(const PanelSource& source, LaneRange range, int width, const Map& map, T* panels) {
   switch (source.dtype) {
     case DType::float64:
-      return pack_typed<T, AsItIs<double>, packed>(source, range, width, panels);
+      return pack_typed<T, AsItIs<double>>(source, range, width, map, panels);
     case DType::float32:
-      return pack_typed<T, AsItIs<float>, packed>(source, range, width, panels);
+      return pack_typed<T, AsItIs<float>>(source, range, width, map, panels);
     case DType::float16:
-      return pack_typed<T, Float16, packed>(source, range, width, panels);
+      return pack_typed<T, Float16>(source, range, width, map, panels);
     case DType::bfloat16:
-      return pack_typed<T, Bfloat16, packed>(source, range, width, panels);
+      return pack_typed<T, Bfloat16>(source, range, width, map, panels);
     case DType::float8_e4m3fn:
-      return pack_typed<T, E4m3, packed>(source, range, width, panels);
+      return pack_typed<T, E4m3>(source, range, width, map, panels);
     case DType::float8_e5m2:
-      return pack_typed<T, E5m2, packed>(source, range, width, panels);
+      return pack_typed<T, E5m2>(source, range, width, map, panels);
     case DType::int8:
-      return pack_typed<T, AsItIs<std::int8_t>, packed>(source, range, width, panels);
+      return pack_typed<T, AsItIs<std::int8_t>>(source, range, width, map, panels);
     case DType::uint8:
-      return pack_typed<T, AsItIs<std::uint8_t>, packed>(source, range, width, panels);
+      return pack_typed<T, AsItIs<std::uint8_t>>(source, range, width, map, panels);
     case DType::int32:
-      return pack_typed<T, AsItIs<std::int32_t>, packed>(source, range, width, panels);
+      return pack_typed<T, AsItIs<std::int32_t>>(source, range, width, map, panels);
     case DType::uint32:
-      return pack_typed<T, AsItIs<std::uint32_t>, packed>(source, range, width, panels);
+      return pack_typed<T, AsItIs<std::uint32_t>>(source, range, width, map, panels);
     case DType::float8_e8m0fnu:
     case DType::float4_e2m1fn:
       break;
@@ -133,11 +127,34 @@ template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels) {
   if (source.depth == 0) return;  // and perhaps no memory
-  if (packed == PackedValue::itself)
-    return pack_any<T, PackedValue::itself>(source, range, width, panels);
-  if (packed == PackedValue::magnitude)
-    return pack_any<T, PackedValue::magnitude>(source, range, width, panels);
-  pack_any<T, PackedValue::aligned_magnitude>(source, range, width, panels);
+  if (packed == PackedValue::itself) return pack_any(source, range, width, Itself{}, panels);
+  const MagnitudeRange kept = magnitude_range(source.dtype, packed);
+  pack_any(source, range, width, Magnitude<T>{static_cast<T>(kept.least), static_cast<T>(kept.end)},
+           panels);
+}
+
+double MagnitudeRange::clamp(double magnitude) const {
+  return Magnitude<double>{least, end}(magnitude);
+}
+
+MagnitudeRange magnitude_range(DType dtype, PackedValue packed) noexcept {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  constexpr double end_of_float16 = 65520;  // half a unit beyond the largest
+  switch (packed) {
+    case PackedValue::itself:
+    case PackedValue::magnitude:
+      break;
+    case PackedValue::aligned_magnitude: {
+      if (is_integer(dtype)) break;
+      const Rounding rounding = rounding_of(dtype);
+      return {rounding.smallest / (2 * rounding.unit), never};
+    }
+    case PackedValue::f16_magnitude:
+      return {0x1p-14, end_of_float16};
+    case PackedValue::f16x3_magnitude:
+      return {0x1p-4, end_of_float16};
+  }
+  return {0, never};
 }
 
 template void pack_panels<float>(const PanelSource&, LaneRange, int, PackedValue, float*);

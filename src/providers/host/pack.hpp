@@ -19,11 +19,33 @@ struct PanelSource {
   std::int64_t depth_stride;
 };
 
-// What is packed of an element: of its magnitude also at least the smallest normal number of its
-// type, unless it is 0 (`aligned_magnitude`). Tensor cores align products by the exponents of their
-// factors, and take a subnormal factor's for that of the smallest normal number
-// (tests/data/emulator/README.md).
-enum class PackedValue : std::uint8_t { itself, magnitude, aligned_magnitude };
+// What is packed of an element. Magnitudes other than the plain one are at least the number below
+// which an error no longer shrinks with the element, unless that is 0:
+//   aligned_magnitude   the smallest normal number of its type. Tensor cores align products by the
+//                       exponents of their factors, and take a subnormal factor's for that of the
+//                       smallest normal number (tests/data/emulator/README.md).
+//   f16_magnitude       2^-14, of an element that is rounded to float16 (Math::f16): 2^-11 of it is
+//                       half a unit of subnormal numbers, 2^-25.
+//   f16x3_magnitude     2^-4, of one that is split in two float16 (Math::f16x3): 2^-21 of it is
+//   half
+//                       a unit of a subnormal trailing part.
+// The last two are infinite where rounding to float16 is.
+enum class PackedValue : std::uint8_t {
+  itself,
+  magnitude,
+  aligned_magnitude,
+  f16_magnitude,
+  f16x3_magnitude
+};
+
+// Magnitudes other than 0 are packed as at least `least`, and as infinity from `end` on.
+struct MagnitudeRange {
+  double least;
+  double end;
+
+  double clamp(double magnitude) const;
+};
+MagnitudeRange magnitude_range(DType dtype, PackedValue packed) noexcept;
 
 struct LaneRange {
   std::int64_t first;

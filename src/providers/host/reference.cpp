@@ -67,8 +67,7 @@ void limit_to_int32(ExactSums& sums, Math math) {
 
 }  // namespace
 
-ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
-                     WithMagnitude with_magnitude) {
+ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch, PackedValue magnitudes) {
   const GemmProblem& problem = arguments.problem();
   const bool is_compensated =
       problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
@@ -84,12 +83,11 @@ ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
   collect(product, {sums.high.data(), is_compensated ? sums.low.data() : nullptr, problem.n});
   if (is_compensated) normalize_pairs(sums);
   if (problem.accumulator == DType::int32) limit_to_int32(sums, problem.math);
-  if (with_magnitude == WithMagnitude::no) return sums;
+  if (magnitudes == PackedValue::itself) return sums;
   resize(sums.magnitude, problem);
   product.kernel = tile_kernels().float64;
   product.is_compensated = false;
-  product.packed = with_magnitude == WithMagnitude::aligned ? PackedValue::aligned_magnitude
-                                                            : PackedValue::magnitude;
+  product.packed = magnitudes;
   collect(product, {sums.magnitude.data(), nullptr, problem.n});
   return sums;
 }

@@ -9,6 +9,7 @@
 #include <gemmery/arguments.hpp>
 
 #include "providers/host/number.hpp"
+#include "providers/host/pack.hpp"
 
 namespace gemmery::host {
 
@@ -24,17 +25,15 @@ struct ExactSums {
   }
 };
 
-// `aligned`: of magnitudes as tensor cores align them (PackedValue::aligned_magnitude).
-enum class WithMagnitude : std::uint8_t { no, yes, aligned };
-
 // Sums over k of A·B for matrix `batch`:
 //   float64 operands      compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
 //   rounding of high + low narrower floats       in float64, every product exact: error at most
 //   k·2^-53·magnitude int8, uint8           exact modulo 2^32, as an int32 (hardware wraps); with
 //   Math::saturate the exact sum saturates instead
-// With alpha = 0 the operands are not read and every sum is 0.
+// With alpha = 0 the operands are not read and every sum is 0. `magnitudes`: what a magnitude is,
+// where any are asked for.
 ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
-                     WithMagnitude with_magnitude = WithMagnitude::no);
+                     PackedValue magnitudes = PackedValue::itself);
 
 // alpha and beta as the epilogue sees them: in its compute type.
 struct EpilogueScalars {

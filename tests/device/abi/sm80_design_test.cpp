@@ -108,7 +108,7 @@ TEST(Sm80Design, no_access_to_shared_memory_meets_another_in_a_bank) {
           if (!seen.insert(key).second) continue;
           expect_places_of_their_own(operand, key);
           expect_copies_without_conflicts(operand, thread_count(design), key);
-          expect_loads_without_conflicts(operand, side, mma_shape(design).k, key);
+          expect_loads_without_conflicts(operand, side, step_k(design), key);
         }
       },
       {.providers = {"templates"}});
@@ -160,6 +160,8 @@ TEST(Sm80Design, names_the_field_that_is_at_fault) {
   EXPECT_EQ(fault_with([](auto& d) { d.b = DType::float16; }), Sm80Fault::operand_types);
   EXPECT_EQ(fault_with([](auto& d) { d.math = MmaMath::tf32; }), Sm80Fault::math);
   EXPECT_EQ(fault_with([](auto& d) { d.accumulator = DType::float16; }), Sm80Fault::accumulator);
+  EXPECT_EQ(fault_with([](auto& d) { d.mma_k = 8; }), Sm80Fault::none);
+  EXPECT_EQ(fault_with([](auto& d) { d.mma_k = 4; }), Sm80Fault::mma_k);
   EXPECT_EQ(fault_with([](auto& d) { d.out = DType::int8; }), Sm80Fault::out_type);
   EXPECT_EQ(fault_with([](auto& d) { d.a_vector_bytes = 32; }), Sm80Fault::a_vector_bytes);
   EXPECT_EQ(fault_with([](auto& d) { d.b_vector_bytes = 1; }), Sm80Fault::b_vector_bytes);

@@ -392,7 +392,7 @@ TEST(HostPaths, the_reference_of_long_products_is_right) {
                   {1, 5, 7, 20011}, Fill::integers);
   gemm.c.reset();
   gemm.options = {};
-  const ExactSums sums = exact_sums(gemm.arguments(), 0, WithMagnitude::yes);
+  const ExactSums sums = exact_sums(gemm.arguments(), 0, PackedValue::magnitude);
   for (std::int64_t i = 0; i < 5; ++i)
     for (std::int64_t j = 0; j < 7; ++j) {
       double sum = 0;
@@ -475,7 +475,7 @@ TEST(Reference, sums_agree_with_plain_loops_in_quadruple_precision) {
     RandomGemm gemm(random, {dtype, dtype, DType::float64, DType::float64}, shape, Fill::normal);
     gemm.options = {};
     const GemmArguments arguments = gemm.arguments();
-    const ExactSums sums = exact_sums(arguments, 0, WithMagnitude::yes);
+    const ExactSums sums = exact_sums(arguments, 0, PackedValue::magnitude);
     for (std::int64_t i = 0; i < shape.m; ++i)
       for (std::int64_t j = 0; j < shape.n; ++j) {
         const auto exact = wide_sum<__float128>(gemm, 0, i, j);
@@ -585,6 +585,15 @@ TEST(Oracle, the_units_of_rounding_are_those_of_the_design) {
   EXPECT_EQ(unit({float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_fast}), 0x1p-13);
   EXPECT_EQ(error_model({float32, float32, float32, Math::tf32}).input_unit, 0x1p-10);
   EXPECT_EQ(error_model({float32, float32, float32, Math::tf32x3}).input_unit, 0x1p-21);
+  // Half a unit of subnormal float16, 2^-25, whatever the element.
+  for (const Math math : {Math::f16, Math::f16x3}) {
+    const DeclaredMath declared{float32, float32, float32, math};
+    const MagnitudeRange range = magnitude_range(float32, magnitude_of(declared));
+    EXPECT_EQ(error_model(declared).input_unit * range.clamp(-1e-20), 0x1p-25);
+    EXPECT_EQ(range.clamp(0), 0);
+    EXPECT_EQ(range.clamp(-65519), 65519);
+    EXPECT_EQ(range.clamp(65520), std::numeric_limits<double>::infinity());
+  }
   EXPECT_EQ(error_model({float32, float32, float32}).product_factor(62), 0x1p-18);
 }
 

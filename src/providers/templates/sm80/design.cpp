@@ -66,11 +66,14 @@ std::string math_word(Math math) {
 }
 
 std::optional<Math> read_math(std::string_view word) {
-  for (const Math math : {Math::native, Math::tf32, Math::tf32x3, Math::bf16x3, Math::bf16,
-                          Math::fp8_fast, Math::saturate})
+  for (const Math math : {Math::native, Math::tf32, Math::tf32x3, Math::bf16x3, Math::f16x3,
+                          Math::bf16, Math::f16, Math::fp8_fast, Math::saturate})
     if (math_word(math) == word) return math;
   return std::nullopt;
 }
+
+// What the word of a narrower instruction ends in.
+constexpr std::string_view half_mma = "-k8";
 
 std::optional<Sm80Tile> read_split(std::string_view word, Sm80Tile tile) {
   if (word == "none") return tile;
@@ -108,20 +111,24 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
   return read_split(words[2], tile);
 }
 
-bool is_listed(const OperandRule& rule, const std::vector<OperandRule>& rules) {
-  return std::ranges::find(rules, rule) != rules.end();
+// Kernels may be made for every alignment, of which discovery offers some.
+bool is_input(const OperandRule& rule) noexcept {
+  return rule.layout != LayoutRule::any &&
+         abi::detail::is_vector_of(abi_type(rule.dtype), rule.alignment);
+}
+bool is_output(const OperandRule& rule) noexcept {
+  if (rule.layout == LayoutRule::any) return rule.alignment == byte_width(rule.dtype);
+  return abi::detail::is_vector_of(abi_type(rule.dtype), rule.alignment);
 }
 
 bool is_served(const OperandRules& rules) {
   if (!sm80_math(rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math)) return false;
   const auto outputs = sm80_outputs(rules.accumulator);
-  const auto is_output = [&](const OperandRule& rule) {
-    return std::ranges::find(outputs, rule.dtype) != outputs.end() &&
-           is_listed(rule, sm80_output_rules(rule.dtype));
+  const auto is_served_output = [&](const OperandRule& rule) {
+    return std::ranges::find(outputs, rule.dtype) != outputs.end() && is_output(rule);
   };
-  return is_listed(rules.a, sm80_input_rules(rules.a.dtype)) &&
-         is_listed(rules.b, sm80_input_rules(rules.b.dtype)) && is_output(rules.out) &&
-         (!rules.has_c || is_output(rules.c));
+  return is_input(rules.a) && is_input(rules.b) && is_served_output(rules.out) &&
+         (!rules.has_c || is_served_output(rules.c));
 }
 
 // Bytes of the widest access along columns of what is computed; 0 where they are not adjacent.
@@ -177,8 +184,14 @@ std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math 
     case Math::bf16x3:
       form = abi::MmaMath::bf16x3;
       break;
+    case Math::f16x3:
+      form = abi::MmaMath::f16x3;
+      break;
     case Math::bf16:
       form = abi::MmaMath::bf16;
+      break;
+    case Math::f16:
+      form = abi::MmaMath::f16;
       break;
     default:
       break;
@@ -199,7 +212,9 @@ std::span<const Sm80Products> sm80_products() {
       {float32, float32, float32, Math::tf32},
       {float32, float32, float32, Math::tf32x3},
       {float32, float32, float32, Math::bf16x3},
+      {float32, float32, float32, Math::f16x3},
       {float32, float32, float32, Math::bf16},
+      {float32, float32, float32, Math::f16},
       {float64, float64, float64, Math::native},
       {int8, int8, int32, Math::native},
       {int8, uint8, int32, Math::native},
@@ -298,7 +313,8 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .stages = tile.stages,
           .split = tile.split,
           .raster = tile.raster,
-          .has_c = rules.has_c};
+          .has_c = rules.has_c,
+          .mma_k = tile.mma_k};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {
@@ -344,21 +360,25 @@ std::string split_text(const Sm80Tile& tile) {
 
 std::string sm80_name(const Kernel& kernel) {
   const Sm80Tile tile = sm80_tile(kernel);
-  return gemm_name(
-      fmt::format("sm80v{}", sm80_version), kernel.operands(),
-      fmt::format("{}_{}_{}_{}_{}{}_s{}", math_word(kernel.operands().math), tile_text(tile),
-                  warps_text(tile), split_text(tile),
-                  tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band, tile.stages),
-      kernel.epilogue());
+  return gemm_name(fmt::format("sm80v{}", sm80_version), kernel.operands(),
+                   fmt::format("{}{}_{}_{}_{}_{}{}_s{}", math_word(kernel.operands().math),
+                               tile.mma_k > 0 ? half_mma : "", tile_text(tile), warps_text(tile),
+                               split_text(tile), tile.raster.along == abi::Along::m ? 'm' : 'n',
+                               tile.raster.band, tile.stages),
+                   kernel.epilogue());
 }
 
 std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
   constexpr std::size_t design_words = 6;
   auto parts = read_gemm_name(name, fmt::format("sm80v{}", sm80_version), design_words);
   if (!parts) return std::nullopt;
-  const auto math = read_math(parts->design[0]);
-  const auto tile = read_tile(std::span(parts->design).subspan(1));
+  std::string_view instruction = parts->design[0];
+  const bool is_half = instruction.ends_with(half_mma);
+  if (is_half) instruction.remove_suffix(half_mma.size());
+  const auto math = read_math(instruction);
+  auto tile = read_tile(std::span(parts->design).subspan(1));
   if (!math || !tile) return std::nullopt;
+  if (is_half) tile->mma_k = 8;
   parts->rules.math = *math;
   if (!is_served(parts->rules) || !abi::is_legal(sm80_design(parts->rules, *tile)))
     return std::nullopt;

@@ -42,7 +42,8 @@ std::string find_type_failure(const Query& query) {
   if (!sm80_math(problem.a.dtype, problem.b.dtype, problem.accumulator, problem.math)) {
     return fmt::format(
         "types: expected 16-bit floats of one type, float64, 8-bit integers, 8-bit floats with "
-        "math=fp8_fast, or float32 with math=tf32, tf32x3, bf16x3 or bf16, got {} times {} in {}, "
+        "math=fp8_fast, or float32 with math=tf32, tf32x3, bf16x3, f16x3, bf16 or f16, got {} "
+        "times {} in {}, "
         "math={}",
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));

@@ -17,7 +17,8 @@ std::string_view text_of(abi::Major major) { return major == abi::Major::k ? "k"
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
 
 std::string_view text_of(abi::MmaMath math) {
-  constexpr std::string_view texts[] = {"native", "tf32", "tf32x3", "bf16x3", "bf16", "saturate"};
+  constexpr std::string_view texts[] = {"native", "tf32",     "tf32x3", "bf16x3",
+                                        "bf16",   "saturate", "f16x3",  "f16"};
   return texts[static_cast<std::size_t>(math)];
 }
 
@@ -35,12 +36,12 @@ std::string design_text(const abi::Sm80Design& d) {
       "{},\n"
       "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .warps_m = {}, .warps_n = {}, .warps_k = {}, "
       ".stages = {},\n"
-      "    .split = SplitMode::{}, .raster = {{.along = Along::{}, .band = {}}}, .has_c = {}}}",
+      "    .split = SplitMode::{}, .raster = {{.along = Along::{}, .band = {}}}, .has_c = {}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
       text_of(d.math), text_of(d.a_major), text_of(d.b_major), d.a_vector_bytes, d.b_vector_bytes,
       d.c_vector_bytes, d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.warps_m, d.warps_n,
       d.warps_k, d.stages, text_of(d.split), d.raster.along == abi::Along::m ? "m" : "n",
-      d.raster.band, d.has_c);
+      d.raster.band, d.has_c, d.mma_k > 0 ? fmt::format(", .mma_k = {}", d.mma_k) : "");
 }
 
 constexpr std::string_view entry_name = "gemmery_sm80";
