@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "describe/combinations.hpp"
+
 namespace gemmery::describe::tests {
 
 // Elements of one operand on the host, in the order of its memory.
@@ -103,6 +105,9 @@ struct Sketch {
 };
 GemmDescription description_of(const Sketch& sketch);
 GemmOperationUniversal operation_of(const Sketch& sketch);
+
+// A description of the smallest tile that serves a row of the table of combinations.
+GemmDescription description_of_row(const Combination& row);
 
 // Runs small and ragged sizes of an operation and expects every element of D exactly.
 void expect_exact(const Sketch& sketch, const std::vector<GemmCoord>& sizes,

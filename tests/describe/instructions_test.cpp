@@ -170,6 +170,18 @@ TEST_F(DescribeInstructions, row_17_bf16_with_f32_accumulators) {
   expect_exact(sketch, swept_sizes(sketch));
 }
 
+TEST_F(DescribeInstructions, row_22_fp8_on_ada) {
+  for (const Element ab : {float8_e4m3fn, float8_e5m2}) {
+    const Sketch sketch{.compute_capability = 89,
+                        .tile = {64, 64, 64},
+                        .instruction = {16, 8, 32},
+                        .ab = ab,
+                        .cd = float16};
+    expect_exact(sketch, swept_sizes(sketch), {.output_op = {.alpha = 1, .beta = 2}},
+                 *parse_device("emulated:l40s"));
+  }
+}
+
 const Sketch saturating{.tile = {32, 32, 128},
                         .stages = 3,
                         .warps = {1, 2, 1},

@@ -19,36 +19,6 @@ namespace {
 
 using gemmery::tests::error_of;
 
-// A sketch that serves an instruction of the table.
-Sketch sketch_of(const Combination& row) {
-  const bool is_simt = row.opcode_class == OpcodeClass::Simt;
-  const auto element = [](DType dtype) {
-    for (int at = 0;; ++at)
-      if (storage_type(static_cast<Element>(at)) == dtype) return static_cast<Element>(at);
-  };
-  const DType accumulator = storage_type(row.element_accumulator);
-  Sketch sketch{.compute_capability = row.least_capability,
-                .tile = {64, 64, is_simt ? 32 : 64 / static_cast<int>(byte_width(row.a)) * 2},
-                .stages = 2,
-                .instruction = row.instruction_shape,
-                .ab = row.element_a,
-                .tensors = element(row.a),
-                .accumulator = row.element_accumulator,
-                .cd = element(accumulator),
-                .opcode_class = row.opcode_class,
-                .operation = row.math_operation};
-  return sketch;
-}
-
-GemmDescription description_of_row(const Combination& row) {
-  GemmDescription description = description_of(sketch_of(row));
-  description.tile_description.math_instruction.element_b = row.element_b;
-  for (int at = 0; at < 10; ++at)
-    if (storage_type(static_cast<Element>(at)) == row.b)
-      description.B.element = static_cast<Element>(at);
-  return description;
-}
-
 bool is_row(const MathInstruction& asked) {
   for (const Combination& row : combinations())
     if (row.opcode_class == asked.opcode_class &&
