@@ -50,7 +50,7 @@ RANGES = {
     "split_sector_share": (0.1, 4),
     "split_line_share": (0.1, 6),
     "split_store_share": (0.05, 3),
-    "slab_clocks": (20, 900),
+    "staging_clocks": (20, 900),
     "store_bytes_per_clock": (10, 128),
     "store_interference": (0.02, 0.6),
     "exchange_clocks": (100, 3000),

@@ -20,18 +20,17 @@ constexpr double clocks_per_column = 0.5;
 // Shared memory's bytes per clock (probe, H200).
 constexpr double shared_bytes_per_clock = 128;
 
-// What a slab waits for C: 4096^3 in cooperative tiles of 128x256 takes 217 us with C and 196
-// without, in 4 tiles of 4 slabs a multiprocessor (H200, 2026-11-21).
-constexpr double c_slab_clocks = 2300;
+// What a staging tile waits for C: 4096^3 in cooperative tiles of 128x256 takes 217 us with C and
+// 196 without, in 4 tiles of 4 staging tiles a multiprocessor (H200, 2026-11-21).
+constexpr double c_staging_clocks = 2300;
 
 // Clocks of a warp for each instruction of a program and each result of the slow unit; clocks of an
 // instruction by which a group at its program slows down the one that multiplies; clocks that a
-// slab of a full input is waited for. Fitted by eye to races of designs with six programs at eleven
-// sizes (bench/results/h200-epilogues-rotation.md). What an instruction costs every
-// tile, however large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9
-// us, and 128x128, 32 of them, 15 (sm90v4, 2026-11-22). Where three groups take
-// turns that, too, comes beside products of others, which bursts of arithmetic delay
-// (h200-epilogues-rotation.md).
+// staging tile of a full input is waited for. Fitted by eye to races of designs with six programs
+// at eleven sizes (bench/results/h200-epilogues-rotation.md). What an instruction costs every tile,
+// however large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9 us,
+// and 128x128, 32 of them, 15 (sm90v4, 2026-11-22). Where three groups take turns that, too, comes
+// beside products of others, which bursts of arithmetic delay (h200-epilogues-rotation.md).
 constexpr double program_clocks = 0.85;
 constexpr double slow_result_clocks = 9;
 constexpr double program_interference_clocks = 0.4;
@@ -42,7 +41,7 @@ constexpr double rotation_program_clocks = 6.5;
 constexpr double rotation_slow_clocks = 15;
 constexpr double rotation_store_clocks = 3;
 constexpr double dense_interference_clocks = 0.12;
-constexpr double input_slab_clocks = 860;
+constexpr double input_staging_clocks = 860;
 constexpr double program_tile_clocks = 50;
 constexpr double program_burst_clocks = 25;
 // Of the product by which a vector is added, and how many products of 16 bits a multiprocessor
@@ -157,7 +156,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       stored_columns(static_cast<double>(design.tile_n) / design.split_k),
       other_blocks(design.split_k - 1),
       sums_from_others(stored_columns * other_blocks),
-      slabs_per_tile_byte(1 / (static_cast<double>(design.slab_bytes) * design.consumers)),
+      staging_tiles_per_byte(1 / (static_cast<double>(design.staging_bytes) * design.consumers)),
       usable_share(cluster_size.size > 2 ? usable_by_large_clusters : 1),
       turns(design.turns),
       turns_inverse(1.0 / design.turns),
@@ -304,18 +303,18 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
 WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpecializedTerms& design,
                                                                  const Grid& grid) const noexcept {
   const double tile_bytes = design.tile_m * design.stored_columns * out_element_bytes_;
-  const double slabs = tile_bytes * design.slabs_per_tile_byte;
-  const double slab_clocks = constants_.slab_clocks + (has_c_ ? c_slab_clocks : 0.0);
+  const double staging_tiles = tile_bytes * design.staging_tiles_per_byte;
+  const double staging_clocks = constants_.staging_clocks + (has_c_ ? c_staging_clocks : 0.0);
   const double each = design.tile_m * design.stored_columns / elements_at_once;
   return {.multiply = grid.k_blocks * time_stage(design, grid) + design.addend_clocks,
-          .store = slabs * slab_clocks + tile_bytes * out_splits_ * rates_.store_clocks_per_byte +
-                   time_exchange(design),
+          .store = staging_tiles * staging_clocks +
+                   tile_bytes * out_splits_ * rates_.store_clocks_per_byte + time_exchange(design),
           .program = each * (instructions(design) * program_clocks +
                              program_.slow_results * slow_result_clocks),
           .rotation = each * (instructions(design) * rotation_program_clocks +
                               program_.slow_results * rotation_slow_clocks + rotation_store_clocks),
           .interference = each * instructions(design) * interference_clocks(design),
-          .input = slabs * program_.full_inputs * input_slab_clocks};
+          .input = staging_tiles * program_.full_inputs * input_staging_clocks};
 }
 
 double WarpSpecializedModel::instructions(const WarpSpecializedTerms& design) const noexcept {

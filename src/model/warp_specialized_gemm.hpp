@@ -23,7 +23,7 @@ struct WarpSpecializedDesign {
   int turns = 1;          // groups of them that take tiles in turn
   int band_tiles = 1;     // height of the bands in which tiles of a cluster are walked
   bool is_band_of_rows = true;
-  int slab_bytes = 0;  // of out, stored at once by a warpgroup
+  int staging_bytes = 0;  // of out, stored at once by a warpgroup
   int split_k = 1;     // blocks of a cluster that multiply shares of k of one tile
   // Whether the tensor cores add the row vector that a program adds to the sums first.
   bool adds_vector = false;
@@ -75,7 +75,7 @@ struct WarpSpecializedTerms {
   double stored_columns;       // by one block
   double other_blocks;         // that multiply shares of k of the same tile
   double sums_from_others;     // of a row, that a block adds to its own
-  double slabs_per_tile_byte;  // of a warpgroup
+  double staging_tiles_per_byte;  // of a warpgroup
   double usable_share;         // of the multiprocessors
   double turns;
   double turns_inverse;
@@ -114,9 +114,9 @@ struct WarpSpecializedConstants {
   double split_sector_share = 2.96;
   double split_line_share = 3.11;
   double split_store_share = 1.08;
-  // Clocks of each slab that a warpgroup stores, and bytes per clock of a multiprocessor's; share
-  // of a store by which a group slows the one down that multiplies meanwhile.
-  double slab_clocks = 133;
+  // Clocks of each staging tile that a warpgroup stores, and bytes per clock of a multiprocessor's;
+  // share of a store by which a group slows the one down that multiplies meanwhile.
+  double staging_clocks = 133;
   double store_bytes_per_clock = 23.2;
   double store_interference = 0.244;
   // Where k is split: clocks of a tile from a block's last sums to those of all blocks, for each

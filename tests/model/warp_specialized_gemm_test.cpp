@@ -46,7 +46,7 @@ WarpSpecializedDesign random_design() {
                                .turns = draw(1, 3),
                                .band_tiles = 1 << draw(0, 6),
                                .is_band_of_rows = draw(0, 1) == 1,
-                               .slab_bytes = 64 * 128};
+                               .staging_bytes = 64 * 128};
   design.stage_bytes = (design.tile_m + design.tile_n) * 128;
   design.wgmma_columns = design.tile_n;
   design.consumers = design.turns > 1 ? 1 : std::max(design.tile_m / 64, 1);

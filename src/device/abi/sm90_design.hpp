@@ -195,7 +195,7 @@ constexpr int rows_per_copy(int extent, bool is_shared) {
 /// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which what a
 /// consumer stores is a whole number.
 GEMMERY_HOST_DEVICE
-constexpr int slab_columns(const Sm90Design& design) {
+constexpr int staging_columns(const Sm90Design& design) {
   const int widest = sm90_swizzle_bytes / bytes_of(design.out);
   const int columns = columns_per_consumer(stored_design(design));
   if (columns % widest == 0) return widest;
@@ -203,19 +203,19 @@ constexpr int slab_columns(const Sm90Design& design) {
 }
 
 GEMMERY_HOST_DEVICE
-constexpr int slab_pitch_bytes(const Sm90Design& design) {
-  return slab_columns(design) * bytes_of(design.out);
+constexpr int staging_pitch_bytes(const Sm90Design& design) {
+  return staging_columns(design) * bytes_of(design.out);
 }
 
 GEMMERY_HOST_DEVICE
-constexpr int slab_bytes(const Sm90Design& design) {
-  return sm90_block_rows * slab_pitch_bytes(design);
+constexpr int staging_bytes(const Sm90Design& design) {
+  return sm90_block_rows * staging_pitch_bytes(design);
 }
 
-constexpr int slabs_per_consumer = 2;  // one is filled while the other is read
+constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is read
 
-/// Rows of a slab that a warp has sums of. It brings and sends them by copies of its own, so that
-/// no warp waits for another.
+/// Rows of a staging tile that a warp has sums of. It brings and sends them by copies of its own,
+/// so that no warp waits for another.
 constexpr int sm90_warp_rows = 16;
 constexpr int warps_per_consumer = warpgroup_threads / 32;
 
@@ -227,8 +227,8 @@ constexpr int stage_bytes(const Sm90Design& design) {
 }
 
 GEMMERY_HOST_DEVICE
-constexpr int all_slab_bytes(const Sm90Design& design) {
-  return consumer_count(design) * slabs_per_consumer * slab_bytes(design);
+constexpr int all_staging_bytes(const Sm90Design& design) {
+  return consumer_count(design) * staging_tiles_per_consumer * staging_bytes(design);
 }
 
 /// Where k is split: what blocks of the cluster, this one among them, have of the columns that this
@@ -246,7 +246,7 @@ GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm90Design& design) {
   constexpr int alignment = 1024;  // divides the limit
   const int used =
-      design.stages * stage_bytes(design) + all_slab_bytes(design) + split_sums_bytes(design);
+      design.stages * stage_bytes(design) + all_staging_bytes(design) + split_sums_bytes(design);
   return (used + alignment - 1) / alignment * alignment + design.program_bytes;
 }
 
@@ -262,7 +262,7 @@ constexpr int launch_shared_bytes(const Sm90Design& design) {
 /// What is left for stages and for what a program takes.
 GEMMERY_HOST_DEVICE
 constexpr int stage_room(const Sm90Design& design) {
-  return sm90_shared_limit - all_slab_bytes(design) - split_sums_bytes(design);
+  return sm90_shared_limit - all_staging_bytes(design) - split_sums_bytes(design);
 }
 
 /// The stages that fit, at most 8: more are never waited for.
@@ -354,7 +354,7 @@ constexpr int most_accumulator_registers(const Sm90Design& design) {
 }
 
 /// With 160 registers of a thread 128 sums are the most; a smaller tile asks more of the
-/// second-level cache, and one whose columns are no whole slabs of 64 takes a third more
+/// second-level cache, and one whose columns are no whole staging tiles of 64 takes a third more
 /// instructions (128x112). Of C nothing is read: a program reads its inputs in other ways.
 GEMMERY_HOST_DEVICE
 constexpr bool is_rotation(const Sm90Design& design) {

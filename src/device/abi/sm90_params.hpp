@@ -42,10 +42,10 @@ struct Sm90Params {
   // 64x64 in two shares took 15.1 us, 1x4096x4096 18.0 (H200, 2026-11-22).
   unsigned a_bytes;
   unsigned b_bytes;
-  // Slabs that begin behind this column are stored element by element: TMA writes whole units of 16
-  // bytes, also where a row of out ends within one (H200, 2026-11-21). n less a slab's columns
-  // then, which may be negative, otherwise behind all columns.
-  int last_whole_slab;
+  // Staging tiles that begin behind this column are stored element by element: TMA writes whole
+  // units of 16 bytes, also where a row of out ends within one (H200, 2026-11-21). n less a staging
+  // tile's columns then, which may be negative, otherwise behind all columns.
+  int last_whole_staging;
   // Whether the next launch may take its places while this one ends. With blocks for some of the
   // multiprocessors only it would get the neighbours of those at work, which share their path to
   // memory: 128x4096x14336 in 74 blocks took 48.0 us for 44.8 (H200, 2026-11-21).

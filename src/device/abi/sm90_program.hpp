@@ -12,16 +12,16 @@ namespace gemmery::abi {
 
 // Per consumer, in shared memory behind everything else:
 //
-//   slabs    of each input that TMA brings: `input_slab_depth` boxes as large as a slab of out
+//   staging  of each input that TMA brings: `tma_input_depth` tiles as large as one of out's
 //   vectors  of each input that is no full matrix: the elements of the consumer's columns or rows
 //   parts    of each reduction to one value: what the consumer's warps have
-//   full     a barrier for each warp and place of the slabs, for all inputs
+//   full     a barrier for each warp and place of the staging tiles, for all inputs
 //
 // Before all of these lie the row vectors that wgmmas add, between the ones that they are
 // multiplied by and zeros.
 
-constexpr int input_slab_depth = 2;  // one is read while the other comes
-constexpr int most_slab_inputs = 2;  // more leave no room for stages; others come by plain loads
+constexpr int tma_input_depth = 2;  // one is read while the other comes
+constexpr int most_tma_inputs = 2;  // more leave no room for stages; others come by plain loads
 
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector(const EpilogueTensor& tensor) {
@@ -36,7 +36,7 @@ struct StoredShare {
   int consumers;
   int rows;     // of one consumer
   int columns;  // likewise
-  int slab_columns;
+  int staging_columns;
 
   GEMMERY_HOST_DEVICE
   constexpr StoredShare(const Sm90Design& stored)
@@ -45,27 +45,28 @@ struct StoredShare {
         consumers(consumer_count(stored)),
         rows(blocks_per_consumer(stored) * sm90_block_rows),
         columns(columns_per_consumer(stored)),
-        slab_columns(abi::slab_columns(stored)) {}
+        staging_columns(abi::staging_columns(stored)) {}
 };
 
-/// Bytes of a row of an input's slab, which has the columns of out's.
+/// Bytes of a row of an input's staging tile, which has the columns of out's.
 GEMMERY_HOST_DEVICE
 constexpr int input_pitch_bytes(const EpilogueTensor& tensor, const StoredShare& share) {
-  return share.slab_columns * bytes_of(tensor.dtype);
+  return share.staging_columns * bytes_of(tensor.dtype);
 }
 
-/// Whether TMA can bring an input: rows of units of 16 bytes, and slabs no wider than a swizzle.
+/// Whether TMA can bring an input: rows of units of 16 bytes, and staging tiles no wider than a
+/// swizzle.
 GEMMERY_HOST_DEVICE
-constexpr bool fits_slab(const EpilogueTensor& tensor, int slab_columns) {
-  const int pitch = slab_columns * bytes_of(tensor.dtype);
+constexpr bool fits_tma(const EpilogueTensor& tensor, int staging_columns) {
+  const int pitch = staging_columns * bytes_of(tensor.dtype);
   return tensor.varies_m && tensor.varies_n && tensor.vector_bytes == 16 &&
          detail::is_sm90_output(tensor.dtype) && (pitch == 32 || pitch == 64 || pitch == 128);
 }
 
-/// The inputs that come by slabs: the first few that can.
-struct SlabInputs {
+/// The inputs that TMA brings into staging tiles: the first few that it can.
+struct TmaInputs {
   int count;
-  int index[most_slab_inputs];
+  int index[most_tma_inputs];
 
   /// Which of them an input is, -1 for none.
   GEMMERY_HOST_DEVICE
@@ -77,16 +78,15 @@ struct SlabInputs {
 };
 
 GEMMERY_HOST_DEVICE
-constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count, int slab_columns) {
-  SlabInputs found{};
-  for (int input = 0; input < count && found.count < most_slab_inputs; ++input)
-    if (fits_slab(inputs[input], slab_columns)) found.index[found.count++] = input;
+constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, int staging_columns) {
+  TmaInputs found{};
+  for (int input = 0; input < count && found.count < most_tma_inputs; ++input)
+    if (fits_tma(inputs[input], staging_columns)) found.index[found.count++] = input;
   return found;
 }
 GEMMERY_HOST_DEVICE
-constexpr SlabInputs slab_inputs(const EpilogueTensor* inputs, int count,
-                                 const StoredShare& share) {
-  return slab_inputs(inputs, count, share.slab_columns);
+constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, const StoredShare& share) {
+  return tma_inputs(inputs, count, share.staging_columns);
 }
 
 /// Whether little of a program's arithmetic waits, for the slow unit or for memory, so that a few
@@ -145,13 +145,13 @@ constexpr int vector_addend(const EpilogueTensor* inputs, int count, int addend,
 /// Bytes of one consumer; of addends those of all.
 struct ProgramBytes {
   int addends;
-  int slabs;
+  int staging;
   int vectors;
   int parts;
   int barriers;
 
   GEMMERY_HOST_DEVICE
-  constexpr int behind_slabs() const { return vectors + parts + barriers; }
+  constexpr int behind_staging() const { return vectors + parts + barriers; }
 };
 
 /// Elements of a vector that a consumer needs for its share of a tile.
@@ -174,11 +174,11 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
                                      const EpilogueTensor* outputs, int output_count,
                                      const StoredShare& share) {
   ProgramBytes bytes{};
-  const SlabInputs slabs = slab_inputs(inputs, input_count, share);
-  for (int place = 0; place < slabs.count; ++place)
-    bytes.slabs +=
-        input_slab_depth * sm90_block_rows * input_pitch_bytes(inputs[slabs.index[place]], share);
-  if (slabs.count > 0) bytes.barriers = input_slab_depth * warps_per_consumer * 8;
+  const TmaInputs by_tma = tma_inputs(inputs, input_count, share);
+  for (int place = 0; place < by_tma.count; ++place)
+    bytes.staging +=
+        tma_input_depth * sm90_block_rows * input_pitch_bytes(inputs[by_tma.index[place]], share);
+  if (by_tma.count > 0) bytes.barriers = tma_input_depth * warps_per_consumer * 8;
   const int added = vector_addend(inputs, input_count, addend, share);
   if (added >= 0) bytes.addends = addend_bytes(share);
   for (int input = 0; input < input_count; ++input)
@@ -193,7 +193,7 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
 GEMMERY_HOST_DEVICE
 constexpr int all_program_bytes(const ProgramBytes& bytes, const StoredShare& share) {
   constexpr int unit = 1024;
-  const int used = bytes.addends + share.consumers * (bytes.slabs + bytes.behind_slabs());
+  const int used = bytes.addends + share.consumers * (bytes.staging + bytes.behind_staging());
   return (used + unit - 1) / unit * unit;
 }
 
@@ -201,7 +201,7 @@ constexpr int all_program_bytes(const ProgramBytes& bytes, const StoredShare& sh
 template <class Program, int maps>
 struct Sm90ProgramParams {
   Program program;
-  TensorMap input[maps];  // of the inputs that come by slabs
+  TensorMap input[maps];  // of the inputs that TMA brings
 };
 template <class Program>
 struct Sm90ProgramParams<Program, 0> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an emitted epilogue reads by way of shared memory: vectors, copied there by a consumer's
-// threads, and full tensors, which TMA brings in slabs like those of D, for each warp its own rows
-// (abi/sm90_program.hpp says which and where). Nothing is read beyond a tensor; what stands for it
-// in shared memory is 0.
+// threads, and full tensors, which TMA brings in staging tiles like those of D, for each warp its
+// own rows (abi/sm90_program.hpp says which and where). Nothing is read beyond a tensor; what
+// stands for it in shared memory is 0.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_program.hpp>
 #include <device/epilogue/program.cuh>
-#include <device/epilogue/slab_store.cuh>
+#include <device/epilogue/warpgroup_store.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/mbarrier.cuh>
@@ -45,8 +45,8 @@ class StagedInputs {
       : params_(params),
         maps_(maps),
         addend_(shared, consumer),
-        slabs_(shared + bytes.addends + consumer * bytes.slabs),
-        vectors_(shared + behind_slabs(consumer)),
+        staging_(shared + bytes.addends + consumer * bytes.staging),
+        vectors_(shared + behind_staging(consumer)),
         thread_(thread),
         warp_(ptx::same_in_warp(thread / 32)) {}
 
@@ -57,7 +57,7 @@ class StagedInputs {
     if constexpr (inputs.count > 0) {
       for (int place = 0; place < inputs.count; ++place) ptx::prefetch_tensormap(maps[place]);
       for (unsigned consumer = 0; consumer < abi::consumer_count(design); ++consumer) {
-        const unsigned full = shared + behind_slabs(consumer) + bytes.vectors + bytes.parts;
+        const unsigned full = shared + behind_staging(consumer) + bytes.vectors + bytes.parts;
         for (int barrier = 0; barrier < depth * abi::warps_per_consumer; ++barrier)
           ptx::mbarrier_init(full + barrier * 8, 1);
       }
@@ -83,7 +83,7 @@ class StagedInputs {
     copy_vectors(place, m, n);
     if constexpr (has_vectors()) ptx::cp_async_commit_group();
 #pragma unroll
-    for (int slab = 0; slab < depth; ++slab) load_slab(slab, place, n);
+    for (int staging = 0; staging < depth; ++staging) load_staging(staging, place, n);
   }
 
   /// Each thread waits for what it copied; a barrier of the warpgroup then tells the others.
@@ -91,19 +91,21 @@ class StagedInputs {
     if constexpr (has_vectors() || addend_input >= 0) ptx::cp_async_wait_group<0>();
   }
 
-  /// The warp's rows of a slab; slabs count from 0 in every share, by blocks of 64 rows.
-  __device__ __forceinline__ void wait_for_slab(int slab) {
+  /// The warp's rows of a staging tile; staging tiles count from 0 in every share, by blocks of 64
+  /// rows.
+  __device__ __forceinline__ void wait_for_staging(int staging) {
     if constexpr (inputs.count > 0) {
-      const unsigned slot = static_cast<unsigned>(slab % depth);
+      const unsigned slot = static_cast<unsigned>(staging % depth);
       while (!ptx::mbarrier_try_wait_parity(full_barrier(slot), phases_ >> slot & 1U)) {
       }
       phases_ ^= 1U << slot;
     }
   }
 
-  /// All of the warp have read a slab: the one that takes its place may come.
-  __device__ __forceinline__ void replace_slab(int slab, const OutputPlace& place, unsigned n) {
-    load_slab(slab + depth, place, n);
+  /// All of the warp have read a staging tile: the one that takes its place may come.
+  __device__ __forceinline__ void replace_staging(int staging, const OutputPlace& place,
+                                                  unsigned n) {
+    load_staging(staging + depth, place, n);
   }
 
   /// The element of a vector that does not vary with n, for a row of the share.
@@ -121,32 +123,34 @@ class StagedInputs {
     read_vector(patch, eight);
   }
 
-  /// What slabs have for two adjacent patches of a block whose first slab is `first_slab`.
-  __device__ __forceinline__ void read_slabs(Patch& patch, Patch& next, int first_slab,
-                                             int eight) const {
-    read_slab(patch, next, (first_slab + eight / eights) % depth, eight % eights);
+  /// What staging tiles have for two adjacent patches of a block whose first staging tile is
+  /// `first_staging`.
+  __device__ __forceinline__ void read_staging(Patch& patch, Patch& next, int first_staging,
+                                               int eight) const {
+    read_inputs(patch, next, (first_staging + eight / eights) % depth, eight % eights);
   }
 
   /// Where the consumer's warps leave parts of reductions to one value.
   __device__ __forceinline__ unsigned parts() const { return vectors_ + bytes.vectors; }
 
  private:
-  static constexpr int depth = abi::input_slab_depth;
-  static constexpr int columns = abi::slab_columns(design);
+  static constexpr int depth = abi::tma_input_depth;
+  static constexpr int columns = abi::staging_columns(design);
   static constexpr int eights = columns / 8;
-  static constexpr int slabs_per_block = abi::columns_per_consumer(design) / columns;
-  static constexpr int slabs_per_share = slabs_per_block * abi::blocks_per_consumer(design);
-  static constexpr abi::SlabInputs inputs =
-      abi::slab_inputs(Epilogue::input, Epilogue::inputs, design);
+  static constexpr int staging_tiles_per_block = abi::columns_per_consumer(design) / columns;
+  static constexpr int staging_tiles_per_share =
+      staging_tiles_per_block * abi::blocks_per_consumer(design);
+  static constexpr abi::TmaInputs inputs =
+      abi::tma_inputs(Epilogue::input, Epilogue::inputs, design);
   static constexpr abi::ProgramBytes bytes =
       abi::program_bytes(Epilogue::input, Epilogue::inputs, Epilogue::addend, Epilogue::output,
                          Epilogue::outputs, design);
   static_assert(abi::all_program_bytes(bytes, design) == design.program_bytes,
                 "host and device disagree about a program's shared memory");
 
-  __device__ static constexpr unsigned behind_slabs(unsigned consumer) {
-    return bytes.addends + abi::consumer_count(design) * bytes.slabs +
-           consumer * bytes.behind_slabs();
+  __device__ static constexpr unsigned behind_staging(unsigned consumer) {
+    return bytes.addends + abi::consumer_count(design) * bytes.staging +
+           consumer * bytes.behind_staging();
   }
   /// The warp's.
   __device__ unsigned full_barrier(unsigned slot) const {
@@ -166,16 +170,16 @@ class StagedInputs {
         offset += abi::vector_room(Epilogue::input[before], design);
     return offset;
   }
-  /// Of the slabs before an input, in one slot.
+  /// Of the staging tiles before an input, in one slot.
   GEMMERY_HOST_DEVICE
-  static constexpr int slab_offset(int place) {
+  static constexpr int staging_offset(int place) {
     int offset = 0;
     for (int before = 0; before < place; ++before)
       offset += abi::sm90_block_rows *
                 abi::input_pitch_bytes(Epilogue::input[inputs.index[before]], design);
     return offset;
   }
-  static constexpr int slot_bytes = bytes.slabs / depth;
+  static constexpr int slot_bytes = bytes.staging / depth;
 
   // --- vectors ----------------------------------------------------------------------------------
 
@@ -248,21 +252,23 @@ class StagedInputs {
     }
   }
 
-  // --- slabs ------------------------------------------------------------------------------------
+  // --- staging tiles ----------------------------------------------------------------------------
 
-  /// The slab of the share at `place`, into the slot of the one `depth` before it.
-  __device__ __forceinline__ void load_slab(int slab, const OutputPlace& place, unsigned n) const {
+  /// The staging tile of the share at `place`, into the slot of the one `depth` before it.
+  __device__ __forceinline__ void load_staging(int staging, const OutputPlace& place,
+                                               unsigned n) const {
     if constexpr (inputs.count > 0) {
       const unsigned block_row =
-          static_cast<unsigned>(slab / slabs_per_block) * abi::sm90_block_rows;
+          static_cast<unsigned>(staging / staging_tiles_per_block) * abi::sm90_block_rows;
       const OutputPlace corner{
           .row = place.row + block_row + warp_ * abi::sm90_warp_rows,
-          .column = place.column + static_cast<unsigned>(slab % slabs_per_block) * columns,
+          .column =
+              place.column + static_cast<unsigned>(staging % staging_tiles_per_block) * columns,
           .batch = place.batch};
-      if (slab >= slabs_per_share || corner.column >= n || !ptx::elect_sync()) return;
-      const unsigned slot = static_cast<unsigned>(slab % depth);
+      if (staging >= staging_tiles_per_share || corner.column >= n || !ptx::elect_sync()) return;
+      const unsigned slot = static_cast<unsigned>(staging % depth);
       ptx::mbarrier_arrive_expect_tx(full_barrier(slot), slot_bytes / abi::warps_per_consumer);
-      load_inputs(slabs_ + slot * slot_bytes, corner, full_barrier(slot));
+      load_inputs(staging_ + slot * slot_bytes, corner, full_barrier(slot));
     }
   }
 
@@ -272,7 +278,7 @@ class StagedInputs {
     if constexpr (place < inputs.count) {
       constexpr bool has_batches = Epilogue::input[inputs.index[place]].varies_l;
       constexpr int warp_bytes = abi::sm90_warp_rows * pitch<inputs.index[place]>;
-      ptx::tma_load(slot + slab_offset(place) + warp_ * warp_bytes, maps_[place],
+      ptx::tma_load(slot + staging_offset(place) + warp_ * warp_bytes, maps_[place],
                     {.adjacent = static_cast<int>(corner.column),
                      .row = static_cast<int>(corner.row),
                      .batch = has_batches ? static_cast<int>(corner.batch) : 0},
@@ -282,26 +288,28 @@ class StagedInputs {
   }
 
   template <int place = 0>
-  __device__ __forceinline__ void read_slab(Patch& patch, Patch& next, int slot, int eight) const {
+  __device__ __forceinline__ void read_inputs(Patch& patch, Patch& next, int slot,
+                                              int eight) const {
     if constexpr (place < inputs.count) {
       constexpr int input = inputs.index[place];
-      const unsigned slab = slabs_ + static_cast<unsigned>(slot) * slot_bytes + slab_offset(place);
+      const unsigned staging =
+          staging_ + static_cast<unsigned>(slot) * slot_bytes + staging_offset(place);
       if constexpr (abi::bytes_of(Epilogue::input[input].dtype) == 2)
-        read_matrices<input>(patch, next, slab, eight);
+        read_matrices<input>(patch, next, staging, eight);
       else
-        read_pairs<input>(patch, next, slab, eight);
-      read_slab<place + 1>(patch, next, slot, eight);
+        read_pairs<input>(patch, next, staging, eight);
+      read_inputs<place + 1>(patch, next, slot, eight);
     }
   }
 
   template <int input>
-  __device__ __forceinline__ void read_matrices(Patch& patch, Patch& next, unsigned slab,
+  __device__ __forceinline__ void read_matrices(Patch& patch, Patch& next, unsigned staging,
                                                 int eight) const {
     const unsigned lane = thread_ % 32;
     const unsigned row = thread_ / 32 * abi::sm90_warp_rows + lane % 16;
     unsigned values[4];  // rows 0-7 and 8-15 of 8 columns, then of the next 8
-    ptx::ldmatrix_x4(
-        values, slab + swizzled_chunk<pitch<input>>(row, static_cast<unsigned>(eight) + lane / 16));
+    ptx::ldmatrix_x4(values, staging + swizzled_chunk<pitch<input>>(
+                                           row, static_cast<unsigned>(eight) + lane / 16));
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       patch.words[input][half][0] = values[half];
@@ -310,7 +318,7 @@ class StagedInputs {
   }
 
   template <int input>
-  __device__ __forceinline__ void read_pairs(Patch& patch, Patch& next, unsigned slab,
+  __device__ __forceinline__ void read_pairs(Patch& patch, Patch& next, unsigned staging,
                                              int eight) const {
     const unsigned lane = thread_ % 32;
 #pragma unroll
@@ -321,7 +329,7 @@ class StagedInputs {
       for (int which = 0; which < 2; ++which) {
         const unsigned chunk = 2 * static_cast<unsigned>(eight + which) + lane % 4 / 2;
         put(which == 0 ? patch : next, input, half,
-            ptx::ld_shared_registers<8>(slab + swizzled_chunk<pitch<input>>(row, chunk) +
+            ptx::ld_shared_registers<8>(staging + swizzled_chunk<pitch<input>>(row, chunk) +
                                         lane % 2 * 8));
       }
     }
@@ -338,7 +346,7 @@ class StagedInputs {
   const Params& params_;
   const abi::TensorMap* maps_;
   WgmmaAddend<design> addend_;
-  unsigned slabs_;    // the consumer's
+  unsigned staging_;  // the consumer's
   unsigned vectors_;  // the consumer's; parts and barriers stand behind them
   unsigned thread_;
   unsigned warp_;

@@ -10,10 +10,10 @@
 //     | with every second or third tile; one more where a program's row vector is added so
 //   sums in registers
 //     | pipeline/split_sums: where the blocks of a cluster have shares of k, each gets the sums of
-//     all | for some of the tile's columns | epilogue/slab_store: alpha, beta * c, rounding; the
-//     ring fills for the next tile meanwhile | (with epilogue/slab_program: a program, its further
-//     results and reductions)
-//   slabs in shared memory
+//     all | for some of the tile's columns | epilogue/warpgroup_store: alpha, beta * c, rounding;
+//     the ring fills for the next tile meanwhile | (with epilogue/warpgroup_program: a program, its
+//     further results and reductions)
+//   staging tiles in shared memory
 //     | TMA stores, clipped at edges
 //   out in global memory
 #pragma once
@@ -21,7 +21,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/copy/tma_operand.cuh>
-#include <device/epilogue/slab_store.cuh>
+#include <device/epilogue/warpgroup_store.cuh>
 #include <device/mma/wgmma.cuh>
 #include <device/pipeline/split_sums.cuh>
 #include <device/pipeline/stage_ring.cuh>
@@ -37,10 +37,11 @@ namespace gemmery::device {
 
 template <abi::Sm90Design design>
 struct Sm90Shared {
-  static constexpr int slabs = abi::consumer_count(design) * abi::slabs_per_consumer;
+  static constexpr int staging_tiles =
+      abi::consumer_count(design) * abi::staging_tiles_per_consumer;
   alignas(1024) char a[design.stages][abi::a_stage_bytes(design)];
   alignas(1024) char b[design.stages][abi::b_stage_bytes(design)];
-  alignas(1024) char slab[slabs][abi::slab_bytes(design)];
+  alignas(1024) char staging[staging_tiles][abi::staging_bytes(design)];
   StageBarriers<design.stages> barriers;
   SplitSumsShared<design> split_sums;
 };
@@ -104,7 +105,7 @@ class Sm90Gemm {
   __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
     const Share share = share_of(consumer);
     const unsigned thread = threadIdx.x % abi::warpgroup_threads;
-    SlabStore<stored> output(params_, ptx::cvta_shared(&shared_.slab), consumer, thread);
+    WarpgroupStore<stored> output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
     TileSums tile_sums(shared_.split_sums, consumer, thread, rank_);
     Cursor cursor;
     Sums sums;
@@ -312,7 +313,7 @@ class Sm90Gemm {
   /// A consumer's blocks of 64 rows from the index-th on, which is begun; the next one is begun
   /// before it is stored where its reads may come early.
   template <int index, class Results, class Finish, class Block>
-  __device__ __forceinline__ static void store_blocks(SlabStore<stored>& output,
+  __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
                                                       const Results& sums, const OutputPlace& place,
                                                       Finish& finish, Block& block) {
     if constexpr (index + 1 < StoredSums::blocks) {
@@ -407,7 +408,7 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
   run_sm90_gemm<design>(
       params,
       [&](unsigned, unsigned, unsigned thread) {
-        return SlabLinearCombination<abi::stored_design(design)>(params, thread);
+        return WarpgroupLinearCombination<abi::stored_design(design)>(params, thread);
       },
       [](unsigned) {}, [](unsigned) {});
 }

@@ -4,16 +4,16 @@
 #pragma once
 
 #include <device/abi/sm90_program.hpp>
-#include <device/epilogue/slab_program.cuh>
+#include <device/epilogue/warpgroup_program.cuh>
 #include <device/gemm/sm90.cuh>
 
 namespace gemmery::device {
 
-/// The kernel with a program; `maps` are those of the inputs that come by slabs.
+/// The kernel with a program; `maps` are those of the inputs that TMA brings.
 template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
 __device__ __forceinline__ void sm90_gemm(
     const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params, const abi::TensorMap* maps) {
-  using Finish = SlabProgram<abi::stored_design(design), Epilogue>;
+  using Finish = WarpgroupProgram<abi::stored_design(design), Epilogue>;
   run_sm90_gemm<design>(
       params.gemm,
       [&](unsigned shared, unsigned consumer, unsigned thread) {

@@ -148,7 +148,7 @@ TEST(Sm90Design, blocks_that_split_k_store_a_share_of_the_columns) {
     EXPECT_EQ(stored.tile_n * split_k, design.tile_n);
     EXPECT_EQ(stored.accumulator, DType::float32);
     EXPECT_EQ(stored.split_k, 1);
-    EXPECT_EQ(slab_bytes(stored), slab_bytes(design));
+    EXPECT_EQ(staging_bytes(stored), staging_bytes(design));
     // Sums of the whole tile, whoever has them.
     EXPECT_GE(split_sums_bytes(design), design.tile_m * design.tile_n * 2);
   }
@@ -183,14 +183,14 @@ TEST(Sm90Design, registers_of_all_warpgroups_fit_the_multiprocessor) {
   }
 }
 
-TEST(Sm90Design, slabs_divide_the_tile) {
+TEST(Sm90Design, staging_tiles_divide_the_tile) {
   for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
     for (const DType out : {DType::float16, DType::float32}) {
       Sm90Design design = sound;
       design.tile_n = tile_n;
       design.out = out;
-      EXPECT_EQ(tile_n % slab_columns(design), 0);
-      const int pitch = slab_pitch_bytes(design);
+      EXPECT_EQ(tile_n % staging_columns(design), 0);
+      const int pitch = staging_pitch_bytes(design);
       EXPECT_TRUE(pitch == 128 || pitch == 64 || pitch == 32) << pitch;
     }
   }

@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
                                                            const __grid_constant__ TensorMap map_d, const Params p) {
   const u32 base = (shared_address(raw) + 1023) & ~1023u;
   const u32 stage_pitch = FAULT == 9 ? stage_bytes - 1024 : stage_bytes;
-  const u32 slabs = base + stages * stage_bytes, full = slabs + 2 * out_bytes, empty = full + 8 * stages;
+  const u32 staging = base + stages * stage_bytes, full = staging + 2 * out_bytes, empty = full + 8 * stages;
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, rank = CLUSTER == 2 ? blockIdx.x % 2 : 0;
   if (threadIdx.x == 0 && FAULT != 21) {
     for (u32 s = 0; s < stages; ++s) {
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
     }
   } else {
     float acc[32];
-    u32 slab = 0;
+    u32 turn = 0;
     for (int t = (int)blockIdx.x; t < p.tiles; t += (int)gridDim.x) {
       const int column = CLUSTER == 2 ? t / 2 % columns : t % columns, row = CLUSTER == 2 ? t / 2 / columns * 2 + (int)rank : t / columns;
       for (int kb = 0; kb < k_blocks; ++kb) {
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(160) pipeline(const __grid_constant
       }
       if (threadIdx.x == 0 && FAULT != 7) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
       consumers_sync(FAULT == 10 && warp < 2 ? 160 : 128);  // fault 10
-      const u32 out = slabs + (slab++ & 1) * out_bytes, out_row = warp * 16 + lane / 4;
+      const u32 out = staging + (turn++ & 1) * out_bytes, out_row = warp * 16 + lane / 4;
 #pragma unroll
       for (u32 i = 0; i < 32; i += 2) {
         u32 pair;

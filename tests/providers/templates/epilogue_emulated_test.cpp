@@ -65,7 +65,7 @@ class EpilogueEmulated : public tests::OnEmulatedH200 {
 };
 
 // Every way in which sums lie in a block: one consumer, two by rows, two by columns, in turn, in
-// clusters, by shares of k; more tiles than one along each index; D's slabs of each width.
+// clusters, by shares of k; more tiles than one along each index; D's staging tiles of each width.
 TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
   struct Row {
     const char* design;

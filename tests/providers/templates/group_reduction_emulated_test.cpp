@@ -160,8 +160,8 @@ const std::vector<std::string>& designs() {
   return all;
 }
 
-// A tile at most, which has rows for one consumer at most, and columns of a few slabs: the others
-// leave parts all the same.
+// A tile at most, which has rows for one consumer at most, and columns of a few staging tiles: the
+// others leave parts all the same.
 TEST_F(GroupReductionEmulated, consumers_without_a_tile_count_as_nothing) {
   for (const std::string& design : designs()) {
     for (const char* const program : {sum_alone, several}) {
@@ -180,8 +180,8 @@ TEST_F(GroupReductionEmulated, consumers_without_a_tile_count_as_nothing) {
   }
 }
 
-// Whole slabs beside one that ends within, one of whose threads may have every column, and blocks
-// that have many tiles, few or none.
+// Whole staging tiles beside one that ends within, one of whose threads may have every column, and
+// blocks that have many tiles, few or none.
 TEST_F(GroupReductionEmulated, any_number_of_multiprocessors_gives_the_value_of_all_of_out) {
   for (const std::string& design : designs()) {
     const Extents extents{extent(130, 200), extent(130, 200), 8, extent(2, 3)};
@@ -205,8 +205,8 @@ TEST_F(GroupReductionEmulated, any_number_of_multiprocessors_gives_the_value_of_
   }
 }
 
-// The column at which out ends goes through all of a slab's and of a tile's last.
-TEST_F(GroupReductionEmulated, out_may_end_at_any_column_of_a_slab) {
+// The column at which out ends goes through all of a staging tile's and of a tile's last.
+TEST_F(GroupReductionEmulated, out_may_end_at_any_column_of_a_staging_tile) {
   const std::int64_t m = extent(1, 40);
   for (std::int64_t n = 120; n <= 200; ++n) {
     const Extents extents{m, n, 8, 1};

@@ -80,7 +80,7 @@ std::string find_program_failure(const GemmProblem& problem) {
     for (const Sm90Tile& tile : sm90_tiles(rules)) {
       const abi::Sm90Design design = with_program(sm90_design(rules, tile), tensors);
       std::string misfit =
-          find_misfit(list_slab_inputs(problem, rules, design, tensors), problem.epilogue);
+          find_misfit(list_tma_inputs(problem, rules, design, tensors), problem.epilogue);
       if (!misfit.empty()) return misfit;
     }
   }

@@ -104,8 +104,8 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   const Sm90Tile tile = sm90_tile(kernel);
-  misfit = find_misfit(list_slab_inputs(problem, rules, sm90_design(kernel),
-                                        program_tensors(problem.epilogue, is_turned(rules))),
+  misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
+                                       program_tensors(problem.epilogue, is_turned(rules))),
                        problem.epilogue);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   if (!fits_count(count_tiles(extents_of(rules, problem), tile), problem.l)) {

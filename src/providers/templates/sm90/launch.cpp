@@ -124,26 +124,26 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
       encode_map(request.driver,
                  map_of(arguments.out().data(), problem.out.dtype,
                         view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
-                        {.adjacent = abi::slab_columns(design), .other = abi::sm90_warp_rows}));
+                        {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows}));
   params.out_rows = rows_of(arguments.out(), problem.out, rules);
   if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
   const bool ends_in_whole_units =
       extents.columns * byte_width(problem.out.dtype) % widest_access == 0;
-  params.last_whole_slab = ends_in_whole_units
-                               ? std::numeric_limits<int>::max()
-                               : static_cast<int>(extents.columns) - abi::slab_columns(design);
+  params.last_whole_staging =
+      ends_in_whole_units ? std::numeric_limits<int>::max()
+                          : static_cast<int>(extents.columns) - abi::staging_columns(design);
 }
 
 // --- programs -----------------------------------------------------------------------------------
 
 // abi::Sm90ProgramParams::input, behind what the plan holds.
-void append_slab_maps(const runtime::PackRequest& request, const abi::Sm90Design& design,
-                      runtime::LaunchPlan& plan) {
+void append_input_maps(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                       runtime::LaunchPlan& plan) {
   const GemmArguments& arguments = request.arguments;
   const OperandRules& rules = request.kernel.operands();
   const ProgramTensors tensors = program_tensors(request.kernel.epilogue(), is_turned(rules));
-  const TmaBox box{.adjacent = abi::slab_columns(design), .other = abi::sm90_warp_rows};
-  for (const SlabInput& input : list_slab_inputs(arguments.problem(), rules, design, tensors)) {
+  const TmaBox box{.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows};
+  for (const TmaInput& input : list_tma_inputs(arguments.problem(), rules, design, tensors)) {
     const Tensor& tensor = std::get<Tensor>(arguments.epilogue_operands()[input.operand].value);
     append_parameter(
         encode_map(request.driver, map_of(tensor.data(), tensor.dtype(), input.view, box)), plan);
@@ -216,7 +216,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   if (request.kernel.epilogue() == default_epilogue) return;
   append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules),
                              regions_of(design, extents, batches, blocks), plan);
-  append_slab_maps(request, design, plan);
+  append_input_maps(request, design, plan);
 }
 
 }  // namespace gemmery::templates

@@ -24,7 +24,7 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .turns = abi::turn_count(design),
           .band_tiles = design.raster.band,
           .is_band_of_rows = design.raster.along == abi::Along::m,
-          .slab_bytes = abi::slab_bytes(design),
+          .staging_bytes = abi::staging_bytes(design),
           .split_k = design.split_k,
           .adds_vector = design.adds_vector};
 }
@@ -109,7 +109,7 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
     inputs += rule.is_number || rule.is_output ? 0 : 1;
     outputs += rule.is_output ? 1 : 0;
   }
-  // A reduction of whole tiles lets a kernel be dense, too (slab_program.cuh). Left out: such
+  // A reduction of whole tiles lets a kernel be dense, too (warpgroup_program.cuh). Left out: such
   // kernels come first as it is where they are, and at K = 1024 others, which are 1 % faster
   // (h200-epilogues.md).
   const int slow_results = epilogue::count_slow_results(rules.program.graph());

@@ -12,9 +12,9 @@
 namespace gemmery::templates {
 namespace {
 
-abi::SlabInputs slabs_of(const ProgramTensors& tensors, int slab_columns) {
-  return abi::slab_inputs(tensors.inputs.data(), static_cast<int>(tensors.inputs.size()),
-                          slab_columns);
+abi::TmaInputs tma_inputs_of(const ProgramTensors& tensors, int staging_columns) {
+  return abi::tma_inputs(tensors.inputs.data(), static_cast<int>(tensors.inputs.size()),
+                         staging_columns);
 }
 
 // Operations that want many registers at a time, ten and more instructions each.
@@ -29,21 +29,21 @@ bool is_heavy(const epilogue::Node& node) {
 
 // Whether a program does with the 40 registers that 192 sums leave: a few simple operations, all
 // that it reads in shared memory, nothing stored beside D but reductions to one value.
-bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::SlabInputs& slabs) {
+bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::TmaInputs& by_tma) {
   const epilogue::Graph& graph = rules_of(epilogue).program.graph();
   const auto operations =
       std::ranges::count(graph.nodes, epilogue::NodeKind::operation, &epilogue::Node::kind);
   if (operations > 4 || std::ranges::any_of(graph.nodes, is_heavy)) return false;
   const auto full = std::ranges::count_if(tensors.inputs,
                                           [](const auto& input) { return !abi::is_vector(input); });
-  return full <= slabs.count && std::ranges::all_of(tensors.outputs, abi::is_of_everything);
+  return full <= by_tma.count && std::ranges::all_of(tensors.outputs, abi::is_of_everything);
 }
 
-std::vector<SlabInput> list_inputs(const GemmProblem& problem, const OperandRules& rules,
-                                   const abi::SlabInputs& slabs, const ProgramTensors& tensors) {
-  std::vector<SlabInput> inputs;
-  for (int place = 0; place < slabs.count; ++place) {
-    const auto input = static_cast<std::size_t>(slabs.index[place]);
+std::vector<TmaInput> list_inputs(const GemmProblem& problem, const OperandRules& rules,
+                                  const abi::TmaInputs& by_tma, const ProgramTensors& tensors) {
+  std::vector<TmaInput> inputs;
+  for (int place = 0; place < by_tma.count; ++place) {
+    const auto input = static_cast<std::size_t>(by_tma.index[place]);
     const std::size_t operand = tensors.input_operands[input];
     const MatrixType& matrix = problem.epilogue_operands[operand];
     const OperandRule rule{
@@ -55,14 +55,14 @@ std::vector<SlabInput> list_inputs(const GemmProblem& problem, const OperandRule
 
 }  // namespace
 
-std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const OperandRules& rules,
-                                        const abi::Sm90Design& design,
-                                        const ProgramTensors& tensors) {
-  return list_inputs(problem, rules, slabs_of(tensors, abi::slab_columns(design)), tensors);
+std::vector<TmaInput> list_tma_inputs(const GemmProblem& problem, const OperandRules& rules,
+                                      const abi::Sm90Design& design,
+                                      const ProgramTensors& tensors) {
+  return list_inputs(problem, rules, tma_inputs_of(tensors, abi::staging_columns(design)), tensors);
 }
 
-std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogue) {
-  for (const SlabInput& input : inputs) {
+std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue) {
+  for (const TmaInput& input : inputs) {
     const std::string& name = rules_of(epilogue).operands[input.operand].name;
     std::string misfit = find_misfit(("epilogue operand " + name).c_str(), input.view);
     if (!misfit.empty()) return misfit;
@@ -73,24 +73,24 @@ std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogu
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
     : tensors_(program_tensors(problem.epilogue, is_turned(rules))),
       operand_(static_cast<abi::DType>(rules.a.dtype)) {
-  // The widths that abi::slab_columns chooses from.
+  // The widths that abi::staging_columns chooses from.
   const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
   widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
              width_of(16, problem, rules)};
 }
 
-ProgramFit::Width ProgramFit::width_of(int slab_columns, const GemmProblem& problem,
+ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& problem,
                                        const OperandRules& rules) const {
-  const abi::SlabInputs slabs = slabs_of(tensors_, slab_columns);
-  return {.slab_columns = slab_columns,
+  const abi::TmaInputs by_tma = tma_inputs_of(tensors_, staging_columns);
+  return {.staging_columns = staging_columns,
           .is_walked =
-              find_misfit(list_inputs(problem, rules, slabs, tensors_), problem.epilogue).empty(),
-          .is_light = is_light(problem.epilogue, tensors_, slabs)};
+              find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
+          .is_light = is_light(problem.epilogue, tensors_, by_tma)};
 }
 
 int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
   const Width& width =
-      *std::ranges::find(widths_, candidate.share.slab_columns, &Width::slab_columns);
+      *std::ranges::find(widths_, candidate.share.staging_columns, &Width::staging_columns);
   if (!width.is_walked || (!candidate.has_room_beside_sums && !width.is_light)) return 0;
   abi::StoredShare share = candidate.share;
   share.operand = operand_;  // a candidate is of a class, whose operands are of either type

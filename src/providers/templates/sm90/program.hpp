@@ -18,17 +18,16 @@
 namespace gemmery::templates {
 
 // An input that TMA brings: its number among the operands, and how TMA walks it.
-struct SlabInput {
+struct TmaInput {
   std::size_t operand;
   TmaView view;
 };
 
-std::vector<SlabInput> list_slab_inputs(const GemmProblem& problem, const OperandRules& rules,
-                                        const abi::Sm90Design& design,
-                                        const ProgramTensors& tensors);
+std::vector<TmaInput> list_tma_inputs(const GemmProblem& problem, const OperandRules& rules,
+                                      const abi::Sm90Design& design, const ProgramTensors& tensors);
 
 // What of them a tensor map cannot say, in words; empty where it can.
-std::string find_misfit(const std::vector<SlabInput>& inputs, EpilogueId epilogue);
+std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue);
 
 // Fits a problem's program into one design after another; `rules` must serve the problem.
 class ProgramFit {
@@ -40,13 +39,13 @@ class ProgramFit {
   int stages(const Sm90Candidate& candidate) const noexcept;
 
  private:
-  // What follows from the width of slabs alone.
+  // What follows from the width of staging tiles alone.
   struct Width {
-    int slab_columns;
+    int staging_columns;
     bool is_walked;  // by TMA, all that it would have to bring
     bool is_light;   // does with the registers that 192 sums leave
   };
-  Width width_of(int slab_columns, const GemmProblem& problem, const OperandRules& rules) const;
+  Width width_of(int staging_columns, const GemmProblem& problem, const OperandRules& rules) const;
 
   ProgramTensors tensors_;
   abi::DType operand_;

@@ -47,7 +47,7 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const bool has_program = kernel.epilogue() != default_epilogue;
   if (has_program) {
     epilogue.parameters = fmt::format(
-        "Sm90ProgramParams<{}, slab_inputs(Epilogue::input, Epilogue::inputs, "
+        "Sm90ProgramParams<{}, tma_inputs(Epilogue::input, Epilogue::inputs, "
         "stored_design(design)).count>",
         epilogue.parameters);
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An emitted epilogue on a warpgroup's sums: what comes between them and the slabs in which D
-// leaves.
+// An emitted epilogue on a warpgroup's sums: what comes between them and the staging tiles in which
+// D leaves.
 //
-// A thread's patches are two rows, 8 apart, by two adjacent columns; a slab has one for every 8
-// columns. What the program reads takes the way that its form allows:
+// A thread's patches are two rows, 8 apart, by two adjacent columns; a staging tile has one for
+// every 8 columns. What the program reads takes the way that its form allows:
 //
 //   vectors            to shared memory before the tile is multiplied, by the consumer's threads
 //   that added first   likewise, a tile ahead, for a wgmma (wgmma_addend.cuh)
-//   full tensors       by TMA into slabs like those of D, the first ones before the tile is
+//   full tensors       by TMA into staging tiles like those of D, the first ones before the tile is
 //                      multiplied (those that TMA takes: abi/sm90_program.hpp)
 //   other full ones    prefetched then, loaded a few patches ahead of the sums that want them
 #pragma once
@@ -18,25 +18,25 @@
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
-#include <device/epilogue/slab_reductions.cuh>
-#include <device/epilogue/slab_store.cuh>
 #include <device/epilogue/staged_inputs.cuh>
+#include <device/epilogue/warpgroup_reductions.cuh>
+#include <device/epilogue/warpgroup_store.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
 
 namespace gemmery::device {
 
 template <abi::Sm90Design design, class Epilogue>
-class SlabProgram {
+class WarpgroupProgram {
  public:
   using Params = EpilogueParamsOf<Epilogue, float>;
   using Staged = StagedInputs<design, Epilogue>;
   class Block;
 
-  /// `maps`: of the inputs that come by slabs; `shared`: where the block's memory for programs
+  /// `maps`: of the inputs that TMA brings; `shared`: where the block's memory for programs
   /// begins; `thread` of the warpgroup.
-  __device__ __forceinline__ SlabProgram(const abi::Sm90Params& params, const Params& epilogue,
-                                         const abi::TensorMap* maps, unsigned shared,
-                                         unsigned consumer, unsigned thread)
+  __device__ __forceinline__ WarpgroupProgram(const abi::Sm90Params& params, const Params& epilogue,
+                                              const abi::TensorMap* maps, unsigned shared,
+                                              unsigned consumer, unsigned thread)
       : params_(params),
         epilogue_(epilogue),
         staged_(epilogue, maps, shared, consumer, thread),
@@ -126,7 +126,7 @@ class SlabProgram {
  private:
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
-  static constexpr int eights = abi::slab_columns(design) / 8;
+  static constexpr int eights = abi::staging_columns(design) / 8;
   using Region = RegionReductions<Epilogue, float, region_rows, region_columns>;
   using Rows = ProgramRows<Epilogue, float, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
@@ -147,7 +147,7 @@ class SlabProgram {
     }
     return count;
   }
-  /// Patches that are read together: all of a slab where they fit 16 registers.
+  /// Patches that are read together: all of a staging tile where they fit 16 registers.
   GEMMERY_HOST_DEVICE
   static constexpr int patches_together(bool is_staged) {
     const int least = is_staged ? 2 : 1;  // matrices come for 16 columns at once
@@ -193,13 +193,13 @@ class SlabProgram {
   unsigned consumer_;
   unsigned thread_;
   OutputPlace tile_{};
-  SlabReductions<design, Epilogue, Staged, Region> reductions_;
+  WarpgroupReductions<design, Epilogue, Staged, Region> reductions_;
 };
 
 template <abi::Sm90Design design, class Epilogue>
-class SlabProgram<design, Epilogue>::Block {
+class WarpgroupProgram<design, Epilogue>::Block {
  public:
-  __device__ __forceinline__ Block(SlabProgram& program, const OutputPlace& place, int index)
+  __device__ __forceinline__ Block(WarpgroupProgram& program, const OutputPlace& place, int index)
       : program_(program),
         index_(index),
         row_(place.row + program.warp() * abi::sm90_warp_rows + program.lane() / 4),
@@ -209,21 +209,22 @@ class SlabProgram<design, Epilogue>::Block {
     read_ahead(0);
   }
 
-  /// The slab is about to be filled: before `finish` for its first columns.
-  __device__ __forceinline__ void begin_slab(int slab) {
-    if (slab == 0) hold();
-    program_.staged_.wait_for_slab(index_ * slabs + slab);
+  /// The staging tile is about to be filled: before `finish` for its first columns.
+  __device__ __forceinline__ void begin_staging(int staging) {
+    if (staging == 0) hold();
+    program_.staged_.wait_for_staging(index_ * staging_tiles + staging);
   }
-  /// The slab is finished by all lanes of the warp, or holds nothing of out.
-  __device__ __forceinline__ void end_slab(int slab) {
-    program_.staged_.replace_slab(index_ * slabs + slab, program_.tile_, program_.params_.n);
+  /// The staging tile is finished by all lanes of the warp, or holds nothing of out.
+  __device__ __forceinline__ void end_staging(int staging) {
+    program_.staged_.replace_staging(index_ * staging_tiles + staging, program_.tile_,
+                                     program_.params_.n);
   }
 
   /// Of sums of two rows by two columns makes those of D; `eight` counts columns by 8. In ascending
   /// order.
   __device__ __forceinline__ void finish(float (&values)[2][2], int eight) {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
-    if (eight % near == 0) read_slabs(eight);
+    if (eight % near == 0) read_staging(eight);
     float results[Epilogue::outputs + 1][2][2];
     rows_.apply(patches_[eight % ring], values, 8 * eight, results);
 #pragma unroll
@@ -243,7 +244,7 @@ class SlabProgram<design, Epilogue>::Block {
   }
 
  private:
-  static constexpr int slabs = region_columns / abi::slab_columns(design);
+  static constexpr int staging_tiles = region_columns / abi::staging_columns(design);
   static constexpr int near = patches_together(true);    // read together from shared memory
   static constexpr int ahead = patches_together(false);  // read together from global memory
   static constexpr int ring = 2 * eights;
@@ -265,10 +266,10 @@ class SlabProgram<design, Epilogue>::Block {
   /// The results of 16 columns go into a reduction along rows together, since whether out has their
   /// columns is asked once then: asked for each it takes half an instruction an element. Where it
   /// is asked, arithmetic is bounded, too: few chains of it side by side hinder wgmmas less than
-  /// those of a slab (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
+  /// those of a staging tile (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
   /// docs/performance.md). Not into several, which share what is asked: what waits for all of them
-  /// was spilled. Nor into one for each row beside many sums: up to 24 bytes, a slab's at a time
-  /// (ptxas 13.0).
+  /// was spilled. Nor into one for each row beside many sums: up to 24 bytes, a staging tile's at a
+  /// time (ptxas 13.0).
   GEMMERY_HOST_DEVICE
   static constexpr bool collects() {
     if (count_along_rows(true) + count_along_rows(false) != 1) return false;
@@ -294,7 +295,7 @@ class SlabProgram<design, Epilogue>::Block {
   }
 
   /// Vectors lie in shared memory for the whole share, so those of the next patches can be read
-  /// before a slab is stored, and are there when it is.
+  /// before a staging tile is stored, and are there when it is.
   static constexpr bool reads_vectors_ahead = abi::has_room_beside_sums(design);
 
   /// Vectors of the `near` patches that begin with one.
@@ -305,12 +306,12 @@ class SlabProgram<design, Epilogue>::Block {
       program_.staged_.read_vectors(patches_[patch % ring], patch);
   }
 
-  /// Slabs of as many.
-  __device__ __forceinline__ void read_slabs(int first) {
+  /// What staging tiles have for as many.
+  __device__ __forceinline__ void read_staging(int first) {
 #pragma unroll
     for (int patch = first; patch < first + near; patch += 2)
-      program_.staged_.read_slabs(patches_[patch % ring], patches_[(patch + 1) % ring],
-                                  index_ * slabs, patch);
+      program_.staged_.read_staging(patches_[patch % ring], patches_[(patch + 1) % ring],
+                                    index_ * staging_tiles, patch);
   }
 
   /// Reads the `ahead` patches that begin with one.
@@ -477,7 +478,7 @@ class SlabProgram<design, Epilogue>::Block {
     if (left > 1) part[1] = second;
   }
 
-  SlabProgram& program_;
+  WarpgroupProgram& program_;
   int index_;
   unsigned row_;  // of the thread's first element in out
   unsigned column_;

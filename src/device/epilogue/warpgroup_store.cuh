@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a warpgroup's sums become out: a finish makes D's values of them (the default one here,
-// alpha * sum + beta * c; that of an emitted epilogue in slab_program.cuh), which are rounded into
-// slabs of 64 rows in shared memory. A warp's 16 rows of a slab leave by one TMA store while its
-// next ones are made.
+// alpha * sum + beta * c; that of an emitted epilogue in warpgroup_program.cuh), which are rounded
+// into staging tiles of 64 rows in shared memory. A warp's 16 rows of a staging tile leave by one
+// TMA store while its next ones are made.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -42,7 +42,7 @@ __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 ste
   }
 }
 
-/// Where 16 bytes of a slab's row lie: TMA's swizzle of the pitch's width.
+/// Where 16 bytes of a staging tile's row lie: TMA's swizzle of the pitch's width.
 template <unsigned pitch>
 __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk) {
   constexpr unsigned mask = pitch / 16 - 1;
@@ -71,7 +71,7 @@ class AddendReader {
     columns_left_[1] = row + 8 < params.m ? columns : 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
-    ptx::pin(first_);  // else it is computed again for every slab
+    ptx::pin(first_);  // else it is computed again for every staging tile
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
@@ -112,11 +112,12 @@ class AddendReader<design, false> {
   __device__ AddendReader(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
 };
 
-/// The default program, in the terms in which SlabStore asks for D's values.
+/// The default program, in the terms in which WarpgroupStore asks for D's values.
 template <abi::Sm90Design design>
-class SlabLinearCombination {
+class WarpgroupLinearCombination {
  public:
-  __device__ __forceinline__ SlabLinearCombination(const abi::Sm90Params& params, unsigned thread)
+  __device__ __forceinline__ WarpgroupLinearCombination(const abi::Sm90Params& params,
+                                                        unsigned thread)
       : params_(params), thread_(thread) {}
 
   /// 64 rows of a tile.
@@ -133,8 +134,8 @@ class SlabLinearCombination {
         if constexpr (design.has_c) addend_.add(values[half], eight, half);
       }
     }
-    __device__ static void begin_slab(int) {}
-    __device__ static void end_slab(int) {}
+    __device__ static void begin_staging(int) {}
+    __device__ static void end_staging(int) {}
     __device__ static void end() {}
 
    private:
@@ -177,47 +178,49 @@ class SlabLinearCombination {
   unsigned thread_;
 };
 
-/// Each warp fills and sends its own rows of every slab and waits for no other: barriers of a
-/// warpgroup, and fences right behind the writes that they wait for, took longer than the
+/// Each warp fills and sends its own rows of every staging tile and waits for no other: barriers of
+/// a warpgroup, and fences right behind the writes that they wait for, took longer than the
 /// arithmetic between them (docs/performance.md).
 template <abi::Sm90Design design>
-class SlabStore {
+class WarpgroupStore {
  public:
-  /// `slabs`: the shared address of all consumers' slabs. `thread` of the warpgroup.
-  __device__ SlabStore(const abi::Sm90Params& params, unsigned slabs, unsigned consumer,
-                       unsigned thread)
+  /// `staging`: the shared address of all consumers' staging tiles. `thread` of the warpgroup.
+  __device__ WarpgroupStore(const abi::Sm90Params& params, unsigned staging, unsigned consumer,
+                            unsigned thread)
       : params_(params),
         first_row_(ptx::same_in_warp(thread / 32) * abi::sm90_warp_rows),
         map_(ptx::same_in_warp(&params.out)),
-        slabs_(ptx::same_in_warp(slabs + consumer * abi::slabs_per_consumer * slab_bytes +
-                                 first_row_ * pitch)),
+        staging_(ptx::same_in_warp(staging +
+                                   consumer * abi::staging_tiles_per_consumer * staging_bytes +
+                                   first_row_ * pitch)),
         lane_(thread % 32),
-        chunk_(slabs_ + first_chunk(thread % 32)) {
-    if constexpr (!is_crowded) ptx::pin(chunk_);  // else it is computed again for every slab
+        chunk_(staging_ + first_chunk(thread % 32)) {
+    if constexpr (!is_crowded)
+      ptx::pin(chunk_);  // else it is computed again for every staging tile
   }
 
   /// The consumer's index-th block of 64 rows, the first of them at `place`; `sums` are all of the
-  /// consumer's (WarpgroupSums or WgmmaSums), `block` is as a finish makes it. The last slab is not
-  /// sent yet; the last of the block before is sent now.
+  /// consumer's (WarpgroupSums or WgmmaSums), `block` is as a finish makes it. The last staging
+  /// tile is not sent yet; the last of the block before is sent now.
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
     corner.row += first_row_;
 #pragma unroll
-    for (int slab = 0; slab < slab_count; ++slab) {
+    for (int staging = 0; staging < staging_tiles; ++staging) {
       if (corner.column < params_.n) {
-        block.begin_slab(slab);
-        fill<index>(sums, slab, block, index > 0 || slab > 0);
+        block.begin_staging(staging);
+        fill<index>(sums, staging, block, index > 0 || staging > 0);
         filled_ = corner;
       }
-      block.end_slab(slab);
+      block.end_staging(staging);
       corner.column += columns;
     }
     block.end();
     if (place.column < params_.n) store_ragged();
   }
 
-  /// Sends the last slab of a tile, the first column of which `place` names.
+  /// Sends the last staging tile of a tile, the first column of which `place` names.
   __device__ __forceinline__ void flush(const OutputPlace& place) const {
     if (place.column >= params_.n) return;
     complete_writes();
@@ -230,22 +233,22 @@ class SlabStore {
   }
 
  private:
-  static constexpr int columns = abi::slab_columns(design);
-  static constexpr int slab_count = abi::columns_per_consumer(design) / columns;
-  static constexpr unsigned pitch = abi::slab_pitch_bytes(design);
-  static constexpr unsigned slab_bytes = abi::slab_bytes(design);
+  static constexpr int columns = abi::staging_columns(design);
+  static constexpr int staging_tiles = abi::columns_per_consumer(design) / columns;
+  static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
+  static constexpr unsigned staging_bytes = abi::staging_bytes(design);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
   static constexpr int sixteens = columns / 16;
-  /// A thread's sums in a slab.
-  static constexpr int slab_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
+  /// A thread's sums in a staging tile.
+  static constexpr int staging_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
   /// C takes registers that many sums do not leave.
   static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
-  /// Of 16 columns, those that are finished before any is written: the whole slab's, so that no
-  /// access to memory stands between the arithmetic of different columns, which then fills each
-  /// other's latencies. Beside many sums and a C whose elements would all be waited for at once,
-  /// one; and where three warpgroups take turns, since two are in their programs at a time and the
-  /// arithmetic of few columns hinders wgmmas less (8192x4096x512: gelu 7.6 to 5.8 % over the plain
-  /// kernel, with amax 21 to 16; docs/performance.md).
+  /// Of 16 columns, those that are finished before any is written: the whole staging tile's, so
+  /// that no access to memory stands between the arithmetic of different columns, which then fills
+  /// each other's latencies. Beside many sums and a C whose elements would all be waited for at
+  /// once, one; and where three warpgroups take turns, since two are in their programs at a time
+  /// and the arithmetic of few columns hinders wgmmas less (8192x4096x512: gelu 7.6 to 5.8 % over
+  /// the plain kernel, with amax 21 to 16; docs/performance.md).
   static constexpr int together =
       is_crowded || design.schedule == abi::Schedule::rotation ? 1 : sixteens;
 
@@ -253,18 +256,19 @@ class SlabStore {
   /// and 8-15 of 8 columns, then of the next 8.
   static constexpr int words = is_wide ? 8 : 4;
 
-  /// Whether TMA can store a slab that begins there.
+  /// Whether TMA can store a staging tile that begins there.
   __device__ bool is_whole(unsigned column) const {
-    return static_cast<int>(column) <= params_.last_whole_slab;
+    return static_cast<int>(column) <= params_.last_whole_staging;
   }
 
-  __device__ unsigned slab_filled() const { return slabs_ + (next_ ^ slab_bytes); }
+  __device__ unsigned filled_staging() const { return staging_ + (next_ ^ staging_bytes); }
 
-  /// The slab that was filled last, if TMA could not store it: no other of the block is such.
+  /// The staging tile that was filled last, if TMA could not store it: no other of the block is
+  /// such.
   __device__ __forceinline__ void store_ragged() const {
     if (is_whole(filled_.column)) return;
     __syncwarp();  // waits until it is filled by all
-    store_by_elements(slab_filled(), filled_);
+    store_by_elements(filled_staging(), filled_);
   }
 
   /// Where a row of out ends within 16 bytes. Rare and small, so the loop stays a loop.
@@ -295,64 +299,65 @@ class SlabStore {
     __syncwarp();
   }
 
-  /// Where three warpgroups take turns, all lanes come to the store of a slab, and the wait for
-  /// one, and one is picked by predicate: no branch ends what the compiler may order. It makes the
-  /// others slower at K = 1024 (docs/performance.md).
+  /// Where three warpgroups take turns, all lanes come to the store of a staging tile, and the wait
+  /// for one, and one is picked by predicate: no branch ends what the compiler may order. It makes
+  /// the others slower at K = 1024 (docs/performance.md).
   static constexpr bool sends_by_all = design.schedule == abi::Schedule::rotation;
 
-  /// Sends the slab that was filled last. A ragged one is stored already, and its group is empty:
-  /// groups count slabs.
+  /// Sends the staging tile that was filled last. A ragged one is stored already, and its group is
+  /// empty: groups count staging tiles.
   __device__ __forceinline__ void send() const {
     const ptx::BoxPlace place{.adjacent = static_cast<int>(filled_.column),
                               .row = static_cast<int>(filled_.row),
                               .batch = static_cast<int>(filled_.batch)};
     if constexpr (sends_by_all) {
-      ptx::tma_store_by_one(*map_, place, slab_filled(), params_.last_whole_slab);
+      ptx::tma_store_by_one(*map_, place, filled_staging(), params_.last_whole_staging);
     } else if (is_whole(filled_.column)) {
-      ptx::tma_store(*map_, place, slab_filled());
+      ptx::tma_store(*map_, place, filled_staging());
     }
     ptx::bulk_commit_group();
   }
 
-  /// Makes room for the next slab: what was filled last is sent, if it is not yet, and the store
-  /// from the next one's place, a slab earlier, has read it. Both were done long ago where
-  /// arithmetic comes between.
+  /// Makes room for the next staging tile: what was filled last is sent, if it is not yet, and the
+  /// store from the next one's place, a staging tile earlier, has read it. Both were done long ago
+  /// where arithmetic comes between.
   __device__ __forceinline__ void make_room(bool sends) const {
     if (sends) complete_writes();
     if (sends_by_all || ptx::elect_sync()) {
       if (sends) send();
-      ptx::bulk_wait_group_read<abi::slabs_per_consumer - 1>();
+      ptx::bulk_wait_group_read<abi::staging_tiles_per_consumer - 1>();
     }
     __syncwarp();
   }
 
   template <int index, class Sums, class Block>
-  __device__ __forceinline__ void fill(const Sums& sums, int slab, Block& block, bool sends) {
-    typename Sums::Register registers[slab_registers];
-    sums.template read<index>(registers, slab);
+  __device__ __forceinline__ void fill(const Sums& sums, int staging, Block& block, bool sends) {
+    typename Sums::Register registers[staging_registers];
+    sums.template read<index>(registers, staging);
 #pragma unroll
     for (int first = 0; first < sixteens; first += together) {
       unsigned results[together][words];
 #pragma unroll
       for (int at = 0; at < together; ++at)
-        finish_sixteen(results[at], registers, first + at, slab * sixteens, block);
+        finish_sixteen(results[at], registers, first + at, staging * sixteens, block);
       if (first == 0) make_room(sends);
 #pragma unroll
       for (int at = 0; at < together; ++at)
         write(chunk_ + next_, static_cast<unsigned>(first + at), results[at]);
     }
-    next_ ^= slab_bytes;
+    next_ ^= staging_bytes;
   }
 
-  /// Where a lane writes its first chunk, from the warp's first row of a slab on. Others of the
-  /// same row, or of that 8 rows below, are swizzled alike: their addresses differ as their numbers
-  /// do.
+  /// Where a lane writes its first chunk, from the warp's first row of a staging tile on. Others of
+  /// the same row, or of that 8 rows below, are swizzled alike: their addresses differ as their
+  /// numbers do.
   __device__ static unsigned first_chunk(unsigned lane) {
     if constexpr (is_wide) return swizzled_chunk<pitch>(lane / 4, lane % 4 / 2) + lane % 2 * 8;
     return swizzled_chunk<pitch>(lane % 16, lane / 16);
   }
 
-  /// `chunk`: the address of the lane's first one; `sixteen` counts the slab's columns by 16.
+  /// `chunk`: the address of the lane's first one; `sixteen` counts the staging tile's columns
+  /// by 16.
   __device__ __forceinline__ static void write(unsigned chunk, unsigned sixteen,
                                                const unsigned (&results)[words]) {
     if constexpr (is_wide) {
@@ -368,10 +373,10 @@ class SlabStore {
   }
 
   /// Two adjacent results of a row and of that 8 rows below, of 8 columns and of the next 8.
-  /// `sixteen` counts the slab's columns by 16, before which there are `sixteens_before`.
+  /// `sixteen` counts the staging tile's columns by 16, before which there are `sixteens_before`.
   template <class Register, class Block>
   __device__ __forceinline__ static void finish_sixteen(unsigned (&results)[words],
-                                                        const Register (&sums)[slab_registers],
+                                                        const Register (&sums)[staging_registers],
                                                         int sixteen, int sixteens_before,
                                                         Block& block) {
 #pragma unroll
@@ -398,7 +403,7 @@ class SlabStore {
 
   template <class Register>
   __device__ __forceinline__ static void read_pair(float (&values)[2],
-                                                   const Register (&sums)[slab_registers],
+                                                   const Register (&sums)[staging_registers],
                                                    int pair) {
     if constexpr (design.accumulator == DType::float16) {
       values[0] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair]));
@@ -419,13 +424,13 @@ class SlabStore {
 
   const abi::Sm90Params& params_;
   unsigned first_row_;  // of the warp, in a block
-  // The same in a warp, so that TMA takes them from uniform registers, slab for slab.
+  // The same in a warp, so that TMA takes them from uniform registers, for every staging tile.
   const abi::TensorMap* map_;  // of out
-  unsigned slabs_;             // the warp's rows of the consumer's
+  unsigned staging_;           // the warp's rows of the consumer's
   unsigned lane_;
   unsigned chunk_;        // where the lane writes first
-  unsigned next_ = 0;     // which of the two slabs, in bytes; runs on across tiles
-  OutputPlace filled_{};  // where the slab goes that was filled last
+  unsigned next_ = 0;     // which of the two staging tiles, in bytes; runs on across tiles
+  OutputPlace filled_{};  // where the staging tile goes that was filled last
 };
 
 }  // namespace gemmery::device

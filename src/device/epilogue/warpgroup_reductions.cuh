@@ -19,12 +19,12 @@ namespace gemmery::device {
 /// `Staged` are the program's StagedInputs, beside which words for parts lie; `Region` is the
 /// RegionReductions of what a consumer has of a tile.
 template <abi::Sm90Design design, class Epilogue, class Staged, class Region>
-class SlabReductions {
+class WarpgroupReductions {
  public:
   using Params = EpilogueParamsOf<Epilogue, float>;
 
   /// `thread` of the warpgroup.
-  __device__ __forceinline__ SlabReductions(unsigned consumer, unsigned thread)
+  __device__ __forceinline__ WarpgroupReductions(unsigned consumer, unsigned thread)
       : consumer_(consumer), thread_(thread) {
     clear<true>();
   }
