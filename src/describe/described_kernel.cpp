@@ -160,7 +160,7 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
                                      "16 to 256 bytes",
                                      step));
     case warps:
-      refuse_warps(tile, "powers of two, at most 32 warps, and threads for a row of D");
+      refuse_warps(tile, "powers of two, at most 32 warps, and threads for a row of A, B and D");
     case stages:
       refuse_stages(tile, "from 2 to 12");
     case accumulators:

@@ -5,6 +5,7 @@
 
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
+#include <device/abi/power_of_two.hpp>
 
 namespace gemmery::abi {
 
@@ -154,9 +155,6 @@ enum class SimtFault : unsigned char {
 namespace detail {
 
 GEMMERY_HOST_DEVICE
-constexpr bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
-
-GEMMERY_HOST_DEVICE
 constexpr bool is_simt_float(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16 ||
          dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
@@ -231,7 +229,7 @@ constexpr SimtFault find_fault(const SimtDesign& design) {
       design.tile_k < 8 * k_per_word(design) || design.tile_k > 128) {
     return SimtFault::tile_k;
   }
-  if (design.stages < 2 || design.stages > 8) return SimtFault::stages;
+  if (design.stages < 2 || design.stages > 12) return SimtFault::stages;
   if (threads_per_slice(design) < 1 || thread_count(design) % 32 != 0 ||
       thread_count(design) > thread_limit)
     return SimtFault::thread_count;

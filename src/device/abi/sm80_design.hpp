@@ -6,6 +6,7 @@
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
+#include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
 #include <device/abi/staged_operand.hpp>
 
@@ -223,9 +224,6 @@ enum class Sm80Fault : unsigned char {
 namespace detail {
 
 GEMMERY_HOST_DEVICE
-constexpr bool is_two_power(int value) { return value > 0 && (value & (value - 1)) == 0; }
-
-GEMMERY_HOST_DEVICE
 constexpr bool is_integer_byte(DType dtype) {
   return dtype == DType::int8 || dtype == DType::uint8;
 }
@@ -271,17 +269,23 @@ constexpr bool is_mma_output(DType accumulator, DType out) {
 
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector_of(DType dtype, int bytes) {
-  return is_two_power(bytes) && bytes >= bytes_of(dtype) && bytes <= chunk_bytes;
+  return is_power_of_two(bytes) && bytes >= bytes_of(dtype) && bytes <= chunk_bytes;
 }
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector_or_none(DType dtype, int bytes) {
   return bytes == 0 || is_vector_of(dtype, bytes);
 }
 
+/// Whether the threads that cp.async takes for a row are in the block.
+GEMMERY_HOST_DEVICE
+constexpr bool fits_copies(const StagedOperand& operand, int threads) {
+  return !operand.is_async() || operand.chunks() <= threads;
+}
+
 /// Whether a row has as many chunks as its swizzle permutes.
 GEMMERY_HOST_DEVICE
 constexpr bool fits_swizzle(const StagedOperand& operand) {
-  if (!is_two_power(operand.chunks())) return false;
+  if (!is_power_of_two(operand.chunks())) return false;
   const ChunkSwizzle swizzle = operand.swizzle();
   return (swizzle.row_mask << swizzle.chunk_shift) < operand.chunks();
 }
@@ -304,22 +308,25 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (design.has_c && !is_vector_or_none(design.c, design.c_vector_bytes))
     return Sm80Fault::c_vector_bytes;
   if (!is_vector_or_none(design.out, design.out_vector_bytes)) return Sm80Fault::out_vector_bytes;
-  if (!is_two_power(design.warps_m) || !is_two_power(design.warps_n) ||
-      !is_two_power(design.warps_k) || warp_count(design) > 32)
+  if (!is_power_of_two(design.warps_m) || !is_power_of_two(design.warps_n) ||
+      !is_power_of_two(design.warps_k) || warp_count(design) > 32)
     return Sm80Fault::warps;
   const MmaShape mma = mma_shape(design);
-  if (!is_two_power(design.tile_m) || design.tile_m > 256 || warp_tile_m(design) < 16 ||
+  if (!is_power_of_two(design.tile_m) || design.tile_m > 256 || warp_tile_m(design) < 16 ||
       warp_tile_m(design) % mma.m != 0)
     return Sm80Fault::tile_m;
   // Fragments of B are loaded for 16 columns at a time.
-  if (!is_two_power(design.tile_n) || design.tile_n > 256 || warp_tile_n(design) < 16)
+  if (!is_power_of_two(design.tile_n) || design.tile_n > 256 || warp_tile_n(design) < 16)
     return Sm80Fault::tile_n;
   // Fragments take turns in two sets of registers.
-  if (!is_two_power(design.tile_k) || k_steps(design) < 2 || k_steps(design) > 8 ||
+  if (!is_power_of_two(design.tile_k) || k_steps(design) < 2 || k_steps(design) > 8 ||
       !fits_swizzle(staged_a(design)) || !fits_swizzle(staged_b(design)))
     return Sm80Fault::tile_k;
   if (design.stages < 2 || design.stages > 12) return Sm80Fault::stages;
-  if (threads_per_row(design) > thread_count(design)) return Sm80Fault::warps;
+  const int threads = thread_count(design);
+  if (threads_per_row(design) > threads || !fits_copies(staged_a(design), threads) ||
+      !fits_copies(staged_b(design), threads))
+    return Sm80Fault::warps;
   const int words = accumulators_per_thread(design) * accumulator_bytes(design) / 4;
   if (words > 128) return Sm80Fault::accumulators;
   return shared_bytes(design) > shared_limit ? Sm80Fault::shared_bytes : Sm80Fault::none;

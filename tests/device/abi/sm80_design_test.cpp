@@ -162,6 +162,12 @@ TEST(Sm80Design, names_the_field_that_is_at_fault) {
   EXPECT_EQ(fault_with([](auto& d) { d.accumulator = DType::float16; }), Sm80Fault::accumulator);
   EXPECT_EQ(fault_with([](auto& d) { d.mma_k = 8; }), Sm80Fault::none);
   EXPECT_EQ(fault_with([](auto& d) { d.mma_k = 4; }), Sm80Fault::mma_k);
+  EXPECT_EQ(fault_with([](auto& d) {
+              d.a = d.b = DType::float32;
+              d.math = MmaMath::tf32;
+              d.mma_k = 8;
+            }),
+            Sm80Fault::mma_k);
   EXPECT_EQ(fault_with([](auto& d) { d.out = DType::int8; }), Sm80Fault::out_type);
   EXPECT_EQ(fault_with([](auto& d) { d.a_vector_bytes = 32; }), Sm80Fault::a_vector_bytes);
   EXPECT_EQ(fault_with([](auto& d) { d.b_vector_bytes = 1; }), Sm80Fault::b_vector_bytes);
@@ -170,6 +176,15 @@ TEST(Sm80Design, names_the_field_that_is_at_fault) {
   EXPECT_EQ(fault_with([](auto& d) { d.tile_k = 16; }), Sm80Fault::tile_k);
   EXPECT_EQ(fault_with([](auto& d) { d.warps_n = 3; }), Sm80Fault::warps);
   EXPECT_EQ(fault_with([](auto& d) { d.warps_n = 0; }), Sm80Fault::warps);
+  EXPECT_EQ(fault_with([](auto& d) {  // a row of 64 chunks, copied by 32 threads
+              d.a = d.b = DType::float32;
+              d.math = MmaMath::tf32;
+              d.b_major = Major::extent;
+              d.tile_m = 16, d.tile_n = 256;
+              d.warps_m = d.warps_n = 1;
+              d.stages = 2;
+            }),
+            Sm80Fault::warps);
   EXPECT_EQ(fault_with([](auto& d) { d.stages = 1; }), Sm80Fault::stages);
   EXPECT_EQ(fault_with([](auto& d) { d.tile_m = d.tile_n = 256; }), Sm80Fault::accumulators);
   EXPECT_EQ(fault_with([](auto& d) { d.tile_k = 128, d.stages = 8; }), Sm80Fault::shared_bytes);

@@ -51,7 +51,8 @@ struct Sm80Products {
 std::span<const Sm80Products> sm80_products();
 std::span<const DType> sm80_outputs(DType accumulator) noexcept;
 
-// What the kernels take for an operand of this type: A and B, and out and C.
+// What discovery offers for an operand of this type: A and B, and out and C. A kernel that is
+// called by its name may have any alignment from the element's width to 16 bytes.
 std::vector<OperandRule> sm80_input_rules(DType dtype);
 std::vector<OperandRule> sm80_output_rules(DType dtype);
 

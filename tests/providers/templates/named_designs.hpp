@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that discovery does not offer and a name asks for, run on an emulated A100 with whole
+// numbers and poisoned outputs.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <gemmery/gemmery.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "tests/support/random_seed.hpp"
+#include "tests/support/with_nvrtc.hpp"
+
+namespace gemmery::tests {
+
+class NamedDesigns : public WithNvrtc {
+ protected:
+  void expect_exact(const std::string& name, const std::string& line) {
+    const auto kernel = find_kernel(name);
+    ASSERT_TRUE(kernel) << name;
+    EXPECT_EQ(kernel->name(), name);
+    const VerifyReport report =
+        verify(parse_problem(line), *kernel,
+               {.fill = Fill::integers, .seed = random_seed(), .device = a100_});
+    EXPECT_TRUE(report.passed) << name << ", " << line << ": " << report.first_failure;
+    EXPECT_EQ(report.method, "exact integers") << name;
+    EXPECT_GT(report.elements, 0) << name;
+  }
+
+  static void expect_no_spills(const std::string& name) {
+    const auto kernel = find_kernel(name);
+    ASSERT_TRUE(kernel) << name;
+    for (const char* const target : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
+      const Artifact artifact = kernel->compile(parse_target(target));
+      ASSERT_TRUE(artifact.resources()) << name << " for " << target;
+      EXPECT_EQ(artifact.resources()->spill_store_bytes, 0) << name << " for " << target;
+      EXPECT_EQ(artifact.resources()->spill_load_bytes, 0) << name << " for " << target;
+    }
+  }
+
+ private:
+  const Device a100_ = parse_device("emulated:a100").value();
+};
+
+}  // namespace gemmery::tests
