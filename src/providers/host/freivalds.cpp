@@ -121,7 +121,7 @@ class RowCheck {
   static void count(Comparison& comparison, const Mismatch& row) {
     const double error = std::fabs(row.got - row.exact);
     const bool both_nonfinite = !std::isfinite(row.exact) && !std::isfinite(row.got);
-    const bool is_open = std::isinf(row.allowed);
+    const bool is_open = !std::isfinite(row.allowed);
     const bool is_right = both_nonfinite || is_open || error <= row.allowed;
     if (std::isfinite(error)) comparison.worst_error = std::max(comparison.worst_error, error);
     if (row.allowed > 0 && std::isfinite(error))

@@ -73,6 +73,9 @@ bool may_overflow(const BoundTerms& terms, double magnitude, double c) {
 // `magnitude` is that of the sum, `c` is |C|.
 double bound_of_floats(const BoundTerms& terms, double magnitude, double c) {
   if (may_overflow(terms, magnitude, c)) return infinity;
+  // An element that leaves the range of what it is rounded to, times 0. (Where operands are NaN the
+  // exact value is, and needs no bound.)
+  if (std::isnan(magnitude)) return infinity;
   const double products = terms.alpha * magnitude;
   const double addend = terms.beta * c;
   return terms.product_factor * products + terms.addend_factor * addend + terms.own * products +

@@ -152,7 +152,7 @@ MagnitudeRange magnitude_range(DType dtype, PackedValue packed) noexcept {
     case PackedValue::f16_magnitude:
       return {0x1p-14, end_of_float16};
     case PackedValue::f16x3_magnitude:
-      return {0x1p-4, end_of_float16};
+      return {0x1p-3, end_of_float16};
   }
   return {0, never};
 }

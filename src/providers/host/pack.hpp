@@ -26,9 +26,10 @@ struct PanelSource {
 //                       smallest normal number (tests/data/emulator/README.md).
 //   f16_magnitude       2^-14, of an element that is rounded to float16 (Math::f16): 2^-11 of it is
 //                       half a unit of subnormal numbers, 2^-25.
-//   f16x3_magnitude     2^-4, of one that is split in two float16 (Math::f16x3): 2^-21 of it is
-//   half
-//                       a unit of a subnormal trailing part.
+//   f16x3_magnitude     2^-3, of one that is split in two float16 (Math::f16x3): 2^-22 of it, which
+//                       is a normal trailing part's error, is half a unit of a subnormal one. The
+//                       errors of both factors and the product of the trailing parts, 2^-22 of the
+//                       product each, make up three of the four in 2 * 2^-21.
 // The last two are infinite where rounding to float16 is.
 enum class PackedValue : std::uint8_t {
   itself,

@@ -585,16 +585,85 @@ TEST(Oracle, the_units_of_rounding_are_those_of_the_design) {
   EXPECT_EQ(unit({float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_fast}), 0x1p-13);
   EXPECT_EQ(error_model({float32, float32, float32, Math::tf32}).input_unit, 0x1p-10);
   EXPECT_EQ(error_model({float32, float32, float32, Math::tf32x3}).input_unit, 0x1p-21);
-  // Half a unit of subnormal float16, 2^-25, whatever the element.
+  // At least half a unit of subnormal float16, 2^-25, whatever the element.
   for (const Math math : {Math::f16, Math::f16x3}) {
     const DeclaredMath declared{float32, float32, float32, math};
     const MagnitudeRange range = magnitude_range(float32, magnitude_of(declared));
-    EXPECT_EQ(error_model(declared).input_unit * range.clamp(-1e-20), 0x1p-25);
+    EXPECT_GE(error_model(declared).input_unit * range.clamp(-1e-20), 0x1p-25);
     EXPECT_EQ(range.clamp(0), 0);
     EXPECT_EQ(range.clamp(-65519), 65519);
     EXPECT_EQ(range.clamp(65520), std::numeric_limits<double>::infinity());
   }
   EXPECT_EQ(error_model({float32, float32, float32}).product_factor(62), 0x1p-18);
+}
+
+// --- operands that are rounded or split ---
+
+struct Parts {
+  double leading;
+  double trailing;
+};
+
+Parts split(float value, Math math) {
+  const auto rounded = [&](float part) {
+    return math == Math::f16 || math == Math::f16x3 ? from_float16(to_float16(part))
+                                                    : from_bfloat16(to_bfloat16(part));
+  };
+  const float leading = rounded(value);
+  const bool has_trailing = math == Math::f16x3 || math == Math::bf16x3;
+  return {leading, has_trailing ? rounded(value - leading) : 0.0};
+}
+
+// The products that tensor cores are given, in arithmetic that rounds beyond 2^-52.
+double split_product(float a, float b, Math math) {
+  const Parts x = split(a, math), y = split(b, math);
+  return x.leading * y.leading + (x.leading * y.trailing + x.trailing * y.leading);
+}
+
+TEST(Oracle, a_product_of_rounded_or_split_operands_keeps_to_the_unit_of_its_math) {
+  Random random(tests::random_seed());
+  for (const Math math : {Math::f16, Math::bf16, Math::f16x3, Math::bf16x3}) {
+    const DeclaredMath declared{DType::float32, DType::float32, DType::float32, math};
+    const MagnitudeRange range = magnitude_range(DType::float32, magnitude_of(declared));
+    const double unit = error_model(declared).input_unit;
+    const auto check = [&](float a, float b) {
+      const double exact = static_cast<double>(a) * b;
+      const double bound = 2 * unit * range.clamp(a) * range.clamp(b);
+      ASSERT_LE(std::fabs(split_product(a, b, math) - exact), bound * (1 + 0x1p-20))
+          << name(math) << ": " << a << " times " << b;
+    };
+    const auto draw = [&] {
+      const double fraction = std::uniform_real_distribution<double>(1, 2)(random);
+      return static_cast<float>(std::ldexp(fraction, static_cast<int>(pick(random, -34, 14))));
+    };
+    for (int turn = 0; turn < 200'000; ++turn) check(draw(), draw());
+    // Trailing parts, and what is left of them, are as large as they may be.
+    for (int exponent = -34; exponent < 15; ++exponent) {
+      const float step = std::ldexp(1.0F, exponent - 11);
+      for (const float least : {0.0F, 0x1p-24F, 0x1.8p-24F, 0x1p-25F, 0x1p-26F})
+        check(std::ldexp(1.0F, exponent) + step - least, std::ldexp(1.0F, exponent) + step - least);
+    }
+  }
+}
+
+// 70000 is an infinity of float16, and times 0 NaN: nothing is said about the sum.
+TEST(Oracle, a_sum_that_an_element_beyond_float16_reaches_is_open) {
+  const float a[2] = {70000, 1};
+  const float ones[2] = {1, 1};
+  const float with_zero[2] = {0, 1};
+  float out[1] = {};
+  const auto passes = [&](const float* b, float got) {
+    out[0] = got;
+    const Tensor column(b, DType::float32, {2, 1}, {1, 1});
+    const GemmArguments arguments(Tensor(a, DType::float32, {1, 2}, {2, 1}), column,
+                                  Tensor(out, DType::float32, {1, 1}, {1, 1}),
+                                  {.math = Math::f16});
+    return compare_with_oracle(arguments, math_of(arguments)).mismatches == 0;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(passes(ones, infinity));
+  EXPECT_TRUE(passes(with_zero, std::nanf("")));
+  EXPECT_TRUE(passes(with_zero, 1));
 }
 
 }  // namespace
