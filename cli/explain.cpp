@@ -72,6 +72,7 @@ ExitCode explain_ranking(const Options& options, const ProblemLine& line,
     kernels.erase(kernels.begin() + options.limit, kernels.end());
   const std::string note = estimation_note(device);
   if (!note.empty()) tell("note: " + note);
+  tell_unconfirmed(device);
   write_ranking(kernels, line, device, output);
   return ExitCode::success;
 }

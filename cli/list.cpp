@@ -90,6 +90,7 @@ ExitCode list_fitting(const Options& options, Output& output) {
   const ChosenDevice device = choose_device(options);
   const std::vector<RankedKernel> kernels = ranked_kernels(options, line.problem, device);
   tell_cliff(options, line.problem, device);
+  tell_unconfirmed(device);
   write_ranking(kernels, line, device, output);
   return ExitCode::success;
 }

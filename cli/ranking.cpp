@@ -2,6 +2,7 @@
 #include "cli/ranking.hpp"
 
 #include <fmt/format.h>
+#include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>
 
 #include "cli/quantities.hpp"
@@ -62,6 +63,13 @@ std::string estimation_note(const ChosenDevice& device) {
   return fmt::format(
       "times on {} are estimated from the device's facts: no kernel was timed on this architecture",
       to_string(device.info.target));
+}
+
+void tell_unconfirmed(const ChosenDevice& device) {
+  const bool is_of_driver = device.device && device.device->type != DeviceType::emulated;
+  const std::string_view facts = is_of_driver ? "" : unconfirmed_facts(device.info);
+  if (facts.empty()) return;
+  tell(fmt::format("note: facts of {} that no source confirms: {}", device.info.name, facts));
 }
 
 }  // namespace gemmery::cli

@@ -21,4 +21,8 @@ void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& 
 // "times on sm_100 are estimated ..."; empty for devices whose times are fitted to runs.
 std::string estimation_note(const ChosenDevice& device);
 
+// "note: facts of NVIDIA GB10 that no source confirms: clock", on standard error; nothing where all
+// are confirmed, and for a device whose driver was asked.
+void tell_unconfirmed(const ChosenDevice& device);
+
 }  // namespace gemmery::cli

@@ -7,6 +7,7 @@
 #include <gemmery/buffer.hpp>
 #include <gemmery/cache.hpp>
 #include <gemmery/device.hpp>
+#include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/dlpack.hpp>
 #include <gemmery/doctor.hpp>

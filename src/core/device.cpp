@@ -2,6 +2,7 @@
 // The devices that are known by name, so that kernels can be ranked and explained where there is no
 // such device.
 #include <gemmery/device.hpp>
+#include <gemmery/device_facts.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,12 +29,27 @@ struct DeviceRow {
   std::int64_t memory_bytes;
   double clock_ghz;
   double bandwidth;
+  std::string_view unconfirmed{};  // facts for which no source was found, or sources that disagree
 };
 
-// Sources, h100 to b200: NVIDIA's data sheets (H100 and H200 SXM, A100 SXM 80 GB, L40S, GeForce RTX
-// 4090, B200); shared memory by the CUDA C++ Programming Guide, table of compute capabilities; L2
-// of the H200 as its driver reports it. The rows behind b200 are approximate and not checked
-// against a source: they rank kernels for architectures that nobody here has measured.
+// Sources. Shared memory of every row: CUDA C++ Programming Guide, table of compute capabilities,
+// and arch_traits of NVIDIA/cccl. The rest:
+//
+//   h100, h200  NVIDIA's data sheets (SXM); L2 of the H200 as its driver reports it
+//   a100        data sheet (SXM, 80 GB); clock and L2 as deviceQuery prints them
+//   l40s        data sheet; its 91.6 TFLOP/s give the clock. L2 is published as 48 and as 96 MB
+//   rtx4090     data sheet; L2 as published tables print it
+//   b200        data sheet; multiprocessors, L2 and memory as the driver reports them
+//               (pytorch/ao, pull request 4002: by bus width and memory clock 7.67e12 bytes/s)
+//   b300        bandwidth as announced; the others follow the B200 or are approximate
+//   rtx5090     NVIDIA's specifications, as published reviews print them
+//   a10, v100   published tables of specifications (V100: of the SXM3 board, bandwidth of SXM2)
+//   t4          multiprocessors, clock and L2 as deviceQuery prints them; bandwidth as published
+//   orin        NVIDIA's technical brief: 5.3 TFLOP/s of 2,048 cores give the clock
+//   thor        multiprocessors and L2 as the driver reports them (NVIDIA's developer forum,
+//               topic 356355); bandwidth as published of the T5000
+//   gb10        multiprocessors and L2 by measurement (huggingface/kernels, pull request 283);
+//               bandwidth as published of the DGX Spark
 constexpr std::array device_rows{
     DeviceRow{"h100",
               "NVIDIA H100 SXM",
@@ -74,7 +90,8 @@ constexpr std::array device_rows{
               96 * mib,
               48 * gib,
               2.52,
-              0.864e12},
+              0.864e12,
+              "L2"},
     DeviceRow{"rtx4090",
               "NVIDIA GeForce RTX 4090",
               {89, 0},
@@ -94,7 +111,8 @@ constexpr std::array device_rows{
               126 * mib,
               180 * gib,
               1.96,
-              8.0e12},
+              8.0e12,
+              "clock"},
     DeviceRow{"b300",
               "NVIDIA B300",
               {103, 0},
@@ -104,7 +122,8 @@ constexpr std::array device_rows{
               126 * mib,
               279 * gib,
               1.92,
-              8.0e12},
+              8.0e12,
+              "multiprocessors, L2, memory, clock"},
     DeviceRow{"rtx5090",
               "NVIDIA GeForce RTX 5090",
               {120, 0},
@@ -126,7 +145,8 @@ constexpr std::array device_rows{
               4 * mib,
               64 * gib,
               1.3,
-              0.2048e12},
+              0.2048e12,
+              "bandwidth"},
     DeviceRow{"thor",
               "NVIDIA Jetson AGX Thor",
               {110, 0},
@@ -136,7 +156,8 @@ constexpr std::array device_rows{
               32 * mib,
               128 * gib,
               1.575,
-              0.273e12},
+              0.273e12,
+              "clock"},
     DeviceRow{"gb10",
               "NVIDIA GB10",
               {121, 0},
@@ -146,7 +167,8 @@ constexpr std::array device_rows{
               24 * mib,
               128 * gib,
               2.418,
-              0.273e12},
+              0.273e12,
+              "clock"},
     DeviceRow{"v100",
               "NVIDIA V100 SXM2 32GB",
               {70, 0},
@@ -259,6 +281,12 @@ DeviceInfo typical_device_info(Target target) {
   info.fma_f64_per_clock = rates.fma_f64;
   info.fma_int_per_clock = rates.fma_int;
   return info;
+}
+
+std::string_view unconfirmed_facts(const DeviceInfo& facts) {
+  const auto named = [&](const DeviceRow& row) { return facts.name.ends_with(row.full_name); };
+  const auto* const row = std::ranges::find_if(device_rows, named);
+  return row == device_rows.end() ? std::string_view() : row->unconfirmed;
 }
 
 std::span<const std::string_view> known_device_names() noexcept { return table_names; }

@@ -336,6 +336,12 @@ class Explain(unittest.TestCase):
             table = run("explain", "--device", device, "--ranking", "gemm 512x512x64 a=bf16").stdout
             self.assertIn(source, table.splitlines()[1], device)
 
+    def test_a_ranking_names_the_facts_that_no_source_confirms(self):
+        for device, facts in (("gb10", "clock"), ("sm_121", "clock"), ("rtx4090", ""), ("h200", "")):
+            for words in (("explain", "--ranking"), ("list",)):
+                done = run(*words, "--device", device, "--limit", "1", "gemm 512x512x64 a=bf16")
+                self.assertEqual(f"that no source confirms: {facts}" in done.stderr, bool(facts), done.stderr)
+
 
 class Verify(unittest.TestCase):
     def test_exits_with_0_within_the_bound(self):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gemmery/device.hpp>
+#include <gemmery/device_facts.hpp>
 #include <gemmery/error.hpp>
 
 #include <gtest/gtest.h>
@@ -58,6 +59,20 @@ TEST(DeviceInfo, is_known_for_every_listed_name) {
     EXPECT_FALSE(info->target.is_cpu());
   }
   EXPECT_FALSE(find_device_info("h300"));
+}
+
+TEST(DeviceInfo, names_the_facts_that_no_source_confirms) {
+  const auto of_name = [](std::string_view name) {
+    return unconfirmed_facts(find_device_info(name).value());
+  };
+  EXPECT_EQ(of_name("h200"), "");
+  EXPECT_EQ(of_name("gb10"), "clock");
+  EXPECT_EQ(of_name("orin"), "bandwidth");
+  EXPECT_EQ(of_name("b300"), "multiprocessors, L2, memory, clock");
+  EXPECT_EQ(unconfirmed_facts(typical_device_info({88, 0})), of_name("l40s"));
+  DeviceInfo elsewhere = find_device_info("gb10").value();
+  elsewhere.name = "a device of no table";
+  EXPECT_EQ(unconfirmed_facts(elsewhere), "");
 }
 
 TEST(DeviceInfo, is_typical_of_an_architecture) {
