@@ -4,7 +4,7 @@
 
     tools/fit_sm90.py CSV --program PATH [--device h200] [--generations 300] [--reach 0] [--seed 1] [--write]
 
-PATH is tests/model/fit_objective as built: predictions are the library's own, with other constants. Minimised over all sets
+CSV is what tools/keep_calibration.py wrote, PATH is tests/model/fit_objective as built: predictions are the library's own, with other constants. Minimised over all sets
 but "heldout" is the regret of the choice (its measured time over the best one's), what good designs' errors differ by, and a
 share of the error in time, plus a little for constants that leave the middle of their range. The search is differential evolution, then steps along single
 constants; with --reach random ones for so many seconds, which also want every listed problem's choice to be near its best,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the file by its first line's column names' order, which bench/calibrate keeps.
+// Reads what tools/keep_calibration.py keeps of a file of bench/calibrate.
 #include "tests/model/calibration.hpp"
 
 #include <algorithm>
@@ -16,15 +16,13 @@
 namespace gemmery::tests {
 namespace {
 
-constexpr std::string_view columns =
-    "set,problem,kernel,pass,median_us,quartile_low_us,quartile_high_us,samples";
+constexpr std::string_view columns = "set,problem,kernel,pass,microseconds";
 
-// Rows of the first pass have so few that one launch of a large problem amid a falling clock shows:
-// their lower quartile is what counts (4096x16384x6656: 1260 to 1600 us for one kernel).
-constexpr std::string_view short_samples = "3";
+// A kernel's name begins here where it shares what is before with the row above.
+constexpr std::string_view shared_up_to = "_acc-";
 
-std::array<std::string_view, 8> first_fields(std::string_view line) {
-  std::array<std::string_view, 8> fields;
+std::array<std::string_view, 5> fields_of(std::string_view line) {
+  std::array<std::string_view, 5> fields;
   for (std::string_view& field : fields) {
     const std::size_t end = std::min(line.find(','), line.size());
     field = line.substr(0, end);
@@ -45,6 +43,14 @@ class Average {
   double sum_ = 0;
   double weights_ = 0;
 };
+
+// What the kernels of a problem share, of the first one's name.
+std::string shared_part(std::string_view name) {
+  const std::size_t end = name.find(shared_up_to);
+  if (end == std::string_view::npos)
+    throw std::runtime_error("not a kernel of sm90: " + std::string(name));
+  return std::string(name.substr(0, end + shared_up_to.size()));
+}
 
 templates::Sm90Parts read_kernel(std::string_view name) {
   const std::string rest(name.substr(std::min(name.find('_'), name.size())));
@@ -79,21 +85,25 @@ std::vector<MeasuredProblem> read_calibration(const std::string& path) {
   if (!file) throw std::runtime_error("cannot read " + path);
   std::vector<MeasuredProblem> problems;
   std::vector<MeasuredDesign> rows;  // of the pass that is being read
-  std::string last_problem;
+  std::string shared;  // by the names of the problem's kernels
   std::string last_pass;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with('#') || line.starts_with(columns)) continue;
-    const auto [set, problem, kernel, pass, median, low, high, samples] = first_fields(line);
-    if (problem != last_problem || pass != last_pass) keep_pass(problems, rows);
-    if (problem != last_problem) {
+    if (line.starts_with('#') || line == columns) continue;
+    const auto [set, problem, kernel, pass, microseconds] = fields_of(line);
+    const bool begins_problem = !problem.empty();
+    if (begins_problem || pass != last_pass) keep_pass(problems, rows);
+    if (begins_problem) {
       problems.push_back(
           {.set = std::string(set), .problem = parse_problem(problem).problem, .designs = {}});
+      shared = shared_part(kernel);
     }
-    last_problem = problem;
     last_pass = pass;
-    const templates::Sm90Parts parts = read_kernel(kernel);
-    const double us = std::stod(std::string(samples == short_samples ? low : median));
-    rows.push_back({.rules = parts.rules, .tile = parts.tile, .microseconds = us, .regret = 0});
+    const templates::Sm90Parts parts =
+        read_kernel(begins_problem ? std::string(kernel) : shared + std::string(kernel));
+    rows.push_back({.rules = parts.rules,
+                    .tile = parts.tile,
+                    .microseconds = std::stod(std::string(microseconds)),
+                    .regret = 0});
   }
   keep_pass(problems, rows);
   for (MeasuredProblem& problem : problems)
