@@ -156,11 +156,28 @@ def nvrtc_library(version):
     return next(folder.glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.13"))
 
 
+def version_in_use(environment):
+    """The version of NVRTC that programs of this environment load; empty for none."""
+    done = subprocess.run([ROOT / "build" / RELEASE / "gemmery", "doctor"], cwd=ROOT, env=environment, text=True,
+                          capture_output=True, check=False)
+    found = re.search(r"^ *NVRTC +(\S+) at ", done.stdout, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def counts_of_runner(counts, status):
+    """The three counts; a runner that says no although no case failed (all were skipped, or it broke off) is a failure itself."""
+    passed, failed, skipped = counts
+    return (passed, failed or int(status != 0), skipped)
+
+
 def run_nvrtc(part, jobs, stamps):
     """Runs every test that compiles with one version of NVRTC; returns the three counts."""
     version = part[1]
     build(RELEASE)
     environment = {**os.environ, "GEMMERY_NVRTC_LIBRARY": str(nvrtc_library(version)), "GEMMERY_TEST_TIME_LIMIT": TIME_LIMIT_S}
+    if (used := version_in_use(environment)) != version:
+        print(f"NVRTC: expected version {version}, got {used or 'none'}", flush=True)
+        return 0, 1, 0
     command = [sys.executable, str(ROOT / "tools" / "run_tests.py"), f"build/{RELEASE}", "--label", NVRTC, "--not-label", "gpu",
                "--jobs", str(jobs)]
     start = time.monotonic()
@@ -173,7 +190,8 @@ def run_nvrtc(part, jobs, stamps):
             if summary := SUMMARY.match(line):
                 totals = tuple(map(int, summary.groups()))
         process.wait()
-    if totals[1] == 0 and process.returncode == 0:
+    totals = counts_of_runner(totals, process.returncode)
+    if totals[1] == 0:
         stamps.write(part, totals, time.monotonic() - start)
     return totals
 
@@ -206,8 +224,8 @@ def run_frameworks(stamps):
         return 0, 1, 0
     suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
     failed, skipped = int(suite.get("failures")) + int(suite.get("errors")), int(suite.get("skipped"))
-    counts = (int(suite.get("tests")) - failed - skipped, failed, skipped)
-    if failed == 0 and process.returncode == 0:
+    counts = counts_of_runner((int(suite.get("tests")) - failed - skipped, failed, skipped), process.returncode)
+    if counts[1] == 0:
         stamps.write(FRAMEWORKS, counts, time.monotonic() - start)
     return counts
 
