@@ -4,6 +4,7 @@
 
 #include <device/abi/dtype.hpp>
 #include <device/abi/epilogue.hpp>
+#include <device/abi/fast_divisor.hpp>
 #include <device/abi/host_device.hpp>
 
 namespace gemmery::abi {
@@ -28,8 +29,8 @@ struct ElementwiseParams {
   unsigned m;
   unsigned n;
   unsigned batches;
-  unsigned tile_rows;  // tiles along m
-  unsigned tile_columns;
+  unsigned tile_rows;         // tiles along m
+  FastDivisor columns;        // divides a tile by the tiles along n
   unsigned log2_row_threads;  // threads side by side in a row
 };
 
@@ -54,6 +55,6 @@ constexpr unsigned choose_row_threads(const ElementwiseDesign& design, unsigned 
 }
 
 static_assert(elementwise_threads == 1 << 8);
-static_assert(sizeof(ElementwiseParams) == 32 + 6 * 4);
+static_assert(sizeof(ElementwiseParams) == 32 + 8 * 4);
 
 }  // namespace gemmery::abi

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <device/abi/host_device.hpp>
+#include <device/abi/tile_order.hpp>
 
 namespace gemmery::abi {
 
@@ -26,12 +27,12 @@ struct SimtParams {
   unsigned m;
   unsigned n;
   unsigned k;
-  unsigned tile_rows;     // tiles along m
-  unsigned tile_columns;  // tiles along n
   unsigned batches;
+  TileOrder order;  // of one matrix
 };
 
 static_assert(sizeof(SimtMatrix) == 32);
-static_assert(sizeof(SimtParams) == 4 * 32 + 2 * 8 + 6 * 4);
+static_assert(sizeof(TileOrder) == 11 * 4);
+static_assert(sizeof(SimtParams) == 4 * 32 + 2 * 8 + 4 * 4 + 12 * 4, "with 4 bytes at the end");
 
 }  // namespace gemmery::abi

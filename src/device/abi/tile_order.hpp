@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order a persistent launch visits tiles: matrix by matrix, in bands of tile rows that are
+// In which order a launch visits tiles: matrix by matrix, in bands of tile rows that are
 // walked column by column, or in bands of tile columns walked row by row, so that blocks at work at
 // the same time share panels of A and B in L2.
 #pragma once
@@ -38,13 +38,11 @@ constexpr TileOrder make_tile_order(const Raster& raster, unsigned tile_rows, un
           .last = last};
 }
 
-/// Where tile `index` lies, counted in tiles.
+/// Where tile `tile` of matrix `batch` lies, counted in tiles.
 template <Raster raster>
 GEMMERY_HOST_DEVICE
-constexpr TilePosition position_of(const TileOrder& order, unsigned index) {
+constexpr TilePosition position_in_matrix(const TileOrder& order, unsigned batch, unsigned tile) {
   constexpr auto width = static_cast<unsigned>(raster.band);
-  const unsigned batch = order.matrix.divide(index);
-  const unsigned tile = index - batch * order.matrix.divisor;
   const unsigned band = order.band.divide(tile);
   const unsigned in_band = tile - band * order.band.divisor;
   const bool is_last = band == order.last;
@@ -55,6 +53,14 @@ constexpr TilePosition position_of(const TileOrder& order, unsigned index) {
     return {.batch = batch, .row = across, .column = along};
   else
     return {.batch = batch, .row = along, .column = across};
+}
+
+/// Where tile `index` of all matrices lies.
+template <Raster raster>
+GEMMERY_HOST_DEVICE
+constexpr TilePosition position_of(const TileOrder& order, unsigned index) {
+  const unsigned batch = order.matrix.divide(index);
+  return position_in_matrix<raster>(order, batch, index - batch * order.matrix.divisor);
 }
 
 }  // namespace gemmery::abi

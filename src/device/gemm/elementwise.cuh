@@ -78,10 +78,12 @@ __device__ inline void elementwise(
     const abi::ProgramParams<abi::ElementwiseParams, EpilogueParams>& params) {
   const abi::ElementwiseParams& of = params.gemm;
   Elementwise<design, Epilogue> work(of, params.epilogue);
-  const unsigned tiles = of.tile_rows * of.tile_columns;
+  const unsigned tiles = of.tile_rows * of.columns.divisor;
   for (unsigned batch = blockIdx.y; batch < of.batches; batch += gridDim.y) {
-    for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x)
-      work.compute_tile(batch, tile / of.tile_columns, tile % of.tile_columns);
+    for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+      const unsigned row = of.columns.divide(tile);
+      work.compute_tile(batch, row, tile - row * of.columns.divisor);
+    }
   }
 }
 

@@ -20,7 +20,6 @@
 #include <device/epilogue/thread_tile.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
-#include <device/schedule/grouped_raster.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -272,10 +271,8 @@ __device__ __forceinline__ void for_each_simt_tile(const abi::SimtParams& params
 #pragma unroll 1
   for (unsigned batch = blockIdx.y; batch < params.batches; batch += gridDim.y) {
 #pragma unroll 1
-    for (unsigned tile = blockIdx.x; tile < params.tile_rows * params.tile_columns;
-         tile += gridDim.x) {
-      visit(gemm, grouped_tile(batch, tile, params.tile_rows, params.tile_columns));
-    }
+    for (unsigned tile = blockIdx.x; tile < params.order.tiles; tile += gridDim.x)
+      visit(gemm, abi::position_in_matrix<abi::simt_raster>(params.order, batch, tile));
   }
 }
 

@@ -28,6 +28,18 @@ class NamedDesigns : public WithNvrtc {
     EXPECT_GT(report.elements, 0) << name;
   }
 
+  // Of ordinary numbers, and of those spread over a narrow range.
+  void expect_within_bounds(const std::string& name, const std::string& line) {
+    const auto kernel = find_kernel(name);
+    ASSERT_TRUE(kernel) << name;
+    for (const Fill fill : {Fill::normal, Fill::uniform}) {
+      const VerifyReport report = verify(parse_problem(line), *kernel,
+                                         {.fill = fill, .seed = random_seed(), .device = a100_});
+      EXPECT_TRUE(report.passed) << name << ", " << line << ": " << report.first_failure;
+      EXPECT_GT(report.worst_ratio, 0) << name << ": nothing was rounded";
+    }
+  }
+
   static void expect_no_spills(const std::string& name) {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;

@@ -133,13 +133,14 @@ abi::ElementwiseParams params_of(const Kernel& kernel, const GemmProblem& proble
   const auto m = static_cast<unsigned>(turned ? problem.n : problem.m);
   const auto n = static_cast<unsigned>(turned ? problem.m : problem.n);
   const unsigned log2 = abi::choose_row_threads(design, n);
+  const unsigned columns =
+      abi::tiles_along(n, static_cast<int>(abi::elementwise_tile_columns(design, log2)));
   return {.out = place_of(problem.out, out, turned),
           .m = m,
           .n = n,
           .batches = static_cast<unsigned>(problem.l),
           .tile_rows = abi::tiles_along(m, static_cast<int>(abi::elementwise_tile_rows(log2))),
-          .tile_columns =
-              abi::tiles_along(n, static_cast<int>(abi::elementwise_tile_columns(design, log2))),
+          .columns = abi::make_fast_divisor(std::max(columns, 1U)),
           .log2_row_threads = log2};
 }
 
@@ -176,9 +177,9 @@ Status ElementwiseFamily::supports(const Kernel& kernel, const Query& query) con
   if (std::string failure = find_failure(query); !failure.empty())
     return Status::fail(std::move(failure));
   const abi::ElementwiseParams params = params_of(kernel, query.problem, nullptr);
-  if (abi::fits_grid(params.tile_rows, params.tile_columns)) return Status::success();
+  if (abi::fits_grid(params.tile_rows, params.columns.divisor)) return Status::success();
   return Status::fail(fmt::format("out: expected at most 2147483647 tiles, got {}x{} of them",
-                                  params.tile_rows, params.tile_columns));
+                                  params.tile_rows, params.columns.divisor));
 }
 
 void ElementwiseFamily::explain(const Query& query, std::vector<Reason>& reasons) const {
@@ -251,7 +252,7 @@ void ElementwiseFamily::pack(const runtime::PackRequest& request, runtime::Launc
                              ? static_cast<unsigned>(request.max_multiprocessors) * 8
                              : 0x7fffffffU;
   const abi::SimtGrid grid =
-      abi::simt_grid(params.tile_rows * params.tile_columns, params.batches, limit);
+      abi::simt_grid(params.tile_rows * params.columns.divisor, params.batches, limit);
   plan.shape.grid = {grid.x, grid.y, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::elementwise_threads), 1, 1};
 }

@@ -43,9 +43,8 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
       .n = n,
       // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
       .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
-      .tile_rows = tile_rows,
-      .tile_columns = tile_columns,
-      .batches = batches});
+      .batches = batches,
+      .order = abi::make_tile_order(abi::simt_raster, tile_rows, tile_columns, 1)});
   if (request.kernel.epilogue() != default_epilogue) {
     const abi::RegionGrid regions{.rows = tile_rows,
                                   .columns = tile_columns,

@@ -113,13 +113,17 @@ TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_pr
       times.size(), times[times.size() / 2], times.back(), without_disassembler);
 }
 
-TEST_F(Sm80Cubins, of_simt_have_no_tensor_core_instruction) {
+// A division by a number that the device alone knows begins with a reciprocal.
+constexpr std::string_view reciprocal = "MUFU";
+
+TEST_F(Sm80Cubins, of_simt_have_no_tensor_core_instruction_and_no_division) {
   const tests::TemporaryFolder folder;
   for (const Kernel& kernel : draw_kernels("simt", is_soak() ? 12 : 2, random_)) {
     const Compiled compiled = compile(kernel, parse_target("sm_80"), folder.path());
     if (!compiled.instructions) GTEST_SKIP() << "no nvdisasm";
     for (const std::string_view kind : tensor_instructions)
       EXPECT_FALSE(has_any(*compiled.instructions, kind)) << kernel.name() << " has " << kind;
+    EXPECT_FALSE(has_any(*compiled.instructions, reciprocal)) << kernel.name() << " divides";
   }
 }
 

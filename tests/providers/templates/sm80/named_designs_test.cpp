@@ -115,6 +115,16 @@ TEST_F(Sm80NamedDesigns, the_narrow_instruction_is_exact) {
   }
 }
 
+TEST_F(Sm80NamedDesigns, float32_rounded_or_split_to_16_bits_keeps_to_its_bound) {
+  for (const char* const math : {"f16", "bf16", "f16x3", "bf16x3"})
+    for (const char* const instruction : {"", "-k8"}) {
+      expect_within_bounds(
+          fmt::format("sm80v1_gemm_f32r4_f32c8_f32r4_acc-f32_mma-{}{}_64x32x32_2x1x1_none_m8_s3",
+                      math, instruction),
+          fmt::format("gemm 35x33x150 a=f32 b=f32:c math={}", math));
+    }
+}
+
 TEST_F(Sm80NamedDesigns, designs_of_descriptions_spill_nothing) {
   expect_no_spills("sm80v1_gemm_f64r8_f64c8_f64r8_acc-f64_mma_64x64x16_2x2x1_none_m8_s4_c-f64r8");
   expect_no_spills(
