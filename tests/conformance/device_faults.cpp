@@ -26,6 +26,7 @@ constexpr auto reduction = SoundKernel::reduction;
 constexpr auto mma = SoundKernel::mma;
 constexpr auto parallel = SoundKernel::mma_parallel;
 constexpr auto serial = SoundKernel::mma_serial;
+constexpr auto narrow = SoundKernel::mma_narrow;
 
 constexpr Edit late_zero = {"ptx::st_relaxed_gpu(result_, 0);",
                             "for (long long begin = clock64(); clock64() - begin < 200000;) {}\n"
@@ -160,6 +161,22 @@ constexpr DeviceFault fault_table[] = {
      .kernel = serial,
      .edits = {{{"ptx::st_release_gpu(counter,", "ptx::st_relaxed_gpu(counter,"}}},
      .on_gpu = Shows::seldom},
+
+    {.name = "nothing", .kernel = narrow},
+    {.name = "the second instruction takes the first half of B",
+     .kernel = narrow,
+     .edits = {{{"ptx::mma_m16n8k8<is_bfloat16>(sums, a[2], a[3], b[1]);",
+                 "ptx::mma_m16n8k8<is_bfloat16>(sums, a[2], a[3], b[0]);"}}}},
+    {.name = "trailing parts are not multiplied",
+     .kernel = narrow,
+     .edits = {{{"multiply_once(step, a.low, b.high);", ""}}}},
+    {.name = "a trailing part is its neighbour's",
+     .kernel = narrow,
+     .edits = {{{"rest_of_float16(first, high[at] & 0xffffU)",
+                 "rest_of_float16(second, high[at] >> 16)"}}}},
+    {.name = "a step's products take the place of those before",
+     .kernel = narrow,
+     .edits = {{{"sums[at] += step[at];", "sums[at] = step[at];"}}}},
 
     {.name = "nothing", .kernel = cooperative},
     {.name = "nothing", .kernel = ping_pong},
@@ -477,7 +494,7 @@ constexpr DelayPlace delay_places[] = {
 std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 12> names{"simt",
+  constexpr std::array<std::string_view, 13> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
@@ -488,8 +505,9 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, reductions",
                                                    "sm80",
                                                    "sm80 parallel",
-                                                   "sm80 serial"};
-  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::mma_serial) + 1);
+                                                   "sm80 serial",
+                                                   "sm80 f16x3 by k8"};
+  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::mma_narrow) + 1);
   return names[static_cast<std::size_t>(kernel)];
 }
 

@@ -25,7 +25,8 @@ enum class SoundKernel : std::uint8_t {
   reduction,     // two consumers, with a program that makes single values of out
   mma,           // sm80: two groups of warps share each block of k
   mma_parallel,  // k in slices that meet at the last to arrive
-  mma_serial     // k in slices that add up one after the other
+  mma_serial,    // k in slices that add up one after the other
+  mma_narrow     // float32 by f16x3, with m16n8k8
 };
 
 // What a sound kernel makes of A B, in the words of a problem line; empty: A B itself.

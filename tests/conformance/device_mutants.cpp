@@ -87,17 +87,25 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
 
 // Three stages of two steps for each of two groups of warps.
 Sm80Tile sm80_tile_of(SoundKernel kernel) {
-  const Sm80Tile tile{
-      .m = 64, .n = 32, .k = 64, .warps_m = 2, .warps_n = 1, .warps_k = 2, .stages = 3};
+  Sm80Tile tile{.m = 64, .n = 32, .k = 64, .warps_m = 2, .warps_n = 1, .warps_k = 2, .stages = 3};
+  if (kernel == SoundKernel::mma_narrow) tile.mma_k = 8;
   if (kernel == SoundKernel::mma_parallel) return with_split(tile, abi::SplitMode::parallel, 3);
   if (kernel == SoundKernel::mma_serial) return with_split(tile, abi::SplitMode::serial, 3);
   return tile;
 }
 
-OperandRules sm80_rules() {
-  const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
+OperandRules sm80_rules(SoundKernel kernel) {
+  const bool splits = kernel == SoundKernel::mma_narrow;
+  const OperandRule in{.dtype = splits ? DType::float32 : DType::bfloat16,
+                       .layout = LayoutRule::row,
+                       .alignment = 16};
   const OperandRule out{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
-  return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
+  return {.a = in,
+          .b = in,
+          .c = {},
+          .out = out,
+          .accumulator = DType::float32,
+          .math = splits ? Math::f16x3 : Math::native};
 }
 
 OperandRules simt_rules() {
@@ -228,7 +236,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   Kernel make(std::size_t row) const {
     const SoundKernel sound = device_faults()[row].kernel;
     const Mark mark{.row = static_cast<std::uint32_t>(row), .delays = 0};
-    if (is_mma(sound)) return Kernel(*this, sm80_rules(), marked(sm80_tile_of(sound), mark));
+    if (is_mma(sound)) return Kernel(*this, sm80_rules(sound), marked(sm80_tile_of(sound), mark));
     return sound == SoundKernel::simt
                ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
                : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),

@@ -34,6 +34,8 @@ TrialLimits limits_on(Device device, SoundKernel kernel) {
 // within 16 bytes; batches.
 constexpr const char* simt_lines[] = {"gemm 96x64x100 a=f32", "gemm 70x45x33x2 a=f32"};
 constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
+constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
+                                       "gemm 70x44x132x2 a=f32 math=f16x3"};
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
@@ -41,6 +43,7 @@ constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
 
 std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
+  if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
   if (kernel == SoundKernel::chained) return {std::begin(chained_lines), std::end(chained_lines)};
   if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};
   std::vector<std::string> lines;
