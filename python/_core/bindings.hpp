@@ -39,6 +39,7 @@ void bind_epilogues(nb::module_& module);
 void bind_arguments(nb::module_& module);
 void bind_artifacts(nb::module_& module);
 void bind_kernels(nb::module_& module);
+void bind_described_operations(nb::module_& module);
 void bind_discovery(nb::module_& module);
 void bind_checks(nb::module_& module);
 void bind_cache(nb::module_& module);

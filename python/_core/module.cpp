@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   bind_arguments(module);
   bind_artifacts(module);
   bind_kernels(module);
+  bind_described_operations(module);
   bind_discovery(module);
   bind_checks(module);
   bind_cache(module);

@@ -472,3 +472,216 @@ def prune_cache(most_bytes: int) -> tuple[int, int]: ...
 def clear_cache() -> tuple[int, int]: ...
 def forward_logs(receiver: Callable[[int, str], None] | None, level: int = 30) -> None:
     """Calls receiver(level, text) in the main thread for the library's words; None ends it."""
+
+# --- the explicit description; gemmery.describe has the classes that users make ------------------
+
+class OpcodeClass(enum.Enum):
+    Simt = 0
+    TensorOp = 1
+
+class MathOperation(enum.Enum):
+    multiply_add = 0
+    multiply_add_saturate = 1
+    multiply_add_fast_f32 = 2
+    multiply_add_fast_f16 = 3
+    multiply_add_fast_bf16 = 4
+    xor_popc = 5
+    multiply_add_complex = 6
+    multiply_add_complex_gaussian = 7
+    multiply_add_complex_fast_f32 = 8
+    multiply_add_mixed_input_upcast = 9
+
+class Element(enum.Enum):
+    int8 = 0
+    uint8 = 1
+    int32 = 2
+    float16 = 3
+    bfloat16 = 4
+    float32 = 5
+    tfloat32 = 6
+    float64 = 7
+    float8_e4m3fn = 8
+    float8_e5m2 = 9
+    @property
+    def dtype(self) -> DType: ...
+
+class Layout(enum.Enum):
+    RowMajor = 0
+    ColumnMajor = 1
+    RowMajorInterleaved32 = 2
+    ColumnMajorInterleaved32 = 3
+    TensorNHWC = 4
+    TensorNC32HW32 = 5
+    TensorC32RSK32 = 6
+
+class SwizzlingFunctor(enum.Enum):
+    IdentitySwizzle1 = 0
+    IdentitySwizzle2 = 1
+    IdentitySwizzle4 = 2
+    IdentitySwizzle8 = 3
+    HorizontalSwizzle = 4
+    BatchedIdentitySwizzle = 5
+
+class GemmMode(enum.Enum):
+    Gemm = 0
+    GemmSplitKParallel = 1
+    Batched = 2
+    Array = 3
+
+class Activation(enum.Enum):
+    identity = 0
+    relu = 1
+    leaky_relu = 2
+    tanh = 3
+    sigmoid = 4
+    silu = 5
+    hardswish = 6
+    gelu = 7
+
+class MathInstruction:
+    def __init__(
+        self,
+        instruction_shape: Sequence[int],
+        element_a: Element,
+        element_b: Element,
+        element_accumulator: Element,
+        opcode_class: OpcodeClass,
+        math_operation: MathOperation,
+    ) -> None: ...
+
+class TileDescription:
+    def __init__(
+        self,
+        threadblock_shape: Sequence[int],
+        stages: int,
+        warp_count: Sequence[int],
+        math_instruction: MathInstruction,
+        cluster_shape: Sequence[int],
+    ) -> None: ...
+
+class TensorDescription:
+    def __init__(self, element: Element, layout: Layout, alignment: int) -> None: ...
+
+class EpilogueFunctor:
+    @property
+    def element_accumulator(self) -> Element: ...
+    @property
+    def element_compute(self) -> Element: ...
+
+def linear_combination(
+    element_output: Element, count: int, element_accumulator: Element | None, element_compute: Element | None
+) -> EpilogueFunctor: ...
+def linear_combination_clamp(
+    element_output: Element, count: int, element_accumulator: Element | None, element_compute: Element | None
+) -> EpilogueFunctor: ...
+def fast_linear_combination_clamp(element_output: Element, count: int) -> EpilogueFunctor: ...
+def linear_combination_generic(
+    activation: Activation,
+    element_output: Element,
+    count: int,
+    element_accumulator: Element | None,
+    element_compute: Element | None,
+) -> EpilogueFunctor: ...
+def epilogue_visit_tree(
+    program: Program,
+    operands: Sequence[tuple[str, str, Element]],
+    element_output: Element,
+    epilogue_vector_length: int,
+    element_accumulator: Element,
+) -> EpilogueFunctor: ...
+
+class OutputOp:
+    @staticmethod
+    def of_operands(operands: Mapping[str, Tensor | float]) -> OutputOp: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def beta(self) -> float: ...
+    @property
+    def activation_args(self) -> list[float]: ...
+
+class GemmOperationUniversal(Kernel):
+    def __init__(
+        self,
+        compute_capability: int,
+        tile: TileDescription,
+        a: TensorDescription,
+        b: TensorDescription,
+        c: TensorDescription,
+        functor: EpilogueFunctor,
+        swizzle: SwizzlingFunctor,
+        visitor: bool,
+    ) -> None: ...
+    def emit(self) -> str: ...
+    def describe(self) -> str: ...
+    def has_same_description(self, other: GemmOperationUniversal) -> bool: ...
+    def output_op(self, alpha: float, beta: float, activation_args: Sequence[float]) -> OutputOp: ...
+    def launch(self, arguments: DescribedArguments, stream: StreamLike = None) -> None: ...
+
+class DescribedArguments:
+    def __init__(
+        self,
+        operation: GemmOperationUniversal,
+        size: tuple[int, ...],
+        a: Sequence[int],
+        b: Sequence[int],
+        c: Sequence[int],
+        d: Sequence[int],
+        device: DeviceLike,
+        mode: GemmMode,
+        op: OutputOp,
+        slices: int,
+        batch: int,
+        bias: bool,
+    ) -> None: ...
+    @property
+    def kernels(self) -> list[Kernel]: ...
+    @property
+    def partials(self) -> Partials: ...
+
+def add_module(operations: Sequence[GemmOperationUniversal], target: str | None) -> list[Exception | None]:
+    """For each operation None, or what it failed with."""
+
+class Partials:
+    def __init__(self, data: int, dtype: DTypeLike, slices: int, rows: int, columns: int, device: DeviceLike) -> None: ...
+    @property
+    def data_ptr(self) -> int: ...
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def slices(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+
+class ReductionOperation:
+    def __init__(
+        self,
+        shape: Sequence[int],
+        c: TensorDescription,
+        accumulator: Element,
+        compute: Element,
+        functor: EpilogueFunctor,
+        count: int,
+        partitions_per_stage: int,
+    ) -> None: ...
+    def describe(self) -> str: ...
+    def output_op(self, alpha: float, beta: float, activation_args: Sequence[float]) -> OutputOp: ...
+    def launch(self, arguments: ReductionArguments, device: DeviceLike, stream: StreamLike = None) -> None: ...
+
+class ReductionArguments:
+    def __init__(
+        self, operation: ReductionOperation, workspace: Partials, destination: int, source: int, op: OutputOp, bias: bool
+    ) -> None: ...
+
+def configure_pool(device: DeviceLike, initial_bytes: int = 0, limit_bytes: int = 0) -> None:
+    """Sets up the library's memory pool of a GPU; 0 bytes as limit: none."""
+
+def pool_statistics(device: DeviceLike) -> dict[str, int]:
+    """What the library's memory pool of a GPU holds and has given out."""
+
+def current_stream(tensors: Sequence[Tensor], roles: Sequence[str]) -> int:
+    """The handle of the stream that the frameworks of tensors report as current."""

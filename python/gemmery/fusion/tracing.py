@@ -200,14 +200,14 @@ class _Tracing:
         if not hint:
             known = ", ".join(["accum", *self.values])
             hint = f"values from outside are parameters, bound by name; it has {known}"
-        hint += _place_of(error)
+        hint += place_of(error)
         raise described(TraceError, "a parameter, a variable or a function", f"'{name}'", hint) from error
 
     def _add_place(self, error: Exception) -> NoReturn:
         """Errors of the function's own pass as they are; ours tell the line of the function that asked."""
         if not isinstance(error, Error) and not _is_ours(error):
             raise error
-        text = str(error) + (_place_of(error) or self._place())
+        text = str(error) + (place_of(error) or self._place())
         kind = type(error) if isinstance(error, Error) else TraceError
         placed = kind(text)
         placed.__dict__.update(error.__dict__)
@@ -215,7 +215,7 @@ class _Tracing:
 
     def _place(self) -> str:
         code = getattr(_plain_function(self.function), "__code__", None)
-        return "" if code is None else _place(code.co_filename, code.co_firstlineno)
+        return "" if code is None else place_at(code.co_filename, code.co_firstlineno)
 
 
 def _signature(function: Any) -> inspect.Signature:
@@ -331,19 +331,20 @@ def _plain_function(function: Any) -> Any:
 # --- places --------------------------------------------------------------------------------------
 
 
-def _place(filename: str, line: int) -> str:
+def place_at(filename: str, line: int) -> str:
+    """How a message ends that is about a line."""
     source = linecache.getline(filename, line).strip()
     return f"\n  at {filename}:{line}" + (f": {source}" if source else "")
 
 
-def _place_of(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """The innermost line of the traceback that is the user's."""
     place = ""
     traceback = error.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame
         if not _is_library(frame):
-            place = _place(frame.f_code.co_filename, traceback.tb_lineno)
+            place = place_at(frame.f_code.co_filename, traceback.tb_lineno)
         traceback = traceback.tb_next
     return place
 

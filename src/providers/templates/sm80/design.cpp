@@ -47,10 +47,22 @@ constexpr TileShape single_shapes[] = {
     {16, 128, 128, 1, 4, 1, 4}, {128, 16, 128, 4, 1, 1, 4}, {32, 32, 128, 1, 2, 2, 4},
 };
 
-std::span<const TileShape> shapes_of(DType a) {
-  if (a == DType::float64) return double_shapes;
-  return a == DType::float32 ? std::span<const TileShape>(single_shapes)
-                             : std::span<const TileShape>(shapes);
+// float32 by three products: two parts of every fragment, and a step's sums beside the
+// accumulators, leave room for 64 of these in a thread.
+constexpr TileShape split_shapes[] = {
+    {128, 128, 128, 2, 4, 1, 3}, {128, 128, 64, 2, 4, 1, 4}, {128, 64, 128, 2, 2, 1, 3},
+    {64, 128, 128, 2, 2, 1, 3},  {64, 64, 128, 2, 2, 1, 4},  {32, 128, 128, 1, 4, 1, 4},
+    {128, 32, 128, 4, 1, 1, 4},  {16, 128, 128, 1, 4, 1, 4}, {128, 16, 128, 4, 1, 1, 4},
+    {32, 32, 128, 1, 2, 2, 4},
+};
+
+std::span<const TileShape> shapes_of(const OperandRules& rules) {
+  if (rules.a.dtype == DType::float64) return double_shapes;
+  if (rules.a.dtype != DType::float32) return shapes;
+  const bool has_three =
+      rules.math == Math::tf32x3 || rules.math == Math::bf16x3 || rules.math == Math::f16x3;
+  return has_three ? std::span<const TileShape>(split_shapes)
+                   : std::span<const TileShape>(single_shapes);
 }
 
 constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float32};
@@ -259,7 +271,7 @@ std::vector<OperandRule> sm80_output_rules(DType dtype) {
 
 std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
   std::vector<Sm80Tile> tiles;
-  for (const TileShape& shape : shapes_of(rules.a.dtype)) {
+  for (const TileShape& shape : shapes_of(rules)) {
     const Sm80Tile tile{.m = shape.m,
                         .n = shape.n,
                         .k = static_cast<std::uint16_t>(shape.k_bytes / byte_width(rules.a.dtype)),

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling many described operations, by PyCUTLASS's names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from gemmery import _core
+from gemmery.describe.operation import GemmOperationUniversal
+from gemmery.errors import CompileError, UnavailableError, UnsupportedError
+
+__all__ = ["ArtifactManager", "compiler"]
+
+
+class ArtifactManager:
+    """Which compiler is used, and one call for many operations. What is compiled is kept in the process and on disk
+    (docs/cache.md); no `compiled_cache.db` of the working directory is read or written."""
+
+    def nvrtc(self) -> None:
+        """Compiles by NVRTC, as by default: no nvcc and no host compiler is needed."""
+        os.environ["GEMMERY_COMPILER"] = "nvrtc"
+
+    def nvcc(self) -> None:
+        """Compiles by $CUDA_INSTALL_PATH/bin/nvcc. UnavailableError with the path that was tried."""
+        root = os.environ.get("CUDA_INSTALL_PATH")
+        if not root:
+            raise UnavailableError(
+                "unavailable: nvcc: expected CUDA_INSTALL_PATH to name a CUDA toolkit, got no such variable; "
+                "compiler.nvrtc() needs none"
+            )
+        path = os.path.join(root, "bin", "nvcc")
+        if not os.path.isabs(root) or not os.access(path, os.X_OK):
+            raise UnavailableError(f"unavailable: nvcc: expected a program, tried {path}")
+        os.environ["CUDA_HOME"] = root
+        os.environ["GEMMERY_COMPILER"] = "nvcc"
+
+    def add_module(
+        self, operations: Iterable[GemmOperationUniversal], compile_options: Any = None, *, target: str | None = None
+    ) -> bool:
+        """Compiles operations side by side, each for its own compute capability (or all for a target such as "sm_90").
+        Where some fail, the others are compiled all the same, and CompileError names those that did."""
+        if compile_options is not None:
+            raise UnsupportedError(
+                "unsupported: compile_options: expected None, got options; flags are part of every kernel and of the "
+                "cache's key"
+            )
+        several = list(operations)
+        for one in several:
+            if not isinstance(one, GemmOperationUniversal):
+                raise TypeError(f"operations: expected GemmOperationUniversal, got {type(one).__name__}")
+        outcomes = _core.add_module(several, target)
+        failed = [(one, error) for one, error in zip(several, outcomes, strict=True) if error is not None]
+        if len(failed) == 1:
+            raise failed[0][1]
+        if failed:
+            lines = "\n".join(f"{one.name}: {error}" for one, error in failed)
+            raise CompileError(f"compile: {len(failed)} of {len(several)} operations failed\n{lines}")
+        return True
+
+
+compiler = ArtifactManager()

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device that descriptions run on where their operands do not say it."""
+
+from __future__ import annotations
+
+from gemmery import _core
+from gemmery.errors import InvalidArgumentError, UnavailableError
+
+__all__ = ["device", "set_device"]
+
+_chosen: str | None = None
+
+
+def set_device(name: str | None) -> None:
+    """The device of operands that have none, such as NumPy arrays: "cuda:1", "emulated:a100"; None: the first GPU again."""
+    if name is not None and not name.startswith(("cuda", "emulated:")):
+        raise InvalidArgumentError(f'invalid argument: device: expected "cuda:0" or "emulated:a100", got {name!r}')
+    if name is not None:
+        _core.device_info(name)
+    global _chosen
+    _chosen = name
+
+
+def device() -> str:
+    """What `set_device` said, else the first GPU. UnavailableError where there is none."""
+    if _chosen is not None:
+        return _chosen
+    found = _core.devices()
+    if not found:
+        raise UnavailableError(
+            'unavailable: device: expected a GPU, got none; describe.set_device("emulated:a100") runs kernels on the CPU'
+        )
+    return found[0]

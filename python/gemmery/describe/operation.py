@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The described GEMM: one kernel said exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gemmery import _core
+from gemmery.describe.descriptions import TensorDescription, TileDescription
+from gemmery.describe.functors import EpilogueFunctor
+from gemmery.describe.visitor import EpilogueVisitTree, VisitorOutputOp
+from gemmery.describe.words import SwizzlingFunctor, to_word
+from gemmery.errors import UnsupportedError
+
+__all__ = ["GemmOperationUniversal"]
+
+
+class _Source:
+    """The text of an operation's kernel."""
+
+    def __init__(self, operation: GemmOperationUniversal) -> None:
+        self._operation = operation
+
+    def emit(self) -> str:
+        """The CUDA C++ text that is compiled; equal descriptions give equal text."""
+        return str(_core.GemmOperationUniversal.emit(self._operation))
+
+
+class GemmOperationUniversal(_core.GemmOperationUniversal):
+    """A GEMM kernel of this math instruction, tile, operands, functor and swizzle; a gemmery.Kernel.
+
+        GemmOperationUniversal(80, tile_description, A, B, C, epilogue_functor, swizzling_functor=IdentitySwizzle1)
+
+    `arch` is the compute capability that it is compiled for: 80, 86, …; at most that of the device it runs on. D is like C.
+    With an EpilogueVisitTree `visitor` is True. InvalidArgumentError or UnsupportedError with the field's name for what is
+    not in the table of docs/describe.md, before any compiler starts.
+    """
+
+    def __init__(
+        self,
+        arch: int,
+        tile_description: TileDescription,
+        A: TensorDescription,
+        B: TensorDescription,
+        C: TensorDescription,
+        epilogue_functor: EpilogueFunctor,
+        swizzling_functor: Any = SwizzlingFunctor.IdentitySwizzle1,
+        visitor: bool = False,
+        direct_store: bool = False,
+    ) -> None:
+        _check_types(tile_description, A, B, C, epilogue_functor)
+        if direct_store:
+            raise UnsupportedError(
+                "unsupported: direct_store: expected False, got True; results go through shared memory into whole runs of D"
+            )
+        swizzle = to_word(SwizzlingFunctor, swizzling_functor, "swizzling_functor")
+        super().__init__(
+            arch,
+            tile_description._native(),
+            A._native(),
+            B._native(),
+            C._native(),
+            epilogue_functor._native(),
+            swizzle,
+            visitor,
+        )
+        self.arch = arch
+        self.tile_description = tile_description
+        self.A, self.B, self.C = A, B, C
+        self.epilogue_functor = epilogue_functor
+        self.swizzling_functor = swizzle
+        self.visitor = visitor
+
+    @property
+    def rt_module(self) -> _Source:
+        """Its text, as rt_module.emit()."""
+        return _Source(self)
+
+    def procedural_name(self) -> str:
+        """The name of the kernel, which gemmery.find_kernel reads back."""
+        return str(self.name)
+
+    def epilogue_type(self, *numbers: float, **operands: Any) -> _core.OutputOp | VisitorOutputOp:
+        """What a launch passes to the functor: (alpha, beta, *activation_args), or for a visitor every operand and result
+        by keyword, and problem_size=[M, N]. InvalidArgumentError for another count, and for missing or unknown keywords."""
+        if isinstance(self.epilogue_functor, EpilogueVisitTree):
+            return VisitorOutputOp(self.epilogue_functor, self.C, numbers, operands)
+        return scaling_op(self, numbers, operands)
+
+    def run(  # type: ignore[override]
+        self, arguments: Any, artifact: Any = None, stream: Any = None, **options: Any
+    ) -> int:
+        """Puts the work on a stream (`stream`, that of the arguments, or the current one of their framework) and returns 0.
+        LaunchError with CUDA's words where the driver refuses it. Other arguments than describe.GemmArguments go to
+        gemmery.Kernel.run."""
+        native = getattr(arguments, "_native", None)
+        if not isinstance(native, _core.DescribedArguments):
+            super().run(arguments, artifact, stream, **options)
+            return 0
+        self.launch(native, arguments.stream if stream is None else stream)
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GemmOperationUniversal) and self.has_same_description(other)
+
+    def __hash__(self) -> int:
+        return hash((self.arch, self.tile_description, self.A, self.B, self.C))
+
+    def __repr__(self) -> str:
+        return str(self.describe())
+
+
+def scaling_op(operation: Any, numbers: tuple[float, ...], operands: dict[str, Any]) -> _core.OutputOp:
+    """alpha, beta and activation arguments, checked against a functor."""
+    given = dict(zip(("alpha", "beta"), numbers, strict=False)) | operands
+    unknown = [name for name in given if name not in ("alpha", "beta")]
+    if unknown:
+        raise TypeError(f"epilogue_type: expected alpha, beta and activation arguments, got {unknown[0]}=")
+    if "alpha" not in given:
+        raise TypeError("epilogue_type: expected alpha, got none")
+    op: _core.OutputOp = operation.output_op(
+        float(given["alpha"]), float(given.get("beta", 0)), [float(x) for x in numbers[2:]]
+    )
+    return op
+
+
+def _check_types(tile: Any, A: Any, B: Any, C: Any, functor: Any) -> None:
+    for name, given, kind in (
+        ("tile_description", tile, TileDescription),
+        ("A", A, TensorDescription),
+        ("B", B, TensorDescription),
+        ("C", C, TensorDescription),
+        ("epilogue_functor", functor, EpilogueFunctor),
+    ):
+        if not isinstance(given, kind):
+            raise TypeError(f"{name}: expected a {kind.__name__}, got {type(given).__name__}")

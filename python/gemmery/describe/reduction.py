@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second pass of a split k by hand: partial sums added up, then a functor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gemmery import _core
+from gemmery.describe import devices
+from gemmery.describe.coordinates import MatrixCoord, whole_numbers
+from gemmery.describe.descriptions import TensorDescription
+from gemmery.describe.functors import EpilogueFunctor
+from gemmery.describe.operands import Operand, Place, common_device
+from gemmery.describe.operation import scaling_op
+from gemmery.describe.words import Element, to_element
+from gemmery.errors import InvalidArgumentError
+
+__all__ = ["ReductionArguments", "ReductionOperation"]
+
+
+class ReductionOperation:
+    """D = functor(sum of the partial sums, in their order), rows of D packed.
+
+    `count` is C's alignment. `shape` and `partitions_per_stage`, of a block of threads, are hints that are not followed.
+    element_workspace, where it is given, must be element_accumulator: partial sums are never rounded to D's type.
+    """
+
+    def __init__(
+        self,
+        shape: MatrixCoord | Sequence[int],
+        C: TensorDescription,
+        element_accumulator: Any,
+        element_workspace: Any = None,
+        element_compute: Any = None,
+        epilogue_functor: EpilogueFunctor | None = None,
+        count: int = 1,
+        partitions_per_stage: int = 4,
+    ) -> None:
+        if not isinstance(epilogue_functor, EpilogueFunctor):
+            raise TypeError(f"epilogue_functor: expected an EpilogueFunctor, got {type(epilogue_functor).__name__}")
+        self.C = C
+        self.element_accumulator: Element = to_element(element_accumulator, "element_accumulator")
+        workspace = to_element(element_workspace or element_accumulator, "element_workspace")
+        if workspace != self.element_accumulator:
+            raise InvalidArgumentError(
+                f"invalid argument: element_workspace: expected {self.element_accumulator}, that of the accumulators, "
+                f"got {workspace}"
+            )
+        functor = epilogue_functor._native()
+        compute = to_element(element_compute or functor.element_compute, "element_compute")
+        rows_and_columns = whole_numbers(tuple(shape), 2, "shape")
+        self._native = _core.ReductionOperation(
+            rows_and_columns, C._native(), self.element_accumulator, compute, functor, count, partitions_per_stage
+        )
+
+    def epilogue_type(self, *numbers: float, **operands: Any) -> _core.OutputOp:
+        """What a launch passes to the functor: (alpha, beta, *activation_args)."""
+        return scaling_op(self._native, numbers, operands)
+
+    def run(self, arguments: ReductionArguments, stream: Any = None) -> int:
+        """Puts the work on a stream and returns 0."""
+        self._native.launch(arguments._native, arguments.device, arguments.stream if stream is None else stream)
+        return 0
+
+    def __repr__(self) -> str:
+        return str(self._native.describe())
+
+
+class ReductionArguments:
+    """Partial sums (what `GemmArguments.ptr_D` gives, or an address), where D goes and the C that is added."""
+
+    def __init__(
+        self,
+        operation: ReductionOperation,
+        problem_size: Sequence[int],
+        partitions: int,
+        workspace: Any,
+        destination: Any,
+        source: Any = None,
+        output_op: Any = None,
+        bias: bool = False,
+        *,
+        stream: Any = None,
+        device: str | None = None,
+    ) -> None:
+        rows, columns = whole_numbers(tuple(problem_size), 2, "problem_size")
+        self.stream = stream
+        self.device = device or getattr(workspace, "device", None) or common_device([destination, source]) or devices.device()
+        partials = _partials(operation, workspace, partitions, (rows, columns), self.device)
+        op = operation.epilogue_type(1.0, 0.0) if output_op is None else output_op
+        place = Place("destination", operation.C, (1, rows, columns), self.device)
+        self._destination = Operand(destination, place, is_output=True)
+        self._source = None
+        if source is not None:
+            self._source = Operand(source, Place("source", operation.C, (1, 1 if bias else rows, columns), self.device))
+        source_address = self._source.address if self._source is not None else 0
+        self._native = _core.ReductionArguments(
+            operation._native, partials, self._destination.address, source_address, op, bool(bias)
+        )
+
+    def sync(self) -> None:
+        """Waits for the work and copies D back where it is a NumPy array."""
+        _core.synchronize(self.stream, self.device)
+        self._destination.copy_back()
+
+    def free(self) -> None:
+        """Lets the staged memory go; the arguments are of no use afterwards."""
+        del self._native, self._destination, self._source
+
+
+def _partials(operation: ReductionOperation, workspace: Any, partitions: int, size: tuple[int, int], device: str) -> Any:
+    if not isinstance(workspace, _core.Partials):
+        return _core.Partials(int(workspace), operation.element_accumulator.dtype, partitions, *size, device)
+    if (workspace.rows, workspace.columns) != size:
+        raise InvalidArgumentError(
+            f"invalid argument: problem_size: expected {[workspace.rows, workspace.columns]}, that of the partial sums, "
+            f"got {list(size)}"
+        )
+    if partitions < workspace.slices:
+        raise InvalidArgumentError(
+            f"invalid argument: partitions: expected at least the {workspace.slices} slices that there are, got {partitions}"
+        )
+    return workspace
