@@ -178,8 +178,8 @@ def _check_reduction_inputs(function: Any) -> None:
         if is_reduction and node.args and not isinstance(node.args[0], ast.Name):  # type: ignore[attr-defined]
             line = function.__code__.co_firstlineno + node.lineno - 1  # type: ignore[attr-defined]
             raise InvalidArgumentError(
-                "invalid argument: epilogue: expected a name as what reduction_op reads, got an expression; assign it to a name "
-                f"first{place_at(function.__code__.co_filename, line)}"
+                "invalid argument: epilogue: expected a name as what reduction_op reads, got an expression; assign it to a "
+                f"name first{place_at(function.__code__.co_filename, line)}"
             )
 
 
