@@ -155,8 +155,9 @@ void bind_operations(nb::module_& module) {
                                                             mode, op, slices, batch, bias));
            })
       .def_prop_ro("kernels", &kernels_of, "What a run launches, in order.")
-      .def_prop_ro("partials",
-                   [](const PyDescribedArguments& self) { return self.native.partials(); });
+      .def_prop_ro(
+          "partials", [](const PyDescribedArguments& self) { return self.native.partials(); },
+          nb::keep_alive<0, 1>(), "They keep the arguments, whose workspace they are.");
   module.def("add_module", &add_module, nb::arg("operations"), nb::arg("target").none());
 }
 

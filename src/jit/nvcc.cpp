@@ -198,11 +198,16 @@ void refuse_cpu(const CompileRequest& request, const Nvcc& nvcc) {
 }  // namespace
 
 const Nvcc& find_nvcc() {
-  // A search that fails is made again by the next call. Never destroyed.
+  // A search is made again where the last one failed, or was made elsewhere. Never destroyed:
+  // others may still compile with what an earlier search found.
   static std::mutex& searching = *new std::mutex;
+  static auto& searched = *new std::vector<std::string>;
   static const Nvcc* found = nullptr;
   const std::lock_guard lock(searching);
-  if (found == nullptr) found = search_nvcc().release();
+  std::vector<std::string> candidates = candidate_paths();
+  if (found != nullptr && candidates == searched) return *found;
+  found = search_nvcc().release();
+  searched = std::move(candidates);
   return *found;
 }
 

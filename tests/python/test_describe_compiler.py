@@ -53,16 +53,27 @@ def test_row_73_the_nvcc_of_cuda_install_path(tmp_path, clean_environment):
     os.environ["CUDA_INSTALL_PATH"] = str(tmp_path)
     with pytest.raises(gemmery.UnavailableError, match=str(tmp_path / "bin" / "nvcc")):
         describe.compiler.nvcc()
+    # A program in its place that is no nvcc is not passed over for another one.
+    (tmp_path / "bin").mkdir()
+    wrapper = tmp_path / "bin" / "nvcc"
+    wrapper.write_text("#!/bin/sh\nexit 1\n")
+    wrapper.chmod(0o755)
+    with pytest.raises(gemmery.UnavailableError, match=f"tried {wrapper}"):
+        describe.compiler.nvcc()
+    assert os.environ.get("GEMMERY_COMPILER") != "nvcc"
     real = shutil.which("nvcc", path="/usr/local/cuda/bin")
     if real is None:
         pytest.skip("no nvcc here")
+    # Another nvcc was used before.
+    os.environ["CUDA_INSTALL_PATH"] = "/usr/local/cuda"
+    describe.compiler.nvcc()
+    os.environ["CUDA_INSTALL_PATH"] = str(tmp_path)
     # A wrapper in its place that leaves a word.
     log = tmp_path / "called"
-    (tmp_path / "bin").mkdir()
-    wrapper = tmp_path / "bin" / "nvcc"
     wrapper.write_text(f'#!/bin/sh\necho called >> {log}\nexec {real} "$@"\n')
     wrapper.chmod(0o755)
     describe.compiler.nvcc()
+    log.unlink(missing_ok=True)
     describe.compiler.add_module([operation(stages=8)])
     assert log.exists()
     describe.compiler.nvrtc()

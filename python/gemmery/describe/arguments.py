@@ -8,11 +8,12 @@ from typing import Any
 
 from gemmery import _core
 from gemmery.describe import devices
-from gemmery.describe.coordinates import GemmCoord, to_gemm_coord
+from gemmery.describe.coordinates import GemmCoord, to_gemm_coord, whole_numbers
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.gemm import Mode
-from gemmery.describe.operands import Operand, Place, common_device
+from gemmery.describe.operands import Operand, Place, common_device, current_stream
 from gemmery.describe.operation import GemmOperationUniversal
+from gemmery.describe.staged import StagedWork
 from gemmery.describe.visitor import VisitorOutputOp
 from gemmery.describe.words import to_word
 from gemmery.errors import InvalidArgumentError
@@ -20,7 +21,7 @@ from gemmery.errors import InvalidArgumentError
 __all__ = ["GemmArguments"]
 
 
-class GemmArguments:
+class GemmArguments(StagedWork):
     """Operands of one operation, packed in its layouts.
 
     problem_size: a GemmCoord or (M, N, K). A, B, C, D: NumPy arrays, which are copied to the device here, D back by
@@ -48,19 +49,24 @@ class GemmArguments:
         stream: Any = None,
         device: str | None = None,
     ) -> None:
+        super().__init__()
         if not isinstance(operation, GemmOperationUniversal):
             raise TypeError(f"operation: expected a GemmOperationUniversal, got {type(operation).__name__}")
         self.operation = operation
         self.problem_size = to_gemm_coord(problem_size)
         self.gemm_mode = to_word(Mode, gemm_mode, "gemm_mode")
-        self.split_k_slices, self.batch, self.bias = split_k_slices, batch, bool(bias)
+        self.split_k_slices, self.batch = whole_numbers((split_k_slices, batch), 2, "split_k_slices and batch")
+        if self.batch < 1:
+            raise InvalidArgumentError(f"invalid argument: batch: expected a number from 1 on, got {batch}")
+        self.bias = bool(bias)
         self.output_op = _output_op(operation, output_op)
+        self._is_partial = False
         D = self._destination(D)
         self.device = device or common_device([A, B, C, D]) or devices.device()
         self._operands = {"A": self._read("A", A), "B": self._read("B", B), "C": self._read("C", C)}
         self._operands["D"] = self._read("D", D, is_output=True)
-        self.stream = self._current_stream([A, B, C, D]) if stream is None else stream
-        self._native = _core.DescribedArguments(
+        self.stream = current_stream([A, B, C, D]) if stream is None else stream
+        self._native: Any = _core.DescribedArguments(
             operation,
             tuple(self.problem_size),
             self._addresses("A"),
@@ -70,40 +76,37 @@ class GemmArguments:
             self.device,
             self.gemm_mode,
             self._bound_op(),
-            split_k_slices,
-            batch,
+            self.split_k_slices,
+            self.batch,
             self.bias,
         )
         if isinstance(self.output_op, VisitorOutputOp):
-            self.output_op.attach(self._operands["D"][0], self.stream, self.device)
+            self.output_op.attach(self)
 
     # --- after it ran ---
 
     def sync(self) -> None:
-        """Waits for the work on the arguments' stream and copies D back where it is a NumPy array. LaunchError for what
-        failed on the way."""
-        _core.synchronize(self.stream, self.device)
-        for operand in self._operands["D"]:
-            operand.copy_back()
-
-    def free(self) -> None:
-        """Lets the staged memory go; the arguments are of no use afterwards."""
-        self._operands = {}
-        del self._native
-        if isinstance(self.output_op, VisitorOutputOp):
-            self.output_op.free()
+        """Waits for the work that ran and copies D back where it is a NumPy array; nothing before the first run. LaunchError
+        for what failed on the way."""
+        if self._wait() and not self._is_partial:
+            for operand in self._memory()["D"]:
+                operand.copy_back()
 
     @property
     def ptr_D(self) -> Any:
         """Where D is; of GemmSplitKParallel where the partial sums are. Who asks for those adds them up: from then on a run
         leaves D to a ReductionOperation."""
-        if self.gemm_mode == Mode.GemmSplitKParallel:
-            return self._native.partials
-        return self._operands["D"][0].address
+        if self.gemm_mode != Mode.GemmSplitKParallel:
+            return self._memory()["D"][0].address
+        self._memory()
+        partials = self._native.partials
+        self._is_partial = True
+        return partials
 
     @property
     def kernels(self) -> list[Any]:
         """What a run launches, in order."""
+        self._memory()
         return list(self._native.kernels)
 
     # --- operands ---
@@ -149,15 +152,14 @@ class GemmArguments:
     def _bound_op(self) -> _core.OutputOp:
         if isinstance(self.output_op, VisitorOutputOp):
             m, n, _ = self.problem_size
-            return self.output_op.bind(m, n, self.batch, self.device)
+            bound, self._bound = self.output_op.bind(m, n, self.batch, self.device)
+            return bound
         op: _core.OutputOp = self.output_op
         return op
 
-    def _current_stream(self, given: Sequence[Any]) -> Any:
-        """That of the operands' frameworks; the legacy default stream for those of none."""
-        flat = [one for group in given for one in (group if isinstance(group, (list, tuple)) else [group])]
-        views = [_core.as_tensor(one) for one in flat if hasattr(one, "shape") and not _is_on_host(one)]
-        return _core.current_stream(views, [f"operand {at}" for at in range(len(views))])
+    def _memory(self) -> dict[str, list[Operand]]:
+        self._require_memory()
+        return self._operands
 
     def __repr__(self) -> str:
         m, n, k = self.problem_size
@@ -183,13 +185,11 @@ def _split(operand: Operand, batch: int, count: int) -> list[Operand]:
     return [_Part(operand, at * count * width, is_first=at == 0) for at in range(batch)]
 
 
-def _is_on_host(given: Any) -> bool:
-    return _core.as_tensor(given).device == "cpu"
-
-
 def _output_op(operation: GemmOperationUniversal, given: Any) -> Any:
     if given is None:
         return operation.epilogue_type(1.0, 0.0)
     if not isinstance(given, (_core.OutputOp, VisitorOutputOp)):
         raise TypeError(f"output_op: expected what operation.epilogue_type(…) gives, got {type(given).__name__}")
+    if isinstance(given, VisitorOutputOp) and given.tree != operation.epilogue_functor:
+        raise InvalidArgumentError("invalid argument: output_op: expected one of this operation's visitor, got another's")
     return given

@@ -9,6 +9,7 @@ from typing import Any
 
 from gemmery import _core
 from gemmery.describe.operation import GemmOperationUniversal
+from gemmery.describe.reduction import ReductionOperation
 from gemmery.errors import CompileError, UnavailableError, UnsupportedError
 
 __all__ = ["ArtifactManager", "compiler"]
@@ -33,11 +34,22 @@ class ArtifactManager:
         path = os.path.join(root, "bin", "nvcc")
         if not os.path.isabs(root) or not os.access(path, os.X_OK):
             raise UnavailableError(f"unavailable: nvcc: expected a program, tried {path}")
-        os.environ["CUDA_HOME"] = root
+        before = os.environ.get("CUDA_HOME")
+        os.environ["CUDA_HOME"] = root  # the first place where the library looks
+        if f"at {path}\n" not in _core.doctor():
+            if before is None:
+                del os.environ["CUDA_HOME"]
+            else:
+                os.environ["CUDA_HOME"] = before
+            raise UnavailableError(f"unavailable: nvcc: expected a usable nvcc, tried {path}, which does not tell its version")
         os.environ["GEMMERY_COMPILER"] = "nvcc"
 
     def add_module(
-        self, operations: Iterable[GemmOperationUniversal], compile_options: Any = None, *, target: str | None = None
+        self,
+        operations: Iterable[GemmOperationUniversal | ReductionOperation],
+        compile_options: Any = None,
+        *,
+        target: str | None = None,
     ) -> bool:
         """Compiles operations side by side, each for its own compute capability (or all for a target such as "sm_90").
         Where some fail, the others are compiled all the same, and CompileError names those that did."""
@@ -46,9 +58,11 @@ class ArtifactManager:
                 "unsupported: compile_options: expected None, got options; flags are part of every kernel and of the "
                 "cache's key"
             )
-        several = list(operations)
-        for one in several:
-            if not isinstance(one, GemmOperationUniversal):
+        several: list[GemmOperationUniversal] = []
+        for one in operations:
+            if isinstance(one, GemmOperationUniversal):
+                several.append(one)
+            elif not isinstance(one, ReductionOperation):  # a reduction is compiled for its operands, by its first run
                 raise TypeError(f"operations: expected GemmOperationUniversal, got {type(one).__name__}")
         outcomes = _core.add_module(several, target)
         failed = [(one, error) for one, error in zip(several, outcomes, strict=True) if error is not None]

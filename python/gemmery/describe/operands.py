@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+import numbers
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gemmery import _core
@@ -12,7 +14,7 @@ from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.words import Layout
 from gemmery.errors import InvalidArgumentError
 
-__all__ = ["Operand", "Place", "common_device", "is_host_array"]
+__all__ = ["Operand", "Place", "common_device", "current_stream", "is_host_array", "view_of"]
 
 
 class Place:
@@ -38,19 +40,88 @@ def is_host_array(given: Any) -> bool:
     return any(base.__module__.partition(".")[0] == "numpy" and base.__name__ == "ndarray" for base in type(given).__mro__)
 
 
-def _is_address(given: Any) -> bool:
-    return hasattr(given, "__int__") and not hasattr(given, "shape")
+def is_address(given: Any) -> bool:
+    """Whether it is a whole number or stands for one, as the drivers' pointers do."""
+    return hasattr(given, "__int__") and not hasattr(given, "shape") and not hasattr(given, "__cuda_array_interface__")
+
+
+def _to_address(given: Any, name: str) -> int:
+    is_number = isinstance(given, numbers.Number)
+    address = -1 if isinstance(given, bool) or (is_number and not isinstance(given, numbers.Integral)) else int(given)
+    if not 0 <= address < 2**64:
+        raise InvalidArgumentError(f"invalid argument: {name}: expected an array, a tensor or an address, got {given!r}")
+    return address
+
+
+def view_of(given: Any, name: str, device: str | None = None) -> _core.Tensor:
+    """A tensor of any framework, also of one that only has __cuda_array_interface__; on `device` where it does not say."""
+    if given is None:
+        raise InvalidArgumentError(f"invalid argument: {name}: expected an array, a tensor or an address, got None")
+    offered = getattr(given, "__cuda_array_interface__", None)
+    if offered is not None and not hasattr(given, "__dlpack__"):
+        return _view_of_interface(given, offered, name, device)
+    try:
+        return _core.as_tensor(given)
+    except TypeError as error:
+        raise TypeError(f"{name}{str(error).removeprefix('tensor')}") from None
+
+
+def _view_of_interface(given: Any, offered: dict[str, Any], name: str, device: str | None) -> _core.Tensor:
+    dtype = _core.dtype(_NAMES_OF_TYPES.get(offered["typestr"][1:], offered["typestr"]))
+    strides = offered.get("strides")
+    address = offered["data"][0]
+    where = _device_of_interface(given) or device or "cuda:0"
+    if offered.get("stream") is not None:  # what makes the array is waited for
+        _core.synchronize(offered["stream"], where)
+    in_elements = None if strides is None else [stride // (dtype.bits // 8) for stride in strides]
+    return _core.Tensor(address or 0, offered["shape"], dtype, in_elements, where, given)
+
+
+def _device_of_interface(given: Any) -> str | None:
+    """The protocol does not say it; arrays of Numba and others do."""
+    number = getattr(getattr(given, "device", None), "id", None)
+    return None if number is None else f"cuda:{number}"
+
+
+def _is_read_only(given: Any, view: _core.Tensor) -> bool:
+    offered = getattr(given, "__cuda_array_interface__", None)
+    return view.is_read_only or (isinstance(offered, dict) and bool(offered["data"][1]))
+
+
+# Type strings of array interfaces, behind the sign of the byte order.
+_NAMES_OF_TYPES = {"f2": "float16", "f4": "float32", "f8": "float64", "i1": "int8", "u1": "uint8", "i4": "int32"}
+
+
+def _one_by_one(operands: Sequence[Any]) -> Iterator[Any]:
+    for given in operands:
+        yield from given if isinstance(given, (list, tuple)) else [given]
+
+
+def _on_devices(operands: Sequence[Any]) -> list[_core.Tensor]:
+    """Views of those that are tensors on a device and say on which."""
+    views = []
+    for given in _one_by_one(operands):
+        if given is None or is_host_array(given) or is_address(given) or not _says_device(given):
+            continue
+        with contextlib.suppress(TypeError):  # no tensor: refused by its name where it is read
+            views.append(view_of(given, "operand"))
+    return [view for view in views if view.device != "cpu"]
+
+
+def _says_device(given: Any) -> bool:
+    has_interface_alone = hasattr(given, "__cuda_array_interface__") and not hasattr(given, "__dlpack__")
+    return not has_interface_alone or _device_of_interface(given) is not None
 
 
 def common_device(operands: Sequence[Any]) -> str | None:
     """Where operands are that are on a device; None where none says it."""
-    for given in operands:
-        if given is None or is_host_array(given) or _is_address(given) or isinstance(given, (list, tuple)):
-            continue
-        where = _core.as_tensor(given).device
-        if where != "cpu":
-            return where
-    return None
+    return next((view.device for view in _on_devices(operands)), None)
+
+
+def current_stream(operands: Sequence[Any]) -> int:
+    """What the operands' frameworks report as current; the legacy default stream for those of none."""
+    views = _on_devices(operands)
+    return _core.current_stream(views, [f"operand {at}" for at in range(len(views))])
 
 
 class Operand:
@@ -61,16 +132,18 @@ class Operand:
         self._memory: _core.Tensor | None = None
         self._place = place
         self.given = given
-        if _is_address(given):
-            self.address = int(given)
+        if is_address(given):
+            self.address = _to_address(given, place.name)
             return
-        view = _core.as_tensor(given)
+        view = view_of(given, place.name, place.device)
         self._check(view)
+        if is_output and _is_read_only(given, view):
+            raise place.refuse("memory that may be written", "read-only memory")
         if not is_host_array(given):
             self._check_device(view)
             self.address = view.data_ptr
             return
-        self._host = _core.Tensor(view.data_ptr, (place.count,), view.dtype, device="cpu", owner=given)
+        self._host = _core.Tensor(view.data_ptr, (place.count,), view.dtype, device="cpu", owner=view)
         self._memory = _core.empty((place.count,), view.dtype, place.device)
         if not is_output and place.count > 0:
             self._memory.copy_from(self._host)

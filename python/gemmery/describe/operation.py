@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from gemmery import _core
 from gemmery.describe.descriptions import TensorDescription, TileDescription
 from gemmery.describe.functors import EpilogueFunctor
+from gemmery.describe.staged import StagedWork
 from gemmery.describe.visitor import EpilogueVisitTree, VisitorOutputOp
 from gemmery.describe.words import SwizzlingFunctor, to_word
 from gemmery.errors import UnsupportedError
@@ -55,14 +57,14 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
             )
         swizzle = to_word(SwizzlingFunctor, swizzling_functor, "swizzling_functor")
         super().__init__(
-            arch,
+            operator.index(arch),
             tile_description._native(),
             A._native(),
             B._native(),
             C._native(),
             epilogue_functor._native(),
             swizzle,
-            visitor,
+            bool(visitor),
         )
         self.arch = arch
         self.tile_description = tile_description
@@ -88,16 +90,21 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
         return scaling_op(self, numbers, operands)
 
     def run(  # type: ignore[override]
-        self, arguments: Any, artifact: Any = None, stream: Any = None, **options: Any
+        self, arguments: Any, *positional: Any, stream: Any = None, **options: Any
     ) -> int:
-        """Puts the work on a stream (`stream`, that of the arguments, or the current one of their framework) and returns 0.
-        LaunchError with CUDA's words where the driver refuses it. Other arguments than describe.GemmArguments go to
-        gemmery.Kernel.run."""
-        native = getattr(arguments, "_native", None)
-        if not isinstance(native, _core.DescribedArguments):
-            super().run(arguments, artifact, stream, **options)
+        """run(arguments, stream=None): puts the work on a stream (`stream`, or the arguments': the one that they were given,
+        or the current one of their framework) and returns 0. LaunchError with CUDA's words where the driver refuses it.
+        gemmery.GemmArguments are run as gemmery.Kernel.run does."""
+        if isinstance(arguments, _core.GemmArguments):
+            named = options if stream is None else options | {"stream": stream}
+            super().run(arguments, *positional, **named)
             return 0
-        self.launch(native, arguments.stream if stream is None else stream)
+        if not isinstance(arguments, StagedWork) or getattr(arguments, "gemm_mode", None) is None:
+            raise TypeError(f"arguments: expected GemmArguments, got {type(arguments).__name__}")
+        if len(positional) > 1 or options or (positional and stream is not None):
+            raise TypeError("run: expected arguments and a stream, got more")
+        self.launch(arguments._native, arguments._start(positional[0] if positional else stream))
+        arguments._has_run = True
         return 0
 
     def __eq__(self, other: object) -> bool:
@@ -112,7 +119,11 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
 
 def scaling_op(operation: Any, numbers: tuple[float, ...], operands: dict[str, Any]) -> _core.OutputOp:
     """alpha, beta and activation arguments, checked against a functor."""
-    given = dict(zip(("alpha", "beta"), numbers, strict=False)) | operands
+    given = dict(zip(("alpha", "beta"), numbers, strict=False))
+    twice = given.keys() & operands.keys()
+    if twice:
+        raise TypeError(f"epilogue_type: expected {twice.pop()} once, got it twice")
+    given |= operands
     unknown = [name for name in given if name not in ("alpha", "beta")]
     if unknown:
         raise TypeError(f"epilogue_type: expected alpha, beta and activation arguments, got {unknown[0]}=")

@@ -11,8 +11,9 @@ from gemmery.describe import devices
 from gemmery.describe.coordinates import MatrixCoord, whole_numbers
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.functors import EpilogueFunctor
-from gemmery.describe.operands import Operand, Place, common_device
+from gemmery.describe.operands import Operand, Place, common_device, current_stream, is_address
 from gemmery.describe.operation import scaling_op
+from gemmery.describe.staged import StagedWork
 from gemmery.describe.words import Element, to_element
 from gemmery.errors import InvalidArgumentError
 
@@ -60,14 +61,18 @@ class ReductionOperation:
 
     def run(self, arguments: ReductionArguments, stream: Any = None) -> int:
         """Puts the work on a stream and returns 0."""
-        self._native.launch(arguments._native, arguments.device, arguments.stream if stream is None else stream)
+        if not isinstance(arguments, ReductionArguments):
+            raise TypeError(f"arguments: expected ReductionArguments, got {type(arguments).__name__}")
+        arguments._require_memory()
+        self._native.launch(arguments._native, arguments.device, arguments._start(stream))
+        arguments._has_run = True
         return 0
 
     def __repr__(self) -> str:
         return str(self._native.describe())
 
 
-class ReductionArguments:
+class ReductionArguments(StagedWork):
     """Partial sums (what `GemmArguments.ptr_D` gives, or an address), where D goes and the C that is added."""
 
     def __init__(
@@ -84,33 +89,34 @@ class ReductionArguments:
         stream: Any = None,
         device: str | None = None,
     ) -> None:
+        super().__init__()
+        if not isinstance(operation, ReductionOperation):
+            raise TypeError(f"operation: expected a ReductionOperation, got {type(operation).__name__}")
         rows, columns = whole_numbers(tuple(problem_size), 2, "problem_size")
-        self.stream = stream
+        self.stream = current_stream([destination, source]) if stream is None else stream
         self.device = device or getattr(workspace, "device", None) or common_device([destination, source]) or devices.device()
         partials = _partials(operation, workspace, partitions, (rows, columns), self.device)
         op = operation.epilogue_type(1.0, 0.0) if output_op is None else output_op
         place = Place("destination", operation.C, (1, rows, columns), self.device)
-        self._destination = Operand(destination, place, is_output=True)
-        self._source = None
+        stored = Operand(destination, place, is_output=True)
+        self._operands = {"destination": stored, "workspace": partials}  # the partial sums keep the GEMM's workspace
+        source_address = 0
         if source is not None:
-            self._source = Operand(source, Place("source", operation.C, (1, 1 if bias else rows, columns), self.device))
-        source_address = self._source.address if self._source is not None else 0
-        self._native = _core.ReductionArguments(
-            operation._native, partials, self._destination.address, source_address, op, bool(bias)
-        )
+            place = Place("source", operation.C, (1, 1 if bias else rows, columns), self.device)
+            self._operands["source"] = Operand(source, place)
+            source_address = self._operands["source"].address
+        self._native = _core.ReductionArguments(operation._native, partials, stored.address, source_address, op, bool(bias))
 
     def sync(self) -> None:
-        """Waits for the work and copies D back where it is a NumPy array."""
-        _core.synchronize(self.stream, self.device)
-        self._destination.copy_back()
-
-    def free(self) -> None:
-        """Lets the staged memory go; the arguments are of no use afterwards."""
-        del self._native, self._destination, self._source
+        """Waits for the work and copies D back where it is a NumPy array; nothing before the first run."""
+        if self._wait():
+            self._operands["destination"].copy_back()
 
 
 def _partials(operation: ReductionOperation, workspace: Any, partitions: int, size: tuple[int, int], device: str) -> Any:
     if not isinstance(workspace, _core.Partials):
+        if not is_address(workspace):
+            raise TypeError(f"workspace: expected ptr_D of GemmArguments or an address, got {type(workspace).__name__}")
         return _core.Partials(int(workspace), operation.element_accumulator.dtype, partitions, *size, device)
     if (workspace.rows, workspace.columns) != size:
         raise InvalidArgumentError(

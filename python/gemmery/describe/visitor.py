@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from gemmery import _core
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.functors import EpilogueFunctor
 from gemmery.describe.operands import Operand, Place
+from gemmery.describe.staged import StagedWork
 from gemmery.describe.words import Element, Layout, float32, to_element
 from gemmery.errors import InvalidArgumentError, UnsupportedError
 from gemmery.fusion.functions import while_tracing
@@ -104,15 +106,17 @@ class EpilogueVisitTree(EpilogueFunctor):
 
     def _native(self) -> _core.EpilogueFunctor:
         traced = self.traced
-        operands = [(name, kind, self.element_output) for name, kind in traced.inputs.items()]
-        operands += [
-            (name, kind, self.element_output if kind == "tensor" else float32)
-            for name, kind in traced.results.items()
-            if name != traced.destination
-        ]
+        stored = [(name, kind) for name, kind in traced.results.items() if name != traced.destination]
+        operands = [(name, kind, self.element_of(name)) for name, kind in [*traced.inputs.items(), *stored]]
         return _core.epilogue_visit_tree(
             traced.program, operands, self.element_output, self.elements_per_access, self.element_accumulator
         )
+
+    def element_of(self, name: str) -> Element:
+        """The element of an operand or result: C's, and of sums that of the accumulators."""
+        is_sum = self.traced.results.get(name, "tensor") != "tensor"
+        wide = self.element_accumulator == Element.float64
+        return (Element.float64 if wide else float32) if is_sum else self.element_output
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EpilogueVisitTree) and self._native() == other._native()
@@ -216,7 +220,7 @@ class VisitorOutputOp:
     ) -> None:
         if numbers:
             raise TypeError("epilogue_type: expected operands by keyword for a visitor, got positional ones")
-        self._tree = tree
+        self.tree = tree
         self._C = C
         self.operands = dict(operands)
         self.problem_size = self.operands.pop("problem_size", None)
@@ -230,64 +234,70 @@ class VisitorOutputOp:
                 raise InvalidArgumentError(f"invalid argument: epilogue_type: expected {', '.join(wanted)}, got {name}=")
         self.destination_name = traced.destination
         self.destination = self.operands[traced.destination]
-        self._stored: list[Operand] = []
-        self._kept: list[Operand] = []
-        self._place: tuple[Any, str] | None = None
+        # The arguments that it is part of own what it is bound to.
+        self._arguments: list[weakref.ref[StagedWork]] = []
 
-    def bind(self, m: int, n: int, batch: int, device: str) -> _core.OutputOp:
-        """For one problem; NumPy arrays are staged."""
+    def bind(self, m: int, n: int, batch: int, device: str) -> tuple[_core.OutputOp, BoundOperands]:
+        """For one problem, with what keeps its memory; NumPy arrays are staged."""
         if self.problem_size is not None and tuple(self.problem_size)[:2] != (m, n):
             raise InvalidArgumentError(
                 f"invalid argument: epilogue_type: expected problem_size={[m, n]}, that of the arguments, "
                 f"got {list(self.problem_size)}"
             )
-        traced = self._tree.traced
+        traced = self.tree.traced
         bound: dict[str, Any] = {}
-        self._stored, self._kept = [], []
+        held = BoundOperands()
         for name, kind in traced.inputs.items():
             given = self.operands[name]
-            bound[name] = float(given) if kind == "scalar" else self._tensor(name, kind, given, (m, n, batch), device)
+            if kind == "scalar":
+                bound[name] = _scalar(given, name)
+            else:
+                bound[name] = self._tensor(name, kind, (m, n, batch), device, held.read)
         for name, kind in traced.results.items():
             if name != traced.destination:
-                bound[name] = self._tensor(name, kind, self.operands[name], (m, n, batch), device, is_output=True)
-        return _core.OutputOp.of_operands(bound)
+                bound[name] = self._tensor(name, kind, (m, n, batch), device, held.stored)
+        return _core.OutputOp.of_operands(bound), held
 
-    def _tensor(
-        self, name: str, kind: str, given: Any, size: tuple[int, int, int], device: str, *, is_output: bool = False
-    ) -> _core.Tensor:
+    def _tensor(self, name: str, kind: str, size: tuple[int, int, int], device: str, held: list[Operand]) -> _core.Tensor:
         m, n, batch = size
+        given, is_output = self.operands[name], name in self.tree.traced.results
         rows, columns = {"tensor": (m, n), "row": (1, n), "column": (m, 1)}[kind]
-        element = self._element_of(name, given)
+        element = self.tree.element_of(name)
         place = Place(name, TensorDescription(element, self._C.layout), (batch, rows, columns), device)
         if kind != "tensor":
             place = Place(name, TensorDescription(element, Layout.RowMajor), (batch, 1, rows * columns), device)
         operand = Operand(given, place, is_output=is_output)
-        (self._stored if is_output else self._kept).append(operand)
+        held.append(operand)
         is_column_major = kind == "tensor" and self._C.layout == Layout.ColumnMajor
         strides = (rows * columns, 1, rows) if is_column_major else (rows * columns, columns, 1)
         return _core.Tensor(operand.address, (batch, rows, columns), element.dtype, strides, device, operand)
 
-    def _element_of(self, name: str, given: Any) -> Element:
-        """C's element, or the one that the program computes in."""
-        found = to_element(_core.as_tensor(given).dtype, name)
-        allowed = (self._C.element, self._tree.element_compute, self._tree.element_accumulator)
-        if found not in allowed:
-            raise InvalidArgumentError(f"invalid argument: {name}: expected {allowed[0]} or {allowed[1]}, got {found}")
-        return found
-
-    def attach(self, destination: Operand, stream: Any, device: str) -> None:
-        """Where D is, and the stream that it is made on."""
-        self._stored.insert(0, destination)
-        self._place = (stream, device)
+    def attach(self, arguments: StagedWork) -> None:
+        """Arguments that it is part of."""
+        self._arguments = [ref for ref in self._arguments if ref() is not None]
+        self._arguments.append(weakref.ref(arguments))
 
     def sync(self) -> None:
-        """Waits for the work and copies everything that is returned back where it is a NumPy array."""
-        if self._place is None:
-            return
-        _core.synchronize(*self._place)
-        for operand in self._stored:
-            operand.copy_back()
+        """Waits for the runs of the arguments that it is part of, and copies everything that they return back where it is a
+        NumPy array."""
+        for ref in self._arguments:
+            arguments = ref()
+            if arguments is None or arguments._native is None or not arguments._wait():
+                continue
+            for operand in [*arguments._operands["D"], *arguments._bound.stored]:
+                operand.copy_back()
 
-    def free(self) -> None:
-        """Lets the staged memory go."""
-        self._stored, self._kept = [], []
+
+class BoundOperands:
+    """The memory of a visitor's operands and results for one problem."""
+
+    def __init__(self) -> None:
+        self.read: list[Operand] = []
+        self.stored: list[Operand] = []
+
+
+def _scalar(given: Any, name: str) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number, got {type(given).__name__}") from None

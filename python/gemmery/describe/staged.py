@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that own memory which kernels work on: on which stream, until when."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from gemmery import _core
+from gemmery.errors import InvalidArgumentError
+
+__all__ = ["StagedWork"]
+
+
+class StagedWork:
+    """Remembers the streams of its runs, so that memory is read back and let go only when they have ended."""
+
+    device: str
+    stream: Any
+    _native: Any
+
+    def __init__(self) -> None:
+        self._native = None
+        self._operands: dict[str, Any] = {}
+        self._bound: Any = None  # operands of a visitor
+        self._has_run = False
+        self._pending: list[Any] = []  # streams that were not waited for
+
+    def _start(self, stream: Any) -> Any:
+        """The stream of a run: the one that is named, else that of the arguments. It is kept until it was waited for."""
+        self._require_memory()
+        on = self.stream if stream is None else stream
+        if all(on is not one and on != one for one in self._pending):
+            self._pending.append(on)
+        return on
+
+    def _wait(self) -> bool:
+        """Waits for the runs; False where there was none."""
+        self._require_memory()
+        pending, self._pending = self._pending, []
+        for stream in pending or ([self.stream] if self._has_run else []):
+            _core.synchronize(stream, self.device)
+        return self._has_run
+
+    def _require_memory(self) -> None:
+        if self._native is None:
+            raise InvalidArgumentError("invalid argument: arguments: expected arguments with memory, got some after free()")
+
+    def free(self) -> None:
+        """Waits for the runs and lets the staged memory go; the arguments are of no use afterwards."""
+        try:
+            if self._native is not None:
+                self._wait()
+        finally:
+            self._native = None
+            self._operands, self._bound = {}, None
+
+    def __del__(self) -> None:
+        # The pool gives memory out again in the order of its own stream, which knows nothing of other streams.
+        if getattr(self, "_pending", None):
+            with contextlib.suppress(Exception):
+                self.free()
