@@ -5,9 +5,12 @@
 #include <gemmery/discovery.hpp>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "core/arithmetic.hpp"
 #include "describe/arguments_state.hpp"
@@ -164,6 +167,24 @@ ProblemViews views_of(const GemmDescription& description, const GemmCoord& size,
 
 // --- steps --------------------------------------------------------------------------------------
 
+// An operand of a visitor that has a matrix, row or column for each product, of one product.
+EpilogueOperand of_product(EpilogueOperand operand, std::int64_t product, std::int64_t batch) {
+  auto* const tensor = std::get_if<Tensor>(&operand.value);
+  if (tensor == nullptr || tensor->rank() != 3 || tensor->extent(0) != batch) return operand;
+  const auto width = static_cast<std::int64_t>(byte_width(tensor->dtype()));
+  const auto* const data =
+      static_cast<const std::byte*>(tensor->data()) + product * tensor->stride(0) * width;
+  const std::array<std::int64_t, 3> shape{1, tensor->extent(1), tensor->extent(2)};
+  *tensor = Tensor(data, tensor->dtype(), shape, tensor->strides(), tensor->device());
+  return operand;
+}
+
+OutputOp of_product(OutputOp op, std::int64_t product, std::int64_t batch) {
+  for (EpilogueOperand& operand : op.operands)
+    operand = of_product(std::move(operand), product, batch);
+  return op;
+}
+
 // Adds to a state the steps of its mode. Layouts are plain.
 class StepPlan {
  public:
@@ -177,10 +198,14 @@ class StepPlan {
     const bool is_parallel = state_.options.gemm_mode == Mode::GemmSplitKParallel;
     if (is_parallel) state_.views = views;
     if (slices > 1 && is_simt()) return add_two_passes(views);
+    const OutputOp op =
+        state_.options.gemm_mode == Mode::Array
+            ? of_product(state_.options.output_op, products_++, state_.options.batch)
+            : state_.options.output_op;
     state_.whole.push_back(make_step({.own = state_.operation,
                                       .description = description_,
                                       .views = views,
-                                      .output_op = state_.options.output_op,
+                                      .output_op = op,
                                       .is_bias = state_.options.bias,
                                       .serial_slices = is_parallel ? 1 : slices,
                                       .parallel_slices = is_parallel ? slices : 1}));
@@ -210,6 +235,7 @@ class StepPlan {
 
   GemmArguments::State& state_;
   const GemmDescription& description_;
+  std::int64_t products_ = 0;  // so far
 };
 
 const void* pointer_of(const std::vector<const void*>& pointers, std::size_t product) {

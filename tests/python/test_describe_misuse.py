@@ -176,6 +176,39 @@ def test_row_96_one_output_op_of_two_arguments(rng, it):
         describe.GemmArguments(operation(), it.size, it.a, it.b, None, None, output_op=op)
 
 
+class Columns(describe.EpilogueVisitTree):
+    def __call__(self, accum: "tensor", column: "column", row: "row"):  # noqa: F821
+        T = accum * column + row
+        D = T * 2
+        R = describe.reduction_op(T, "column", "Add", 64)
+        return T, D, R
+
+
+def test_row_50_a_visitor_in_an_array(rng):
+    it = Problem(rng, batch=3)
+    a, b, c = tensors()
+    tree = Columns(None, tile(), describe.float32, c.alignment, describe.float32, c.element)
+    one = describe.GemmOperationUniversal(80, tile(), a, b, c, tree, visitor=True)
+    column = rng.integers(-4, 5, (3, 72)).astype(numpy.float32)
+    row = rng.integers(-4, 5, (3, 56)).astype(numpy.float32)
+    t = numpy.full_like(it.d, numpy.nan)
+    r = numpy.full((3, 56), numpy.nan, numpy.float32)
+    op = one.epilogue_type(column=column, row=row, T=t, D=it.d, R=r, problem_size=[72, 56])
+    arguments = describe.GemmArguments(one, it.size, list(it.a), list(it.b), None, None, "Array", op, batch=3)
+    one.run(arguments)
+    op.sync()
+    exact = it.product * column[:, :, None] + row[:, None, :]
+    assert numpy.array_equal(t, exact) and numpy.array_equal(it.d, 2 * exact)
+    assert numpy.array_equal(r, exact.sum(1))
+
+
+def test_words_of_convolutions_refuse_by_name():
+    with pytest.raises(gemmery.UnsupportedError, match="conv.Operator"):
+        _ = describe.conv.Operator.fprop
+    with pytest.raises(TypeError, match="device: expected a name"):
+        describe.set_device(0)
+
+
 def test_row_54_operands_of_a_visitor_by_address(rng, it):
     one = visitor()
     c, d = (gemmery.empty((72, 56), "float32", DEVICE) for _ in range(2))

@@ -16,7 +16,7 @@
 docs/python-describe.md says what is as there and what is not.
 """
 
-from gemmery.describe import gemm
+from gemmery.describe import conv, gemm
 from gemmery.describe.activations import (
     ActivationFunctor,
     gelu,
@@ -133,6 +133,7 @@ __all__ = [
     "VisitorOutputOp",
     "bfloat16",
     "compiler",
+    "conv",
     "device",
     "float8_e4m3fn",
     "float8_e5m2",

@@ -13,6 +13,8 @@ _chosen: str | None = None
 
 def set_device(name: str | None) -> None:
     """The device of operands that have none, such as NumPy arrays: "cuda:1", "emulated:a100"; None: the first GPU again."""
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"device: expected a name, got {type(name).__name__}")
     if name is not None and not name.startswith(("cuda", "emulated:")):
         raise InvalidArgumentError(f'invalid argument: device: expected "cuda:0" or "emulated:a100", got {name!r}')
     if name is not None:

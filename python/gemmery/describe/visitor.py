@@ -61,9 +61,9 @@ class EpilogueVisitTree(EpilogueFunctor):
                 return Z, T
 
     Parameters are tensors like C ("tensor"), rows of N numbers ("row"), columns of M numbers ("column"), or numbers of a
-    launch ("scalar"). What is returned is stored, the first full tensor as D. + - * /, comparisons, the activations of this
-    package and every function of gemmery.fusion may be used; a value used twice is computed once. The same function is its
-    own reference on NumPy arrays. Pass it with visitor=True.
+    launch ("scalar"). What is returned is stored: D, or else the first full tensor, as D of the arguments. + - * /,
+    comparisons, the activations of this package and every function of gemmery.fusion may be used; a value used twice is
+    computed once. The same function is its own reference on NumPy arrays. Pass it with visitor=True.
     InvalidArgumentError with the line for what a program cannot do.
     """
 
@@ -101,7 +101,7 @@ class EpilogueVisitTree(EpilogueFunctor):
 
     @property
     def program(self) -> _core.Program:
-        """The epilogue program; its D is the first full tensor that is returned."""
+        """The epilogue program; its D is the returned D, or else the first full tensor that is returned."""
         return self.traced.program
 
     def _native(self) -> _core.EpilogueFunctor:
@@ -141,8 +141,8 @@ class _Traced:
             full = [name for name, kind in self.results.items() if kind == "tensor"]
             if not full:
                 raise TraceError("invalid argument: epilogue: expected a tensor of D's size among the returned names, got none")
-            self.destination = full[0]
-            self.program = trace({"D" if name == full[0] else name: value for name, value in named.items()})
+            self.destination = "D" if "D" in full else full[0]
+            self.program = trace({"D" if name == self.destination else name: value for name, value in named.items()})
         except TraceError as error:
             raise InvalidArgumentError(f"{error}{place_of(error) or _first_line(function)}") from error
         unread = [name for name in self.inputs if name not in self.program.inputs]
