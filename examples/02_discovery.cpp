@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery: which kernels run a problem on a device that need not be here, best first, and why the
-// others do not.
+// Discovery: which kernels support a problem on a device, best first, and why the others do not.
+// The device need not be present.
 #include <cstdio>
 
 #include <gemmery/gemmery.hpp>
@@ -30,8 +30,7 @@ int main() {
                return kernel.operands.b.alignment < 16;
              }});
 
-  // Every family answers: how many of its kernels fit, or the first constraint that failed. Silence
-  // is never an answer.
+  // Every family answers: how many of its kernels fit, or the first constraint that failed.
   std::printf("%s\n", to_string(explain(problem, h200)).c_str());
   return 0;
 }

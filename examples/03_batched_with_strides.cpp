@@ -23,7 +23,7 @@ void fill(std::vector<float>& values) {
     values[index] = static_cast<float>(index % 13) - 6;
 }
 
-// The same in three loops. Small whole numbers: every sum is exact.
+// The reference, in three loops. The values are small integers, so every sum is exact.
 float expected(const Memory& memory, std::int64_t batch, std::int64_t row, std::int64_t column) {
   float sum = 0;
   for (std::int64_t index = 0; index < k; ++index) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation for a named target, on a machine that needs no GPU: only the compiler library NVRTC.
-// Exits with 77 without it.
+// Compilation for a named target. It needs NVRTC but no GPU. Exits with 77 without NVRTC.
 #include <cstdio>
 #include <string>
 

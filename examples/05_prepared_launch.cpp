@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A prepared launch: compile once, pack once, then launch again and again with other memory. On GPU
-// 0 where there is one, else on the CPU.
+// 0 if there is one, else on the CPU.
 #include <cstdio>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of your own on the emulator, on a machine that needs no GPU: only the compiler library
-// NVRTC. The kernel has a fault; the report says what, where and in which line. Exits with 77
-// without NVRTC.
+// A kernel of your own on the emulator. It needs NVRTC but no GPU. The kernel has a fault; the
+// report says what it is and in which line. Exits with 77 without NVRTC.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -27,7 +26,7 @@ extern "C" __global__ void sum(const float* numbers, float* sums) {
 }
 )";
 
-// Returns the report of the fault, or nothing where the kernel is sound.
+// Returns the report of the fault, or nothing if the kernel is correct.
 std::string run_on_emulator(const std::string& text) {
   const gemmery::Device device = *gemmery::parse_device("emulated:h200");
   const gemmery::OwnedStream stream(device);

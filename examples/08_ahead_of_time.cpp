@@ -40,7 +40,7 @@ int write_file(const std::string& path) {
   }
   gemmery::save_artifacts(path, compiled);
 
-  // What any later program does, without a compiler.
+  // Any later program loads the file; it needs no compiler.
   for (const gemmery::StoredArtifact& loaded : gemmery::load_artifacts(path)) {
     std::printf("%s\n ", loaded.artifact.kernel().name().c_str());
     for (const gemmery::Target target : loaded.artifact.targets())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From plain C, with no C++ and no compiler of kernels: loads a file that `gemmery compile` or
  * 08_ahead_of_time wrote, finds the best of its kernels for a problem, runs it, and checks every
- * element of the result. Usage: 09_plain_c FILE [DEVICE], the device silently cuda:0. */
+ * element of the result. Usage: 09_plain_c FILE [DEVICE]; the default device is cuda:0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

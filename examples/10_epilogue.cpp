@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in place of alpha * accum + beta * C: a bias for each column, an activation, and beside
-// out the largest value of every row, all in one pass over the sums. Written as text and, the same
-// program, as C++ expressions.
+// An epilogue program in place of alpha * accum + beta * C: a bias for each column, an activation,
+// and as a second result the largest value of every row, all in one pass over the accumulators. The
+// same program is written as text and as C++ expressions.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -35,7 +35,8 @@ gemmery::epilogue::Program as_expressions() {
   return Program{{"D", d}, {"peak", d, Reduction::max}};
 }
 
-// The same in loops. Small whole numbers and a slope of 1/4: every step is exact.
+// The reference, in loops. The values are small integers and the slope is 1/4, so every step is
+// exact.
 int count_differences(const Memory& memory, double slope) {
   int differences = 0;
   for (std::size_t row = 0; row < m; ++row) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a block of a network in one pass: a bias and a scale for each column, and what went
-// into the block added to it.
+// The end of a network's residual block in one pass: a bias and a scale for each column, then the
+// block's input is added.
 #include "gallery.hpp"
 
 namespace {
@@ -35,7 +35,7 @@ int main(int count, char** words) {
   gallery::run({a.view(), b.view(), out.view(), {.epilogue = epilogue}}, stream);
   out.read();
 
-  // Halves below 64 in every step, which bfloat16 holds: equal to the bit.
+  // Every step gives a multiple of 1/2 below 64, which bfloat16 holds: results are bit-identical.
   int differences = 0;
   for (std::size_t row = 0; row < m; ++row)
     for (std::size_t column = 0; column < n; ++column) {

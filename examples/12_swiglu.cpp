@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwiGLU, silu(x * gate) * (x * up), of one matrix of weights that holds both halves beside each
-// other. A program sees one element of its product, and the halves meet across columns: so they are
-// two products, on two views of the weights, and the second reads what the first one stored. No
-// pass over memory is left that only multiplies.
+// SwiGLU, silu(x * gate) * (x * up), with one weight matrix that holds both halves side by side. A
+// program sees one element of its product, but SwiGLU combines elements of different columns.
+// Therefore there are two products, on two views of the weights, and the epilogue of the second
+// reads the result of the first. No separate elementwise pass over memory is needed.
 #include "gallery.hpp"
 
 namespace {
@@ -23,7 +23,7 @@ gemmery::Tensor half_of(const gemmery::Tensor& weights, std::int64_t first) {
           weights.device()};
 }
 
-// What one product of all columns would have to do cannot be said, and is refused with its place.
+// An epilogue of one product over all columns cannot be expressed; the error names the position.
 bool halves_of_accum_are_refused() {
   try {
     (void)gemmery::epilogue::Program("D = silu(accum[:40]) * accum[40:]");
@@ -63,7 +63,7 @@ int main(int count, char** words) {
         right += value * from_bfloat16(weights[weight + hidden]);
       }
       const double want = left / (1 + std::exp(-left)) * right;
-      // Half a unit of bfloat16 for the result, and what silu declares for gates below 17.
+      // Half a unit of bfloat16 for the result, and silu's declared error for gates below 17.
       const float got = from_bfloat16(out[row * hidden + column]);
       differences += gallery::differs(got, want, 0x1p-8 + 0x1p-20, 0x1p-14) ? 1 : 0;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation to 8-bit floats with the scale of the run before: codes leave with the product, and
-// the largest size of this run, from which the next scale follows, in the same pass.
+// Quantisation to 8-bit floats with the scale of the previous run. One pass stores the codes and
+// the largest magnitude of this run, from which the next scale follows.
 #include "gallery.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ int main(int count, char** words) {
   a.fill([](std::size_t index) { return to_bfloat16(small(index)); });
   b.fill([](std::size_t index) { return to_bfloat16(small(index * 3 + index / 7)); });
 
-  // A guess that is too large for this run: what lies beyond 448 becomes 448, not NaN.
+  // A scale that is too large for this run: values beyond 448 become 448, not NaN.
   const double scale = 64;
   const gemmery::EpilogueArguments epilogue(
       "D = accum; codes = cast(D * scale, e4m3, saturate); peak = amax(D)",

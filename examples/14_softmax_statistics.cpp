@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A softmax along rows of a product without a pass over it: the first run gives the largest score
-// of every row, the second stores exp(score - largest) and its sum along every row. A reduction is
-// complete when its kernel is, so that no program reads its own; two runs of the product do.
+// The statistics of a softmax along rows of a product, without a separate pass over it. The first
+// run gives the largest score of every row; the second stores exp(score - largest) and its sum
+// along every row. A reduction is complete only when its kernel is, so a program cannot read its
+// own reduction: the product is run twice.
 #include "gallery.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ int main(int count, char** words) {
   top.read();
   total.read();
 
-  // exp is within 4 units of float, so its sum within 4 and one for each addition.
+  // exp is within 4 units of float32, so the sum is within 4 units plus one for each addition.
   constexpr double unit = 0x1p-24;
   int differences = 0;
   for (std::size_t row = 0; row < m; ++row) {

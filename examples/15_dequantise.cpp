@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit integers with a scale for every row of A and every column of B: the sums are exact, and the
-// scales are applied on the way to memory.
+// 8-bit integers with a scale for every row of A and every column of B: the accumulators are exact,
+// and the epilogue applies the scales.
 #include "gallery.hpp"
 
 namespace {

@@ -63,7 +63,7 @@ int main() {
   const Kernel own = register_kernel(describe());
   const Device device = devices().empty() ? *parse_device("emulated:h200") : devices().front();
 
-  // It stands among the others, and says what it does not do.
+  // Discovery lists it among the others, and it gives reasons for what it does not support.
   const ProblemLine line = parse_problem("gemm 200x130x90 a=f32");
   for (const RankedKernel& kernel :
        get_kernels(line.problem, device_info(device), {.providers = {"user"}}))
@@ -71,7 +71,7 @@ int main() {
   const ProblemLine batched = parse_problem("gemm 200x130x90x3 a=f32");
   std::printf("a batch: %s\n", own.supports(batched.problem, device_info(device)).error().c_str());
 
-  // Guarded operands, random numbers, every element against its bound; NaN around the inputs.
+  // Random inputs with NaN around them, guard bands, every element checked against its bound.
   const VerifyReport report = verify(line, own, {.device = device});
   std::printf("verified on %s: %s, worst error %.0f %% of its bound\n", to_string(device).c_str(),
               report.passed ? "yes" : "no", report.worst_ratio * 100);

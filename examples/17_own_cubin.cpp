@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bring your own kernel, as machine code: a cubin from a file, or the PTX below, joins discovery
-// with what it asks of its operands and how it is launched. No compiler is needed for it.
+// with rules for its operands and a launch recipe. No compiler is needed.
 //
 //   17_own_cubin [FILE.cubin TARGET]    of a kernel that takes the same parameters, made by
 //                                       nvcc -cubin -arch=TARGET
@@ -17,7 +17,7 @@ namespace {
 
 using namespace gemmery;
 
-// A thread for each element of out, a row of blocks for each of its rows.
+// One thread per element of out, one row of blocks per row of out.
 //   dot(const float* a, const float* b, float* out, int m, int n, int k)
 constexpr const char* ptx = R"ptx(.version 7.0
 .target sm_80
@@ -116,11 +116,11 @@ int main(int count, char** words) try {
   const bool has_file = count == 3;
   const Kernel own =
       register_kernel(describe(has_file ? image_of_file(words[1], words[2]) : images_of_ptx()));
-  // A cubin wants a GPU; PTX runs on an emulated one, too.
+  // A cubin needs a GPU; PTX runs on an emulated one as well.
   const Device device = devices().empty() ? *parse_device("emulated:h200") : devices().front();
   std::printf("%s on %s\n", own.name().c_str(), to_string(device).c_str());
 
-  // The launch passes no strides, so other than packed rows are refused, not misread.
+  // The launch passes no strides, so operands without packed rows are refused, not misread.
   const ProblemLine padded = parse_problem("gemm 70x300x50 a=f32/ld=64");
   std::printf("padded rows: %s\n",
               own.supports(padded.problem, device_info(device)).error().c_str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise programs without a product: found, run and verified by the calls of a GEMM. On the
-// CPU here; on a GPU it is the same with tensors that are there and a stream.
+// Elementwise programs without a matrix product are found, run and verified like a GEMM. This one
+// runs on the CPU; on a GPU the calls are the same, with tensors in its memory and a stream.
 #include <cstdio>
 #include <vector>
 
@@ -23,7 +23,7 @@ int main() {
               static_cast<double>(out[1]), static_cast<double>(out[2]), static_cast<double>(out[3]),
               static_cast<double>(out[4]), static_cast<double>(out[5]));
 
-  // It is a GEMM of K = 0, and so it is written as one where a problem is a line of text.
+  // It is a GEMM with K = 0, and a problem line writes it as one.
   const ProblemLine line =
       parse_problem("gemm 300x500x0 a=f32 out=bf16 epilogue=\"D = silu(A) * B\" A=bf16 B=bf16");
   const Kernel kernel = get_kernels(line.problem, device_info(Device::cpu())).at(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of the gallery (11 to 15) share: a device, matrices of small numbers there, and
-// a count of what differs from a plain loop.
+// Shared by the programs of the gallery (11 to 15): the choice of a device, matrices in its memory,
+// and a count of elements that differ from a plain loop.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ inline gemmery::Device choose_device(int count, char** words) {
   return devices.empty() ? gemmery::Device::cpu() : devices.front();
 }
 
-// bfloat16 is the upper half of a float; the numbers here have zeros in the lower one.
+// bfloat16 is the upper half of a float; the lower half of the numbers used here is 0.
 inline std::uint16_t to_bfloat16(float x) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
 }
@@ -57,7 +57,7 @@ class Memory {
     synchronize(stream_);
   }
 
-  // What stands in the memory of the device now.
+  // Copies the device's memory to the host.
   const std::vector<Element>& read() {
     copy(values_.data(), gemmery::Device::cpu(), buffer_.data(), buffer_.device(), buffer_.bytes(),
          stream_);
@@ -76,7 +76,7 @@ class Memory {
   gemmery::Buffer buffer_;
 };
 
-// With the first kernel that discovery offers.
+// Runs the first kernel that discovery offers.
 inline void run(const gemmery::GemmArguments& arguments, gemmery::Stream stream) {
   const gemmery::Kernel kernel = gemmery::get_kernels(arguments).front();
   std::printf("%s\n  by %s on %s\n", to_string(arguments.problem()).c_str(), kernel.name().c_str(),
@@ -88,7 +88,7 @@ inline bool differs(double got, double want, double relative_error, double absol
   return !(std::fabs(got - want) <= relative_error * std::fabs(want) + absolute_error);
 }
 
-// What main returns.
+// Prints the count; returns the exit status of main.
 inline int report(int differences) {
   std::printf("%d values differ from those of plain loops\n", differences);
   return differences == 0 ? 0 : 1;

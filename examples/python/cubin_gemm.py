@@ -14,7 +14,7 @@ import gemmery
 from gemmery import own_kernels
 
 SOURCE = r"""
-// A thread for each element of out.
+// One thread per element of out.
 extern "C" __global__ void dot_gemm(const float* a, const float* b, float* out, int m, int n, int k, long long a_row,
                                     long long b_row, long long out_row, float alpha) {
   const int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;

@@ -8,7 +8,7 @@ import gemmery
 from gemmery import own_kernels
 
 SOURCE = r"""
-// Blocks of 64 x 64, tiles of 16 steps in shared memory, 4 x 4 sums in every thread.
+// Tiles of 64 x 64 x 16 in shared memory, 4 x 4 accumulators in every thread.
 extern "C" __global__ void __launch_bounds__(256) blocked_gemm(
     const float* a, const float* b, float* out, int m, int n, int k, long long a_leading, long long b_leading,
     long long out_leading, float alpha) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C API: kernels that were compiled ahead of time (gemmery compile), loaded from their file,
- * looked at, and run; from C11 and later, with no C++ and no compiler of kernels.
+/* The C API loads kernels that were compiled ahead of time (gemmery compile) from their file,
+ * describes them and runs them. It needs C11 or later, no C++ and no kernel compiler.
  *
- * Results. Every function that can fail returns a gemmery_result; what went wrong is the text of
- * gemmery_last_error(), which belongs to the calling thread. No C++ exception leaves the library.
- * What a failing function was to make is set to NULL; other outputs are left as they were.
+ * Results. Every function that can fail returns a gemmery_result; gemmery_last_error() returns the
+ * message of the calling thread's last failure. No C++ exception leaves the library. A function
+ * that fails sets the handle that it was to return to NULL and leaves other outputs unchanged.
  *
  * Structs. The caller sets struct_size, the first member of every struct that may grow, to sizeof
  * of the struct as it was compiled (GEMMERY_INIT does). A later library fills and reads no more
  * than that; members that the caller's struct lacks count as zero.
  *
  * Threads. Bundles and kernels never change after they were loaded: any number of threads may use
- * them at the same time. A gemmery_launch belongs to one thread at a time. Freeing something while
- * another thread uses it is an error of the caller's. A child process that was forked after CUDA
- * was used gets GEMMERY_UNAVAILABLE, as CUDA itself does not work there.
+ * them at the same time. A gemmery_launch belongs to one thread at a time. The caller must not
+ * free an object while another thread uses it. A child process that was forked after CUDA was used
+ * gets GEMMERY_UNAVAILABLE, as CUDA itself does not work there.
  *
  * Lifetime. A kernel belongs to its bundle. A launch stays valid after its bundle was freed. NULL
  * is legal for every _free and does nothing. */
@@ -34,7 +34,7 @@ extern "C" {
 typedef enum gemmery_result {
   GEMMERY_OK = 0,
   GEMMERY_INVALID_ARGUMENT = 1, /* the caller's values contradict each other or this page */
-  GEMMERY_UNSUPPORTED = 2,      /* legal, but not served by what was asked to serve it */
+  GEMMERY_UNSUPPORTED = 2,      /* legal, but not supported by this kernel or file */
   GEMMERY_UNAVAILABLE = 3,      /* a library, device or service is not there */
   GEMMERY_COMPILE = 4,
   GEMMERY_LAUNCH = 5, /* the driver refused or lost a launch */
@@ -43,8 +43,8 @@ typedef enum gemmery_result {
   GEMMERY_INTERNAL = 8 /* a bug in gemmery */
 } gemmery_result;
 
-/* The text of this thread's last failure: what it is about, what was expected, what was found, what
- * to do. "" where there was none. Valid until this thread's next call that fails. */
+/* The message of this thread's last failure: operand, expected, got, hint. "" if there was none.
+ * Valid until this thread's next call that fails. */
 GEMMERY_API const char* gemmery_last_error(void);
 /* "GEMMERY_IO"; "unknown" for other numbers. */
 GEMMERY_API const char* gemmery_result_name(gemmery_result result);
@@ -70,7 +70,7 @@ GEMMERY_API const char* gemmery_library_version(void);
 enum {
   GEMMERY_CPU = 1,
   GEMMERY_CUDA = 2,
-  GEMMERY_EMULATED = 1000 /* the emulator; its index is the place of a name in gemmery's table */
+  GEMMERY_EMULATED = 1000 /* the emulator; its index is a row of gemmery's device table */
 };
 
 typedef struct gemmery_device {
@@ -78,9 +78,9 @@ typedef struct gemmery_device {
   int32_t index;
 } gemmery_device;
 
-/* "cuda:0", "emulated:h200". Whether the device is there is seen when it is used. */
+/* "cuda:0", "emulated:h200". The device is not opened; whether it exists shows when it is used. */
 GEMMERY_API gemmery_result gemmery_parse_device(const char* text, gemmery_device* device);
-/* GPUs that CUDA finds; 0 without a driver. */
+/* The number of GPUs that CUDA finds; 0 without a driver. */
 GEMMERY_API gemmery_result gemmery_count_devices(int32_t* count);
 
 /* --- bundles: files of compiled kernels --- */
@@ -93,28 +93,28 @@ GEMMERY_API gemmery_result gemmery_load_bundle(const char* path, gemmery_bundle*
 GEMMERY_API void gemmery_free_bundle(gemmery_bundle* bundle);
 
 GEMMERY_API size_t gemmery_count_kernels(const gemmery_bundle* bundle);
-/* By its place from 0, in the order of the file. */
+/* The kernel at an index from 0, in the order of the file. */
 GEMMERY_API gemmery_result gemmery_get_kernel(const gemmery_bundle* bundle, size_t index,
                                               const gemmery_kernel** kernel);
 /* The kernel of the bundle that is predicted to be the fastest on a problem,
- * "gemm 4096x4096x8192 a=bf16 b=bf16:c", on a device. GEMMERY_UNSUPPORTED where none serves it,
+ * "gemm 4096x4096x8192 a=bf16 b=bf16:c", on a device. GEMMERY_UNSUPPORTED if none supports it,
  * with the reason of each. */
 GEMMERY_API gemmery_result gemmery_find_kernel(const gemmery_bundle* bundle, const char* problem,
                                                gemmery_device device,
                                                const gemmery_kernel** kernel);
 
-/* What is to be known of a kernel. The texts live as long as the bundle. */
+/* The description of a kernel. The strings live as long as the bundle. */
 typedef struct gemmery_kernel_info {
   size_t struct_size;
   const char* name;     /* stable, unique, versioned */
   const char* provider; /* "templates" */
   const char* family;   /* "sm90" */
-  const char* targets;  /* that there is code for: "sm_80 sm_90a" */
+  const char* targets;  /* with code in the file: "sm_80 sm_90a" */
   const char* design;   /* "tile=128x256x64 stages=4" */
   const char* epilogue; /* "D = alpha * accum + beta * C" */
-  const char* problems; /* lines that it was compiled for, each ended by a line end */
+  const char* problems; /* lines that it was compiled for, each with a newline */
   const char* source;   /* CUDA C++ */
-  const char* log;      /* the compiler's */
+  const char* log;      /* the compiler's output */
   int32_t registers;    /* of the first target; -1: not known */
   int32_t static_shared_bytes;
   int32_t spill_bytes;   /* stored and loaded */
@@ -144,12 +144,12 @@ typedef struct gemmery_gemm {
   size_t struct_size;
   const gemmery_tensor* a;
   const gemmery_tensor* b;
-  const gemmery_tensor* c; /* may be NULL where beta is 0; not read then */
+  const gemmery_tensor* c; /* NULL: no C, beta must be 0; not read if beta is 0 */
   const gemmery_tensor* out;
-  double alpha; /* 0 as it stands: A and B are not read then */
+  double alpha; /* GEMMERY_INIT leaves 0, with which A and B are not read */
   double beta;
-  const char* accumulator; /* "f32"; NULL: f64 for f64, int32 for integers, f32 for the rest */
-  const char* math;        /* "native"; NULL: the same */
+  const char* accumulator; /* "f32"; NULL: f64 for f64, int32 for integers, f32 otherwise */
+  const char* math;        /* NULL: "native" */
 } gemmery_gemm;
 
 /* Scratch memory on the operands' device, its address a multiple of 256. */
@@ -159,7 +159,7 @@ typedef struct gemmery_workspace {
   size_t bytes;
 } gemmery_workspace;
 
-/* GEMMERY_OK where the kernel serves these operands; else GEMMERY_UNSUPPORTED with the reason. */
+/* GEMMERY_OK if the kernel supports these operands, else GEMMERY_UNSUPPORTED with the reason. */
 GEMMERY_API gemmery_result gemmery_supports(const gemmery_kernel* kernel, const gemmery_gemm* gemm);
 GEMMERY_API gemmery_result gemmery_get_workspace_size(const gemmery_kernel* kernel,
                                                       const gemmery_gemm* gemm, size_t* bytes);
@@ -170,32 +170,32 @@ GEMMERY_API gemmery_result gemmery_get_workspace_size(const gemmery_kernel* kern
 GEMMERY_API gemmery_result gemmery_load_kernel(const gemmery_kernel* kernel, gemmery_device device);
 
 /* Puts the work on a stream (CUstream or cudaStream_t; NULL: the default stream) and returns.
- * `workspace` may be NULL: memory is then taken from gemmery's pool in the order of the stream,
- * except while the stream is being captured. */
+ * `workspace` may be NULL: memory is then allocated from gemmery's pool in stream order. That is
+ * not possible while the stream is captured. */
 GEMMERY_API gemmery_result gemmery_run(const gemmery_kernel* kernel, const gemmery_gemm* gemm,
                                        void* stream, const gemmery_workspace* workspace);
 
-/* A launch with everything packed and its workspace reserved, to be put on streams many times. */
+/* A prepared launch: parameters packed, workspace reserved. It can be put on streams many times. */
 typedef struct gemmery_launch gemmery_launch;
 
 GEMMERY_API gemmery_result gemmery_bind(const gemmery_kernel* kernel, const gemmery_gemm* gemm,
                                         gemmery_launch** launch);
-/* "A", "B", "C" or "out": other memory of the same shape, strides and alignment. */
+/* Replaces the memory of "A", "B", "C" or "out"; shape, strides and alignment stay the same. */
 GEMMERY_API gemmery_result gemmery_set_data(gemmery_launch* launch, const char* operand,
                                             const void* data);
 GEMMERY_API gemmery_result gemmery_set_scalars(gemmery_launch* launch, double alpha, double beta);
 GEMMERY_API gemmery_result gemmery_put(gemmery_launch* launch, void* stream);
 GEMMERY_API void gemmery_free_launch(gemmery_launch* launch);
 
-/* --- memory and streams, for programs that bring none --- */
+/* --- memory and streams, for programs without their own --- */
 
 typedef struct gemmery_buffer gemmery_buffer;
 typedef struct gemmery_stream gemmery_stream;
 
 GEMMERY_API gemmery_result gemmery_make_stream(gemmery_device device, gemmery_stream** stream);
-/* What gemmery_run and gemmery_put take. */
+/* The stream as gemmery_run and gemmery_put take it. */
 GEMMERY_API void* gemmery_stream_handle(const gemmery_stream* stream);
-/* Waits until all that is on the stream is done; GEMMERY_LAUNCH where any of it failed. */
+/* Waits until all work of the stream is done; GEMMERY_LAUNCH if any of it failed. */
 GEMMERY_API gemmery_result gemmery_synchronize(const gemmery_stream* stream);
 GEMMERY_API void gemmery_free_stream(gemmery_stream* stream);
 
@@ -204,8 +204,8 @@ GEMMERY_API gemmery_result gemmery_make_buffer(size_t bytes, const gemmery_strea
                                                gemmery_buffer** buffer);
 GEMMERY_API void* gemmery_buffer_data(const gemmery_buffer* buffer);
 GEMMERY_API void gemmery_free_buffer(gemmery_buffer* buffer);
-/* Between the host and a buffer, in the order of the stream; host memory stays as it is until the
- * stream has been synchronised. */
+/* Copies between the host and a buffer in stream order. The host memory must stay valid and
+ * unchanged until the stream has been synchronised. */
 GEMMERY_API gemmery_result gemmery_copy_in(gemmery_buffer* buffer, const void* host, size_t bytes,
                                            const gemmery_stream* stream);
 GEMMERY_API gemmery_result gemmery_copy_out(void* host, const gemmery_buffer* buffer, size_t bytes,
