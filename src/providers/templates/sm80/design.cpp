@@ -48,21 +48,23 @@ constexpr TileShape single_shapes[] = {
 };
 
 // float32 by three products: two parts of every fragment, and a step's sums beside the
-// accumulators, leave room for 64 of these in a thread.
+// accumulators, leave room for 64 of these in a thread, where a stage has two steps.
 constexpr TileShape split_shapes[] = {
     {128, 128, 128, 2, 4, 1, 3}, {128, 128, 64, 2, 4, 1, 4}, {128, 64, 128, 2, 2, 1, 3},
-    {64, 128, 128, 2, 2, 1, 3},  {64, 64, 128, 2, 2, 1, 4},  {32, 128, 128, 1, 4, 1, 4},
-    {128, 32, 128, 4, 1, 1, 4},  {16, 128, 128, 1, 4, 1, 4}, {128, 16, 128, 4, 1, 1, 4},
-    {32, 32, 128, 1, 2, 2, 4},
+    {128, 64, 64, 2, 2, 1, 4},   {64, 128, 128, 2, 2, 1, 3}, {64, 128, 64, 2, 2, 1, 4},
+    {64, 64, 128, 2, 2, 1, 4},   {32, 128, 128, 1, 4, 1, 4}, {128, 32, 128, 4, 1, 1, 4},
+    {16, 128, 128, 1, 4, 1, 4},  {128, 16, 128, 4, 1, 1, 4}, {32, 32, 128, 1, 2, 2, 4},
 };
+
+bool has_three_products(Math math) noexcept {
+  return math == Math::tf32x3 || math == Math::bf16x3 || math == Math::f16x3;
+}
 
 std::span<const TileShape> shapes_of(const OperandRules& rules) {
   if (rules.a.dtype == DType::float64) return double_shapes;
   if (rules.a.dtype != DType::float32) return shapes;
-  const bool has_three =
-      rules.math == Math::tf32x3 || rules.math == Math::bf16x3 || rules.math == Math::f16x3;
-  return has_three ? std::span<const TileShape>(split_shapes)
-                   : std::span<const TileShape>(single_shapes);
+  return has_three_products(rules.math) ? std::span<const TileShape>(split_shapes)
+                                        : std::span<const TileShape>(single_shapes);
 }
 
 constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float32};
@@ -280,7 +282,9 @@ std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
                         .warps_k = shape.warps_k,
                         .stages = shape.stages};
     const abi::Sm80Design design = sm80_design(rules, tile);
-    if (abi::is_legal(design) && has_room_for_copies(design)) tiles.push_back(tile);
+    const bool has_room = !has_three_products(rules.math) ||
+                          abi::accumulators_per_thread(design) < 64 || abi::k_steps(design) <= 2;
+    if (abi::is_legal(design) && has_room && has_room_for_copies(design)) tiles.push_back(tile);
   }
   return tiles;
 }
