@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "core/number.hpp"
 
@@ -35,6 +36,11 @@ int widest(Element element) { return 16 / static_cast<int>(byte_width(storage_ty
 constexpr unsigned char poison = 0xa5;
 
 }  // namespace
+
+Device test_device() {
+  const char* const name = std::getenv("GEMMERY_TEST_DEVICE");
+  return parse_device(name != nullptr ? name : "emulated:a100").value();
+}
 
 // --- operands -----------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A described GEMM on an emulated device: random integers in, poison in D, and a reference that
+// A described GEMM on an emulated device, or on a GPU: random integers in, poison in D, and a reference that
 // adds up in float64.
 #pragma once
 
@@ -45,13 +45,16 @@ class Operand {
   std::vector<std::byte> memory_;
 };
 
+// GEMMERY_TEST_DEVICE, by default an emulated A100.
+Device test_device();
+
 // The D that is expected of an accumulator and C.
 using Finish = std::function<double(double accumulated, double c)>;
 
 class DescribedGemm {
  public:
   DescribedGemm(const GemmOperationUniversal& operation, const GemmCoord& size,
-                GemmOptions options = {}, Device device = *parse_device("emulated:a100"));
+                GemmOptions options = {}, Device device = test_device());
 
   // Integers of the ranges that PyCUTLASS tests with.
   void fill(std::uint32_t seed = 1);
@@ -112,7 +115,7 @@ GemmDescription description_of_row(const Combination& row);
 // Runs small and ragged sizes of an operation and expects every element of D exactly.
 void expect_exact(const Sketch& sketch, const std::vector<GemmCoord>& sizes,
                   const GemmOptions& options = {.output_op = {.alpha = 1, .beta = 2}},
-                  Device device = *parse_device("emulated:a100"));
+                  Device device = test_device());
 
 // Sizes after PyCUTLASS's universal sweep, cut to what an emulator runs quickly: one access and
 // ragged tiles in M and N; K about and beyond the stages.

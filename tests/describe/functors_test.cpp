@@ -226,7 +226,7 @@ TEST_F(DescribeFunctors, row_48_a_visitor_stores_what_its_program_says) {
        {"R", Kind::column}},
       float32, 4);
   const GemmOperationUniversal operation = operation_of({.functor = visitor});
-  const Device device = *parse_device("emulated:a100");
+  const Device device = test_device();
   const GemmCoord size{72, 56, 40};
   DescribedGemm gemm(operation, size);
   gemm.upload();

@@ -14,7 +14,7 @@ using DescribeModes = gemmery::tests::WithNvrtc;
 using gemmery::tests::error_of;
 using enum Element;
 
-const Device device = *parse_device("emulated:a100");
+const Device device = test_device();
 
 TEST_F(DescribeModes, row_01_all_six_duties) {
   const Sketch sketch{.tile = {128, 128, 8},
