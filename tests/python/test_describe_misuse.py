@@ -223,3 +223,122 @@ def test_row_54_operands_of_a_visitor_by_address(rng, it):
     with pytest.raises(gemmery.InvalidArgumentError, match="c: expected float32, got float16"):
         wrong = one.epilogue_type(c=it.c.astype(numpy.float16), bias=bias, Z=it.d, R=r)
         describe.GemmArguments(one, it.size, it.a, it.b, None, None, output_op=wrong)
+
+
+def run_of(one, it, d):
+    op = one.epilogue_type(c=it.c, bias=numpy.zeros(56, numpy.float32), Z=d, R=numpy.empty(72, numpy.float32))
+    arguments = describe.GemmArguments(one, it.size, it.a, it.b, None, None, output_op=op)
+    one.run(arguments)
+    return arguments, op
+
+
+@pytest.mark.parametrize("is_freed", [False, True])
+def test_row_96_results_outlive_the_arguments(it, is_freed):
+    """They came back as they were, without a word, where the arguments were gone before sync()."""
+    arguments, op = run_of(visitor(), it, it.d)
+    if is_freed:
+        arguments.free()
+    del arguments
+    gc.collect()
+    op.sync()
+    assert numpy.array_equal(it.d, it.product + it.c)
+    del op
+    gc.collect()
+    assert describe.get_allocated_size() == 0
+
+
+def test_row_96_the_last_run_is_what_comes_back(it):
+    one = visitor()
+    first, op = run_of(one, it, it.d)
+    other = describe.GemmArguments(one, it.size, numpy.zeros_like(it.a), it.b, None, None, output_op=op)
+    one.run(other)
+    one.run(first)
+    op.sync()
+    assert numpy.array_equal(it.d, it.product + it.c)
+
+
+def test_row_86_a_batch_of_column_major_operands_as_numpy_transposes_it(rng):
+    """(batch, K, N) over memory of N x K: only single products of this form were taken."""
+    it = Problem(rng, batch=3)
+    one = operation()
+    arguments = describe.GemmArguments(one, it.size, it.a, it.b.swapaxes(1, 2), None, it.d, "Batched", batch=3)
+    one.run(arguments)
+    arguments.sync()
+    assert numpy.array_equal(it.d, it.product)
+    with pytest.raises(gemmery.InvalidArgumentError, match="B: expected contiguous memory"):
+        describe.GemmArguments(one, it.size, it.a, it.b[:, ::-1], None, it.d, "Batched", batch=3)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: describe.TensorDescription(describe.float16, describe.RowMajor, 2**40), "alignment: expected from"),
+        (lambda: tile(shape=(2**40, 64, 32)), "threadblock_shape: expected from"),
+        (lambda: tile(stages="3"), "stages: expected a whole number, got '3'"),
+        (lambda: describe.LinearCombination(describe.float32, 4.0), "epilogue_vector_length: expected a whole number"),
+        (lambda: describe.FastLinearCombinationClamp(describe.int8, None), "epilogue_vector_length: expected a whole number"),
+        (lambda: describe.GemmCoord(1, 2, 2**70), "k: expected from"),
+        (lambda: describe.get_memory_pool(-1), "init_pool_size: expected from 0"),
+        (lambda: describe.get_memory_pool(0, 1e9), "max_pool_size: expected a whole number"),
+    ],
+)
+def test_row_22_numbers_are_refused_by_their_field(make, word):
+    with pytest.raises(gemmery.InvalidArgumentError, match=word):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"problem_size": (72, 56)}, "problem_size: expected 3 whole numbers"),
+        ({"problem_size": 72}, "problem_size: expected 3 whole numbers"),
+        ({"problem_size": (72, 56, 40.0)}, "problem_size: expected a whole number"),
+        ({"split_k_slices": 2**40}, "split_k_slices: expected from"),
+        ({"batch": 1.5}, "batch: expected a whole number"),
+        ({"A": numpy.zeros((72, 40), ">f2")}, "A: expected elements of a type that gemmery knows"),
+        ({"B": numpy.ma.zeros((56, 40), numpy.float16)}, "B: expected an array without a mask"),
+    ],
+)
+def test_row_82_fields_are_refused_by_their_name(it, changed, word):
+    fields = {"operation": operation(), "problem_size": it.size, "A": it.a, "B": it.b, "C": None, "D": it.d} | changed
+    with pytest.raises(gemmery.Error, match=word):
+        describe.GemmArguments(**fields)
+
+
+@pytest.mark.parametrize("wrong", [None, "1", numpy.ones(2)])
+def test_row_93_alpha_is_a_number(wrong):
+    with pytest.raises(TypeError, match="alpha: expected a number, got"):
+        operation().epilogue_type(wrong, 0.0)
+
+
+def test_row_97_reductions_are_values_and_refuse_by_name(it):
+    one = reduction()
+    assert one == reduction() and hash(one) == hash(reduction())
+    c = tensors()[2]
+    functor = describe.LinearCombination(c.element, c.alignment)
+    assert one != describe.ReductionOperation([4, 64], c, describe.float32, None, None, functor, c.alignment)
+    with pytest.raises(TypeError, match="C: expected a TensorDescription"):
+        describe.ReductionOperation([4, 128], describe.float32, describe.float32, None, None, functor, 4)
+    memory = gemmery.empty((2, 72, 56), "float32", DEVICE)
+    for changed, word in (
+        ({"problem_size": (72, 56, 40)}, "problem_size: expected 2"),
+        ({"problem_size": (-72, 56)}, "row: expected a size from 0 on, got -72"),
+        ({"partitions": "2"}, "partitions: expected a whole number"),
+        ({"workspace": True}, "workspace: expected"),
+        ({"workspace": -1}, "workspace: expected"),
+    ):
+        fields = {"problem_size": (72, 56), "partitions": 2, "workspace": memory.data_ptr, "destination": it.d} | changed
+        with pytest.raises(gemmery.InvalidArgumentError, match=word):
+            describe.ReductionArguments(one, **fields)
+    with pytest.raises(TypeError, match="output_op: expected what"):
+        describe.ReductionArguments(one, (72, 56), 2, memory.data_ptr, it.d, output_op=5)
+
+
+def test_row_54_problem_size_and_output_op_of_a_visitor(it):
+    one = visitor()
+    operands = {"c": it.c, "bias": numpy.zeros(56, numpy.float32), "Z": it.d, "R": numpy.empty(72, numpy.float32)}
+    for wrong in (72, [72, 56, 40]):
+        with pytest.raises(gemmery.InvalidArgumentError, match="problem_size: expected 2 whole numbers"):
+            one.epilogue_type(**operands, problem_size=wrong)
+    with pytest.raises(TypeError, match="output_op: expected what operation.epilogue_type"):
+        describe.GemmArguments(one, it.size, it.a, it.b, None, it.d)

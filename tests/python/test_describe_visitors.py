@@ -143,9 +143,39 @@ class WithoutAnnotation(describe.EpilogueVisitTree):
         return D
 
 
+class ReservedWord(describe.EpilogueVisitTree):
+    def __call__(self, accum: "tensor", exp: "tensor", D: "tensor"):  # noqa: F821
+        Z = accum + exp + D
+        return Z
+
+
+class ReadAndAssigned(describe.EpilogueVisitTree):
+    def __call__(self, accum: "tensor", c: "tensor"):  # noqa: F821
+        D = accum + c
+        c = D * 2
+        return D, c
+
+
+class SizeAsOperand(describe.EpilogueVisitTree):
+    def __call__(self, accum: "tensor", problem_size: "scalar"):  # noqa: F821
+        D = accum * problem_size
+        return D
+
+
+class Largest(describe.EpilogueVisitTree):
+    def __call__(self, accum: "tensor"):  # noqa: F821
+        D = accum
+        R = reduction_op(accum, "row", "Max", 128)
+        return D, R
+
+
 @pytest.mark.parametrize(
     ("tree", "reason"),
     [
+        (ReservedWord, 'got "D"; this word has a meaning of its own'),
+        (ReadAndAssigned, 'expected names that are either read or assigned, got "c"'),
+        (SizeAsOperand, "no other use for, got problem_size"),
+        (Largest, "reduction_op: expected \"Add\", got 'Max'"),
         (OfAnExpression, "expected a name as what reduction_op reads"),
         (UseOfAResult, "expected a reduction as a whole result"),
         (NothingFull, "expected a tensor of D's size"),
@@ -153,7 +183,7 @@ class WithoutAnnotation(describe.EpilogueVisitTree):
     ],
 )
 def test_row_53_what_no_program_can_do_is_refused_with_its_line(tree, reason):
-    with pytest.raises(gemmery.InvalidArgumentError, match=reason) as caught:
+    with pytest.raises(gemmery.Error, match=reason) as caught:
         made(tree)
     assert "test_describe_visitors.py:" in str(caught.value)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gemmery import _core
 from gemmery.describe import devices
-from gemmery.describe.coordinates import GemmCoord, to_gemm_coord, whole_numbers
+from gemmery.describe.coordinates import GemmCoord, to_gemm_coord, whole_number
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.gemm import Mode
 from gemmery.describe.operands import Operand, Place, common_device, current_stream
@@ -55,7 +55,7 @@ class GemmArguments(StagedWork):
         self.operation = operation
         self.problem_size = to_gemm_coord(problem_size)
         self.gemm_mode = to_word(Mode, gemm_mode, "gemm_mode")
-        self.split_k_slices, self.batch = whole_numbers((split_k_slices, batch), 2, "split_k_slices and batch")
+        self.split_k_slices, self.batch = whole_number(split_k_slices, "split_k_slices"), whole_number(batch, "batch")
         if self.batch < 1:
             raise InvalidArgumentError(f"invalid argument: batch: expected a number from 1 on, got {batch}")
         self.bias = bool(bias)
@@ -80,8 +80,6 @@ class GemmArguments(StagedWork):
             self.batch,
             self.bias,
         )
-        if isinstance(self.output_op, VisitorOutputOp):
-            self.output_op.attach(self)
 
     # --- after it ran ---
 
@@ -186,7 +184,8 @@ def _split(operand: Operand, batch: int, count: int) -> list[Operand]:
 
 
 def _output_op(operation: GemmOperationUniversal, given: Any) -> Any:
-    if given is None:
+    is_visitor = operation.epilogue_functor.is_visitor
+    if given is None and not is_visitor:
         return operation.epilogue_type(1.0, 0.0)
     if not isinstance(given, (_core.OutputOp, VisitorOutputOp)):
         raise TypeError(f"output_op: expected what operation.epilogue_type(…) gives, got {type(given).__name__}")

@@ -58,6 +58,8 @@ class ArtifactManager:
                 "unsupported: compile_options: expected None, got options; flags are part of every kernel and of the "
                 "cache's key"
             )
+        if not isinstance(operations, Iterable):
+            raise TypeError(f"operations: expected a list of operations, got {type(operations).__name__}")
         several: list[GemmOperationUniversal] = []
         for one in operations:
             if isinstance(one, GemmOperationUniversal):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gemmery.errors import InvalidArgumentError
@@ -23,7 +23,7 @@ class _Coord:
             raise InvalidArgumentError(
                 f"invalid argument: {type(self).__name__}: expected ({', '.join(self._names)}), got {len(numbers)} numbers"
             )
-        self._numbers = tuple(operator.index(number) for number in numbers)
+        self._numbers = tuple(whole_number(one, name, SIZES) for one, name in zip(numbers, self._names, strict=True))
         for name, number in zip(self._names, self._numbers, strict=True):
             if number < 0:
                 raise InvalidArgumentError(f"invalid argument: {name}: expected a size from 0 on, got {number}")
@@ -72,15 +72,38 @@ class MatrixCoord(_Coord):
 
 def to_gemm_coord(given: Any) -> GemmCoord:
     """A GemmCoord, or three numbers."""
-    return given if isinstance(given, GemmCoord) else GemmCoord(*given)
+    return given if isinstance(given, GemmCoord) else GemmCoord(*whole_numbers(given, 3, "problem_size", SIZES))
 
 
-def whole_numbers(given: Sequence[int], count: int, field: str) -> tuple[int, ...]:
-    """So many whole numbers. InvalidArgumentError that names the field."""
+# What the native module takes: counts and extents of a description, and sizes of memory.
+COUNTS = range(-(2**31), 2**31)
+SIZES = range(-(2**63), 2**63)
+
+
+def whole_number(given: Any, field: str, among: range = COUNTS) -> int:
+    """A whole number. InvalidArgumentError that names the field for what is none, or too large to be one."""
     try:
-        numbers = tuple(operator.index(number) for number in given)
+        number = operator.index(given)
     except TypeError:
-        numbers = ()
-    if len(numbers) != count:
+        raise InvalidArgumentError(f"invalid argument: {field}: expected a whole number, got {given!r}") from None
+    if number not in among:
+        raise InvalidArgumentError(f"invalid argument: {field}: expected from {among[0]} to {among[-1]}, got {number}")
+    return number
+
+
+def whole_numbers(given: Any, count: int, field: str, among: range = COUNTS) -> tuple[int, ...]:
+    """So many whole numbers. InvalidArgumentError that names the field."""
+    several = tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else ()
+    if len(several) != count:
         raise InvalidArgumentError(f"invalid argument: {field}: expected {count} whole numbers, got {given!r}")
-    return numbers
+    return tuple(whole_number(number, field, among) for number in several)
+
+
+def real_number(given: Any, field: str) -> float:
+    """A number of a launch, also as an array of one. TypeError that names the field."""
+    try:
+        if not isinstance(given, (str, bytes, bytearray)):
+            return float(given)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{field}: expected a number, got {type(given).__name__}")

@@ -4,23 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from gemmery import _core
-from gemmery.describe.coordinates import whole_numbers
+from gemmery.describe.coordinates import whole_number, whole_numbers
 from gemmery.describe.words import Element, Layout, MathOperation, OpcodeClass, to_element, to_word
-from gemmery.errors import InvalidArgumentError, UnsupportedError
+from gemmery.errors import UnsupportedError
 
 __all__ = ["MathInstruction", "TensorDescription", "TileDescription"]
-
-
-def _number(given: Any, field: str) -> int:
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise InvalidArgumentError(f"invalid argument: {field}: expected a whole number, got {given!r}") from None
 
 
 class _Value:
@@ -85,7 +77,7 @@ class TileDescription(_Value):
             raise TypeError(f"math_instruction: expected a MathInstruction, got {type(self.math_instruction).__name__}")
         self._set(
             threadblock_shape=whole_numbers(self.threadblock_shape, 3, "threadblock_shape"),
-            stages=_number(self.stages, "stages"),
+            stages=whole_number(self.stages, "stages"),
             warp_count=whole_numbers(self.warp_count, 3, "warp_count"),
             cluster_shape=whole_numbers(self.cluster_shape, 3, "cluster_shape"),
         )
@@ -113,7 +105,7 @@ class TensorDescription(_Value):
         self._set(
             element=to_element(self.element, "element"),
             layout=to_word(Layout, self.layout, "layout"),
-            alignment=_number(self.alignment, "alignment"),
+            alignment=whole_number(self.alignment, "alignment"),
         )
 
     def _native(self) -> _core.TensorDescription:

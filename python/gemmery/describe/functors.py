@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 from typing import Any
 
 from gemmery import _core
 from gemmery.describe.activations import ActivationFunctor
+from gemmery.describe.coordinates import whole_number
 from gemmery.describe.words import Element, to_element
 from gemmery.errors import InvalidArgumentError
 
@@ -46,10 +46,11 @@ class _Scaling(EpilogueFunctor):
 
 def _convert_elements(functor: Any) -> None:
     for field in ("element_output", "element_accumulator", "element_epilogue"):
-        given = getattr(functor, field)
+        given = getattr(functor, field, None)
         if given is not None:
             object.__setattr__(functor, field, to_element(given, field))
-    object.__setattr__(functor, "epilogue_vector_length", operator.index(functor.epilogue_vector_length))
+    length = whole_number(functor.epilogue_vector_length, "epilogue_vector_length")
+    object.__setattr__(functor, "epilogue_vector_length", length)
 
 
 class LinearCombination(_Scaling):
@@ -79,7 +80,7 @@ class FastLinearCombinationClamp(EpilogueFunctor):
     epilogue_vector_length: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "element_output", to_element(self.element_output, "element_output"))
+        _convert_elements(self)
 
     def _native(self) -> _core.EpilogueFunctor:
         return _core.fast_linear_combination_clamp(self.element_output, self.epilogue_vector_length)

@@ -12,9 +12,9 @@ from typing import Any
 from gemmery import _core
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.words import Layout
-from gemmery.errors import InvalidArgumentError
+from gemmery.errors import InvalidArgumentError, UnsupportedError
 
-__all__ = ["Operand", "Place", "common_device", "current_stream", "is_host_array", "view_of"]
+__all__ = ["Operand", "Place", "common_device", "current_stream", "is_address", "is_host_array", "to_address", "view_of"]
 
 
 class Place:
@@ -45,7 +45,7 @@ def is_address(given: Any) -> bool:
     return hasattr(given, "__int__") and not hasattr(given, "shape") and not hasattr(given, "__cuda_array_interface__")
 
 
-def _to_address(given: Any, name: str) -> int:
+def to_address(given: Any, name: str) -> int:
     is_number = isinstance(given, numbers.Number)
     address = -1 if isinstance(given, bool) or (is_number and not isinstance(given, numbers.Integral)) else int(given)
     if not 0 <= address < 2**64:
@@ -64,6 +64,8 @@ def view_of(given: Any, name: str, device: str | None = None) -> _core.Tensor:
         return _core.as_tensor(given)
     except TypeError as error:
         raise TypeError(f"{name}{str(error).removeprefix('tensor')}") from None
+    except (InvalidArgumentError, UnsupportedError) as error:  # they speak of a tensor: say which
+        raise type(error)(str(error).replace(": tensor:", f": {name}:", 1)) from None
 
 
 def _view_of_interface(given: Any, offered: dict[str, Any], name: str, device: str | None) -> _core.Tensor:
@@ -133,7 +135,7 @@ class Operand:
         self._place = place
         self.given = given
         if is_address(given):
-            self.address = _to_address(given, place.name)
+            self.address = to_address(given, place.name)
             return
         view = view_of(given, place.name, place.device)
         self._check(view)
@@ -174,20 +176,26 @@ class Operand:
     def _check_layout(self, view: _core.Tensor) -> None:
         """The elements must lie in memory as the description says."""
         place = self._place
-        batch, rows, columns = place.shape
-        if not _is_packed(view.shape, view.strides) and not _is_packed(view.shape[::-1], view.strides[::-1]):
-            raise place.refuse("contiguous memory", f"shape {view.shape} with strides {view.strides}")
-        if place.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor):
+        if any(_lies_as(view, shape, strides) for shape, strides in self._accepted()):
             return
-        is_row_major = place.tensor.layout == Layout.RowMajor
-        in_memory = (rows, columns) if is_row_major else (columns, rows)
-        accepted = [(in_memory, _packed(in_memory)), (in_memory[::-1], _packed(in_memory)[::-1])]
-        for shape, strides in accepted:
-            if _lies_as(view, (batch, *shape), (rows * columns, *strides)):
-                return
-        raise place.refuse(
-            f"{place.tensor.layout} memory of {rows}x{columns}", f"shape {view.shape} with strides {view.strides}"
-        )
+        is_packed = _is_packed(view.shape, view.strides) or _is_packed(view.shape[::-1], view.strides[::-1])
+        if is_packed and place.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor):
+            return  # blocks of an interleaved layout have no shape of their own
+        _, rows, columns = place.shape
+        expected = f"{place.tensor.layout} memory of {rows}x{columns}" if is_packed else "contiguous memory"
+        raise place.refuse(expected, f"shape {view.shape} with strides {view.strides}")
+
+    def _accepted(self) -> list[tuple[Sequence[int], Sequence[int]]]:
+        """Shapes and strides of packed rows or columns, each product's as it lies in memory or transposed."""
+        batch, rows, columns = self._place.shape
+        if self._place.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor):
+            return []
+        in_memory = (rows, columns) if self._place.tensor.layout == Layout.RowMajor else (columns, rows)
+        strides = _packed(in_memory)
+        return [
+            ((batch, *in_memory), (rows * columns, *strides)),
+            ((batch, *in_memory[::-1]), (rows * columns, *strides[::-1])),
+        ]
 
     def _check_device(self, view: _core.Tensor) -> None:
         if view.device != self._place.device:

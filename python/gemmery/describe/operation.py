@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from gemmery import _core
+from gemmery.describe.coordinates import real_number, whole_number
 from gemmery.describe.descriptions import TensorDescription, TileDescription
 from gemmery.describe.functors import EpilogueFunctor
 from gemmery.describe.staged import StagedWork
@@ -57,7 +57,7 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
             )
         swizzle = to_word(SwizzlingFunctor, swizzling_functor, "swizzling_functor")
         super().__init__(
-            operator.index(arch),
+            whole_number(arch, "compute_capability"),
             tile_description._native(),
             A._native(),
             B._native(),
@@ -105,6 +105,8 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
             raise TypeError("run: expected arguments and a stream, got more")
         self.launch(arguments._native, arguments._start(positional[0] if positional else stream))
         arguments._has_run = True
+        if arguments._bound is not None:
+            arguments.output_op.has_run(arguments)  # type: ignore[attr-defined]
         return 0
 
     def __eq__(self, other: object) -> bool:
@@ -129,9 +131,8 @@ def scaling_op(operation: Any, numbers: tuple[float, ...], operands: dict[str, A
         raise TypeError(f"epilogue_type: expected alpha, beta and activation arguments, got {unknown[0]}=")
     if "alpha" not in given:
         raise TypeError("epilogue_type: expected alpha, got none")
-    op: _core.OutputOp = operation.output_op(
-        float(given["alpha"]), float(given.get("beta", 0)), [float(x) for x in numbers[2:]]
-    )
+    alpha, beta = (real_number(given.get(name, 0), name) for name in ("alpha", "beta"))
+    op: _core.OutputOp = operation.output_op(alpha, beta, [real_number(one, "activation_args") for one in numbers[2:]])
     return op
 
 

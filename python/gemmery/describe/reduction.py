@@ -8,10 +8,10 @@ from typing import Any
 
 from gemmery import _core
 from gemmery.describe import devices
-from gemmery.describe.coordinates import MatrixCoord, whole_numbers
+from gemmery.describe.coordinates import SIZES, MatrixCoord, whole_number, whole_numbers
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.functors import EpilogueFunctor
-from gemmery.describe.operands import Operand, Place, common_device, current_stream, is_address
+from gemmery.describe.operands import Operand, Place, common_device, current_stream, is_address, to_address
 from gemmery.describe.operation import scaling_op
 from gemmery.describe.staged import StagedWork
 from gemmery.describe.words import Element, to_element
@@ -48,11 +48,19 @@ class ReductionOperation:
                 f"invalid argument: element_workspace: expected {self.element_accumulator}, that of the accumulators, "
                 f"got {workspace}"
             )
+        if not isinstance(C, TensorDescription):
+            raise TypeError(f"C: expected a TensorDescription, got {type(C).__name__}")
+        self.partitions_per_stage = whole_number(partitions_per_stage, "partitions_per_stage")
         functor = epilogue_functor._native()
         compute = to_element(element_compute or functor.element_compute, "element_compute")
-        rows_and_columns = whole_numbers(tuple(shape), 2, "shape")
         self._native = _core.ReductionOperation(
-            rows_and_columns, C._native(), self.element_accumulator, compute, functor, count, partitions_per_stage
+            whole_numbers(shape, 2, "shape"),
+            C._native(),
+            self.element_accumulator,
+            compute,
+            functor,
+            whole_number(count, "count"),
+            self.partitions_per_stage,
         )
 
     def epilogue_type(self, *numbers: float, **operands: Any) -> _core.OutputOp:
@@ -67,6 +75,15 @@ class ReductionOperation:
         self._native.launch(arguments._native, arguments.device, arguments._start(stream))
         arguments._has_run = True
         return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReductionOperation) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, int]:
+        return repr(self), self.partitions_per_stage
 
     def __repr__(self) -> str:
         return str(self._native.describe())
@@ -92,11 +109,13 @@ class ReductionArguments(StagedWork):
         super().__init__()
         if not isinstance(operation, ReductionOperation):
             raise TypeError(f"operation: expected a ReductionOperation, got {type(operation).__name__}")
-        rows, columns = whole_numbers(tuple(problem_size), 2, "problem_size")
+        rows, columns = MatrixCoord(*whole_numbers(problem_size, 2, "problem_size", SIZES))
         self.stream = current_stream([destination, source]) if stream is None else stream
         self.device = device or getattr(workspace, "device", None) or common_device([destination, source]) or devices.device()
         partials = _partials(operation, workspace, partitions, (rows, columns), self.device)
         op = operation.epilogue_type(1.0, 0.0) if output_op is None else output_op
+        if not isinstance(op, _core.OutputOp):
+            raise TypeError(f"output_op: expected what operation.epilogue_type(…) gives, got {type(op).__name__}")
         place = Place("destination", operation.C, (1, rows, columns), self.device)
         stored = Operand(destination, place, is_output=True)
         self._operands = {"destination": stored, "workspace": partials}  # the partial sums keep the GEMM's workspace
@@ -114,16 +133,18 @@ class ReductionArguments(StagedWork):
 
 
 def _partials(operation: ReductionOperation, workspace: Any, partitions: int, size: tuple[int, int], device: str) -> Any:
+    slices = whole_number(partitions, "partitions")
     if not isinstance(workspace, _core.Partials):
         if not is_address(workspace):
             raise TypeError(f"workspace: expected ptr_D of GemmArguments or an address, got {type(workspace).__name__}")
-        return _core.Partials(int(workspace), operation.element_accumulator.dtype, partitions, *size, device)
+        address = to_address(workspace, "workspace")
+        return _core.Partials(address, operation.element_accumulator.dtype, slices, *size, device)
     if (workspace.rows, workspace.columns) != size:
         raise InvalidArgumentError(
             f"invalid argument: problem_size: expected {[workspace.rows, workspace.columns]}, that of the partial sums, "
             f"got {list(size)}"
         )
-    if partitions < workspace.slices:
+    if slices < workspace.slices:
         raise InvalidArgumentError(
             f"invalid argument: partitions: expected at least the {workspace.slices} slices that there are, got {partitions}"
         )

@@ -9,7 +9,15 @@ from typing import Any
 from gemmery import _core
 from gemmery.errors import InvalidArgumentError
 
-__all__ = ["StagedWork"]
+__all__ = ["StagedWork", "wait_for"]
+
+
+def wait_for(pending: list[Any], stream: Any, device: str) -> None:
+    """Waits for streams and forgets them; for `stream` where there are none, so that a fault surfaces again."""
+    several = list(pending) or [stream]
+    pending.clear()
+    for one in several:
+        _core.synchronize(one, device)
 
 
 class StagedWork:
@@ -24,7 +32,7 @@ class StagedWork:
         self._operands: dict[str, Any] = {}
         self._bound: Any = None  # operands of a visitor
         self._has_run = False
-        self._pending: list[Any] = []  # streams that were not waited for
+        self._pending: list[Any] = []  # streams that were not waited for; a visitor's results share it
 
     def _start(self, stream: Any) -> Any:
         """The stream of a run: the one that is named, else that of the arguments. It is kept until it was waited for."""
@@ -37,9 +45,8 @@ class StagedWork:
     def _wait(self) -> bool:
         """Waits for the runs; False where there was none."""
         self._require_memory()
-        pending, self._pending = self._pending, []
-        for stream in pending or ([self.stream] if self._has_run else []):
-            _core.synchronize(stream, self.device)
+        if self._has_run:
+            wait_for(self._pending, self.stream, self.device)
         return self._has_run
 
     def _require_memory(self) -> None:

@@ -6,15 +6,15 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gemmery import _core
+from gemmery.describe.coordinates import real_number, whole_numbers
 from gemmery.describe.descriptions import TensorDescription
 from gemmery.describe.functors import EpilogueFunctor
 from gemmery.describe.operands import Operand, Place
-from gemmery.describe.staged import StagedWork
+from gemmery.describe.staged import StagedWork, wait_for
 from gemmery.describe.words import Element, Layout, float32, to_element
 from gemmery.errors import InvalidArgumentError, UnsupportedError
 from gemmery.fusion.functions import while_tracing
@@ -132,8 +132,10 @@ class _Traced:
         function = type(tree).__call__
         self.inputs = _kinds_of_parameters(function)
         _check_reduction_inputs(function)
-        values = {name: Value(_core.accum() if name == "accum" else _core.operand(name)) for name in ["accum", *self.inputs]}
         try:
+            values = {
+                name: Value(_core.accum() if name == "accum" else _core.operand(name)) for name in ["accum", *self.inputs]
+            }
             with while_tracing():
                 returned = tree(**values)
             named = _named(function, returned)
@@ -143,8 +145,9 @@ class _Traced:
                 raise TraceError("invalid argument: epilogue: expected a tensor of D's size among the returned names, got none")
             self.destination = "D" if "D" in full else full[0]
             self.program = trace({"D" if name == self.destination else name: value for name, value in named.items()})
-        except TraceError as error:
-            raise InvalidArgumentError(f"{error}{place_of(error) or _first_line(function)}") from error
+        except (InvalidArgumentError, UnsupportedError) as error:
+            kind = UnsupportedError if isinstance(error, UnsupportedError) else InvalidArgumentError
+            raise kind(f"{error}{place_of(error) or _first_line(function)}") from error
         unread = [name for name in self.inputs if name not in self.program.inputs]
         if unread:
             raise InvalidArgumentError(
@@ -166,6 +169,11 @@ def _kinds_of_parameters(function: Any) -> dict[str, str]:
             raise InvalidArgumentError(
                 f"invalid argument: epilogue: expected {parameter.name} annotated as one of {', '.join(_KINDS)}, got "
                 f"{'nothing' if kind is inspect.Parameter.empty else repr(kind)}{_first_line(function)}"
+            )
+        if parameter.name == "problem_size":
+            raise InvalidArgumentError(
+                "invalid argument: epilogue: expected parameters that epilogue_type has no other use for, got problem_size"
+                f"{_first_line(function)}"
             )
         kinds[parameter.name] = kind
     return kinds
@@ -223,7 +231,8 @@ class VisitorOutputOp:
         self.tree = tree
         self._C = C
         self.operands = dict(operands)
-        self.problem_size = self.operands.pop("problem_size", None)
+        size = self.operands.pop("problem_size", None)
+        self.problem_size = None if size is None else whole_numbers(size, 2, "problem_size")
         traced = tree.traced
         wanted = [*traced.inputs, *traced.results]
         for name in wanted:
@@ -234,12 +243,11 @@ class VisitorOutputOp:
                 raise InvalidArgumentError(f"invalid argument: epilogue_type: expected {', '.join(wanted)}, got {name}=")
         self.destination_name = traced.destination
         self.destination = self.operands[traced.destination]
-        # The arguments that it is part of own what it is bound to.
-        self._arguments: list[weakref.ref[StagedWork]] = []
+        self._last_run: Callable[[], None] | None = None
 
     def bind(self, m: int, n: int, batch: int, device: str) -> tuple[_core.OutputOp, BoundOperands]:
         """For one problem, with what keeps its memory; NumPy arrays are staged."""
-        if self.problem_size is not None and tuple(self.problem_size)[:2] != (m, n):
+        if self.problem_size is not None and self.problem_size != (m, n):
             raise InvalidArgumentError(
                 f"invalid argument: epilogue_type: expected problem_size={[m, n]}, that of the arguments, "
                 f"got {list(self.problem_size)}"
@@ -250,7 +258,7 @@ class VisitorOutputOp:
         for name, kind in traced.inputs.items():
             given = self.operands[name]
             if kind == "scalar":
-                bound[name] = _scalar(given, name)
+                bound[name] = real_number(given, name)
             else:
                 bound[name] = self._tensor(name, kind, (m, n, batch), device, held.read)
         for name, kind in traced.results.items():
@@ -272,20 +280,23 @@ class VisitorOutputOp:
         strides = (rows * columns, 1, rows) if is_column_major else (rows * columns, columns, 1)
         return _core.Tensor(operand.address, (batch, rows, columns), element.dtype, strides, device, operand)
 
-    def attach(self, arguments: StagedWork) -> None:
-        """Arguments that it is part of."""
-        self._arguments = [ref for ref in self._arguments if ref() is not None]
-        self._arguments.append(weakref.ref(arguments))
+    def has_run(self, arguments: StagedWork) -> None:
+        """Arguments that it is part of were run: what they stored is kept for `sync`, whatever becomes of them."""
+        stored = [*arguments._operands["D"], *arguments._bound.stored]
+        pending, stream, device = arguments._pending, arguments.stream, arguments.device
+
+        def copy_back() -> None:
+            wait_for(pending, stream, device)
+            for operand in stored:
+                operand.copy_back()
+
+        self._last_run = copy_back
 
     def sync(self) -> None:
-        """Waits for the runs of the arguments that it is part of, and copies everything that they return back where it is a
-        NumPy array."""
-        for ref in self._arguments:
-            arguments = ref()
-            if arguments is None or arguments._native is None or not arguments._wait():
-                continue
-            for operand in [*arguments._operands["D"], *arguments._bound.stored]:
-                operand.copy_back()
+        """Waits for the last run of arguments that it is part of, and copies everything that it returned back where it is a
+        NumPy array; nothing before the first run."""
+        if self._last_run is not None:
+            self._last_run()
 
 
 class BoundOperands:
@@ -294,10 +305,3 @@ class BoundOperands:
     def __init__(self) -> None:
         self.read: list[Operand] = []
         self.stored: list[Operand] = []
-
-
-def _scalar(given: Any, name: str) -> float:
-    try:
-        return float(given)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: expected a number, got {type(given).__name__}") from None
