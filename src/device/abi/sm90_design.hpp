@@ -33,7 +33,7 @@ struct Sm90Design {
   int stages;  // blocks of k in shared memory at once
   bool has_c;
   int split_k = 1;  // blocks of a cluster that multiply shares of k of one tile
-  // Whether a wgmma adds the row vector that an emitted epilogue adds to the sums first.
+  // True if a wgmma adds the emitted epilogue's addend, a row vector, to the accumulators.
   bool adds_vector = false;
   // Bytes of shared memory for an emitted epilogue (abi/sm90_program.hpp).
   int program_bytes = 0;
@@ -104,20 +104,20 @@ constexpr int accumulators_per_thread(const Sm90Design& design) {
   return blocks_per_consumer(design) * columns_per_consumer(design) / 2;
 }
 
-/// float16 sums lie two in a register.
+/// A register holds two float16 accumulators.
 GEMMERY_HOST_DEVICE
 constexpr int accumulator_registers(const Sm90Design& design) {
   return accumulators_per_thread(design) * bytes_of(design.accumulator) / 4;
 }
 
-/// Registers of a thread after `setmaxnreg`; 0 where the launch gives enough to everybody.
+/// Registers of a thread after `setmaxnreg`; 0 where the launch gives every thread enough.
 struct RegisterBudget {
   int producer;
   int consumer;
 };
 
-/// 40/232 for two consumers, 24/240 where sums fill 200 registers or more (with 40/232, 256x208
-/// spills, and 320x160 with C; ptxas 13.0), 32/160 for three.
+/// 40/232 for two consumers, 24/240 where accumulators fill 200 registers or more (with 40/232,
+/// 256x208 spills, and 320x160 with C; ptxas 13.0), 32/160 for three.
 GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
@@ -126,7 +126,7 @@ constexpr RegisterBudget register_budget(const Sm90Design& design) {
   return {.producer = 40, .consumer = 232};
 }
 
-/// Registers that a consumer's thread has beside its sums.
+/// Registers that a consumer's thread has beside its accumulators.
 GEMMERY_HOST_DEVICE
 constexpr int registers_beside_sums(const Sm90Design& design) {
   constexpr int most = 255;
@@ -134,9 +134,9 @@ constexpr int registers_beside_sums(const Sm90Design& design) {
   return (budget == 0 ? most : budget) - accumulator_registers(design);
 }
 
-/// Whether a program has room there: 72 are enough for any, 48 (beside 192 sums of 240) and 32 (in
-/// rotation) for light ones, with other code (ptxas 13.0: beside 192 sums 23 registers spilled
-/// where vectors were read ahead).
+/// True if they are enough for any program: 72 are. 48 (240 less 192 accumulators) and 32 (in
+/// rotation) are enough for light programs, with other code (ptxas 13.0: beside 192 accumulators 23
+/// registers spilled if vectors were read ahead).
 GEMMERY_HOST_DEVICE
 constexpr bool has_room_beside_sums(const Sm90Design& design) {
   return registers_beside_sums(design) >= 72;
@@ -154,7 +154,7 @@ constexpr int cluster_size(const Sm90Design& design) {
 }
 
 /// What a block stores, as a design whose tile it is: of a tile whose k is split, its share of the
-/// columns, for which it has added up the sums of all blocks, in float32.
+/// columns, for which it has added up the accumulators of all blocks, in float32.
 GEMMERY_HOST_DEVICE
 constexpr Sm90Design stored_design(const Sm90Design& design) {
   Sm90Design stored = design;
@@ -214,8 +214,8 @@ constexpr int staging_bytes(const Sm90Design& design) {
 
 constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is read
 
-/// Rows of a staging tile that a warp has sums of. It brings and sends them by copies of its own,
-/// so that no warp waits for another.
+/// Rows of a staging tile whose accumulators one warp has. It loads and stores them by copies of
+/// its own, so that no warp waits for another.
 constexpr int sm90_warp_rows = 16;
 constexpr int warps_per_consumer = warpgroup_threads / 32;
 
@@ -329,12 +329,13 @@ constexpr bool is_split(const Sm90Design& design) {
 
 /// What a consumer has for its accumulators. With 512 threads a kernel starts with 128 registers
 /// each, of which one wgmma may not fill more than 96 (ptxas 13.0, C7602), and 80 spill beside a C
-/// and the sums of other blocks. Warpgroups that take turns spill 2 to 5 registers where they read
-/// C beside 208 sums, and 15 beside 192 pairs of float16 sums; those that do not take turns, in
-/// clusters along n, 7 beside 192. Beside a C in float32 up to 7 registers spill where wgmmas have
-/// 192 columns and out 16 bits, in warpgroups that take turns or without a cluster, and one with
-/// 208 sums without a cluster; without a C one does where warpgroups take turns with 200 pairs of
-/// float16 sums.
+/// and the accumulators of other blocks. What spills by ptxas 13.0 otherwise:
+///
+///   with C, in turns           2 to 5 registers at 208 accumulators, 15 at 192 pairs in float16
+///   with C, clusters along n   7 at 192, not in turns
+///   with C in float32          up to 7 if wgmmas have 192 columns and out has 16 bits, in turns or
+///                              without a cluster; 1 at 208 without a cluster
+///   without C, in turns        1 at 200 pairs in float16
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   if (consumers_per_tile(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
@@ -353,9 +354,9 @@ constexpr int most_accumulator_registers(const Sm90Design& design) {
   return has_half_sums ? 184 : 200;
 }
 
-/// With 160 registers of a thread 128 sums are the most; a smaller tile asks more of the
-/// second-level cache, and one whose columns are no whole staging tiles of 64 takes a third more
-/// instructions (128x112). Of C nothing is read: a program reads its inputs in other ways.
+/// A thread of 160 registers holds at most 128 accumulators. A smaller tile needs more bandwidth of
+/// L2, and one whose columns are no whole staging tiles of 64 takes a third more instructions
+/// (128x112). Of C nothing is read: a program reads its inputs in other ways.
 GEMMERY_HOST_DEVICE
 constexpr bool is_rotation(const Sm90Design& design) {
   return design.tile_m == rotation_tile && design.tile_n == rotation_tile && !design.has_c &&
@@ -379,7 +380,7 @@ constexpr bool is_raster(const Raster& raster) {
 
 }  // namespace detail
 
-/// Of float16 operands the sums may be float16.
+/// Accumulators may be float16 if the operands are.
 GEMMERY_HOST_DEVICE
 constexpr bool is_sm90_accumulator(DType dtype, DType operand) {
   return dtype == DType::float32 || (dtype == DType::float16 && operand == DType::float16);

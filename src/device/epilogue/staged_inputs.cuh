@@ -31,7 +31,7 @@ class StagedInputs {
     return abi::is_vector(Epilogue::input[input]) || inputs.place_of(input) >= 0;
   }
 
-  /// The vector that a wgmma adds to the sums, -1 for none.
+  /// The vector that a wgmma adds to the accumulators, -1 for none.
   static constexpr int addend_input =
       abi::vector_addend(Epilogue::input, Epilogue::inputs, Epilogue::addend, design);
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An emitted epilogue on a warpgroup's sums: what comes between them and the staging tiles in which
-// D leaves.
+// An emitted epilogue on a warpgroup's accumulators: from them to the staging tiles of D.
 //
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a staging tile has one for
-// every 8 columns. What the program reads takes the way that its form allows:
+// every 8 columns. How an input reaches the program depends on its form:
 //
 //   vectors            to shared memory before the tile is multiplied, by the consumer's threads
-//   that added first   likewise, a tile ahead, for a wgmma (wgmma_addend.cuh)
+//   the addend         likewise, a tile ahead, for a wgmma (wgmma_addend.cuh)
 //   full tensors       by TMA into staging tiles like those of D, the first ones before the tile is
 //                      multiplied (those that TMA takes: abi/sm90_program.hpp)
-//   other full ones    prefetched then, loaded a few patches ahead of the sums that want them
+//   other full ones    prefetched into L2 then, loaded a few patches ahead of their use
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -54,18 +53,18 @@ class WarpgroupProgram {
     decltype(reductions_)::open(epilogue, lane);
   }
 
-  /// What the first patches read comes while the last sums are waited for.
+  /// The first patches are read while the last wgmmas are in flight.
   static constexpr bool reads_early = true;
 
-  /// Whether a wgmma adds what the program adds to the sums first.
+  /// True if a wgmma adds the program's addend to the accumulators.
   static constexpr bool adds_vector = Staged::addend_input >= 0;
 
-  /// Whether a reduction takes whole tiles, also what of them is no element of out: the program
-  /// makes nothing of it as long as the sums there are 0, as the kernel sees to, and it reads
-  /// nothing that is not. Then no element is asked for its row or column, and no result is kept
-  /// until they are known. For the largest magnitude of all, in rotation: it leaves registers
-  /// enough for sums to be kept. Beside float32 results or a second block of the cluster 8 to 76
-  /// bytes spilled, of a sum 24 (ptxas 13.0).
+  /// True if a reduction covers whole tiles, including what lies beyond the edges of out. The
+  /// kernel sets accumulators there to 0, inputs there are 0, and the program maps zeros to zero,
+  /// so they do not change the result. Then no element's row and column are tested, and no result
+  /// waits for such a test. Only for the amax of everything, in rotation, where it leaves registers
+  /// enough to keep all accumulators. With float32 results or a cluster of two 8 to 76 bytes
+  /// spilled, with a sum 24 (ptxas 13.0).
   static constexpr bool reduces_whole_tiles =
       Epilogue::reduces_zeros_to_nothing && Epilogue::inputs == (adds_vector ? 1 : 0) &&
       Epilogue::outputs == 1 && Epilogue::output[0].reduction == abi::Reduction::amax &&
@@ -78,8 +77,8 @@ class WarpgroupProgram {
                     abi::count_full(Epilogue::input, Epilogue::inputs),
                     Epilogue::outputs - (reduces_whole_tiles ? 1 : 0));
 
-  /// What the consumer's share of a tile, at `place`, will read comes near while the tile is
-  /// multiplied.
+  /// Begins to bring what the consumer's share of a tile, at `place`, will read, during the
+  /// mainloop.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) {
     // Waits until all have read the vectors of the share before.
     if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
@@ -88,12 +87,12 @@ class WarpgroupProgram {
     prefetch(place);
   }
 
-  /// Begins to bring what a wgmma will add to the sums of the consumer's next tile, at `place`. The
-  /// warpgroup has met since the sums of the one before this were done, which read what was there.
+  /// Begins to copy the addend of the consumer's next tile, at `place`. A barrier of the warpgroup
+  /// lies between this and the wgmma that read the previous addend there.
   __device__ __forceinline__ void bring_next_addend(const OutputPlace& place) const {
     if (holds_output(place)) staged_.bring_next_addend(place, params_.m, params_.n);
   }
-  /// This tile's: it lies where wgmmas read it, for all of the warpgroup, and so do vectors.
+  /// Waits until this tile's addend and vectors are in shared memory, for the whole warpgroup.
   __device__ __forceinline__ const WgmmaAddend<design>& wait_for_addend() {
     staged_.wait_for_vectors();
     ptx::fence_proxy_async();
@@ -101,7 +100,7 @@ class WarpgroupProgram {
     return staged_.next_addend();
   }
 
-  /// False where the share holds nothing of out: then nothing else of it is to be called.
+  /// False if the share lies beyond out: then call nothing else for it.
   __device__ __forceinline__ bool begin_tile(const OutputPlace& place) {
     tile_ = place;
     reductions_.begin_tile();
@@ -117,10 +116,10 @@ class WarpgroupProgram {
     return Block(*this, place, index);
   }
 
-  /// Hands the tile's parts of reductions over.
+  /// Writes the tile's partial results of reductions.
   __device__ __forceinline__ void end_tile() const { reductions_.end_tile(region()); }
-  /// The same of what is kept across tiles, after the last one. All consumers come here, those
-  /// without a tile, too.
+  /// The same for what is kept across tiles, after the last one. All consumers call it, also those
+  /// without a tile.
   __device__ __forceinline__ void finish() const { reductions_.finish(epilogue_, staged_); }
 
  private:
@@ -220,8 +219,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
                                      program_.params_.n);
   }
 
-  /// Of sums of two rows by two columns makes those of D; `eight` counts columns by 8. In ascending
-  /// order.
+  /// Turns accumulators of two rows by two columns into values of D; `eight` counts columns by 8.
+  /// Called in ascending order.
   __device__ __forceinline__ void finish(float (&values)[2][2], int eight) {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
     if (eight % near == 0) read_staging(eight);
@@ -263,13 +262,13 @@ class WarpgroupProgram<design, Epilogue>::Block {
         ++count;
     return count;
   }
-  /// The results of 16 columns go into a reduction along rows together, since whether out has their
-  /// columns is asked once then: asked for each it takes half an instruction an element. Where it
-  /// is asked, arithmetic is bounded, too: few chains of it side by side hinder wgmmas less than
-  /// those of a staging tile (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
-  /// docs/performance.md). Not into several, which share what is asked: what waits for all of them
-  /// was spilled. Nor into one for each row beside many sums: up to 24 bytes, a staging tile's at a
-  /// time (ptxas 13.0).
+  /// True if the results of 16 columns enter a reduction along rows together, so that one test says
+  /// whether out has these columns; a test for each costs half an instruction an element. The test
+  /// also bounds how many chains of arithmetic are in flight: those of 16 columns slow wgmmas down
+  /// less than those of a staging tile (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
+  /// docs/performance.md). False for several reductions, which share the test: values that waited
+  /// for it spilled. False for a reduction of each row beside many accumulators: up to 24 bytes
+  /// spilled (ptxas 13.0).
   GEMMERY_HOST_DEVICE
   static constexpr bool collects() {
     if (count_along_rows(true) + count_along_rows(false) != 1) return false;
@@ -294,8 +293,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// Vectors lie in shared memory for the whole share, so those of the next patches can be read
-  /// before a staging tile is stored, and are there when it is.
+  /// Vectors are in shared memory for the whole share, so those of the next patches can be read
+  /// before a staging tile is stored; they have arrived when that is done.
   static constexpr bool reads_vectors_ahead = abi::has_room_beside_sums(design);
 
   /// Vectors of the `near` patches that begin with one.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a warpgroup's sums become out: a finish makes D's values of them (the default one here,
-// alpha * sum + beta * c; that of an emitted epilogue in warpgroup_program.cuh), which are rounded
-// into staging tiles of 64 rows in shared memory. A warp's 16 rows of a staging tile leave by one
-// TMA store while its next ones are made.
+// From a warpgroup's accumulators to out. A finish computes D's values (here the default one,
+// alpha * accumulator + beta * c; warpgroup_program.cuh has that of an emitted epilogue). They are
+// rounded and written to staging tiles of 64 rows in shared memory. Each warp stores its 16 rows of
+// a staging tile by one TMA store while it computes the next ones.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -24,9 +24,9 @@ struct OutputPlace {
   unsigned batch;
 };
 
-/// Brings a share of a matrix to the second-level cache while its tile is multiplied, so that what
-/// is read at the end is near. `first`: the share's first element; a row has `row_bytes` of it, of
-/// which `bytes_left` exist, and `rows_left` rows exist. All threads of a warpgroup call it.
+/// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
+/// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,
+/// and `rows_left` rows exist. All threads of a warpgroup call it.
 template <int rows, int row_bytes>
 __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 step_bytes,
                                                unsigned rows_left, abi::Int64 bytes_left,
@@ -50,8 +50,8 @@ __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk)
   return row * pitch + ((chunk ^ (row >> row_shift & mask)) << 4);
 }
 
-/// beta * c, read where a thread's sums lie in a block of 64 rows: two adjacent columns at a time,
-/// nothing beyond the matrix. Without a C there is nothing to read, nor code for it.
+/// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
+/// time and nothing beyond the matrix. Without a C it is empty.
 template <abi::Sm90Design design, bool has_c = design.has_c>
 class AddendReader {
  public:
@@ -71,7 +71,7 @@ class AddendReader {
     columns_left_[1] = row + 8 < params.m ? columns : 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
-    ptx::pin(first_);  // else it is computed again for every staging tile
+    ptx::pin(first_);  // else the compiler computes it again for every staging tile
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
@@ -112,7 +112,7 @@ class AddendReader<design, false> {
   __device__ AddendReader(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
 };
 
-/// The default program, in the terms in which WarpgroupStore asks for D's values.
+/// The default program, with the interface by which WarpgroupStore asks for D's values.
 template <abi::Sm90Design design>
 class WarpgroupLinearCombination {
  public:
@@ -143,14 +143,14 @@ class WarpgroupLinearCombination {
     const AddendReader<design> addend_;
   };
 
-  /// Sums are waited for first: what is read beside them would cost registers.
+  /// The epilogue reads nothing before the accumulators are complete: that would cost registers.
   static constexpr bool reads_early = false;
   static constexpr bool adds_vector = false;
   static constexpr bool reduces_whole_tiles = false;
-  // Not beside so many sums: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
+  // Not beside more accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
   static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 160;
 
-  /// C comes near while the tile, whose share for this consumer is at `place`, is multiplied.
+  /// Prefetches C during the mainloop; `place` is this consumer's share of the tile.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
     if constexpr (prefetches) {
       constexpr int element_bytes = abi::bytes_of(design.c);
@@ -178,9 +178,9 @@ class WarpgroupLinearCombination {
   unsigned thread_;
 };
 
-/// Each warp fills and sends its own rows of every staging tile and waits for no other: barriers of
-/// a warpgroup, and fences right behind the writes that they wait for, took longer than the
-/// arithmetic between them (docs/performance.md).
+/// Each warp fills and stores its own rows of every staging tile and waits for no other warp.
+/// Barriers of a warpgroup, and fences right behind the writes for which they wait, took longer
+/// than the arithmetic between them (docs/performance.md).
 template <abi::Sm90Design design>
 class WarpgroupStore {
  public:
@@ -199,9 +199,9 @@ class WarpgroupStore {
       ptx::pin(chunk_);  // else it is computed again for every staging tile
   }
 
-  /// The consumer's index-th block of 64 rows, the first of them at `place`; `sums` are all of the
-  /// consumer's (WarpgroupSums or WgmmaSums), `block` is as a finish makes it. The last staging
-  /// tile is not sent yet; the last of the block before is sent now.
+  /// The consumer's index-th block of 64 rows, the first of them at `place`; `sums` are all
+  /// accumulators of the consumer (WarpgroupSums or WgmmaSums), `block` comes from a finish. The
+  /// last staging tile of the block before is stored now, that of this block later.
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     OutputPlace corner = place;
@@ -220,7 +220,7 @@ class WarpgroupStore {
     if (place.column < params_.n) store_ragged();
   }
 
-  /// Sends the last staging tile of a tile, the first column of which `place` names.
+  /// Stores the last staging tile of a tile, whose first column is that of `place`.
   __device__ __forceinline__ void flush(const OutputPlace& place) const {
     if (place.column >= params_.n) return;
     complete_writes();
@@ -239,39 +239,39 @@ class WarpgroupStore {
   static constexpr unsigned staging_bytes = abi::staging_bytes(design);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
   static constexpr int sixteens = columns / 16;
-  /// A thread's sums in a staging tile.
+  /// Registers of a thread's accumulators in a staging tile.
   static constexpr int staging_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
-  /// C takes registers that many sums do not leave.
+  /// True if the accumulators leave too few registers for C.
   static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
-  /// Of 16 columns, those that are finished before any is written: the whole staging tile's, so
-  /// that no access to memory stands between the arithmetic of different columns, which then fills
-  /// each other's latencies. Beside many sums and a C whose elements would all be waited for at
-  /// once, one; and where three warpgroups take turns, since two are in their programs at a time
-  /// and the arithmetic of few columns hinders wgmmas less (8192x4096x512: gelu 7.6 to 5.8 % over
-  /// the plain kernel, with amax 21 to 16; docs/performance.md).
+  /// How many groups of 16 columns are computed before any is written. All of a staging tile as a
+  /// rule: then no access to memory separates the arithmetic of different columns, and one hides
+  /// the latency of the other. One beside many accumulators and a C, whose elements would all be
+  /// waited for at once. One in rotation: two warpgroups are in their epilogues at a time, and
+  /// arithmetic of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the
+  /// plain kernel, with amax 21 to 16; docs/performance.md).
   static constexpr int together =
       is_crowded || design.schedule == abi::Schedule::rotation ? 1 : sixteens;
 
-  /// A thread's results in 16 columns, as they are written: of 16 bits packed in pairs, rows 0-7
-  /// and 8-15 of 8 columns, then of the next 8.
+  /// Words of a thread's results in 16 columns, in the order of writing: results of 16 bits are
+  /// packed in pairs, rows 0-7 and 8-15 of 8 columns, then of the next 8.
   static constexpr int words = is_wide ? 8 : 4;
 
-  /// Whether TMA can store a staging tile that begins there.
+  /// True if TMA can store a staging tile that begins at this column.
   __device__ bool is_whole(unsigned column) const {
     return static_cast<int>(column) <= params_.last_whole_staging;
   }
 
   __device__ unsigned filled_staging() const { return staging_ + (next_ ^ staging_bytes); }
 
-  /// The staging tile that was filled last, if TMA could not store it: no other of the block is
-  /// such.
+  /// Stores the staging tile that was filled last if TMA cannot: it is the only such one of a
+  /// block.
   __device__ __forceinline__ void store_ragged() const {
     if (is_whole(filled_.column)) return;
     __syncwarp();  // waits until it is filled by all
     store_by_elements(filled_staging(), filled_);
   }
 
-  /// Where a row of out ends within 16 bytes. Rare and small, so the loop stays a loop.
+  /// For rows of out that end within 16 bytes. Rare and small, so the loop is not unrolled.
   __device__ __forceinline__ void store_by_elements(unsigned source,
                                                     const OutputPlace& corner) const {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
@@ -293,19 +293,19 @@ class WarpgroupStore {
     }
   }
 
-  /// All lanes' writes are ready for TMA.
+  /// Makes the writes of all lanes visible to TMA.
   __device__ __forceinline__ static void complete_writes() {
     ptx::fence_proxy_async();
     __syncwarp();
   }
 
-  /// Where three warpgroups take turns, all lanes come to the store of a staging tile, and the wait
-  /// for one, and one is picked by predicate: no branch ends what the compiler may order. It makes
-  /// the others slower at K = 1024 (docs/performance.md).
+  /// In rotation all lanes execute the store of a staging tile and the wait for one; a predicate
+  /// picks the lane. Without a branch the compiler may reorder across it. Other schedules become
+  /// slower by it at K = 1024 (docs/performance.md).
   static constexpr bool sends_by_all = design.schedule == abi::Schedule::rotation;
 
-  /// Sends the staging tile that was filled last. A ragged one is stored already, and its group is
-  /// empty: groups count staging tiles.
+  /// Stores the staging tile that was filled last. A ragged one is stored already; its bulk group
+  /// is empty, so that groups count staging tiles.
   __device__ __forceinline__ void send() const {
     const ptx::BoxPlace place{.adjacent = static_cast<int>(filled_.column),
                               .row = static_cast<int>(filled_.row),
@@ -318,9 +318,9 @@ class WarpgroupStore {
     ptx::bulk_commit_group();
   }
 
-  /// Makes room for the next staging tile: what was filled last is sent, if it is not yet, and the
-  /// store from the next one's place, a staging tile earlier, has read it. Both were done long ago
-  /// where arithmetic comes between.
+  /// Makes room for the next staging tile: stores the one that was filled last, if that is still to
+  /// do, and waits until the store before it has read its buffer. The wait is short: arithmetic
+  /// comes between.
   __device__ __forceinline__ void make_room(bool sends) const {
     if (sends) complete_writes();
     if (sends_by_all || ptx::elect_sync()) {
@@ -429,8 +429,8 @@ class WarpgroupStore {
   unsigned staging_;           // the warp's rows of the consumer's
   unsigned lane_;
   unsigned chunk_;        // where the lane writes first
-  unsigned next_ = 0;     // which of the two staging tiles, in bytes; runs on across tiles
-  OutputPlace filled_{};  // where the staging tile goes that was filled last
+  unsigned next_ = 0;     // offset of the next one of the two staging tiles; kept across tiles
+  OutputPlace filled_{};  // place in out of the staging tile that was filled last
 };
 
 }  // namespace gemmery::device

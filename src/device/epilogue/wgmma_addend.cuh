@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row vector that a wgmma adds to sums, as one more product over 16 k (abi/sm90_program.hpp says
-// how both sides lie in shared memory). An element costs it no instruction then: read from shared
-// memory, decoded and added it took nearly two.
+// A row vector that a wgmma adds to the accumulators, as one more product over 16 k
+// (abi/sm90_program.hpp has the layout of both sides in shared memory). It costs no instruction of
+// the epilogue; reading, decoding and adding the vector took nearly two an element.
 #pragma once
 
 #include <device/abi/sm90_program.hpp>

@@ -7,12 +7,12 @@
 //     | cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
 //     | mma/wgmma: the other warpgroups, each with its share of the tile's rows or columns, or each
-//     | with every second or third tile; one more where a program's row vector is added so
-//   sums in registers
-//     | pipeline/split_sums: where the blocks of a cluster have shares of k, each gets the sums of
-//     all | for some of the tile's columns | epilogue/warpgroup_store: alpha, beta * c, rounding;
-//     the ring fills for the next tile meanwhile | (with epilogue/warpgroup_program: a program, its
-//     further results and reductions)
+//     | with every second or third tile; one more wgmma may add a program's row vector
+//   accumulators in registers
+//     | pipeline/split_sums: if the blocks of a cluster split k, each adds up the accumulators of
+//     | all of them for some of the tile's columns
+//     | epilogue/warpgroup_store: alpha, beta * c, rounding; or epilogue/warpgroup_program: a
+//     | program, its further results and reductions. Meanwhile the ring fills for the next tile
 //   staging tiles in shared memory
 //     | TMA stores, clipped at edges
 //   out in global memory
@@ -57,10 +57,10 @@ class Sm90Gemm {
         ring_(ptx::cvta_shared(&shared.barriers)),
         rank_(cluster_size == 1 ? 0 : ptx::cluster_ctarank()) {}
 
-  /// Barriers are ready in the whole cluster before anybody arrives at them. All this may happen
-  /// while the kernel before this one still ends; from here on global memory is as it left it.
-  /// Every thread waits for that, those that read and write nothing too: then this kernel's end
-  /// implies the end of all before it, which is what a plain launch behind it relies on.
+  /// Initialises the barriers in the whole cluster before any thread arrives at them. All this may
+  /// overlap the end of the previous kernel; afterwards that kernel's writes are visible. Every
+  /// thread waits for it, also those that access no global memory: then the end of this kernel
+  /// implies the end of all kernels before it, on which a plain launch behind it relies.
   template <class Initialize>
   __device__ void prepare(Initialize&& initialize_finish) const {
     initialize_finish();
@@ -78,9 +78,10 @@ class Sm90Gemm {
     ptx::griddepcontrol_wait();
   }
 
-  /// One thread brings the operands of all of the cluster's tiles, as far ahead as stages are free.
-  /// Then the next launch may get ready, otherwise when blocks leave: it finds room while the last
-  /// stages are multiplied and stored. Memory is safe, since it waits for our end in `prepare`.
+  /// One thread loads the operands of all of the cluster's tiles, as far ahead as stages are free.
+  /// Then it lets the dependent kernel start, if the host allows it (else that starts when blocks
+  /// exit), so that its prologue overlaps our last stages. Memory is safe: it waits for our end in
+  /// `prepare`.
   __device__ __forceinline__ void produce() const {
     if (threadIdx.x != 0) return;
     const int first_k =
@@ -100,7 +101,8 @@ class Sm90Gemm {
   }
 
   /// A warpgroup multiplies and stores its share of the cluster's tiles: of all of them, or of
-  /// every second or third one. `finish` makes out's values of sums.
+  /// every second or third one. `finish` computes out's values from the
+  /// accumulators.
   template <class Finish>
   __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
     const Share share = share_of(consumer);
@@ -131,8 +133,8 @@ class Sm90Gemm {
         add_to_all_rows<design>(addend.ones(), addend.vector());
       }
       if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);
-      // All about the next tile, while wgmmas are still under way: once this one is stored, the
-      // next one begins at once.
+      // Computes all about the next tile while wgmmas are still in flight, so that it can begin as
+      // soon as this one is stored.
       if constexpr (looks_ahead) tiles.advance();
       if constexpr (takes_turns) skip_tiles(turns - 1);
       const OutputPlace next_place = place_here();  // this one's again where none looks ahead
@@ -161,7 +163,7 @@ class Sm90Gemm {
     output.finish();
   }
 
-  /// No block leaves while another's arrivals at its barriers are on their way.
+  /// No block exits while arrivals of another block at its barriers are in flight.
   __device__ static void leave() {
     __syncwarp();
     if constexpr (cluster_size > 1) sync_cluster();
@@ -171,8 +173,8 @@ class Sm90Gemm {
   static constexpr abi::Sm90Design stored = abi::stored_design(design);
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   static constexpr bool splits_k = design.split_k > 1;
-  /// Whether a consumer works out its next tile before it stores this one. Where k is split tiles
-  /// are few, and beside the sums of other blocks a place that is kept spilled (ptxas 13.0).
+  /// True if a consumer computes its next tile before it stores this one. If k is split, tiles are
+  /// few, and beside the accumulators of other blocks such a place spilled (ptxas 13.0).
   static constexpr bool looks_ahead = !splits_k;
   static constexpr unsigned tile_k = abi::tile_k(design);
   static constexpr unsigned turns = abi::turn_count(design);
@@ -202,8 +204,8 @@ class Sm90Gemm {
     }
   }
 
-  /// What no copy brings of an operand that is smaller than its tile: zeros, once for all. Few
-  /// rounds, so the loop stays a loop: written out four times it was an eighth of a kernel.
+  /// Sets what no copy fills to zero, once: an operand may be smaller than its tile. The loop has
+  /// few rounds and is not unrolled: unrolled four times it was an eighth of a kernel's code.
   template <int stages, int stage_bytes>
   __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
     if (brought == stage_bytes) return;
@@ -220,7 +222,7 @@ class Sm90Gemm {
 
   __device__ Tiles all_tiles() const { return {params_.order, cluster_size}; }
 
-  /// Which share of k is this block's.
+  /// The share of k that this block multiplies.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
 
   __device__ unsigned rows_left(const OutputPlace& place) const {
@@ -269,13 +271,14 @@ class Sm90Gemm {
                             barrier, rank_);
   }
 
-  /// Whether sums give their registers up as a program reads them. The compiler holds all of them
-  /// until a wgmma that by its text reads none: the first stage's, apart from the loop. Beside 192
-  /// sums a program's arithmetic had two chains in flight for want of registers, and took a third
-  /// longer by its stalls (bias + gelu 32 clocks an element, now 23: docs/performance.md). Where
-  /// there is room beside them, one more stage's code gains nothing. Where three warpgroups take
-  /// turns, two are in their programs at a time and fill each other's stalls; a dense one in few
-  /// chains leaves wgmmas alone then, in many it slows them down by a fifth.
+  /// True if accumulator registers are freed while the epilogue reads them. The compiler keeps all
+  /// of them alive until a wgmma that does not read them; so the first stage is multiplied apart
+  /// from the loop, by wgmmas that begin at zero. Beside 192 live accumulators a program had
+  /// registers for two chains of arithmetic only and took a third longer (bias + gelu 32 clocks an
+  /// element, now 23: docs/performance.md). If registers are free anyway, the additional code gains
+  /// nothing. In rotation two warpgroups are in their epilogues at a time and fill each other's
+  /// stalls; a dense program in few chains does not slow the wgmmas down, in many chains by a
+  /// fifth.
   template <class Finish>
   __device__ static constexpr bool frees_sums() {
     if constexpr (!Finish::reads_early || abi::has_room_beside_sums(design)) {
@@ -285,8 +288,8 @@ class Sm90Gemm {
     }
   }
 
-  /// The main loop. A stage is released one step late, when the wgmmas that read it are known to be
-  /// over while those of the next are under way; the last one is returned.
+  /// The mainloop. A stage is released one step late: then the wgmmas that read it have completed,
+  /// while those of the next stage are in flight. Returns the last stage, which is not released.
   template <bool begins_apart>
   __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, const Share& share) const {
     Stage previous;
@@ -310,8 +313,8 @@ class Sm90Gemm {
     return previous;
   }
 
-  /// A consumer's blocks of 64 rows from the index-th on, which is begun; the next one is begun
-  /// before it is stored where its reads may come early.
+  /// Stores a consumer's blocks of 64 rows from the index-th on, which has begun. The next one
+  /// begins before this one is stored if its reads may come early.
   template <int index, class Results, class Finish, class Block>
   __device__ __forceinline__ static void store_blocks(WarpgroupStore<stored>& output,
                                                       const Results& sums, const OutputPlace& place,
@@ -339,8 +342,8 @@ class Sm90Gemm {
     ring_.release(last_stage, lane());
   }
 
-  /// Sums of what is no element of out become 0: a wgmma may have added a vector to them, and an
-  /// infinity in A makes NaN of them. Rare, at out's edges.
+  /// Sets accumulators beyond the edges of out to 0: a wgmma may have added a vector to them, which
+  /// an infinity in A turns into NaN. Rare: at out's edges only.
   __device__ __forceinline__ void clear_beyond(Sums& sums, const OutputPlace& place) const {
     const int rows = static_cast<int>(params_.m) - static_cast<int>(place.row);
     const int columns = static_cast<int>(params_.n) - static_cast<int>(place.column);
@@ -371,8 +374,9 @@ class Sm90Gemm {
 };
 
 /// Both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the warpgroup)`
-/// gives what makes out's values of sums, `initialize_finish(that address)` is called by all
-/// threads before; `open_results(lane)` by a warp that is no consumer's, while they multiply.
+/// gives what computes out's values from accumulators. All threads call
+/// `initialize_finish(that address)` before. A warp that is no consumer calls `open_results(lane)`
+/// while the consumers multiply.
 template <abi::Sm90Design design, class MakeFinish, class Initialize, class OpenResults>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
                                               MakeFinish&& make_finish,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM of sm90.cuh with an emitted epilogue: out and its other results are what a program makes
-// of the sums.
+// The GEMM of sm90.cuh with an emitted epilogue: a program computes out and its other results
+// from the accumulators.
 #pragma once
 
 #include <device/abi/sm90_program.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplication of one stage by a warpgroup, both operands in shared memory, sums in registers.
+// Multiplication of one stage by a warpgroup: operands in shared memory, accumulators in registers.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -9,7 +9,7 @@
 
 namespace gemmery::device {
 
-/// What holds sums: a float one of them, 32 bits two of float16.
+/// A register of accumulators: one float32, or two float16.
 template <abi::DType accumulator>
 struct SumRegister {
   using Type = float;
@@ -19,7 +19,7 @@ struct SumRegister<abi::DType::float16> {
   using Type = unsigned;
 };
 
-/// A consumer's sums: for each of its blocks of 64 rows the accumulator of one wgmma. Thread t of
+/// A consumer's accumulators: those of one wgmma for each of its blocks of 64 rows. Thread t of
 /// the warpgroup holds, as element 4 * j + 2 * h + e, row t / 32 * 16 + t % 32 / 4 + 8 * h and
 /// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
 /// and 1 are the low and the high half of register 2 * j + h.
@@ -38,7 +38,8 @@ struct WarpgroupSums {
   }
 };
 
-/// The same where wgmmas make them, in registers of PTX. Wait for the wgmmas before a read.
+/// The same in registers that PTX declares, where wgmmas write them. Wait for the wgmmas before a
+/// read.
 template <abi::Sm90Design design>
 struct WgmmaSums {
   using Register = typename WarpgroupSums<design>::Register;
@@ -52,8 +53,8 @@ struct WgmmaSums {
     if constexpr (row + 1 < blocks) declare<row + 1>();
   }
 
-  /// Of a block of rows the part-th `count` registers. A text names them, so it has to be chosen:
-  /// of the choices one is left when loops are written out.
+  /// The part-th `count` registers of a block of rows. PTX text names them, so `part` must be a
+  /// constant: once loops are unrolled, one candidate is left.
   template <int row, int count, int candidate = 0>
   __device__ __forceinline__ static void read(Register (&values)[count], int part) {
     if (part == candidate) {
@@ -63,8 +64,8 @@ struct WgmmaSums {
     }
   }
 
-  /// Of float32, those become 0 that are no element of out, which has `rows` and `columns` from the
-  /// thread's first one on. Wait for the wgmmas before.
+  /// Sets float32 accumulators beyond out to 0; out has `rows` and `columns` from the thread's
+  /// first one on. Wait for the wgmmas before.
   template <int row = 0, int eight = 0>
   __device__ __forceinline__ static void clear_beyond(int rows, int columns) {
     static_assert(design.accumulator == abi::DType::float32);
@@ -102,8 +103,8 @@ struct WgmmaSums {
   }
 };
 
-/// What a consumer hands on. Blocks that have shares of k exchange values; otherwise every sum is
-/// read where it is stored, so that the compiler has few of them to carry.
+/// What a consumer passes on. Blocks that split k exchange values; otherwise accumulators are read
+/// where they are stored, so that the compiler keeps few of them alive.
 template <abi::Sm90Design design, bool splits_k = (design.split_k > 1)>
 struct ConsumerSums : WgmmaSums<design> {
   __device__ static void fetch() {}
@@ -125,8 +126,8 @@ __device__ __forceinline__ void multiply_k16(MatrixDescriptor a, MatrixDescripto
     multiply_k16<design, row + 1>(a + next_64_rows, b, keeps_sums);
 }
 
-/// sums += a b over 16 k as one group under way, the same `a` for all of the consumer's blocks of
-/// rows. Both sides are M- or N-major.
+/// accumulators += a b over 16 k, as one group of wgmmas in flight, the same `a` for all of the
+/// consumer's blocks of rows. Both sides are M- or N-major.
 template <abi::Sm90Design design, int row = 0>
 __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescriptor b) {
   if constexpr (row == 0) ptx::wgmma_fence();
@@ -138,8 +139,8 @@ __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescri
     ptx::wgmma_commit_group();
 }
 
-/// sums (+)= a b over the k of one stage, as one group of wgmmas under way. `a` describes the
-/// consumer's first rows, `b` its first columns. What was in the sums counts only where
+/// accumulators (+)= a b over the k of one stage, as one group of wgmmas in flight. `a` describes
+/// the consumer's first rows, `b` its first columns. Previous values are added only with
 /// `keeps_sums`.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void multiply_stage(MatrixDescriptor a, MatrixDescriptor b,

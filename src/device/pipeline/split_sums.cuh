@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the sums of blocks of a cluster that have multiplied shares of k of one tile. Each
-// becomes the owner of some of the tile's columns:
+// Adds up the accumulators of the blocks of a cluster that split k of one tile. Each block owns
+// some of the tile's columns:
 //
-//   sums in registers, of all columns
-//     | st.async: to every block its columns, where the same warp of it waits for their bytes
+//   accumulators in registers, of all columns
+//     | st.async: to every block its columns; the warp of the same number there waits for them
 //   slots in shared memory, one for each block
-//     | added in the order of the blocks: equal inputs, equal bits
-//   sums in registers, of the block's own columns
+//     | added in the order of the blocks: equal inputs give equal bits
+//   accumulators in registers, of the block's own columns
 //
-// A slot holds vectors of 16 bytes, [vector][thread], so that no two threads are in each other's
-// way and each reads what the threads of its number wrote. Warps of one number know of no others:
-// their two mbarriers say when all has come (full) and when all blocks have read theirs (free).
+// A slot holds vectors of 16 bytes, [vector][thread]: accesses have no bank conflicts, and each
+// thread reads what the threads of its number wrote. So warps synchronise only with the warps of
+// their number, by two mbarriers: all values have arrived (full), all blocks have read (free).
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -59,8 +59,8 @@ class SplitSums {
         thread_(thread),
         rank_(rank) {}
 
-  /// The sums of all blocks for this one's columns. Rows of the consumer from `rows` on do not
-  /// exist: nobody sends them, and their sums are 0.
+  /// The accumulators of all blocks, added up, for this block's columns. The consumer has `rows`
+  /// rows; those beyond are not sent, and their accumulators are 0.
   __device__ __forceinline__ const StoredSums& collect(const Sums& sums, unsigned rows) {
     clear();
     const unsigned blocks = blocks_with_rows(rows);
@@ -185,7 +185,7 @@ class SplitSums {
   StoredSums total_;
 };
 
-/// Where k is not split, a block's sums are all that there are.
+/// If k is not split, a block's accumulators are complete.
 template <abi::Sm90Design design, class Sums, class StoredSums>
 class SplitSums<design, Sums, StoredSums, 1> {
  public:

@@ -187,8 +187,9 @@ Warp* ClusterRun::pick_warp() {
   return nullptr;
 }
 
-// Everybody waits: what is under way completes now; else all try once more, in case an operation
-// did not tell that it had an effect; else waits with a time limit run into it.
+// All warps are blocked. First completes a pending copy; if there is none, retries every warp once,
+// since an operation may have had an effect without waking a warp; else lets waits with a time
+// limit time out.
 void ClusterRun::force_progress() {
   if (complete_next(cluster_)) return;
   if (retried_at_progress_ != cluster_.progress) {
