@@ -64,7 +64,7 @@ double splitting_factor(Math math) {
     case Math::tf32x3:
       return 4.6;
     case Math::bf16x3:
-    case Math::f16x3:  // not measured; as many mmas
+    case Math::f16x3:
       return 6;
     default:
       return 1;
