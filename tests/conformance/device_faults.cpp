@@ -282,8 +282,8 @@ constexpr DeviceFault fault_table[] = {
                  "if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);\n"
                  "      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);"},
                 {"      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);\n"
-                 "      // All about",
-                 "      // All about"}}}},
+                 "      //",
+                 "      //"}}}},
     {.name = "the turn is not waited for",
      .kernel = rotation,
      .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);", ""}}}},
@@ -435,13 +435,26 @@ int replace_all(std::string& text, std::string_view from, std::string_view to) {
   return places;
 }
 
-void apply(const Edit& edit, const DeviceFault& fault, std::string& text) {
-  if (edit.sound.empty()) return;
+// Why an edit does not fit the source, or nothing.
+std::string apply(const Edit& edit, std::string& text) {
+  if (edit.sound.empty()) return {};
   const int places = replace_all(text, edit.sound, edit.faulty);
-  if (places == 1 || (places > 1 && edit.is_everywhere)) return;
-  abort_on_bug(fmt::format("\"{}\": expected its place once in the source, found it {} times: {}",
-                           fault.name, places, edit.sound)
-                   .c_str());
+  if (places == 1 || (places > 1 && edit.is_everywhere)) return {};
+  return fmt::format("expected its place once in the source, found it {} times: {}", places,
+                     edit.sound);
+}
+
+struct Planted {
+  std::string text;
+  std::string misfit;
+};
+
+Planted try_to_plant(std::string_view source, const DeviceFault& fault) {
+  std::set<std::string_view> seen;
+  Planted planted;
+  append_with_headers(source, seen, planted.text);
+  for (const Edit& edit : fault.edits) planted.misfit += apply(edit, planted.text);
+  return planted;
 }
 
 // --- delays -------------------------------------------------------------------------------------
@@ -526,12 +539,15 @@ SoundProgram program_of(SoundKernel kernel) noexcept {
   return {};
 }
 
+std::string find_misfit(std::string_view source, const DeviceFault& fault) {
+  return try_to_plant(source, fault).misfit;
+}
+
 std::string plant(std::string_view source, const DeviceFault& fault) {
-  std::set<std::string_view> seen;
-  std::string text;
-  append_with_headers(source, seen, text);
-  for (const Edit& edit : fault.edits) apply(edit, fault, text);
-  return text;
+  Planted planted = try_to_plant(source, fault);
+  if (!planted.misfit.empty())
+    abort_on_bug(fmt::format("\"{}\": {}", fault.name, planted.misfit).c_str());
+  return std::move(planted.text);
 }
 
 std::string plant_delays(std::string source, std::uint32_t seed) {

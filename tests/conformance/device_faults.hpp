@@ -70,8 +70,10 @@ std::string_view name(SoundKernel kernel) noexcept;
 // says nothing.
 bool is_wanted(const DeviceFault& fault);
 
-// The source with all embedded headers in it and the fault planted. Aborts where the fault's place
-// is not found: the table has to follow the source.
+// Which of a fault's places the source lacks, or nothing: the table has to follow the source.
+std::string find_misfit(std::string_view source, const DeviceFault& fault);
+
+// The source with all embedded headers in it and the fault planted. Aborts if it does not fit.
 std::string plant(std::string_view source, const DeviceFault& fault);
 
 // The same source in which threads sleep at random before they act, by role, place and turn; the

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 
 #include "emulator/device.hpp"
 #include "jit/nvrtc.hpp"
+#include "runtime/device_family.hpp"
 #include "tests/conformance/device_mutants.hpp"
 #include "tests/conformance/fault_hunt.hpp"
 #include "tests/conformance/random_source.hpp"
@@ -25,6 +27,21 @@ std::int64_t most_cases(const DeviceFault& fault) {
   if (!fault.is_none()) return patience;
   if (!program_of(fault.kernel).text.empty()) return 8;
   return fault.kernel == SoundKernel::simt ? 64 : 16;
+}
+
+// Emits the source of each sound kernel once, with all headers in it.
+TEST(DeviceMutation, every_fault_has_its_place_in_the_source) {
+  const std::unique_ptr<Family> mutants = make_device_mutants();
+  const auto& family = dynamic_cast<const runtime::DeviceFamily&>(*mutants);
+  std::map<SoundKernel, std::string> sources;
+  family.enumerate([&](const Kernel& kernel) {
+    const DeviceFault& fault = fault_of(kernel);
+    if (fault.is_none()) sources.emplace(fault.kernel, family.emit(kernel, Target{90, 'a'}).text);
+  });
+  for (const DeviceFault& fault : device_faults()) {
+    ASSERT_TRUE(sources.contains(fault.kernel)) << name(fault.kernel);
+    EXPECT_EQ(find_misfit(sources.at(fault.kernel), fault), "") << fault.name;
+  }
 }
 
 TEST(DeviceMutation, only_the_sound_kernels_pass) {
