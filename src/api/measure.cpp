@@ -20,6 +20,7 @@
 #include "core/device_rates.hpp"
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
+#include "operation/types.hpp"
 #include "platform/host_info.hpp"
 
 namespace gemmery {
@@ -361,9 +362,7 @@ int tensor_core_rate(const GemmProblem& problem, Target target) {
   if (is_integer(a)) return rates.integer8;
   if (bit_width(a) == 8) return rates.float8;
   if (bit_width(a) == 16) return rates.half;
-  const bool is_split =
-      problem.math == Math::tf32x3 || problem.math == Math::bf16x3 || problem.math == Math::f16x3;
-  if (problem.math == Math::native || is_split) return 0;
+  if (problem.math == Math::native || operation::has_three_products(problem.math)) return 0;
   return problem.math == Math::tf32 ? rates.tf32 : rates.half;
 }
 

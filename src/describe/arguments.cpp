@@ -274,9 +274,9 @@ class PlainCopies {
  private:
   void* reserve(const TensorDescription& tensor, std::int64_t lines, std::int64_t length,
                 std::int64_t batch) {
-    const auto bytes =
-        static_cast<std::size_t>(lines * length * batch) * byte_width(storage_type(tensor.element));
-    state_.staging.emplace_back(bytes, Stream::of(nullptr, state_.device));
+    const DType dtype = storage_type(tensor.element);
+    state_.staging.emplace_back(packed_bytes("interleaved operands", {batch, lines, length}, dtype),
+                                Stream::of(nullptr, state_.device));
     return state_.staging.back().data();
   }
 

@@ -121,14 +121,6 @@ abi::SplitMode split_mode(KSplit split) noexcept {
   return abi::SplitMode::none;
 }
 
-// 16x8x8 of 16-bit types, for which 16x8x16 is the widest.
-std::uint8_t narrower_mma(const MathInstruction& instruction) {
-  const Combination& combination = find_combination(instruction);
-  const bool is_wide_16 = combination.math == Math::f16 || combination.math == Math::bf16 ||
-                          bit_width(combination.a) == 16;
-  return is_wide_16 && instruction.instruction_shape[2] == 8 ? 8 : 0;
-}
-
 templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlices& slices) {
   const TileDescription& tile = description.tile_description;
   templates::Sm80Tile result{.m = static_cast<std::uint16_t>(tile.threadblock_shape[0]),
@@ -138,8 +130,7 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
                              .warps_n = static_cast<std::uint8_t>(tile.warp_count[1]),
                              .warps_k = static_cast<std::uint8_t>(tile.warp_count[2]),
                              .stages = static_cast<std::uint8_t>(tile.stages),
-                             .raster = raster_of(description.swizzling_functor),
-                             .mma_k = narrower_mma(tile.math_instruction)};
+                             .raster = raster_of(description.swizzling_functor)};
   if (slices.slices < 2) return result;
   return templates::with_split(result, split_mode(slices.split),
                                static_cast<std::uint16_t>(slices.slices));
@@ -161,8 +152,6 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
                                      step));
     case warps:
       refuse_warps(tile, "powers of two, at most 32 warps, and threads for a row of A, B and D");
-    case stages:
-      refuse_stages(tile, "from 2 to 12");
     case accumulators:
       refuse_warps(tile, fmt::format("at most 128 registers of accumulators for a thread ({} here)",
                                      abi::accumulators_per_thread(design) *
@@ -178,7 +167,10 @@ templates::Sm80Tile sm80_tile_of(const GemmDescription& description, const KSlic
 
 DesignBytes sm80_bytes(const GemmDescription& description, const OperandRules& rules,
                        const KSlices& slices) {
-  const templates::Sm80Tile tile = sm80_tile_of(description, slices);
+  templates::Sm80Tile tile = sm80_tile_of(description, slices);
+  const int mma_k = description.tile_description.math_instruction.instruction_shape[2];
+  if (mma_k != abi::step_k(templates::sm80_design(rules, tile)))
+    tile.mma_k = static_cast<std::uint8_t>(mma_k);
   const abi::Sm80Design design = templates::sm80_design(rules, tile);
   const int limit = shared_limit(description.compute_capability);
   const abi::Sm80Fault fault = abi::find_fault(design, limit);
@@ -207,8 +199,6 @@ DesignBytes sm80_bytes(const GemmDescription& description, const OperandRules& r
       refuse_warps(tile,
                    "powers of two, at most 32 warps, with 16x16 accumulators of a thread at "
                    "most");
-    case stages:
-      refuse_stages(tile, "from 2 to 8 for Simt");
     case shared_bytes:
       refuse_bytes(tile, abi::shared_bytes(design), 99 * 1024);
     default:

@@ -25,6 +25,10 @@ bool is_default_program(const EpilogueFunctor& functor) noexcept;
 // have.
 void check_output_op(const EpilogueFunctor& functor, const OutputOp& output_op);
 
+// Throws like check_output_op.
+OutputOp make_output_op(const EpilogueFunctor& functor, double alpha, double beta,
+                        std::vector<double> activation_args);
+
 // The operands that functor_program reads beside tensors.
 std::vector<EpilogueOperand> functor_numbers(const EpilogueFunctor& functor,
                                              const OutputOp& output_op, bool reads_c);

@@ -202,6 +202,13 @@ void check_output_op(const EpilogueFunctor& functor, const OutputOp& output_op) 
          fmt::format("\"{}\"", output_op.operands.front().name));
 }
 
+OutputOp make_output_op(const EpilogueFunctor& functor, double alpha, double beta,
+                        std::vector<double> activation_args) {
+  OutputOp output_op{.alpha = alpha, .beta = beta, .activation_args = std::move(activation_args)};
+  check_output_op(functor, output_op);
+  return output_op;
+}
+
 std::vector<EpilogueOperand> functor_numbers(const EpilogueFunctor& functor,
                                              const OutputOp& output_op, bool reads_c) {
   std::vector<EpilogueOperand> numbers{{"alpha", output_op.alpha}};

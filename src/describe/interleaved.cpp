@@ -2,21 +2,13 @@
 // Copies between interleaved and plain memory, as elementwise kernels.
 #include "describe/interleaved.hpp"
 
-#include <gemmery/discovery.hpp>
-#include <gemmery/elementwise.hpp>
-
 #include "describe/packed_operands.hpp"
-#include "describe/refusal.hpp"
 
 namespace gemmery::describe {
 namespace {
 
 Step copy_step(const Tensor& destination, const Tensor& source) {
-  const ElementwiseArguments arguments(destination,
-                                       EpilogueArguments("D = source", {{"source", source}}));
-  const auto kernels = get_kernels(arguments.as_gemm());
-  if (kernels.empty()) refuse_unsupported("layout", "an elementwise kernel that copies", "none");
-  return {kernels.front(), arguments.as_gemm()};
+  return elementwise_step(destination, EpilogueArguments("D = source", {{"source", source}}));
 }
 
 Tensor interleaved_of(const InterleavedOperand& operand) {

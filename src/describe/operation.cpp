@@ -47,9 +47,7 @@ std::string GemmOperationUniversal::emit() const {
 
 OutputOp GemmOperationUniversal::epilogue_type(double alpha, double beta,
                                                std::vector<double> activation_args) const {
-  OutputOp output_op{.alpha = alpha, .beta = beta, .activation_args = std::move(activation_args)};
-  check_output_op(description_->epilogue_functor, output_op);
-  return output_op;
+  return make_output_op(description_->epilogue_functor, alpha, beta, std::move(activation_args));
 }
 
 void GemmOperationUniversal::run(const GemmArguments& arguments, Stream stream) const {

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strides of packed layouts.
+// Sizes and strides of packed layouts.
 #include "describe/packed_operands.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
+#include <optional>
+#include <string>
+
+#include "core/arithmetic.hpp"
+#include "describe/refusal.hpp"
 
 namespace gemmery::describe {
 namespace {
@@ -15,6 +23,18 @@ Tensor view_of(const void* data, DType dtype, const std::array<std::int64_t, 3>&
 }
 
 }  // namespace
+
+std::size_t packed_bytes(std::string_view operand, std::initializer_list<std::int64_t> extents,
+                         DType dtype) {
+  const auto width = static_cast<std::int64_t>(byte_width(dtype));
+  std::optional<std::int64_t> bytes = width;
+  for (const std::int64_t extent : extents)
+    bytes = bytes ? checked_multiply(*bytes, extent) : std::nullopt;
+  if (bytes) return static_cast<std::size_t>(*bytes);
+  refuse(operand, "at most 2^63 - 1 bytes",
+         fmt::format("{} elements of {} bytes", fmt::join(extents, " x "), width), {},
+         ErrorKind::out_of_memory);
+}
 
 Tensor packed_view(const void* data, DType dtype, Layout layout, const MatrixShape& shape,
                    std::int64_t batch, Device device) {

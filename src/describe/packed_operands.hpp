@@ -5,6 +5,10 @@
 #include <gemmery/describe.hpp>
 #include <gemmery/tensor.hpp>
 
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+
 namespace gemmery::describe {
 
 // Rows x columns of one product.
@@ -12,6 +16,11 @@ struct MatrixShape {
   std::int64_t rows;
   std::int64_t columns;
 };
+
+// Bytes of packed memory. Throws Error (out_of_memory), naming what lies there, where they cannot
+// be counted.
+std::size_t packed_bytes(std::string_view operand, std::initializer_list<std::int64_t> extents,
+                         DType dtype);
 
 // A view of rank 3, (batch, rows, columns), of RowMajor or ColumnMajor memory.
 Tensor packed_view(const void* data, DType dtype, Layout layout, const MatrixShape& shape,

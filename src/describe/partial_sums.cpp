@@ -4,8 +4,6 @@
 #include "describe/partial_sums.hpp"
 
 #include <fmt/format.h>
-#include <gemmery/discovery.hpp>
-#include <gemmery/elementwise.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +12,7 @@
 #include "describe/combinations.hpp"
 #include "describe/described_kernel.hpp"
 #include "describe/functor_program.hpp"
-#include "describe/refusal.hpp"
+#include "describe/packed_operands.hpp"
 
 namespace gemmery::describe {
 namespace {
@@ -70,9 +68,8 @@ Tensor partial(const Partials& partials, std::int64_t slice) {
 // Memory of a sum on the way, no narrower than what it is computed in.
 Tensor scratch_sum(const Partials& partials, std::vector<Buffer>& scratch) {
   const DType dtype = bit_width(partials.dtype) < 32 ? DType::float32 : partials.dtype;
-  scratch.emplace_back(
-      static_cast<std::size_t>(partials.rows * partials.columns) * byte_width(dtype),
-      default_stream(partials.device));
+  scratch.emplace_back(packed_bytes("partial sums", {partials.rows, partials.columns}, dtype),
+                       default_stream(partials.device));
   return Tensor(scratch.back().data(), dtype, {1, partials.rows, partials.columns},
                 partials.device);
 }
@@ -93,17 +90,8 @@ Terms terms_of(const Partials& partials, std::int64_t first, std::int64_t last,
   };
   if (before) add("before", *before);
   for (std::int64_t slice = first; slice < last; ++slice)
-    add(fmt::format("part{}", slice), partial(partials, slice));
+    add(fmt::format("part{}", slice - first), partial(partials, slice));
   return terms;
-}
-
-Step elementwise_step(const Tensor& out, const epilogue::Program& program,
-                      std::vector<EpilogueOperand> operands) {
-  const ElementwiseArguments arguments(out, EpilogueArguments(program, std::move(operands)));
-  const auto kernels = get_kernels(arguments.as_gemm());
-  if (kernels.empty())
-    refuse_unsupported("partitions", "an elementwise kernel for their sum", "none");
-  return {kernels.front(), arguments.as_gemm()};
 }
 
 }  // namespace
@@ -118,22 +106,21 @@ PartialSums split_product(const GemmDescription& description, const GemmCoord& s
   const std::int64_t whole = size.k / per_slice;
   const OperandRules rules = partial_rules(description, size.n);
   const Device device = views.out.device();
-  const auto matrix_bytes =
-      static_cast<std::size_t>(size.m * size.n) * byte_width(rules.accumulator);
-  PartialSums result{
-      .memory = Buffer(matrix_bytes * static_cast<std::size_t>(count), default_stream(device)),
-      .partials = {.data = nullptr,
-                   .dtype = rules.accumulator,
-                   .slices = count,
-                   .rows = size.m,
-                   .columns = size.n,
-                   .device = device},
-      .steps = {}};
+  const std::size_t bytes =
+      packed_bytes("partial sums", {count, size.m, size.n}, rules.accumulator);
+  PartialSums result{.memory = Buffer(bytes, default_stream(device)),
+                     .partials = {.data = nullptr,
+                                  .dtype = rules.accumulator,
+                                  .slices = count,
+                                  .rows = size.m,
+                                  .columns = size.n,
+                                  .device = device},
+                     .steps = {}};
   result.partials.data = result.memory.data();
   const auto add = [&](std::int64_t first, std::int64_t k, std::int64_t batch) {
     if (batch == 0) return;
     auto* const data = static_cast<std::byte*>(result.partials.data) +
-                       static_cast<std::size_t>(first) * matrix_bytes;
+                       bytes / static_cast<std::size_t>(count) * static_cast<std::size_t>(first);
     result.steps.push_back(
         product_of_slices(description, rules, slices_of(views.a, 2, first * per_slice, k, batch),
                           slices_of(views.b, 1, first * per_slice, k, batch),
@@ -153,8 +140,8 @@ std::vector<Step> sum_partials(const SumRequest& request, std::vector<Buffer>& s
     const std::int64_t last = first + most_terms - (before ? 1 : 0);
     Terms terms = terms_of(partials, first, last, before);
     if (!before) before = scratch_sum(partials, scratch);
-    steps.push_back(
-        elementwise_step(*before, epilogue::Program{{"D", terms.sum}}, std::move(terms.operands)));
+    steps.push_back(elementwise_step(
+        *before, {epilogue::Program{{"D", terms.sum}}, std::move(terms.operands)}));
     first = last;
   }
   Terms terms = terms_of(partials, first, partials.slices, before);
@@ -162,9 +149,9 @@ std::vector<Step> sum_partials(const SumRequest& request, std::vector<Buffer>& s
   std::ranges::move(functor_numbers(request.functor, request.output_op, reads_c),
                     std::back_inserter(terms.operands));
   if (reads_c) terms.operands.push_back({"C", *request.c});
-  steps.push_back(elementwise_step(request.out,
-                                   functor_program(request.functor, reads_c, terms.sum),
-                                   std::move(terms.operands)));
+  steps.push_back(elementwise_step(
+      request.out,
+      {functor_program(request.functor, reads_c, terms.sum), std::move(terms.operands)}));
   return steps;
 }
 

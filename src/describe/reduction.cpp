@@ -42,9 +42,7 @@ ReductionOperation::ReductionOperation(ReductionDescription description) {
 
 OutputOp ReductionOperation::epilogue_type(double alpha, double beta,
                                            std::vector<double> activation_args) const {
-  OutputOp output_op{.alpha = alpha, .beta = beta, .activation_args = std::move(activation_args)};
-  check_output_op(description_->epilogue_functor, output_op);
-  return output_op;
+  return make_output_op(description_->epilogue_functor, alpha, beta, std::move(activation_args));
 }
 
 void ReductionOperation::run(const ReductionArguments& arguments, Stream stream) const {
@@ -63,6 +61,7 @@ ReductionArguments::ReductionArguments(const ReductionOperation& operation,
            std::string(gemmery::name(workspace.dtype)));
   if (workspace.data == nullptr || workspace.slices < 1)
     refuse("workspace", "the partial sums of a GemmSplitKParallel", "none");
+  packed_bytes("workspace", {workspace.slices, workspace.rows, workspace.columns}, accumulator);
   if (source == nullptr && output_op.beta != 0)
     refuse("source", "memory, since beta is not 0", "a null pointer");
   check_output_op(description.epilogue_functor, output_op);

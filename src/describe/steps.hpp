@@ -15,11 +15,9 @@ struct Step {
   gemmery::GemmArguments arguments;
 };
 
-inline void run_steps(const std::vector<Step>& steps, Stream stream) {
-  for (const Step& step : steps) {
-    RunOptions options{.stream = stream};
-    step.kernel.run(step.arguments, options);
-  }
-}
+// An elementwise kernel that writes `out`.
+Step elementwise_step(const Tensor& out, EpilogueArguments epilogue);
+
+void run_steps(const std::vector<Step>& steps, Stream stream);
 
 }  // namespace gemmery::describe

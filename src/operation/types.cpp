@@ -54,8 +54,8 @@ void check_accumulator(DType a, DType b, DType accumulator) {
 
 void check_math(Math math, DType a, DType b) {
   if (math == Math::native) return;
-  const bool needs_f32 = math == Math::tf32 || math == Math::tf32x3 || math == Math::bf16x3 ||
-                         math == Math::f16x3 || math == Math::f16 || math == Math::bf16;
+  const bool needs_f32 =
+      has_three_products(math) || math == Math::tf32 || math == Math::f16 || math == Math::bf16;
   const bool is_f32 = a == DType::float32 && b == DType::float32;
   const bool is_fp8 = bit_width(a) == 8 && bit_width(b) == 8 && is_floating(a);
   const bool is_int8 = is_integer(a);
@@ -69,6 +69,10 @@ void check_math(Math math, DType a, DType b) {
 }
 
 }  // namespace
+
+bool has_three_products(Math math) noexcept {
+  return math == Math::tf32x3 || math == Math::bf16x3 || math == Math::f16x3;
+}
 
 void check_operand_type(std::string_view operand, DType dtype) {
   if (is_operand_type(dtype)) return;

@@ -13,6 +13,9 @@ namespace gemmery::operation {
 // Throws Error (unsupported) for element types that mean nothing without scales or unpacking.
 void check_operand_type(std::string_view operand, DType dtype);
 
+// Whether each product of float32 is formed by three of narrower types.
+bool has_three_products(Math math) noexcept;
+
 // How products are formed and added up.
 struct ProductTypes {
   DType a, b;

@@ -2,6 +2,9 @@
 // Modes of arguments: batches, arrays, split k, interleaved layouts, and reductions by hand.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "tests/describe/described_gemm.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/no_disk_cache.hpp"
@@ -98,6 +101,45 @@ TEST_F(DescribeModes, row_85_parallel_split_k_rounds_once) {
                     .output_op = {.alpha = 0.5, .beta = -1.5},
                     .split_k_slices = slices});
   }
+}
+
+TEST_F(DescribeModes, row_85_many_partial_sums_share_kernels) {
+  const Sketch sketch{.tile = {32, 32, 8},
+                      .stages = 2,
+                      .warps = {1, 1, 1},
+                      .instruction = {1, 1, 1},
+                      .ab = float32,
+                      .opcode_class = OpcodeClass::Simt,
+                      .alignments = std::array{1, 1, 1}};
+  DescribedGemm gemm(operation_of(sketch), {24, 40, 800},
+                     {.gemm_mode = Mode::GemmSplitKParallel,
+                      .output_op = {.alpha = 1, .beta = 2},
+                      .split_k_slices = 100});
+  gemm.run();
+  EXPECT_EQ(gemm.first_difference(), "");
+  std::set<std::string> names;
+  for (const Kernel& kernel : gemm.arguments().kernels()) names.insert(kernel.name());
+  EXPECT_LE(names.size(), 4U);
+}
+
+TEST_F(DescribeModes, row_85_partial_sums_beyond_all_memory_are_refused) {
+  const GemmOperationUniversal operation = operation_of({.tile = {32, 32, 32},
+                                                         .stages = 2,
+                                                         .warps = {1, 1, 1},
+                                                         .instruction = {1, 1, 4},
+                                                         .ab = int8,
+                                                         .accumulator = int32,
+                                                         .cd = int8,
+                                                         .opcode_class = OpcodeClass::Simt,
+                                                         .alignments = std::array{1, 1, 1}});
+  std::byte memory{};
+  const std::int64_t many = std::int64_t{1} << 30;
+  const Error error = error_of([&] {
+    GemmArguments(operation, {many, many, 128}, {{&memory}, {&memory}, {}, {&memory}}, device,
+                  {.gemm_mode = Mode::GemmSplitKParallel, .split_k_slices = 4});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::out_of_memory) << error.what();
+  EXPECT_EQ(error.operand(), "partial sums");
 }
 
 TEST_F(DescribeModes, row_86_batched) {

@@ -17,6 +17,11 @@ class ActivationFunctor:
 
     word: ClassVar[Activation]
 
+    @classmethod
+    def numpy(cls, x: Any) -> Any:
+        """The activation of an array, or of a value in a visitor tree."""
+        return getattr(fusion, cls.__name__)(x)
+
     def __init__(self, element_compute: Any = float32) -> None:
         self.element_compute: Element = to_element(element_compute, "element_compute")
 
@@ -67,19 +72,11 @@ class tanh(ActivationFunctor):
 
     word = Activation.tanh
 
-    @staticmethod
-    def numpy(x: Any) -> Any:
-        return fusion.tanh(x)
-
 
 class sigmoid(ActivationFunctor):
     """1 / (1 + exp(-x))"""
 
     word = Activation.sigmoid
-
-    @staticmethod
-    def numpy(x: Any) -> Any:
-        return fusion.sigmoid(x)
 
 
 class silu(ActivationFunctor):
@@ -87,26 +84,14 @@ class silu(ActivationFunctor):
 
     word = Activation.silu
 
-    @staticmethod
-    def numpy(x: Any) -> Any:
-        return fusion.silu(x)
-
 
 class hardswish(ActivationFunctor):
     """x * min(max(x + 3, 0), 6) / 6"""
 
     word = Activation.hardswish
 
-    @staticmethod
-    def numpy(x: Any) -> Any:
-        return fusion.hardswish(x)
-
 
 class gelu(ActivationFunctor):
     """x / 2 * (1 + erf(x / sqrt(2)))"""
 
     word = Activation.gelu
-
-    @staticmethod
-    def numpy(x: Any) -> Any:
-        return fusion.gelu(x)

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "operation/types.hpp"
 #include "providers/templates/name_words.hpp"
 
 namespace gemmery::templates {
@@ -56,15 +57,11 @@ constexpr TileShape split_shapes[] = {
     {16, 128, 128, 1, 4, 1, 4},  {128, 16, 128, 4, 1, 1, 4}, {32, 32, 128, 1, 2, 2, 4},
 };
 
-bool has_three_products(Math math) noexcept {
-  return math == Math::tf32x3 || math == Math::bf16x3 || math == Math::f16x3;
-}
-
 std::span<const TileShape> shapes_of(const OperandRules& rules) {
   if (rules.a.dtype == DType::float64) return double_shapes;
   if (rules.a.dtype != DType::float32) return shapes;
-  return has_three_products(rules.math) ? std::span<const TileShape>(split_shapes)
-                                        : std::span<const TileShape>(single_shapes);
+  return operation::has_three_products(rules.math) ? std::span<const TileShape>(split_shapes)
+                                                   : std::span<const TileShape>(single_shapes);
 }
 
 constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float32};
@@ -282,7 +279,7 @@ std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
                         .warps_k = shape.warps_k,
                         .stages = shape.stages};
     const abi::Sm80Design design = sm80_design(rules, tile);
-    const bool has_room = !has_three_products(rules.math) ||
+    const bool has_room = !operation::has_three_products(rules.math) ||
                           abi::accumulators_per_thread(design) < 64 || abi::k_steps(design) <= 2;
     if (abi::is_legal(design) && has_room && has_room_for_copies(design)) tiles.push_back(tile);
   }
