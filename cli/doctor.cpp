@@ -17,6 +17,7 @@ Record to_record(const DoctorReport& report) {
   Record record = {
       {"gemmery_version", report.gemmery_version}, {"cpu", report.cpu}, {"gpus", report.gpus}};
   record["emulated"] = report.emulated;
+  record["unconfirmed_facts"] = report.unconfirmed_facts;
   record["cache"] = {{"folder", report.cache.folder},     {"is_usable", report.cache.is_usable},
                      {"refusal", report.cache.refusal},   {"entries", report.cache.entries},
                      {"bytes", report.cache.bytes},       {"most_bytes", report.cache.most_bytes},

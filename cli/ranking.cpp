@@ -66,8 +66,7 @@ std::string estimation_note(const ChosenDevice& device) {
 }
 
 void tell_unconfirmed(const ChosenDevice& device) {
-  const bool is_of_driver = device.device && device.device->type != DeviceType::emulated;
-  const std::string_view facts = is_of_driver ? "" : unconfirmed_facts(device.info);
+  const std::string_view facts = unconfirmed_facts(device.info);
   if (facts.empty()) return;
   tell(fmt::format("note: facts of {} that no source confirms: {}", device.info.name, facts));
 }

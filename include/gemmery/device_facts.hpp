@@ -10,8 +10,9 @@
 namespace gemmery {
 
 // The names of the facts that are not confirmed, such as "L2, clock": no source was found for them,
-// or sources disagree. Empty where all are. `facts` are those of `find_device_info`, of
-// `typical_device_info` or of an emulated device; a driver's need no confirmation.
+// or sources disagree. Empty if all are confirmed. `facts` are those of `find_device_info`, of
+// `typical_device_info` or of an emulated device. A driver's facts need no confirmation: the result
+// is empty for them.
 GEMMERY_API std::string_view unconfirmed_facts(const DeviceInfo& facts);
 
 }  // namespace gemmery

@@ -3,6 +3,7 @@
 // enables.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct DoctorReport {
   std::vector<LibraryFinding> libraries;
   std::vector<std::string> gpus;      // one line each; empty without a driver
   std::vector<std::string> emulated;  // devices that are always here: "emulated:h200"
-  CacheReport cache;                  // of compiled code, on disk
+  // Of known devices, by name: the facts that no source confirms, such as "clock".
+  std::map<std::string, std::string> unconfirmed_facts;
+  CacheReport cache;  // of compiled code, on disk
 };
 
 // Never throws for what is missing: that is what it reports.

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/version.hpp>
 
@@ -221,7 +222,12 @@ void bind_types(nb::module_& module) {
       .def_ro("l2_bytes", &DeviceInfo::l2_bytes)
       .def_ro("memory_bytes", &DeviceInfo::memory_bytes)
       .def_ro("clock_ghz", &DeviceInfo::clock_ghz)
-      .def_ro("bandwidth_bytes_per_second", &DeviceInfo::bandwidth_bytes_per_second);
+      .def_ro("bandwidth_bytes_per_second", &DeviceInfo::bandwidth_bytes_per_second)
+      .def_prop_ro(
+          "unconfirmed_facts", [](const DeviceInfo& info) { return unconfirmed_facts(info); },
+          "The facts that no source confirms, such as \"L2, clock\"; empty if all are confirmed, "
+          "as "
+          "those of a driver are.");
 
   module.def(
       "devices",

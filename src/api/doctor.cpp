@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report on this machine: what was found, or where it was looked for. Reporting never fails.
 #include <gemmery/cache.hpp>
+#include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/doctor.hpp>
 #include <gemmery/error.hpp>
@@ -118,6 +119,15 @@ std::vector<std::string> emulated_names() {
   return names;
 }
 
+std::map<std::string, std::string> unconfirmed_by_name() {
+  std::map<std::string, std::string> facts;
+  for (const std::string_view name : known_device_names()) {
+    const std::string_view unconfirmed = unconfirmed_facts(*find_device_info(name));
+    if (!unconfirmed.empty()) facts.emplace(name, unconfirmed);
+  }
+  return facts;
+}
+
 // A variable that cannot be read is a reason like any other.
 CacheReport cache_finding() {
   try {
@@ -138,6 +148,13 @@ std::string cache_line(const CacheReport& cache) {
                      cache.folder, cache.entries, static_cast<double>(cache.bytes) / 1048576.0,
                      static_cast<double>(cache.most_bytes) / 1048576.0, counters.hits, misses,
                      cache.is_read_only ? ", read only" : "");
+}
+
+std::string facts_line(const std::map<std::string, std::string>& unconfirmed) {
+  std::vector<std::string> devices;
+  for (const auto& [device, facts] : unconfirmed)
+    devices.push_back(fmt::format("{} ({})", device, facts));
+  return fmt::format("facts    not confirmed by a source: {}\n", fmt::join(devices, ", "));
 }
 
 std::string cpu_line() {
@@ -164,6 +181,7 @@ DoctorReport doctor() {
                         onednn_finding()},
           .gpus = gpu_lines(),
           .emulated = emulated_names(),
+          .unconfirmed_facts = unconfirmed_by_name(),
           .cache = cache_finding()};
 }
 
@@ -172,6 +190,7 @@ std::string to_string(const DoctorReport& report) {
   if (report.gpus.empty()) text += "gpu      none\n";
   for (const std::string& gpu : report.gpus) text += "gpu      " + gpu + "\n";
   text += fmt::format("emulated {}\n", fmt::join(report.emulated, " "));
+  if (!report.unconfirmed_facts.empty()) text += facts_line(report.unconfirmed_facts);
   text += cache_line(report.cache);
   text += "libraries\n";
   for (const LibraryFinding& library : report.libraries) text += library_line(library);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that are known by name, so that kernels can be ranked and explained where there is no
-// such device.
+// The devices known by name, so that kernels can be ranked and explained on machines without them.
 #include <gemmery/device.hpp>
 #include <gemmery/device_facts.hpp>
 
@@ -204,6 +203,12 @@ DeviceInfo to_info(const DeviceRow& row) {
           .fma_int_per_clock = rates.fma_int};
 }
 
+// A driver reports the same name, but not the table's round figures: less memory is usable.
+bool has_facts_of(const DeviceRow& row, const DeviceInfo& facts) {
+  return facts.name.ends_with(row.full_name) && facts.multiprocessors == row.multiprocessors &&
+         facts.l2_bytes == row.l2_bytes && facts.memory_bytes == row.memory_bytes;
+}
+
 std::string_view name(DeviceType type) {
   switch (type) {
     case DeviceType::cpu:
@@ -284,8 +289,8 @@ DeviceInfo typical_device_info(Target target) {
 }
 
 std::string_view unconfirmed_facts(const DeviceInfo& facts) {
-  const auto named = [&](const DeviceRow& row) { return facts.name.ends_with(row.full_name); };
-  const auto* const row = std::ranges::find_if(device_rows, named);
+  const auto has_these = [&](const DeviceRow& row) { return has_facts_of(row, facts); };
+  const auto* const row = std::ranges::find_if(device_rows, has_these);
   return row == device_rows.end() ? std::string_view() : row->unconfirmed;
 }
 

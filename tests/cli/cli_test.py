@@ -777,6 +777,12 @@ class Doctor(unittest.TestCase):
             self.assertTrue(os.path.isabs(library["path"]) if library["found"] else library["searched"], library)
         self.assertTrue({"CUDA driver", "NVRTC", "oneDNN"} <= {library["name"] for library in report["libraries"]})
 
+    def test_names_the_facts_of_devices_that_no_source_confirms(self):
+        facts = json_lines(run("doctor", "--json").stdout)[0]["unconfirmed_facts"]
+        self.assertEqual(facts["gb10"], "clock")
+        self.assertNotIn("h200", facts)
+        self.assertRegex(run("doctor").stdout, r"(?m)^facts    not confirmed by a source: .*gb10 \(clock\)")
+
     def test_prints_the_version(self):
         self.assertRegex(run("doctor").stdout, r"^gemmery \d+\.\d+\.\d+\n")
 

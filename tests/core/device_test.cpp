@@ -75,6 +75,12 @@ TEST(DeviceInfo, names_the_facts_that_no_source_confirms) {
   EXPECT_EQ(unconfirmed_facts(elsewhere), "");
 }
 
+TEST(DeviceInfo, of_a_driver_needs_no_confirmation) {
+  DeviceInfo reported = find_device_info("b200").value();
+  reported.memory_bytes -= 1'000'000'000;  // a driver keeps some memory for itself
+  EXPECT_EQ(unconfirmed_facts(reported), "");
+}
+
 TEST(DeviceInfo, is_typical_of_an_architecture) {
   EXPECT_EQ(typical_device_info({90, 'a'}).name, "NVIDIA H200");
   EXPECT_EQ(typical_device_info({120, 0}).name, "NVIDIA GeForce RTX 5090");
