@@ -90,6 +90,13 @@ nb::object stage(nb::handle self, Device device);
 PyGemmArguments staged_on(const PyGemmArguments& arguments, Device device);
 void finish_staged(const PyGemmArguments& arguments, void* handle);
 
+// A tensor that may be written; Error (invalid_argument) for a read-only one.
+ImportedTensor import_result(nb::handle object, std::string_view role);
+
+// True if the address of `given` can replace that of `bound`. Batches of 1 may be left out, and the
+// stride of an extent of 1 does not matter.
+bool has_same_layout(const Tensor& given, const Tensor& bound);
+
 // The address that a Python number is; Error (invalid_argument) for one that is none.
 void* to_address(nb::handle number, std::string_view operand);
 
@@ -98,11 +105,22 @@ void* to_address(nb::handle number, std::string_view operand);
 ImportedTensor import_replacement(const PyGemmArguments& arguments, const std::string& operand,
                                   nb::handle given);
 
-// Keeps what the operands are bound to now as long as the arguments, whatever set_data does: a
-// prepared launch has their addresses, and the arguments alive.
+// Calls `visit(tensor)` for every tensor that arguments hold themselves.
+template <class Arguments, class Visit>
+void for_each_held(Arguments& arguments, const Visit& visit) {
+  visit(arguments.A);
+  visit(arguments.B);
+  visit(arguments.out);
+  if (arguments.C) visit(*arguments.C);
+  for (auto& [operand, tensor] : arguments.patched) visit(tensor);
+  for (auto& tensor : arguments.replaced) visit(tensor);
+}
+
+// Keeps the tensors to which operands are bound now alive as long as the arguments, whatever
+// set_data binds later: a prepared launch holds their addresses and keeps the arguments alive.
 void keep_for_launch(PyGemmArguments& arguments);
 
-// A new memory for an operand; `given` is a tensor or an address.
+// Binds an operand to other memory; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
 
 // ElementwiseArguments: a class of its own for Python alone.
