@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that says when it would overflow.
+// Integer arithmetic that reports overflow.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::optional<std::int64_t> checked_multiply(std::int64_t x, std::int64_t
   return product;
 }
 
-// |x|, with the one value that has no positive counterpart mapped to the largest.
+// |x|; the most negative value, which has no positive counterpart, gives the largest.
 constexpr std::int64_t magnitude(std::int64_t x) noexcept {
   if (x == std::numeric_limits<std::int64_t>::min())
     return std::numeric_limits<std::int64_t>::max();

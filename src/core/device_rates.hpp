@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an architecture does in one clock on one multiprocessor; shared by the table of devices and
-// by the driver.
+// Multiply-adds per clock and multiprocessor, by architecture; used by the table of devices and by
+// the driver.
 #pragma once
 
 #include <gemmery/target.hpp>
@@ -32,10 +32,10 @@ constexpr CudaCoreRates cuda_core_rates(Target target) {
   }
 }
 
-// Dense multiply-adds per clock and multiprocessor on the tensor cores, by whatever instruction
-// reaches most; 0 where there are none for the type. Sources: NVIDIA's data sheets and architecture
-// papers, divided by multiprocessors and boost clock and rounded to the power of two. Architectures
-// that are not listed get the rates of the closest earlier one.
+// Dense multiply-adds per clock and multiprocessor on the tensor cores, by the fastest instruction
+// for the type; 0 if there is none. Sources: NVIDIA's data sheets and architecture papers, divided
+// by multiprocessors and boost clock and rounded to a power of two. Architectures that are not
+// listed get the rates of the closest earlier one.
 struct TensorCoreRates {
   int half = 0;  // float16 and bfloat16
   int tf32 = 0;

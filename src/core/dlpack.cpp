@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads DLPack tensors: views, and ownership that ends in exactly one call of the producer's
+// Reads DLPack tensors: views, and ownership, which ends with exactly one call of the producer's
 // deleter.
 #include <gemmery/dlpack.hpp>
 #include <gemmery/error.hpp>
@@ -48,8 +48,7 @@ Device read_device(const dlpack::DeviceCode& device) {
   }
 }
 
-// No process has memory in the upper half of the address space, and beyond its end a sum would
-// begin anew.
+// No process has memory in the upper half of the address space. Beyond its end the sum would wrap.
 const void* apply_offset(const dlpack::TensorLayout& layout) {
   constexpr std::uint64_t end_of_memory = std::uint64_t{1} << 63;
   const auto first = reinterpret_cast<std::uintptr_t>(layout.data);
@@ -109,8 +108,8 @@ Tensor from_dlpack(const DLTensor& tensor) {
 
 DlpackTensor::DlpackTensor(DLManagedTensorVersioned* managed)
     : owner_(take_ownership(reinterpret_cast<dlpack::ManagedVersionedLayout*>(managed))) {
-  // The version stands at the front, and with the deleter is all that may be read of another major
-  // version.
+  // The version comes first. Of a tensor with another major version only it and the deleter may be
+  // read.
   const auto& layout = *static_cast<const dlpack::ManagedVersionedLayout*>(owner_.get());
   if (layout.version.major != dlpack::supported_major_version) {
     refuse(ErrorKind::unsupported, "DLPack of major version 1",

@@ -7,8 +7,8 @@
 namespace gemmery {
 namespace {
 
-// What other systems call the types of dtype.def. Words that name a way to compute (tf32) are not
-// here.
+// Other systems' names for the types of dtype.def. Words that name a way to compute (tf32) are not
+// listed.
 constexpr std::pair<std::string_view, DType> foreign_spellings[] = {
     {"double", DType::float64},
     {"float", DType::float32},

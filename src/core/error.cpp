@@ -7,7 +7,7 @@
 namespace gemmery {
 namespace {
 
-// Of what a user gave, and an error repeats.
+// The most bytes of a user's input that an error repeats.
 constexpr std::size_t longest_repeat = 4000;
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
@@ -22,7 +22,7 @@ std::string shortened(const std::string& text) {
 void append_part(std::string& message, std::string_view before, const std::string& part) {
   if (part.empty()) return;
   message += before;
-  // what() would end at a null character.
+  // what() would end at a null character, so it is written as "\0".
   for (const char c : part) c == '\0' ? message += "\\0" : message += c;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The third kind of no: a broken invariant is our bug, says so and ends the process.
+// Broken invariants: a bug of this library. The message says so and the process ends.
 #pragma once
 
 #include <cstdio>
@@ -7,8 +7,8 @@
 
 namespace gemmery {
 
-// Aborts with the place and the words. For what no input can cause. (The built-ins are what
-// std::source_location stands on; clang 14 has them, and not the header.)
+// Aborts with the place and the message. Only for what no input can cause. (Clang 14 lacks
+// std::source_location, but has the built-ins it is made of.)
 [[noreturn]] inline void abort_on_bug(const char* what, const char* file = __builtin_FILE(),
                                       int line = __builtin_LINE()) noexcept {
   std::fprintf(stderr, "%s:%d: %s; this is a bug in gemmery\n", file, line, what);

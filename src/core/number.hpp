@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of every dtype: exact decoding, and encoding by one rounding to nearest even
-// from the exact value.
+// Numbers of every dtype: exact decoding, and encoding with one rounding of the exact value to
+// nearest even.
 //
 // What happens out of range, in every kernel of the host and in the oracle:
 //   float64 float32 float16 bfloat16 float8_e5m2   overflow gives infinity
@@ -25,7 +25,7 @@ namespace gemmery::number {
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
-  bool has_infinity;  // without it ("fn"), only the code of all ones is special: NaN
+  bool has_infinity;  // without it ("fn"), only the all-ones code is special: NaN
 
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   constexpr int smallest_exponent() const { return 1 - bias(); }  // of a normal number
@@ -76,7 +76,7 @@ constexpr std::uint32_t encode(FloatFormat format, double value) {
     if (fraction != 0) return sign | format.nan();
     return sign | (format.has_infinity ? format.infinity() : format.nan());
   }
-  if (biased == 0) return sign;  // below every narrower format's half unit
+  if (biased == 0) return sign;  // below half the smallest subnormal of every narrower format
   const int exponent = biased - 1023;
   const int floor_exponent = std::max(exponent, format.smallest_exponent());
   const int dropped = 52 - format.mantissa_bits + (floor_exponent - exponent);
@@ -89,7 +89,8 @@ constexpr std::uint32_t encode(FloatFormat format, double value) {
   // The implicit bit of `kept` adds one to the exponent field, as does a carry out of the mantissa.
   const auto above = static_cast<std::uint64_t>(floor_exponent - format.smallest_exponent());
   const std::uint64_t code = kept + (above << format.mantissa_bits);
-  const std::uint32_t too_large = format.largest() + 1;  // infinity, or NaN where there is none
+  const std::uint32_t too_large =
+      format.largest() + 1;  // infinity, or NaN for formats without infinity
   return sign | (code >= too_large ? too_large : static_cast<std::uint32_t>(code));
 }
 
@@ -106,18 +107,18 @@ constexpr DoubleDouble add_exactly(double a, double b) {
   return {sum, (a - (sum - part)) + (b - part)};
 }
 
-// a · b exactly, where neither overflows nor falls below 2^-969.
+// a · b exactly, unless the product overflows or falls below 2^-969.
 inline DoubleDouble multiply_exactly(double a, double b) {
   const double product = a * b;
   return {product, std::fma(a, b, -product)};
 }
 
-// Of the parts of a sum whose high part may be infinite or NaN: then the low part means nothing.
+// For a sum whose high part may be infinite or NaN: its low part is meaningless then.
 inline DoubleDouble drop_low_of_nonfinite(DoubleDouble x) {
   return std::isfinite(x.high) && std::isfinite(x.low) ? x : DoubleDouble{x.high, 0};
 }
 
-// Relative error at most 2^-103 of |a| + |b| (sloppy, which is all that the bounds ask for).
+// Relative error at most 2^-103 of |a| + |b| (the sloppy variant, which is enough for bounds).
 inline DoubleDouble add(DoubleDouble a, DoubleDouble b) {
   const DoubleDouble high = drop_low_of_nonfinite(add_exactly(a.high, b.high));
   return drop_low_of_nonfinite(add_exactly(high.high, high.low + (a.low + b.low)));
@@ -125,12 +126,12 @@ inline DoubleDouble add(DoubleDouble a, DoubleDouble b) {
 
 inline DoubleDouble multiply(DoubleDouble a, double b) {
   const DoubleDouble high = drop_low_of_nonfinite(multiply_exactly(a.high, b));
-  if (!std::isfinite(high.high)) return high;  // 0 · infinity of the low parts would spoil it
+  if (!std::isfinite(high.high)) return high;  // 0 · infinity of the low parts would make it NaN
   return drop_low_of_nonfinite(add_exactly(high.high, high.low + a.low * b));
 }
 
-// high + low rounded to odd: a double from which one more rounding to at most 51 bits is the
-// rounding of the exact sum.
+// high + low rounded to odd: one more rounding of the result to at most 51 bits gives the rounding
+// of the exact sum.
 inline double round_to_odd(DoubleDouble x) {
   if (x.low == 0 || !std::isfinite(x.high)) return x.high;
   const auto bits = std::bit_cast<std::uint64_t>(x.high);
@@ -149,14 +150,14 @@ Integer saturate(double value) {
   return static_cast<Integer>(rounded);
 }
 
-// Element `index` of memory of a dtype, as a double (exact). Not for float8_e8m0fnu and
+// Element `index` of an array of a dtype, as a double (exact). Not for float8_e8m0fnu and
 // float4_e2m1fn.
 double load(DType dtype, const void* data, std::int64_t index);
 
-// Rounds once from the exact value and stores.
+// Rounds the exact value once and stores it.
 void store(DType dtype, void* data, std::int64_t index, DoubleDouble value);
 
-// The double that stands for `value` after storing it as `dtype` and loading it again.
+// The double that `value` becomes when it is stored as `dtype` and loaded again.
 double rounded_to(DType dtype, DoubleDouble value);
 
 // The types that the host computes with: all but those without a GEMM of their own (e8m0 scales,
@@ -185,8 +186,8 @@ inline std::uint32_t encode_float(float value) {
   constexpr std::uint32_t smallest_normal =
       static_cast<std::uint32_t>(format.smallest_exponent() + 127) << 23;
   constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - format.bias()) << 23;
-  // Adding this makes the float unit equal to the format's smallest subnormal, so that hardware
-  // rounds for us.
+  // Adding this makes the unit in the last place of the float equal to the format's smallest
+  // subnormal, so that the hardware rounds for us.
   constexpr auto subnormal_shift =
       static_cast<std::uint32_t>(format.smallest_exponent() + dropped + 127) << 23;
   constexpr std::uint32_t too_large = format.largest() + 1;

@@ -11,7 +11,7 @@
 namespace gemmery {
 namespace {
 
-// Offsets beyond this are refused, so that later sums of a few of them cannot overflow.
+// Larger offsets are refused, so that later sums of a few of them cannot overflow.
 constexpr std::int64_t largest_offset_bytes = std::int64_t{1} << 60;
 
 [[noreturn]] void refuse_tensor(std::string expected, std::string got) {

@@ -21,8 +21,7 @@ void tell_found(const CompileRequest& request) {
                 "found " + request.entry + " for " + to_string(request.target) + " in the cache");
 }
 
-// Again where another thread, that waited for the same code no longer than it wanted to, has
-// cancelled it.
+// Tries again if another thread, for whose build this one waited, cancelled it.
 template <class Build>
 std::shared_ptr<const CompiledCode> until_this_thread_cancels(Build build) {
   for (;;) {
@@ -72,7 +71,7 @@ CompiledCode Builder::find_or_compile(const CacheKey& expected, const CompileReq
   return code;
 }
 
-// What is kept stays until there is something better.
+// What was kept stays until better code replaces it.
 CompiledCode Builder::compile_in_place(const CacheKey& expected, const CompileRequest& request) {
   compiler_.open();
   CompiledCode code = compiler_.compile(request);
@@ -86,7 +85,7 @@ CompiledCode Builder::dumped(const CacheKey& expected, const CompileRequest& req
   if (dump_ == nullptr) return make();
   try {
     CompiledCode code = make();
-    dump_->write(compiler_.key(request), code);  // of the compiler that it was
+    dump_->write(compiler_.key(request), code);  // by the compiler that was used
     return code;
   } catch (const Error& error) {
     dump_->write_failure(expected, error);
@@ -133,8 +132,8 @@ Builder& process_builder() {
 }  // namespace
 
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request) {
-  // Covers the builder's own locks too: a child that is forked while another thread holds one would
-  // wait for ever.
+  // Also covers the builder's own locks: a child forked while another thread holds one would wait
+  // forever.
   platform::check_log_environment();
   const CompilationInFlight in_flight;
   return process_builder().build(request);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One build per key: what was built in this process, what a cache kept, or the compiler, in this
-// order.
+// One build per key. Code comes from an earlier build of this process, from a cache, or from the
+// compiler, in this order.
 #pragma once
 
 #include <functional>
@@ -14,29 +14,29 @@
 
 namespace gemmery::jit {
 
-// What a builder compiles with; `chosen_compiler_steps` is the real one.
+// The compiler as a builder uses it; `chosen_compiler_steps` is the real one.
 struct CompilerSteps {
   std::function<CacheKey(const CompileRequest&)> key;
-  // After which `key` names the very compiler that `compile` uses, not the one that is expected.
+  // After it, `key` names the compiler that `compile` uses, not the expected one.
   std::function<void()> open;
   std::function<CompiledCode(const CompileRequest&)> compile;
 };
 CompilerSteps chosen_compiler_steps();
 
-// Builds each request once, from any number of threads; builds of different requests run side by
-// side.
+// Builds each request once, from any number of threads. Builds of different requests run in
+// parallel.
 class Builder {
  public:
-  // With `dump`: a copy of each build goes there, wherever it came from.
+  // With `dump`: each build is copied there, wherever it came from.
   Builder(std::shared_ptr<CodeCache> cache, CompilerSteps compiler,
           std::shared_ptr<BuildDump> dump = nullptr)
       : cache_(std::move(cache)), compiler_(std::move(compiler)), dump_(std::move(dump)) {}
 
-  // Throws what the compiler throws; a build that failed is tried again when it is asked for again.
+  // Throws what the compiler throws. A failed build is tried again at the next request.
   std::shared_ptr<const CompiledCode> build(const CompileRequest& request);
 
-  // What takes the place of code that a cache had kept and a driver refuses: compiled anew, once
-  // for all threads that ask, and kept instead of it.
+  // Replaces code from a cache that a driver refuses: compiled anew, once for all threads that ask,
+  // and kept instead.
   std::shared_ptr<const CompiledCode> build_other(
       const CompileRequest& request, const std::shared_ptr<const CompiledCode>& refused);
 
@@ -52,8 +52,7 @@ class Builder {
   OnceMap<std::string, CompiledCode> built_;
 };
 
-// By the process's builder. Throws Error (unavailable) in a child that was forked in the middle of
-// a build.
+// By the process's builder. Throws Error (unavailable) in a child that was forked during a build.
 std::shared_ptr<const CompiledCode> build(const CompileRequest& request);
 std::shared_ptr<const CompiledCode> build_other(const CompileRequest& request,
                                                 const std::shared_ptr<const CompiledCode>& refused);

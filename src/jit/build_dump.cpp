@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written aside and put in place by one rename, so that a dump that is there is whole.
+// A dump is written to a temporary folder and renamed, so that every dump is complete.
 #include "jit/build_dump.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr const char* folder_variable = "GEMMERY_DUMP_DIR";
                .hint = "unset the environment variable or correct it"});
 }
 
-// What a file's name may hold of it, and not too much.
+// The characters that a file's name may have, and not too many.
 std::string as_file_name(std::string_view text) {
   constexpr std::size_t most_characters = 100;
   std::string name;
@@ -57,7 +57,7 @@ std::error_code write_all_files(const Folder& folder, const EntryFiles& files) {
   return write_file(folder, manifest_name, files.manifest);
 }
 
-// In the place of what is there, unless somebody else is doing the same.
+// Replaces an earlier dump, unless another process is doing the same.
 std::error_code put_in_place(const Folder& folder, const std::string& aside,
                              const std::string& name) {
   if (!folder.rename(aside, folder, name)) return {};
@@ -65,7 +65,7 @@ std::error_code put_in_place(const Folder& folder, const std::string& aside,
   return folder.rename(aside, folder, name);
 }
 
-// Why it could not be written; empty where it was.
+// Why it could not be written; empty on success.
 std::string write_into(const Folder& folder, const std::string& name, const EntryFiles& files) {
   const std::string aside = "." + platform::random_name();
   std::error_code error = folder.make_folder(aside);
@@ -111,7 +111,7 @@ void BuildDump::write_files(const CacheKey& key, const std::string& suffix,
   const auto bytes = static_cast<std::int64_t>(files.total_bytes());
   if (bytes_.fetch_add(bytes) > most_bytes_ - bytes)
     return warn_once("this process has written as much as it may");
-  // Opened anew each time, as the cache is: no descriptor is held for a program to close.
+  // Opened anew each time, as the cache is: no descriptor stays open that a program might close.
   const platform::TrustedFolder opened = platform::open_trusted_folder(place_, calls_);
   const std::string failure =
       opened.folder ? write_into(*opened.folder, dump_name(key) + suffix, files) : opened.refusal;
@@ -123,7 +123,7 @@ void BuildDump::warn_once(const std::string& words) noexcept {
   try {
     platform::log(LogLevel::warning,
                   std::string(folder_variable) + ": not all builds are dumped: " + words);
-  } catch (const std::exception&) {  // no memory for the words: nothing is told
+  } catch (const std::exception&) {  // no memory for the message: nothing is logged
   }
 }
 
@@ -134,7 +134,7 @@ std::shared_ptr<BuildDump> environment_dump() {
 
 std::string dump_name(const CacheKey& key) {
   std::string_view entry = condition(key.conditions, "entry");
-  entry.remove_prefix(std::min(entry.find(' ') + 1, entry.size()));  // its length
+  entry.remove_prefix(std::min(entry.find(' ') + 1, entry.size()));  // the length
   constexpr std::size_t digits = 16;
   return as_file_name(entry) + "-" + as_file_name(condition(key.conditions, "target")) + "-" +
          entry_name(key).substr(0, digits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of what is built, for a person to look at: a folder per build with the files that an entry
-// of the cache has. Nothing reads them back.
+// Copies of builds for people to look at: a folder per build, with the files of a cache entry. The
+// library never reads them.
 #pragma once
 
 #include <gemmery/error.hpp>
@@ -17,15 +17,15 @@ namespace gemmery::jit {
 
 class BuildDump {
  public:
-  // In this folder, which is made where it is not there and has to be one that only this user can
-  // write into. Throws Error (io) naming the variable where it is not.
+  // Writes into this folder, creates it if missing, and requires that only this user can write into
+  // it. Throws Error (io), which names the variable, otherwise.
   explicit BuildDump(std::string path, std::int64_t most_bytes = usual_dump_bytes,
                      const platform::FileCalls& calls = platform::system_file_calls());
 
-  // Takes the place of an earlier dump of the same build. What cannot be written, or is beyond the
-  // bound of this process, is told once to the log.
+  // Replaces an earlier dump of the same build. What cannot be written, or exceeds this process's
+  // limit, is logged once.
   void write(const CacheKey& key, const CompiledCode& code) noexcept;
-  // Key, source, and the error in the log's place.
+  // Writes the key, the source, and the error in place of the log.
   void write_failure(const CacheKey& key, const Error& error) noexcept;
 
   static constexpr std::int64_t usual_dump_bytes = std::int64_t{1} << 30;
@@ -41,7 +41,7 @@ class BuildDump {
   std::atomic<bool> has_warned_{false};
 };
 
-// By GEMMERY_DUMP_DIR; none where it is not set. Throws Error (invalid_argument, io).
+// By GEMMERY_DUMP_DIR; none if it is unset. Throws Error (invalid_argument, io).
 std::shared_ptr<BuildDump> environment_dump();
 
 // "gemm_kernel-sm_90a-0123456789abcdef": entry, target and a digest of the whole key.

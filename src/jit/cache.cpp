@@ -37,7 +37,8 @@ CacheRoot own_cache_to_change() {
   return own_cache();
 }
 
-// Written by the one who changed what it counts; where it cannot be had, it is counted by the next.
+// Written by the process that changed what it counts. If the ledger is not available, the next one
+// counts.
 void write_ledger(const CacheRoot& root, std::optional<std::int64_t> bytes, bool resets_counters) {
   constexpr std::chrono::seconds patience{5};
   auto ledger = jit::CacheLedger::acquire(root.folder(), patience);
@@ -82,7 +83,7 @@ CachedCode describe(const CacheRoot& root, const jit::EntryFacts& facts) {
   code.target = jit::condition(conditions, "target");
   code.form = jit::condition(conditions, "form");
   code.entry = jit::condition(conditions, "entry");
-  code.entry.erase(0, code.entry.find(' ') + 1);  // its length
+  code.entry.erase(0, code.entry.find(' ') + 1);  // the length
   return code;
 }
 

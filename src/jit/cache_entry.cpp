@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest: a line per file and one of resources, and a digest of its own at the end.
+// The manifest: a line per file, a line of resources, and a digest of the manifest at the end.
 #include "jit/cache_entry.hpp"
 
 #include <charconv>
@@ -35,7 +35,7 @@ std::string print_manifest(const EntryManifest& manifest) {
   return body + "digest " + digest_of(body) + "\n";
 }
 
-// Takes words off a text, one by one.
+// Takes words off the front of a text.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}
@@ -51,7 +51,7 @@ class Words {
     for (int word = 0; word < words; ++word) next();
   }
 
-  // 0 for what is no number: the caller finds out by printing again.
+  // 0 for what is not a number: the caller notices when it prints the manifest again.
   template <class Number>
   Number next_number() {
     const std::string_view word = next();
@@ -113,8 +113,8 @@ EntryFiles encode_entry(const CacheKey& key, const CompiledCode& code) {
   return files;
 }
 
-// Reads leniently and then asks whether the same text is printed for what was read, which is as
-// strict as can be.
+// Parses leniently, then requires that printing the result gives the same text, which is as strict
+// as possible.
 std::optional<EntryManifest> parse_manifest(std::string_view text) {
   Words words(text);
   words.skip(5);  // gemmery cache entry 1, form

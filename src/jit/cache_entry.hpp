@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one entry of the cache on disk consists of: its files, and the manifest that says what they
-// must be. Bytes in, bytes out; no files here.
+// One entry of the disk cache: its files, and the manifest that states their sizes and digests.
+// Bytes in, bytes out; no file is touched here.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace gemmery::jit {
 
-// The files of an entry beside its manifest, in this order.
+// The files of an entry other than its manifest, in this order.
 enum class EntryFile : std::uint8_t { key, source, code, log };
 inline constexpr std::size_t entry_file_count = 4;
 inline constexpr std::array<EntryFile, entry_file_count> entry_files{
@@ -54,18 +54,18 @@ const char* file_name(EntryFile file, CodeForm form) noexcept;
 
 EntryFiles encode_entry(const CacheKey& key, const CompiledCode& code);
 
-// Nothing where a single byte differs from what `encode_entry` writes.
+// Nothing if a single byte differs from what `encode_entry` writes.
 std::optional<EntryManifest> parse_manifest(std::string_view text);
 // "gemmery cache entry 2": written by a library with another format.
 bool is_of_other_version(std::string_view manifest);
 
-// Whether the bytes are those that the manifest was written for.
+// True if the bytes are those for which the manifest was written.
 bool is_as_written(const EntryManifest::File& file, std::string_view content);
 
-// Of files that are as written.
+// From files that passed `is_as_written`.
 CompiledCode decode_entry(const EntryManifest& manifest, EntryFiles files);
 
-// XXH3-128 of some text, 32 hexadecimal digits.
+// XXH3-128 of a text, 32 hexadecimal digits.
 std::string digest_of(std::string_view text);
 // The name of the entry's folder: the digest of the key.
 std::string entry_name(const CacheKey& key);

@@ -27,10 +27,10 @@ std::vector<std::string> options_of(const CompileRequest& request) {
   return chosen_compiler() == CompilerKind::nvcc ? nvcc_options(request) : code_options(request);
 }
 
-// With their lengths, so that no text of one line can look like another line.
+// Text with its length, so that no text of one line can look like another line.
 std::string counted(std::string_view text) { return fmt::format("{} {}", text.size(), text); }
 
-// Options whose whole effect is in their words.
+// Options whose effect depends on their words alone.
 constexpr std::array<std::string_view, 33> plain_options{"-D",
                                                          "--define-macro",
                                                          "-U",
@@ -65,7 +65,7 @@ constexpr std::array<std::string_view, 33> plain_options{"-D",
                                                          "--minimal",
                                                          "--split-compile"};
 
-// "-DNAME=1", "--std=c++20"; of an option in two words the second does not begin with '-'.
+// "-DNAME=1", "--std=c++20"; the second word of a two-word option does not begin with '-'.
 bool is_plain(std::string_view option) {
   const bool may_name_a_file = option.find('/') != std::string_view::npos ||
                                option.find("file") != std::string_view::npos ||

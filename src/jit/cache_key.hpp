@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name under which compiled code is kept: everything that shapes its bytes, as readable text.
+// The key of compiled code: everything that determines its bytes, as readable text.
 #pragma once
 
 #include <string>
@@ -18,19 +18,19 @@ struct CacheKey {
   friend bool operator==(const CacheKey&, const CacheKey&) = default;
 };
 
-// The version of what is kept, and of how: other versions keep to folders of their own.
+// The version of the format. Each version uses folders of its own.
 inline constexpr int cache_format_version = 1;
 
-// Of a request to the chosen compiler, which is not opened for it where its file can be told
-// without (see expected_nvrtc_path). Nothing in it depends on paths, user, time or other variables
-// of the environment. Throws Error (unavailable) without a compiler.
+// The key of a request to the chosen compiler. The compiler is not opened if its file is known
+// without that (see expected_nvrtc_path). The key does not depend on paths, user, time or other
+// environment variables. Throws Error (unavailable) without a compiler.
 CacheKey key_of(const CompileRequest& request);
 
-// Whether the key covers all that shapes the bytes. Not so where headers of the user's own are read
-// from files, or an option may name files.
+// True if the key covers everything that determines the bytes. It does not if the user's own
+// headers are read from files, or an option may name files.
 bool is_covered_by_key(const CompileRequest& request);
 
-// The value of a line of the conditions: "sm_90a" of "target"; empty where there is none.
+// The value of a line of the conditions: "sm_90a" for "target"; empty if there is no such line.
 std::string_view condition(std::string_view conditions, std::string_view name);
 
 }  // namespace gemmery::jit

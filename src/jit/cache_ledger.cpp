@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line per number, all of the same length whatever their values, and a digest of the lines: a
+// A line per number, of the same length for every value, and a digest of the lines, by which a
 // half-written ledger is recognised.
 #include "jit/cache_ledger.hpp"
 
@@ -20,7 +20,7 @@ constexpr std::size_t most_ledger_bytes = 4096;
 constexpr std::string_view first_line = "gemmery cache ledger 1\n";
 constexpr std::int64_t unknown_bytes = -1;
 
-// The number at the end of the first line, which is taken off; 0 for what is no number.
+// Removes the first line and returns the number at its end; 0 if there is none.
 std::int64_t take_number(std::string_view& text) {
   const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
   text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -38,7 +38,7 @@ void add(CacheCounters& sum, const CacheCounters& more) {
 }
 
 std::string print_ledger(const LedgerState& state) {
-  // One more, so that "unknown" is a number without a sign.
+  // Stored plus one, so that "unknown" needs no sign.
   std::string text = fmt::format("{}{:14} {:020}\n", first_line, "bytes_and_one",
                                  state.bytes.value_or(unknown_bytes) + 1);
   for (const CounterRow& row : counter_rows)
@@ -71,7 +71,7 @@ void CacheLedger::write(const LedgerState& state) {
   state_ = state;
   const std::string text = print_ledger(state);
   const int file = lock_.file().number();
-  // What is longer was no ledger.
+  // A longer file was not a ledger.
   if (lseek(file, 0, SEEK_SET) != 0 || ftruncate(file, static_cast<off_t>(text.size())) != 0)
     return;
   platform::write_all(lock_.file(), std::as_bytes(std::span(text)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache's account: bytes in use, and what all processes counted. One small file, changed under
-// a lock. It may be lost at any time: bytes are then counted anew, and counters begin at zero.
+// The cache's account: bytes in use, and the counters of all processes. One small file, changed
+// under a lock. It may be lost at any time: bytes are counted anew then, and counters restart at
+// zero.
 #pragma once
 
 #include <gemmery/cache.hpp>
@@ -38,19 +39,19 @@ inline constexpr std::array counter_rows{
 void add(CacheCounters& sum, const CacheCounters& more);
 
 struct LedgerState {
-  std::optional<std::int64_t> bytes;  // in use; nothing where they have to be counted
+  std::optional<std::int64_t> bytes;  // in use; nothing if they must be counted
   CacheCounters counters;
 };
 
-// The ledger while this process has it.
+// The ledger while this process holds its lock.
 class CacheLedger {
  public:
-  // Nothing where it was not free in time, or cannot be opened.
+  // Nothing if the lock was not free in time or the file cannot be opened.
   static std::optional<CacheLedger> acquire(const platform::Folder& folder,
                                             std::chrono::milliseconds patience);
 
   const LedgerState& state() const noexcept { return state_; }
-  // Nothing is told of a failure: what was there may then be unreadable, which is a lost ledger.
+  // Failures are not reported: an unreadable file counts as a lost ledger.
   void write(const LedgerState& state);
 
  private:
@@ -63,7 +64,7 @@ class CacheLedger {
 // Without the lock, for reports.
 LedgerState read_ledger(const platform::Folder& folder, platform::Owner owner);
 
-// A lost ledger for text that is not what is printed.
+// A lost ledger for any text that `print` does not produce.
 LedgerState parse_ledger(std::string_view text);
 std::string print_ledger(const LedgerState& state);
 

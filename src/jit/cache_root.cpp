@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding, keeping and removing of entries.
+// Finds, stores and removes entries.
 #include "jit/cache_root.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using platform::Attempt;
 using platform::Folder;
 
 constexpr std::size_t most_manifest_bytes = 4096;
-// A file that claims more is not read.
+// Larger files are not read.
 constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 30;
 constexpr const char* aside_name = "tmp";
 constexpr std::size_t name_digits = 32;
@@ -44,7 +44,7 @@ EntryState state_of_error(std::error_code error) {
   return is_somebody_elses ? EntryState::foreign : EntryState::unreadable;
 }
 
-// Of a file in an entry, which must be there.
+// For a file that an entry must have.
 EntryState state_of_file_error(std::error_code error) {
   const bool is_wrong_size =
       error == std::errc::file_too_large || error == std::errc::no_such_file_or_directory;
@@ -55,13 +55,13 @@ bool is_there_before(std::error_code error) {
   return error == std::errc::file_exists || error == std::errc::directory_not_empty;
 }
 
-// Names of an empty list where the folder cannot be read.
+// The names in a folder; empty if it cannot be read.
 std::vector<std::string> names_in(const Folder& folder) {
   const Attempt<std::vector<std::string>> names = folder.list();
   return names ? *names : std::vector<std::string>();
 }
 
-// What its files take, and when its manifest was stamped.
+// The size of its files, and the time of its manifest.
 EntryFacts facts_of_entry(const Folder& folder, std::string name) {
   EntryFacts facts{.name = std::move(name)};
   for (const std::string& file : names_in(folder)) {
@@ -148,7 +148,7 @@ CacheRoot::Entry CacheRoot::read_entry(const Folder& folder, const std::string& 
   }
   const CacheKey stored{.conditions = entry.files.of(EntryFile::key),
                         .source = entry.files.of(EntryFile::source)};
-  if (entry_name(stored) != name) entry.state = EntryState::damaged;  // another's, under this name
+  if (entry_name(stored) != name) entry.state = EntryState::damaged;  // under another's name
   return entry;
 }
 
@@ -199,7 +199,7 @@ std::error_code CacheRoot::write_aside(const Folder& aside, const std::string& n
   return error ? error : folder->sync();
 }
 
-// Tries again where a folder on the way was removed in between, as an empty one may be.
+// Tries again if a folder on the path was removed meanwhile, as empty ones are.
 std::error_code CacheRoot::put_in_place(const Folder& aside, const std::string& temporary,
                                         const std::string& name) const {
   constexpr int most_tries = 4;
@@ -242,7 +242,7 @@ bool CacheRoot::remove(const std::string& name, std::optional<std::uint64_t> num
   const std::string temporary = platform::random_name();
   if (inner->rename(place.last, *aside, temporary)) return false;
   aside->remove_tree(temporary);
-  // Only if nothing else is in them.
+  // Only if they are empty.
   outer->remove_empty_folder(place.inner);
   folder_.remove_empty_folder(place.outer);
   return true;
@@ -275,7 +275,7 @@ void CacheRoot::sweep(std::chrono::seconds age) const {
   const auto now = std::chrono::system_clock::now();
   for (const std::string& name : names_in(*aside)) {
     const auto facts = aside->facts_of(name);
-    // One from a time to come is of a clock that was wrong, and no newer for it.
+    // A time in the future comes from a wrong clock and does not make the entry newer.
     if (facts && std::chrono::abs(now - facts->changed_at) > age) aside->remove_tree(name);
   }
 }

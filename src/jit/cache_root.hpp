@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cache on disk, open for a moment: entries are folders, made aside and put in place whole by
-// one rename, so that a reader sees all of an entry or nothing of it.
+// One disk cache, open for the duration of a call. Entries are folders, written aside and put in
+// place by one rename, so that a reader sees a complete entry or none.
 //
 //   ROOT/v1/ab/cd/ef01…/   an entry: key, source.cu, kernel.cubin, log, manifest
 //          tmp/…           entries in the making, and those being removed
@@ -19,7 +19,7 @@
 
 namespace gemmery::jit {
 
-// What came of looking for an entry.
+// The result of looking for an entry.
 enum class EntryState : std::uint8_t {
   sound,
   absent,
@@ -40,21 +40,21 @@ struct OpenedCache;
 
 class CacheRoot {
  public:
-  // Refused where others might write into it, or where it is not there and may not be made.
+  // Refused if others might write into it, or if it does not exist and may not be created.
   static OpenedCache open(const platform::FolderPlace& place, const platform::FileCalls& calls);
 
   struct Entry {
     EntryState state = EntryState::absent;
-    std::optional<EntryManifest> manifest;  // these where it is sound, of whatever key
+    std::optional<EntryManifest> manifest;  // if all are sound, whatever key they are of
     EntryFiles files;
-    std::uint64_t number = 0;  // of its folder, where there is one
+    std::uint64_t number = 0;  // inode of its folder, if it exists
   };
-  // Reads all of an entry and compares it with its manifest and its name.
+  // Reads a whole entry and compares it with its manifest and its name.
   Entry examine(const std::string& name) const;
-  // The same, and compares the whole key: code of another key is foreign, whatever its name.
+  // The same, and compares the whole key: code of another key counts as foreign, whatever its name.
   Entry find(const CacheKey& key) const;
 
-  // Remembers that it is in use, at most once a minute.
+  // Marks it as used, at most once a minute.
   void stamp(const std::string& name) const;
 
   enum class Kept { yes, there_before, no };
@@ -64,13 +64,13 @@ class CacheRoot {
   };
   KeepOutcome keep(const std::string& name, const EntryFiles& files) const;
 
-  // Takes it out of sight, then removes it. With `number`: only if it is still that folder, so that
-  // what another process has put there since stays.
+  // Renames it away, then removes it. With `number`: only if it is still that folder, so that a
+  // newer entry of another process stays.
   bool remove(const std::string& name, std::optional<std::uint64_t> number = {}) const;
 
-  // All entries, whatever state they are in; what has no entry's name is passed over.
+  // All entries, in whatever state; other names are skipped.
   std::vector<EntryFacts> list() const;
-  // Removes what interrupted processes left more than `age` ago.
+  // Removes what interrupted processes left behind more than `age` ago.
   void sweep(std::chrono::seconds age) const;
 
   const platform::Folder& folder() const noexcept { return folder_; }
@@ -95,7 +95,7 @@ class CacheRoot {
 
 struct OpenedCache {
   std::optional<CacheRoot> root;
-  std::string refusal = {};  // why there is none
+  std::string refusal = {};  // why it could not be opened
 };
 
 }  // namespace gemmery::jit

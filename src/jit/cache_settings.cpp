@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of docs/cache.md for the cache's place.
+// Determines the cache's folder by the rules of docs/cache.md.
 #include "jit/cache_settings.hpp"
 
 #include <gemmery/error.hpp>

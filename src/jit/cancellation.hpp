@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilations that are no longer wanted end early, by the scopes of platform/cancellation.hpp.
+// Cancelled compilations end early, by the scopes of platform/cancellation.hpp.
 #pragma once
 
 #include <gemmery/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where compiled code may be kept beyond this process: what the builder asks of it.
+// The interface of a cache that outlives the process, as the builder uses it.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace gemmery::jit {
 
-// Asked before the compiler, told after it. A cache that fails is a cache that has nothing: no
+// Searched before compiling and filled after it. A failing cache counts as an empty one: no
 // function throws.
 class CodeCache {
  public:
-  // Held by the one who compiles what was not found, so that others may wait for it instead of
-  // compiling it, too. Its end tells them.
+  // Held by the process that compiles missing code, so that others wait for it instead of compiling
+  // it too. Its destructor releases them.
   class Claim {
    public:
     virtual ~Claim() = default;
@@ -23,18 +23,19 @@ class CodeCache {
 
   struct Found {
     std::optional<CompiledCode> code;
-    std::unique_ptr<Claim> claim = nullptr;  // of what was not found; none where nobody can wait
+    // Of missing code; none if processes cannot wait for each other.
+    std::unique_ptr<Claim> claim = nullptr;
   };
 
   virtual ~CodeCache() = default;
-  // Waits, for a bounded time, while another process that has a claim to this key makes its code.
+  // Waits, for a bounded time, while another process with a claim to this key compiles its code.
   virtual Found find(const CacheKey& key) noexcept = 0;
   virtual void keep(const CacheKey& key, const CompiledCode& code) noexcept = 0;
-  // Removes what turned out to be of no use, so that other code can be kept for its key.
+  // Removes useless code, so that other code can be kept under its key.
   virtual void discard(const CacheKey& key) noexcept = 0;
 };
 
-// Has nothing and keeps nothing.
+// A cache that is always empty.
 class NoCache final : public CodeCache {
  public:
   Found find(const CacheKey&) noexcept override { return {}; }

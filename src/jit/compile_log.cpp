@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the compiler's log line by line. The form of the lines is that of ptxas 12.4 to 13.0.
+// Parses the compiler's log line by line. The form of the lines is that of ptxas 12.4 to 13.0.
 #include "jit/compile_log.hpp"
 
 #include <array>
@@ -23,8 +23,8 @@ bool contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != std::string_view::npos;
 }
 
-// The number in front of `unit`: 16 in "…, 16 bytes stack frame, …" for " bytes stack frame"; 0
-// where there is none.
+// The number in front of `unit`: 16 in "…, 16 bytes stack frame, …" for " bytes stack frame"; 0 if
+// it does not occur.
 int number_before(std::string_view line, std::string_view unit) {
   const std::size_t end = line.find(unit);
   if (end == std::string_view::npos) return 0;
@@ -46,7 +46,7 @@ void read_usage_line(std::string_view line, CodeUsage& usage) {
   }
 }
 
-// The words that follow `mark`, each up to one of the characters of `end`, in their order.
+// The words that follow `mark`, each up to one of the characters of `end`, in order.
 std::vector<std::string> words_behind(std::string_view text, std::string_view mark,
                                       std::string_view end) {
   std::vector<std::string> words;
@@ -58,7 +58,7 @@ std::vector<std::string> words_behind(std::string_view text, std::string_view ma
   return words;
 }
 
-// A compiler's message begins in the first column; lines of the source are quoted below it.
+// A compiler's message begins in the first column; quoted source lines below it are indented.
 bool begins_message(std::string_view line) noexcept {
   return !line.empty() && line.front() != ' ' && line.front() != '\t';
 }
@@ -137,7 +137,7 @@ std::string errors_first(std::string_view log, std::string_view told) {
       is_told = true;
     return false;
   });
-  // What was told ends here: what follows begins a line of its own.
+  // The quoted line ends here; what follows starts on a line of its own.
   return (is_told && !told.empty() ? "\n" : "") + errors + others;
 }
 

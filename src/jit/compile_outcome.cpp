@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of compilations, the checks of what came out, and the sources that are kept of failures.
+// Errors of compilations, checks of the result, and the sources that are kept of failures.
 #include "jit/compile_outcome.hpp"
 
 #include <gemmery/error.hpp>
@@ -18,11 +18,11 @@
 namespace gemmery::jit {
 namespace {
 
-// A program that tries thousands of sources must not fill the disk with those that fail.
+// A program that tries thousands of sources must not fill the disk with failing ones.
 constexpr int most_kept_sources = 8;
 constexpr std::size_t most_kept_bytes = 1U << 20;
 
-// The path of a file with the source; empty where none could be written.
+// The path of a file with the source; empty if none could be written.
 std::string keep_source(const std::string& source) noexcept {
   static std::atomic<int> kept = 0;
   if (source.size() > most_kept_bytes || kept.fetch_add(1) >= most_kept_sources) return {};
@@ -36,7 +36,7 @@ std::string keep_source(const std::string& source) noexcept {
   }
 }
 
-// Emitted source begins with a comment that says which problems it is for.
+// Emitted source begins with a comment that names the problems it is for.
 std::string_view first_comment(std::string_view source) {
   if (!source.starts_with("// ")) return {};
   return source.substr(3, source.find('\n') - 3);
@@ -107,7 +107,7 @@ void refuse_warnings(const CompileRequest& request, const std::string& log) {
 void check_entry(const CompileRequest& request, CompiledCode& code) {
   if (request.form == CodeForm::ptx) {
     const std::vector<std::string> entries = entries_of_ptx(code.ptx);
-    // An empty name stands for every entry of a module.
+    // An empty name stands for all entries of a module.
     const bool has_entry =
         request.entry.empty() ? !entries.empty() : std::ranges::count(entries, request.entry) != 0;
     if (!has_entry) throw_missing_entry(request, entries, code.log);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One compilation: options, program, time-out, log, machine code.
+// One compilation: options, program, time limit, log, machine code.
 #include "jit/compiler.hpp"
 
 #include <gemmery/error.hpp>
@@ -29,13 +29,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What the compiler calls the source in its messages; the same for all, since it may show in the
-// machine code.
+// The name of the source in the compiler's messages. It is always the same, since it may show in
+// the machine code.
 constexpr const char* program_name = "kernel.cu";
 
 // --- how many at a time -------------------------------------------------------------------------
 
-// A compilation needs tens of megabytes, so a storm of requests must not become a storm of
+// A compilation needs tens of megabytes, so many simultaneous requests must not become as many
 // compilations.
 class JobSlot {
  public:
@@ -54,7 +54,7 @@ class JobSlot {
       const std::lock_guard lock(all.mutex);
       --all.running;
     }
-    all.one_ended.notify_all();  // one that is cancelled would let a single word go to waste
+    all.one_ended.notify_all();  // notify_one might wake a cancelled one
   }
   JobSlot(const JobSlot&) = delete;
   JobSlot& operator=(const JobSlot&) = delete;
@@ -110,13 +110,13 @@ class Program {
     return api_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()), words.data());
   }
 
-  // When to give a compilation up.
+  // When to give up a compilation.
   struct Limits {
     Clock::time_point deadline;
     std::stop_token cancellation;
   };
 
-  // The limits must outlive the compilation. Libraries without the call cannot be interrupted.
+  // The limits must outlive the compilation. Libraries without this call cannot be interrupted.
   void keep_to(const Limits& limits) {
     if (api_.nvrtcSetFlowCallback == nullptr) return;
     const auto is_over = [](void* payload, void*) -> int {
@@ -137,7 +137,7 @@ class Program {
   }
 
   std::string ptx() const {
-    std::size_t bytes = 0;  // with the zero at the end
+    std::size_t bytes = 0;  // including the terminating zero
     check(api_.nvrtcGetPTXSize(handle_, &bytes), "nvrtcGetPTXSize");
     std::string text(bytes, '\0');
     check(api_.nvrtcGetPTX(handle_, text.data()), "nvrtcGetPTX");
@@ -197,12 +197,12 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// NVRTC puts the working directory before the names of files that it was given from memory.
+// NVRTC prefixes the names of in-memory files with the working directory.
 std::string without_working_directory(std::string ptx) {
   std::error_code failure;
   const std::string folder = std::filesystem::current_path(failure).string();
   if (failure) return ptx;
-  // With the quote, so that only names of files are touched.
+  // The quote makes sure that only file names are touched.
   for (const std::string prefix = "\"" + folder + "/";;) {
     const std::size_t found = ptx.find(prefix);
     if (found == std::string::npos) return ptx;
@@ -210,7 +210,7 @@ std::string without_working_directory(std::string ptx) {
   }
 }
 
-// "compute_90a": what PTX is made for.
+// "compute_90a": the virtual architecture for which PTX is made.
 std::string virtual_architecture(Target target) {
   return "compute_" + to_string(target).substr(std::string_view("sm_").size());
 }
@@ -265,15 +265,15 @@ std::vector<std::string> code_options(const CompileRequest& request) {
   std::vector<std::string> options{
       "--gpu-architecture=" +
           (is_ptx ? virtual_architecture(request.target) : to_string(request.target)),
-      is_ptx ? "--generate-line-info"  // for whoever reports by line of the source
+      is_ptx ? "--generate-line-info"  // for reports by source line
              : "--ptxas-options=-v",   // resources of the entry, in the log
   };
   if (!names_standard(request.extra_options)) options.emplace_back("--std=c++20");
   if (!request.has_own_headers) {
-    // Else the working directory is searched, too.
+    // Otherwise the working directory is searched, too.
     options.emplace_back("--no-source-include");
-    // Without what the CUDA runtime declares, which is in no source of ours: a fifth of the time of
-    // an empty kernel, and the same code (NVRTC 12.4 upwards).
+    // Leaves out the CUDA runtime's declarations, which none of our sources uses: a fifth of the
+    // time of an empty kernel, for the same code (NVRTC 12.4 and later).
     options.emplace_back("--minimal");
   }
   options.insert(options.end(), request.extra_options.begin(), request.extra_options.end());
@@ -282,8 +282,7 @@ std::vector<std::string> code_options(const CompileRequest& request) {
 
 std::vector<std::string> compile_options(const CompileRequest& request) {
   std::vector<std::string> options = code_options(request);
-  // From this version on the library keeps a cache of its own, which would blur what compiling
-  // costs.
+  // From this version on NVRTC has a cache of its own, which would hide the cost of compiling.
   constexpr CompilerVersion first_with_cache{12, 9};
   if (find_nvrtc().version >= first_with_cache) options.emplace_back("--no-cache");
   return options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads GEMMERY_COMPILER and looks versions up.
+// Reads GEMMERY_COMPILER and looks up versions.
 #include "jit/compiler_choice.hpp"
 
 #include <gemmery/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which compiler serves this process, and which versions are known to make wrong code.
+// The compiler of this process, and the versions that are known to miscompile.
 #pragma once
 
 #include <compare>
@@ -10,8 +10,7 @@
 
 namespace gemmery::jit {
 
-// NVRTC compiles in this process; nvcc is a program of the toolkit, and needs a host compiler
-// beside it.
+// NVRTC compiles in this process. nvcc is a program of the toolkit and needs a host compiler.
 enum class CompilerKind : std::uint8_t { nvrtc, nvcc };
 std::string_view name(CompilerKind kind) noexcept;
 
@@ -23,32 +22,31 @@ struct CompilerVersion {
 };
 std::string to_string(CompilerVersion version);
 
-// GEMMERY_COMPILER: "nvrtc" (also where it is not set) or "nvcc". Throws Error (invalid_argument)
-// for anything else.
+// GEMMERY_COMPILER: "nvrtc" (the default) or "nvcc". Throws Error (invalid_argument) for anything
+// else.
 CompilerKind chosen_compiler();
 
-// What is told of a compiler that was looked for.
+// The result of looking for a compiler.
 struct CompilerStatus {
   bool found = false;
   std::string path;
   std::string version;
-  std::string searched;  // where it was looked for, when it was not found
+  std::string searched;  // where it was looked for, if it was not found
 };
 
-// Versions of a compiler, both ends included, that make wrong code of something that our kernels
-// are made of.
+// A range of compiler versions, both ends included, that miscompile something that our kernels use.
 struct BlockedCompiler {
   CompilerKind kind;
   CompilerVersion first;
   CompilerVersion last;
-  std::string_view fault;  // what goes wrong, and where that is written down
+  std::string_view fault;  // what goes wrong, and where that is documented
 };
 
-// None is known today. ptxas 13.0 makes wrong code of shared atom.add.noftz.f16x2, which is in no
-// kernel of ours. What puts a line here: a version with which a kernel's results leave their bound.
+// None is known today. ptxas 13.0 miscompiles shared atom.add.noftz.f16x2, which no kernel of ours
+// uses. A version gets a line here if a kernel's results leave their bound with it.
 std::span<const BlockedCompiler> blocked_compilers() noexcept;
 
-// Throws Error (unsupported) with the fault for a version that is in the list.
+// Throws Error (unsupported), with the fault, for a listed version.
 void refuse_blocked(CompilerKind kind, CompilerVersion version,
                     std::span<const BlockedCompiler> list = blocked_compilers());
 

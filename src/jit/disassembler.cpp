@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvdisasm: the search for it, a run of it, its text. The form of the text is that of nvdisasm 12.4
-// to 13.5 with --print-code.
+// nvdisasm: finds it, runs it, parses its text. The form of the text is that of nvdisasm 12.4 to
+// 13.5 with --print-code.
 #include "jit/disassembler.hpp"
 
 #include <gemmery/error.hpp>
@@ -24,16 +24,16 @@ namespace fs = std::filesystem;
 
 constexpr const char* program_variable = "GEMMERY_NVDISASM";
 constexpr const char* program_name = "nvdisasm";
-// Inside a folder of Python packages.
+// Within a folder of Python packages.
 constexpr std::array<const char*, 3> package_folders{"nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin",
                                                      "triton/backends/nvidia/bin"};
 
 // --- places -------------------------------------------------------------------------------------
 
-// ROOT/lib/python3.12/site-packages, for whatever version is there; the latest first.
+// ROOT/lib/python3.12/site-packages, for every version that exists; the latest first.
 void add_site_folders(const fs::path& root, std::vector<std::string>& folders) {
   std::vector<std::string> found;
-  std::error_code ignored;  // a folder that is not there has nothing in it
+  std::error_code ignored;  // a missing folder counts as empty
   for (fs::directory_iterator entry(root / "lib", ignored), end; entry != end;
        entry.increment(ignored)) {
     if (!entry->path().filename().string().starts_with("python3")) continue;
@@ -77,7 +77,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(start, text.find_last_not_of(blanks) + 1 - start);
 }
 
-// Takes the first word off.
+// Removes and returns the first word.
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find_first_of(blanks), text.size());
   const std::string_view word = text.substr(0, end);
@@ -85,7 +85,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-// "        /*05d0*/              @!P0 BRA `(.L_x_2) ;"; nothing for lines of another form.
+// " /*05d0*/ @!P0 BRA `(.L_x_2) ;"; nothing for lines of another form.
 std::optional<SassInstruction> read_instruction(std::string_view line) {
   line = trim(line);
   const std::size_t address_end = line.find("*/");
@@ -132,7 +132,7 @@ std::string Disassembler::disassemble(std::span<const std::byte> cubin) const {
   const platform::PrivateFolder folder("gemmery-disassembly");
   const std::string file =
       folder.write("kernel.cubin", {reinterpret_cast<const char*>(cubin.data()), cubin.size()});
-  // Without the data-flow analysis it takes a quarter less time, and prints the same.
+  // Without data-flow analysis it takes a quarter less time and prints the same.
   const platform::ProcessResult result =
       platform::run_process({.words = {path_, "--print-code", "--no-dataflow", file},
                              .environment = {},

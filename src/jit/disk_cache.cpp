@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done with the caches of a process: one of its own and those that are shared.
+// The caches of a process: its own and the shared ones.
 #include "jit/disk_cache.hpp"
 
 #include <algorithm>
@@ -19,13 +19,13 @@ using platform::Attempt;
 using platform::FileLock;
 using platform::Folder;
 
-// For the ledger, which is held for a scan of the cache at most.
+// For the ledger, which is held at most for one scan of the cache.
 constexpr std::chrono::milliseconds ledger_patience = std::chrono::seconds(5);
-// Keeps between two scans where there is no ledger to tell how full the cache is.
+// Insertions between two scans if no ledger tells how full the cache is.
 constexpr unsigned keeps_between_scans = 32;
 constexpr std::chrono::hours leftover_age{1};
 
-// Room is made for more than the one that asks, so that a full cache is not scanned for each.
+// Frees more than was asked for, so that a full cache is not scanned at every insertion.
 std::int64_t comfortable_bytes(std::int64_t most) { return most - most / 8; }
 
 std::uint64_t CacheCounters::*counter_of(EntryState state) {
@@ -46,7 +46,7 @@ std::uint64_t CacheCounters::*counter_of(EntryState state) {
   return &CacheCounters::unreadable;
 }
 
-// The lock, and with it the others' patience, lasts as long as the compilation.
+// The lock, and so the other processes' wait, lasts as long as the compilation.
 class LockClaim final : public CodeCache::Claim {
  public:
   explicit LockClaim(FileLock lock) : lock_(std::move(lock)) {}
@@ -93,7 +93,7 @@ CacheCounters DiskCache::take_pending() noexcept {
   return taken;
 }
 
-// Where the ledger is not free at once they wait for the next call.
+// If the ledger is not free at once, the counters wait for the next call.
 void DiskCache::write_counters() noexcept {
   try {
     if (!settings_.own || settings_.is_read_only) return;
@@ -114,7 +114,7 @@ void DiskCache::warn_once(const std::string& words) noexcept {
   if (has_warned_.exchange(true)) return;
   try {
     platform::log(LogLevel::warning, "the cache of compiled code is not used: " + words);
-  } catch (const std::exception&) {  // no memory for the words: nothing is told
+  } catch (const std::exception&) {  // no memory for the message: nothing is logged
   }
 }
 
@@ -126,7 +126,7 @@ OpenedCache DiskCache::open_own() const {
   return CacheRoot::open(*settings_.own, calls_);
 }
 
-// The ledger's sum is then unknown, and made anew by who next needs it.
+// The ledger's sum is unknown then; the next process that needs it counts.
 void DiskCache::remove_and_recount(const CacheRoot& root, const std::string& name,
                                    std::optional<std::uint64_t> number) {
   if (!root.remove(name, number)) return;
@@ -134,7 +134,7 @@ void DiskCache::remove_and_recount(const CacheRoot& root, const std::string& nam
     ledger->write({.bytes = std::nullopt, .counters = ledger->state().counters});
 }
 
-// Makes room for a good entry under this name.
+// Removes a bad entry so that a good one can take its name.
 void DiskCache::heal(const CacheRoot& root, const CacheKey& key, const CacheRoot::Entry& entry) {
   const bool is_faulty = entry.state == EntryState::damaged ||
                          entry.state == EntryState::other_version ||
@@ -158,7 +158,7 @@ std::optional<CompiledCode> DiskCache::look_up_in(const CacheRoot& root, const C
   return decode_entry(*entry.manifest, std::move(entry.files));
 }
 
-// `state` tells what became of it in the own cache, or that it was found.
+// `state` tells what was found in the process's own cache.
 std::optional<CompiledCode> DiskCache::look_up(const CacheKey& key, EntryState& state) {
   const OpenedCache own = open_own();
   if (own.root) {
@@ -191,7 +191,8 @@ std::unique_ptr<CodeCache::Claim> DiskCache::claim(const CacheKey& key) {
             is_held_by_another = true;
             return current_cancellation().stop_requested();
           }};
-  // Few names, however many entries; two that share one wait for each other without need.
+  // A few lock names for any number of entries; two keys that share one may wait for each other
+  // without need.
   std::optional<FileLock> lock = FileLock::acquire(*locks, entry_name(key).substr(0, 2), patience);
   if (is_held_by_another) count(lock ? &CacheCounters::waits : &CacheCounters::timeouts);
   if (!lock) return nullptr;
@@ -206,7 +207,7 @@ CodeCache::Found DiskCache::find(const CacheKey& key) noexcept {
     found.code = look_up(key, state);
     if (!found.code) {
       found.claim = claim(key);
-      // It may have been kept while this process waited, or before it began to.
+      // Another process may have stored it while this one waited, or before.
       EntryState later_state = EntryState::absent;
       found.code = look_up(key, later_state);
       if (found.code) {
@@ -226,7 +227,7 @@ CodeCache::Found DiskCache::find(const CacheKey& key) noexcept {
 
 namespace {
 
-// A time that is yet to come is of a clock that was wrong, and as good as none: the entry would
+// A time in the future comes from a wrong clock and counts as the oldest: otherwise the entry would
 // outlive all that are used. Machines that share a file system may differ a little.
 std::chrono::system_clock::time_point believed_use(const EntryFacts& entry) {
   constexpr std::chrono::hours most_difference{1};
@@ -251,8 +252,8 @@ DiskCache::Trimmed DiskCache::trim(const CacheRoot& root, std::int64_t most_byte
   return trimmed;
 }
 
-// Entered in the ledger before the entry is: a process that ends in between leaves too large a sum,
-// which is found out by counting, never too large a cache.
+// The ledger is updated before the entry is stored: a process that ends in between leaves too large
+// a sum, which counting corrects, never too large a cache.
 void DiskCache::make_room(const CacheRoot& root, std::int64_t bytes) {
   const std::int64_t most = settings_.most_bytes - bytes;
   const std::int64_t goal =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of compiled code on disk. Any fault is a miss: nothing here throws, and nothing waits
-// without end. Every call opens the folders anew, so that a cache which is cleared, moved or
-// mounted over in between is seen as it is, and no descriptor is held for a program to close.
+// The disk cache of compiled code. Any failure counts as a miss: nothing here throws or waits
+// without a limit. Every call opens the folders anew, so that it sees a cache that was cleared,
+// moved or mounted over meanwhile, and no descriptor stays open that a program might close.
 #pragma once
 
 #include <gemmery/cache.hpp>
@@ -63,7 +63,7 @@ class DiskCache final : public CodeCache {
 
   const CacheSettings settings_;
   const platform::FileCalls& calls_;
-  // Atomics instead of a lock, which a forked child might find held.
+  // Atomics instead of a lock, which could be held by another thread at a fork.
   std::array<std::atomic<std::uint64_t>, counter_rows.size()> counted_{};
   std::array<std::atomic<std::uint64_t>, counter_rows.size()> pending_{};  // not in the ledger yet
   std::atomic<unsigned> unaccounted_keeps_{0};
@@ -71,8 +71,8 @@ class DiskCache final : public CodeCache {
   std::atomic<bool> has_warned_{false};
 };
 
-// The process's cache, by the environment as it was at the first call. Never destroyed. Throws
-// Error (invalid_argument) for a variable that cannot be read.
+// The process's cache, by the environment at the first call. Never destroyed. Throws Error
+// (invalid_argument) for a variable that cannot be parsed.
 const std::shared_ptr<DiskCache>& process_cache();
 
 }  // namespace gemmery::jit

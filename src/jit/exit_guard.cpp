@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the threads inside NVRTC and lets the end of the process wait for them.
+// Counts the threads inside NVRTC and makes the end of the process wait for them.
 #include "jit/exit_guard.hpp"
 
 #include <gemmery/error.hpp>
@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than it takes a compilation to notice that it is cancelled. One without an end, of a
-// library that cannot be interrupted, must not keep the process.
+// Longer than a compilation takes to notice its cancellation. A compilation that cannot be
+// interrupted must not keep the process alive.
 constexpr std::chrono::seconds longest_wait{10};
 
 // Atomics instead of a lock, which a signal handler that ends the process might find held.
@@ -29,7 +29,7 @@ std::atomic<bool> is_ending{false};
 std::atomic<int> threads_inside{0};
 thread_local int inside_here = 0;
 
-// Of the whole end, which waits in several places.
+// The deadline of all waits at the process's end together.
 Clock::time_point end_of_waiting() {
   static const Clock::time_point end = Clock::now() + longest_wait;
   return end;
@@ -37,18 +37,18 @@ Clock::time_point end_of_waiting() {
 
 void wait_for_threads_inside() {
   is_ending.store(true);
-  // A handler of a signal may end the process from within a compilation, which then never leaves.
+  // A signal handler may end the process from within a compilation, which then never leaves.
   while (threads_inside.load() > inside_here && Clock::now() < end_of_waiting())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Of the parent's threads only the one that forked is here.
+// Only the thread that forked exists in the child.
 void count_anew_in_child() { threads_inside.store(inside_here); }
 
-// `exit` destroys the objects of the thread that calls it before it calls anything that is
-// registered, so this waits before NVRTC's ends, however late those were registered. The main
-// thread's objects are destroyed by `exit` and by nothing else (glibc), other threads' usually by
-// their own ends, which are not the process's.
+// `exit` destroys the thread-local objects of the calling thread before it runs any registered
+// function, so this waits before NVRTC's exit functions run, however late NVRTC registered them.
+// The main thread's objects are destroyed only by `exit` (glibc). Other threads' objects are
+// usually destroyed at the thread's own end, which is not the process's.
 struct WaitWhenMainEnds {
   ~WaitWhenMainEnds() {
     if (syscall(SYS_gettid) == getpid()) wait_for_threads_inside();
@@ -56,20 +56,20 @@ struct WaitWhenMainEnds {
 };
 thread_local WaitWhenMainEnds wait_when_main_ends;
 
-// An object of a thread is there once it is named.
+// Naming a thread-local object creates it.
 bool watch_this_thread() noexcept {
   static_cast<void>(&wait_when_main_ends);
   return true;
 }
 
-// The thread that loads the library is the main one nearly always, and may be in none of its
-// calls later: the only moment to meet it is now.
+// The library is nearly always loaded by the main thread, which may make no call later, so this is
+// the only chance to watch it.
 [[maybe_unused]] const bool is_loading_thread_watched = watch_this_thread();
 
-// For an `exit` of another thread. What is registered last is called first. NVRTC registers the
-// ends of some of its data when it is opened and of others when a compilation first needs them, so
-// this is registered after each of its steps; a few dozen make a compilation, and the first few
-// compilations need all there is.
+// For an `exit` from another thread. The function registered last runs first. NVRTC registers exit
+// functions when it is opened and when a compilation first needs some of its data. So this is
+// registered again after each of NVRTC's steps; a compilation has a few dozen, and the first few
+// compilations register everything.
 void put_wait_first() noexcept {
   constexpr int most_times = 1000;
   static std::atomic<int> times{0};
@@ -90,7 +90,7 @@ InsideNvrtc::InsideNvrtc() {
   watch_for_fork();
   watch_this_thread();
   put_wait_first();
-  // Counted before the look, so that either this sees the end or the end sees this.
+  // Counted before the check: either this thread sees the end, or the end sees this thread.
   ++threads_inside;
   if (is_ending.load()) {
     --threads_inside;

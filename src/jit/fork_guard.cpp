@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts compilations in flight and lets a forked child know that there were some.
+// Counts compilations in flight and tells a forked child that there were some.
 #include "jit/fork_guard.hpp"
 
 #include <gemmery/error.hpp>
@@ -16,7 +16,7 @@ namespace {
 std::atomic<int> in_flight{0};
 std::atomic<bool> is_forked_in_flight{false};
 
-// The parent's own compilations go on in the parent; the child has only the thread that forked.
+// The parent's compilations continue in the parent; the child has only the thread that forked.
 void note_fork_in_child() {
   if (in_flight.load(std::memory_order_relaxed) > 0)
     is_forked_in_flight.store(true, std::memory_order_relaxed);

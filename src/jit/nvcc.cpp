@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds nvcc and runs it. Variables and folders of the caller do not reach it: nvcc obeys
-// NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, CPATH and CPLUS_INCLUDE_PATH, and headers that lie in the
-// folder that it runs in (each seen to change the code).
+// Finds and runs nvcc. The caller's variables and folders do not reach it: nvcc obeys
+// NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, CPATH and CPLUS_INCLUDE_PATH, and finds headers in its
+// working directory (each was seen to change the code).
 #include "jit/nvcc.hpp"
 
 #include <gemmery/error.hpp>
@@ -44,22 +44,22 @@ std::vector<std::string> candidate_paths() {
   return candidates;
 }
 
-// nvcc calls the host's compiler for its preprocessor, by name. It gives the paths that it knows to
-// a shell, which would read what a folder's name may hold: relative ones hold nothing to read.
+// nvcc calls the host compiler, by name, as its preprocessor. It passes paths through a shell,
+// which would interpret characters of a folder's name, so the paths are relative and plain.
 std::vector<std::string> own_environment() {
   std::string path;
   for (const std::string& one : listed_folders("PATH")) path += one + ":";
   return {"PATH=" + path + "/usr/bin:/bin", "TMPDIR=../scratch", "LC_ALL=C"};
 }
 
-// The folder that nvcc runs in holds the source and nothing that an #include could find.
+// The folder in which nvcc runs contains the source and nothing that an #include could find.
 std::string make_source_folder(const PrivateFolder& folder, std::string_view source) {
-  folder.write("scratch/empty", {});  // nvcc makes no folders
+  folder.write("scratch/empty", {});  // nvcc creates no folders
   folder.write("source/kernel.cu", source);
   return folder.path() + "/source";
 }
 
-// The text between two marks; empty where they are not there.
+// The text between two marks; empty if one of them does not occur.
 std::string between(std::string_view text, std::string_view begin, std::string_view end) {
   const std::size_t found = text.find(begin);
   if (found == std::string_view::npos) return {};
@@ -132,7 +132,7 @@ ProcessResult run_nvcc(const Nvcc& nvcc, const CompileRequest& request,
                                 .is_cancelled = is_cancelled});
 }
 
-// As if the source and the headers had no folders.
+// Removes the folders of the source and the headers from a text.
 std::string without_own_folders(std::string text, const PrivateFolder& folder) {
   for (const std::string& own : {folder.path() + "/headers", folder.path() + "/source",
                                  folder.path() + "/source/../headers", std::string("../headers")})
@@ -160,7 +160,7 @@ void check_end(const CompileRequest& request, const ProcessResult& result, const
       log);
 }
 
-// nvcc does not know the target where NVRTC would say so beforehand.
+// nvcc reports an unknown target while it runs; NVRTC lists its targets beforehand.
 void refuse_unknown_target(const CompileRequest& request, const Nvcc& nvcc,
                            const std::string& log) {
   if (log.find("Unsupported gpu architecture") == std::string::npos &&
@@ -198,8 +198,8 @@ void refuse_cpu(const CompileRequest& request, const Nvcc& nvcc) {
 }  // namespace
 
 const Nvcc& find_nvcc() {
-  // A search is made again where the last one failed, or was made elsewhere. Never destroyed:
-  // others may still compile with what an earlier search found.
+  // Searches again if the last search failed or used other places. Never destroyed: others may
+  // still compile with an earlier result.
   static std::mutex& searching = *new std::mutex;
   static auto& searched = *new std::vector<std::string>;
   static const Nvcc* found = nullptr;

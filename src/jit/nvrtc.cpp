@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for NVRTC.
+// Finds NVRTC.
 #include "jit/nvrtc.hpp"
 
 #include <gemmery/error.hpp>
@@ -63,9 +63,9 @@ std::vector<int> read_architectures(const NvrtcApi& api) {
   return architectures;
 }
 
-// NVRTC opens its built-in declarations by name alone, which the loader finds only where the folder
-// is one of its own; it is not for a compiler from a Python package. Once opened by path the name
-// is known. Where there is none NVRTC will say so.
+// NVRTC opens its library of built-in declarations by name alone. The loader finds that only in its
+// own folders, not in those of a Python package. After opening it by path here, the name resolves.
+// If it does not exist, NVRTC reports it.
 void open_builtins(const std::string& nvrtc_path, CompilerVersion version) {
   const std::string folder = nvrtc_path.substr(0, nvrtc_path.rfind('/') + 1);
   const std::array<std::string, 1> candidates{folder + "libnvrtc-builtins.so." +
@@ -77,15 +77,14 @@ void open_builtins(const std::string& nvrtc_path, CompilerVersion version) {
 
 class Search {
  public:
-  // Takes what a search of the loader found if it is new enough; remembers what was tried
-  // otherwise.
+  // Takes the library that a search found if it is new enough; records the attempt otherwise.
   void consider(const platform::LibrarySearch& search) {
     if (!search.library) {
       note(search.report());
       return;
     }
     const std::string& path = search.library->path();
-    const InsideNvrtc inside;  // once more: now the library is open
+    const InsideNvrtc inside;  // again, now that the library is open
     const std::optional<NvrtcApi> api = resolve_all(*search.library);
     const CompilerVersion version = api ? read_version(*api) : CompilerVersion{};
     if (version < oldest_nvrtc) {
@@ -189,7 +188,7 @@ std::string path_of_loaded() {
   return {};
 }
 
-// The first file that the search would try; empty where it would ask the loader, or nobody.
+// The first file that the search would try; empty if it would ask the loader, or find nothing.
 std::string path_expected() {
   if (const auto path = platform::read_environment_path(library_variable)) return *path;
   if (platform::read_environment_flag("GEMMERY_HIDE_CUDA")) return {};
@@ -203,8 +202,7 @@ std::string path_expected() {
   return {};
 }
 
-// Of the library and of the declarations beside it that it opens by itself, in the order of their
-// names.
+// The identity of the library and of the built-in declarations beside it, ordered by name.
 std::string read_identity(const std::string& path) {
   const std::string library = platform::file_identity(path);
   if (library.empty()) return {};
@@ -221,7 +219,7 @@ std::string read_identity(const std::string& path) {
   return text;
 }
 
-// Read again when the file has changed; of one that cannot be read, what the search says of it.
+// Read again if the file has changed. For a file that cannot be read, the search's error.
 std::string identity_at(const std::string& path) {
   struct Known {
     std::mutex mutex;
@@ -247,8 +245,7 @@ bool Nvrtc::knows(Target target) const noexcept {
 }
 
 const Nvrtc& find_nvrtc() {
-  // A search that fails is made again by the next call: the user may have set the variable
-  // meanwhile.
+  // A failed search is repeated by the next call: the user may have set the variable meanwhile.
   Opened& opened = opened_nvrtc();
   const std::lock_guard lock(opened.mutex);
   if (opened.nvrtc == nullptr) opened.nvrtc = search_nvrtc().release();

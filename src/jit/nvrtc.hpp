@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds NVRTC, once, and says where it was looked for. The library stays open until the process
+// Finds NVRTC once and reports where it was searched for. The library stays open until the process
 // ends.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace gemmery::jit {
 
-// The oldest NVRTC that knows the options and the language that device code is written with.
+// The oldest NVRTC that knows the options and the language of our device code.
 inline constexpr CompilerVersion oldest_nvrtc{12, 4};
 
 // NVRTC, opened and resolved.
@@ -21,12 +21,12 @@ struct Nvrtc {
   NvrtcApi api;
   std::string path;  // absolute
   CompilerVersion version;
-  std::vector<int> architectures;  // that it compiles for: 75, 80, …
+  std::vector<int> architectures;  // supported targets: 75, 80, …
 
   bool knows(Target target) const noexcept;
 };
 
-// Throws Error: unavailable with every place that was looked in, invalid_argument for a relative
+// Throws Error: unavailable with every place that was searched, invalid_argument for a relative
 // GEMMERY_NVRTC_LIBRARY.
 //
 // Places, in order: GEMMERY_NVRTC_LIBRARY (and then nowhere else); a libnvrtc that the process has
@@ -34,12 +34,12 @@ struct Nvrtc {
 // system's loader. GEMMERY_HIDE_CUDA=1 leaves only the first.
 const Nvrtc& find_nvrtc();
 
-// What tells this NVRTC from every other one: the identities of its files. Of the one that is open;
-// before that of the one that a search would come to first, which is then not opened, unless only
-// the system's loader knows where it is. Throws what `find_nvrtc` throws.
+// The identity of NVRTC's files: of the open one; before NVRTC is opened, of the one that a search
+// would find first, without opening it unless only the system's loader knows its place. Throws what
+// `find_nvrtc` throws.
 std::string nvrtc_identity();
 
-// What `doctor` tells of the compiler. Never throws.
+// The compiler's part of `doctor`. Never throws.
 CompilerStatus compiler_status() noexcept;
 
 }  // namespace gemmery::jit

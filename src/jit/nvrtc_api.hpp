@@ -21,7 +21,7 @@ enum class Result : int {
 
 }  // namespace nvrtc
 
-// Every function that is called: name in the manual, what it returns, parameters.
+// Every function that is called: name in the manual, return type, parameters.
 #define GEMMERY_NVRTC_FUNCTIONS(X)                                                        \
   X(nvrtcVersion, nvrtc::Result, (int* major, int* minor))                                \
   X(nvrtcGetErrorString, const char*, (nvrtc::Result result))                             \
@@ -40,7 +40,7 @@ enum class Result : int {
   X(nvrtcGetProgramLogSize, nvrtc::Result, (nvrtc::Program program, std::size_t * bytes)) \
   X(nvrtcGetProgramLog, nvrtc::Result, (nvrtc::Program program, char* log))
 
-// The table of functions; the last one is there in later versions only.
+// The table of functions; the last one exists in later versions only.
 struct NvrtcApi {
 #define GEMMERY_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   GEMMERY_NVRTC_FUNCTIONS(GEMMERY_DECLARE)

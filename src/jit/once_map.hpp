@@ -12,8 +12,8 @@
 
 namespace gemmery::jit {
 
-// The first thread to ask makes the value, the others wait for it. A failure is thrown to all that
-// wait and then forgotten, so that a later call tries again. `make` runs without a lock held.
+// The first thread that asks makes the value; the others wait for it. A failure is thrown to all
+// waiting threads and then forgotten, so that a later call tries again. `make` runs without a lock.
 template <class Key, class Value>
 class OnceMap {
  public:
@@ -24,7 +24,8 @@ class OnceMap {
     return get_other(key, nullptr, std::forward<Make>(make));
   }
 
-  // What is there instead of `old`: made now where `old` is the key's value, or nothing is.
+  // Replaces `old`: makes a new value if `old` is the key's value or the key has none; returns the
+  // key's value.
   template <class Make>
   Shared get_other(const Key& key, const Shared& old, Make&& make) {
     std::promise<Shared> promise;

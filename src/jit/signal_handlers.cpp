@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVRTC calls instead of `signal`.
+// The function that NVRTC calls instead of `signal`.
 #include "jit/signal_handlers.hpp"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ const void* base_of(const void* address) {
   return address != nullptr && ::dladdr(address, &place) != 0 ? place.dli_fbase : nullptr;
 }
 
-// SIG_DFL and SIG_IGN are in no library.
+// SIG_DFL and SIG_IGN belong to no library.
 bool is_of_nvrtc(sighandler_t handler) {
   const void* const base = base_of(reinterpret_cast<const void*>(handler));
   return base != nullptr && base == nvrtc_base.load(std::memory_order_relaxed);
@@ -30,8 +30,8 @@ bool is_put_in_place_by_nvrtc(sighandler_t handler) {
   return handler == SIG_IGN || is_of_nvrtc(handler);
 }
 
-// What it had put in place before, in a compilation of somebody else's that still runs, it takes
-// away as ever.
+// Handlers that it installed earlier, in another caller's compilation that still runs, are removed
+// as usual.
 sighandler_t signal_of_nvrtc(int number, sighandler_t handler) {
   struct sigaction now {};
   if (::sigaction(number, nullptr, &now) != 0) return SIG_ERR;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads them anew at each call: the environment may be put right in between.
+// Reads the variables anew at each call: the user may correct them meanwhile.
 #include "jit/toolkit_places.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a system call gave: a value, or the error that it failed with. For callers to whom a failure
-// is a normal outcome.
+// The result of a system call: a value, or the error that it failed with. For callers that treat
+// failure as a normal outcome.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class Attempt {
   Value* operator->() noexcept { return &*value_; }
   const Value* operator->() const noexcept { return &*value_; }
 
-  // Of a failed attempt; none otherwise.
+  // The error of a failed attempt; none of a successful one.
   std::error_code error() const noexcept { return error_; }
 
  private:

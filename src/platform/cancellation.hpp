@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that is no longer wanted: what a thread compiles, or launches on an emulated device, within
-// a scope ends early once the scope's token requests it.
+// Cancellation: a thread's compilations and launches on emulated devices within a scope end early
+// once the scope's token requests it.
 #pragma once
 
 #include <stop_token>

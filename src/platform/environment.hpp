@@ -8,20 +8,21 @@
 
 namespace gemmery::platform {
 
-// The value of a variable; nothing where it is unset or empty, or where the process runs with
-// raised privileges (secure_getenv).
+// The value of a variable; nothing if it is unset or empty, or if the process runs with raised
+// privileges (secure_getenv).
 std::optional<std::string> read_environment(const char* name);
 
-// A whole number in [least, most]; throws Error (invalid_argument) naming the variable for anything
-// else.
+// A whole number in [least, most]. Throws Error (invalid_argument), which names the variable, for
+// anything else.
 std::optional<std::int64_t> read_environment_integer(const char* name, std::int64_t least,
                                                      std::int64_t most);
 
-// 0/1, true/false, on/off; throws Error (invalid_argument) naming the variable for anything else.
+// 0/1, true/false, on/off. Throws Error (invalid_argument), which names the variable, for anything
+// else.
 bool read_environment_flag(const char* name, bool default_value = false);
 
-// A path that starts with '/'; throws Error (invalid_argument) naming the variable for a relative
-// one.
+// A path that starts with '/'. Throws Error (invalid_argument), which names the variable, for a
+// relative one.
 std::optional<std::string> read_environment_path(const char* name);
 
 }  // namespace gemmery::platform

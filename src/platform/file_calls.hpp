@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls that files and folders are handled with, as a table: the real ones, or those of
-// a test that makes them fail.
+// The system calls for files and folders, as a table: the real ones, or a test's, which fail on
+// demand.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 namespace gemmery::platform {
 
-// Each as in its manual page: -1 and errno where it fails.
+// Each as in its manual page: returns -1 and sets errno on failure.
 struct FileCalls {
   int (*openat)(int folder, const char* name, int flags, mode_t mode);
   int (*close)(int file);
@@ -31,8 +31,8 @@ struct FileCalls {
 
 const FileCalls& system_file_calls() noexcept;
 
-// Makes a call again while signals interrupt it. One that is interrupted this often in a row is not
-// being interrupted by signals.
+// Repeats a call that a signal interrupted. A call that is interrupted this often in a row is not
+// interrupted by signals.
 inline constexpr int most_interruptions = 1000;
 
 template <class Call>

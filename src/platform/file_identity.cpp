@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the note of the linker in an ELF file (64 bit, in this machine's byte order), by the ELF
+// Reads the linker's build-id note in an ELF file (64 bit, this machine's byte order), by the ELF
 // specification (gABI, "Note Section").
 #include "platform/file_identity.hpp"
 
@@ -22,7 +22,7 @@
 namespace gemmery::platform {
 namespace {
 
-// A file with more of either is not read on.
+// A file with more headers or notes than this is not read further.
 constexpr std::size_t most_headers = 64;
 constexpr std::size_t most_note_bytes = 65536;
 

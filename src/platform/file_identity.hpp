@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells one build of a program or shared library from every other, without loading it.
+// The identity of a program or shared library: it differs between any two builds. Nothing is
+// loaded.
 #pragma once
 
 #include <string>
 
 namespace gemmery::platform {
 
-// "build-id 65be0db3…" as its linker wrote it, else "xxh3 …" over all its bytes; empty where the
-// file cannot be read.
+// "build-id 65be0db3…" as the linker wrote it, else "xxh3 …" over all bytes; empty if the file
+// cannot be read.
 std::string file_identity(const std::string& path);
 
 }  // namespace gemmery::platform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for the lock again and again instead of waiting inside the system, where no wait has an end.
+// Polls for the lock: a wait inside the system could not be ended.
 #include "platform/file_lock.hpp"
 
 #include <sys/file.h>
@@ -27,7 +27,7 @@ Try try_lock(const Descriptor& file) {
   return errno == EWOULDBLOCK || errno == EINTR ? Try::busy : Try::impossible;
 }
 
-// By the kernel's own list, which names the file by the number of its inode.
+// From the kernel's list of locks, which names a file by its inode number.
 std::string holder_of(const Descriptor& file) {
   struct stat facts {};
   if (file.calls().fstat(file.number(), &facts) != 0) return "an unknown process";
@@ -35,7 +35,7 @@ std::string holder_of(const Descriptor& file) {
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
     if (line.find("FLOCK") == std::string::npos || line.find(inode) == std::string::npos) continue;
-    if (line.find("->") != std::string::npos) continue;  // one that waits
+    if (line.find("->") != std::string::npos) continue;  // a waiter, not the holder
     std::istringstream words(line);
     std::string number, kind, advice, access, process;
     words >> number >> kind >> advice >> access >> process;
@@ -76,7 +76,7 @@ FileLock::FileLock(FileLock&& other) noexcept
   other.file_.reset();
 }
 
-// Unlocked by name, since a forked child that still has the file open would keep the lock.
+// Unlocked explicitly: a forked child that still has the file open would keep the lock.
 FileLock::~FileLock() {
   if (file_) file_->calls().flock(file_->number(), LOCK_UN);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock between processes that saves work and never guards correctness: whoever does not get it in
-// time goes on without.
+// A lock between processes that saves work and never guards correctness: a process that does not
+// get it in time continues without it.
 #pragma once
 
 #include <chrono>
@@ -11,21 +11,21 @@
 
 namespace gemmery::platform {
 
-// flock(2) on a file: the system releases it when its holder ends, however it ends.
+// flock(2) on a file: the system releases it when its holder ends, in whatever way.
 class FileLock {
  public:
-  // Told about a wait that has become long: for how long, and what the holder is ("process 123").
+  // Called when a wait has become long, with its length and the holder ("process 123").
   using OnWait = std::function<void(std::chrono::seconds waited, const std::string& holder)>;
 
   struct Patience {
     std::chrono::milliseconds most{0};  // 0: only if it is free
     std::chrono::milliseconds until_told = std::chrono::seconds(5);
-    OnWait tell = {};  // once
+    OnWait tell = {};  // called once
     std::function<bool()> is_given_up = {};
   };
 
-  // The file is made where it is not there. Nothing where the lock was not had in time, or where
-  // the file system has none.
+  // Creates the file if it does not exist. Nothing if the lock was not acquired in time, or the
+  // file system has no locks.
   static std::optional<FileLock> acquire(const Folder& folder, const std::string& name,
                                          const Patience& patience);
 
@@ -33,7 +33,7 @@ class FileLock {
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
 
-  // The file that is locked, open for reading and writing.
+  // The locked file, open for reading and writing.
   const Descriptor& file() const noexcept { return *file_; }
   std::chrono::milliseconds waited() const noexcept { return waited_; }
 

@@ -6,12 +6,11 @@
 
 namespace gemmery::platform {
 
-// Known to be local: there a lock holds for every process that can see it, and ends with its
-// holder. False for network and user-space file systems, for unknown ones, and where it cannot be
-// told.
+// True if known to be local: a lock there holds for every process that can see the folder, and ends
+// with its holder. False for network and user-space file systems and for unknown ones.
 bool is_on_local_file_system(const Folder& folder);
 
-// "ext4", "nfs", "unknown (0x1234)"; "unknown" where it cannot be told.
+// "ext4", "nfs", "unknown (0x1234)"; "unknown" if the system does not tell.
 std::string file_system_name(const Folder& folder);
 
 }  // namespace gemmery::platform

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mode in which a thread computes with floats.
+// The floating-point mode of a thread.
 #pragma once
 
 #include <cfenv>
 
 namespace gemmery::platform {
 
-// While it lives, its thread rounds to nearest and keeps subnormal numbers, whatever mode the
-// caller had set (flush to zero, denormals are zero, another rounding): bounds are proven for that
-// mode. The caller's mode comes back with its end. Threads that are started meanwhile inherit it.
+// While it exists, its thread rounds to nearest and keeps subnormal numbers, whatever mode the
+// caller had set (flush to zero, denormals are zero, another rounding): bounds are proven for this
+// mode. Its end restores the caller's mode. Threads started meanwhile inherit the default mode.
 class DefaultFloatMode {
  public:
   DefaultFloatMode() noexcept {

@@ -17,7 +17,7 @@ namespace gemmery::platform {
 namespace {
 
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-// A pipe would make a plain open wait for its other end.
+// A plain open of a pipe would wait for its other end.
 constexpr int file_flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 template <class Call>
@@ -78,7 +78,7 @@ std::error_code write_all(const Descriptor& file, std::span<const std::byte> byt
   return {};
 }
 
-// Reads to the end, whatever size the file is said to have.
+// Reads to the end, whatever size the file system reports.
 Attempt<std::string> read_all(const Descriptor& file, std::size_t most) {
   std::string text;
   std::array<char, 65536> part;
@@ -118,7 +118,8 @@ Attempt<Folder> Folder::ensure_folder(const std::string& name) const {
   Attempt<Folder> opened = open_folder(name);
   if (opened || opened.error() != std::errc::no_such_file_or_directory) return opened;
   const std::error_code error = make_folder(name);
-  if (error && error != std::errc::file_exists) return error;  // another may have been faster
+  if (error && error != std::errc::file_exists)
+    return error;  // another process may have created it first
   return open_folder(name);
 }
 
@@ -188,7 +189,7 @@ std::error_code Folder::remove_tree_to_depth(const std::string& name, int depth)
 }
 
 Attempt<std::vector<std::string>> Folder::list() const {
-  // The listing closes its descriptor and moves its position, so it gets one of its own.
+  // Listing closes its descriptor and moves its position, so it gets a duplicate.
   const int number = uninterrupted(
       [&] { return descriptor_.calls().openat(descriptor_.number(), ".", folder_flags, 0); });
   if (number < 0) return last_error();
@@ -240,7 +241,7 @@ std::error_code Folder::sync() const {
 
 std::string random_name() {
   std::array<unsigned char, 8> bytes{};
-  // Before the system has gathered randomness this waits; later it cannot fail for 8 bytes.
+  // This waits until the system has gathered randomness; after that it cannot fail for 8 bytes.
   uninterrupted([&] { return getrandom(bytes.data(), bytes.size(), 0); });
   std::string name;
   for (const unsigned char byte : bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders and files by descriptor: names are looked up in an open folder, links are never followed,
-// and what was opened is what is examined, so that nobody can swap a path in between.
+// and the opened file is the one that is examined, so that nobody can exchange a path in between.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace gemmery::platform {
 
-// An open file or folder, closed at the end.
+// An open file or folder; closed by the destructor.
 class Descriptor {
  public:
   Descriptor(int number, const FileCalls& calls) : number_(number), calls_(&calls) {}
@@ -40,13 +40,13 @@ class Descriptor {
   const FileCalls* calls_;
 };
 
-// Whose files are believed: the user's own, and where that is asked for root's.
+// Whose files are trusted: the user's own, or also root's.
 enum class Owner : bool { user, user_or_root };
 
-// What is said of a file or folder without opening it.
+// Facts of a file or folder, without opening it.
 struct FileFacts {
   bool is_folder = false;
-  std::uint64_t number = 0;  // of its inode: another one for another file of the same name
+  std::uint64_t number = 0;  // of its inode: differs between files of the same name
   std::int64_t bytes = 0;
   std::chrono::system_clock::time_point changed_at;
 };
@@ -56,37 +56,38 @@ class Folder {
   explicit Folder(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
 
   Attempt<Folder> open_folder(const std::string& name) const;
-  // Opens it after making it, mode 0700, where it is not there.
+  // Opens the folder; creates it with mode 0700 if it does not exist.
   Attempt<Folder> ensure_folder(const std::string& name) const;
   std::error_code make_folder(const std::string& name) const;
 
-  // The whole of a regular file of at most `most` bytes that has one name, belongs to `owner` and
-  // cannot be written by anybody else; permission_denied where it is not such a file,
-  // file_too_large where it has more bytes. Never waits, for a pipe for example.
+  // All bytes of a regular file of at most `most` bytes that has one name, belongs to `owner` and
+  // is writable by nobody else. permission_denied for any other file, file_too_large for a larger
+  // one. Never waits, for a pipe for example.
   Attempt<std::string> read_file(const std::string& name, std::size_t most, Owner owner) const;
-  // A new file, mode 0600, with its bytes on the disk.
+  // Writes a new file, mode 0600, and flushes it to the disk.
   std::error_code write_file(const std::string& name, std::span<const std::byte> bytes) const;
-  // Opened for reading and writing and made where it is not there; rules as for reading.
+  // Opens a file for reading and writing; creates it if it does not exist. Same rules as for
+  // reading.
   Attempt<Descriptor> open_shared_file(const std::string& name) const;
 
-  // Of another folder in the same file system.
+  // Renames an entry into another folder of the same file system.
   std::error_code rename(const std::string& name, const Folder& to,
                          const std::string& new_name) const;
   std::error_code remove_file(const std::string& name) const;
   std::error_code remove_empty_folder(const std::string& name) const;
-  // A folder with the files in it; folders in it are removed to a depth of 8.
+  // Removes a folder with its files, and folders within it to a depth of 8.
   std::error_code remove_tree(const std::string& name) const;
 
-  // Whether it belongs to `owner` and nobody else can write into it; permission_denied where not.
+  // True if it belongs to `owner` and nobody else can write into it; otherwise permission_denied.
   std::error_code check(Owner owner) const;
 
-  // Names in no order, without "." and "..".
+  // The names in it, in no order, without "." and "..".
   Attempt<std::vector<std::string>> list() const;
   Attempt<FileFacts> facts_of(const std::string& name) const;
-  Attempt<FileFacts> facts() const;  // its own
-  // Now; of a folder or file in it.
+  Attempt<FileFacts> facts() const;  // of the folder itself
+  // Sets the time of a folder or file in it to now.
   std::error_code touch(const std::string& name) const;
-  // Names on the disk.
+  // Flushes the folder's names to the disk.
   std::error_code sync() const;
 
   const Descriptor& descriptor() const noexcept { return descriptor_; }
@@ -101,12 +102,12 @@ class Folder {
 // errno as a value.
 std::error_code last_error() noexcept;
 
-// From and to where the file is open. Short writes and signals are gone on after.
+// Writes at the file's position; continues after short writes and signals.
 std::error_code write_all(const Descriptor& file, std::span<const std::byte> bytes);
 Attempt<std::string> read_all(const Descriptor& file, std::size_t most);
 
-// 16 hexadecimal digits from the system's random numbers: another name in each process and each
-// forked child.
+// 16 hexadecimal digits from the system's random numbers: different in each process and each forked
+// child.
 std::string random_name();
 
 }  // namespace gemmery::platform

@@ -14,12 +14,12 @@
 namespace gemmery::platform {
 namespace {
 
-// Used where nothing tells: a server core under load, and two channels' worth of memory traffic for
-// each.
+// Used if the system tells nothing: the clock of a server core under load, and a core's share of
+// memory bandwidth.
 constexpr double usual_clock_ghz = 2.5;
 constexpr double usual_bandwidth_per_core = 10e9;
 
-// The value of the first line "KEY : value" of /proc/cpuinfo; empty where there is none.
+// The value of the first line "KEY : value" of /proc/cpuinfo; empty if there is none.
 std::string cpuinfo_value(std::string_view key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -37,7 +37,7 @@ int usable_cores() {
   return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
 }
 
-// Steps of a chain in which each needs the one before: a shift and an exclusive or, one clock each.
+// A chain of dependent steps: a shift and an exclusive or, one clock each.
 std::uint64_t run_dependent_steps(int steps) {
   std::uint64_t state = 1;
   for (int step = 0; step < steps; ++step) {
@@ -47,8 +47,8 @@ std::uint64_t run_dependent_steps(int steps) {
   return state;
 }
 
-// What the core does now, which the system's tables do not tell on a virtual machine. Takes about
-// 0.2 ms.
+// The core's present clock, which a virtual machine's system tables do not tell. Takes about 0.2
+// ms.
 double measure_clock_ghz() {
   constexpr int steps = 100'000;
   constexpr int clocks_per_step = 2;
@@ -72,15 +72,15 @@ int fma_f32_per_clock() {
   return 8;
 }
 
-// What products of narrow types take of a processor with these features, in multiply-adds a clock.
+// Multiply-adds per clock for products of narrow types, by the processor's features.
 struct NarrowRates {
   int bfloat16 = 0;  // 0: as float32
   int float16 = 0;
   int integer8 = 0;
 };
 
-// Matrix units multiply 16x16 tiles with 64 bytes of k in 16 clocks; dot products take two or four
-// products to a lane of two units (Intel's and AMD's optimization manuals).
+// Matrix units multiply 16x16 tiles with 64 bytes of k in 16 clocks. Dot products do two or four
+// products per lane on two units (Intel's and AMD's optimization manuals).
 NarrowRates read_narrow_rates() {
   const std::string flags = " " + cpuinfo_value("flags") + " ";
   const auto has = [&](const char* flag) {
@@ -91,7 +91,7 @@ NarrowRates read_narrow_rates() {
   if (has("avx512_bf16")) rates.bfloat16 = 2 * lanes;
   if (has("amx_bf16")) rates.bfloat16 = 512;
   if (has("avx512_fp16")) rates.float16 = 2 * lanes;
-  // Without dot products three instructions add up pairs of products.
+  // Without dot-product instructions, three instructions add up pairs of products.
   rates.integer8 = has("avx512_vnni") || has("avx_vnni") ? 4 * lanes : 2 * lanes;
   if (has("amx_int8")) rates.integer8 = 1024;
   return rates;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of the machine's own processor, in the form that devices have.
+// The facts of this machine's processor, as a DeviceInfo.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -8,15 +8,14 @@
 namespace gemmery::platform {
 
 // Read once: the model's name, the cores that this process may use, last-level cache, memory,
-// vector rates. The clock is measured at that moment; the bandwidth is an estimate.
+// vector rates. The clock is measured then; the bandwidth is an estimate.
 const DeviceInfo& host_device_info();
 
-// Multiply-adds of two elements of this type that a core can do in a clock: by matrix or dot product
-// instructions where the processor has them for the type, otherwise as the type that it is widened
-// to.
+// Multiply-adds per clock and core for two elements of this type: by matrix or dot-product
+// instructions if the processor has them for the type, otherwise as the type that it is widened to.
 int host_product_rate(DType dtype) noexcept;
 
-// The vector instruction sets that matter to kernels: "avx512f avx512_bf16", "avx2 fma", "neon".
+// The vector instruction sets that kernels use: "avx512f avx512_bf16", "avx2 fma", "neon".
 const char* host_vector_sets() noexcept;
 
 }  // namespace gemmery::platform

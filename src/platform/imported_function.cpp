@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the places of an imported function in the tables that the loader filled (System V ABI,
-// "Dynamic Section"), and writes another address there.
+// Finds the slots of an imported function in the tables that the loader filled (System V ABI,
+// "Dynamic Section"), and writes another address into them.
 #include "platform/imported_function.hpp"
 
 #include <dlfcn.h>
@@ -35,11 +35,11 @@ constexpr std::array<std::uint64_t, 0> address_types{};
 struct Imports {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
-  std::span<const Relocation> called;  // through the procedure linkage table
+  std::span<const Relocation> called;  // calls through the procedure linkage table
   std::span<const Relocation> others;
 };
 
-// The loader writes addresses into a dynamic section that is writable; in others they are offsets.
+// The loader writes addresses into a writable dynamic section; a read-only one holds offsets.
 template <class Entry>
 const Entry* table_at(const link_map& map, ElfW(Addr) place) {
   return reinterpret_cast<const Entry*>(place < map.l_addr ? map.l_addr + place : place);
@@ -90,7 +90,7 @@ bool is_of(const Imports& imports, const Relocation& relocation, std::string_vie
 
 using Slot = const void*;
 
-// Where the library keeps the function's address.
+// The slots where the library keeps the function's address.
 std::vector<Slot*> slots_of(const link_map& map, std::string_view name) {
   const Imports imports = read_imports(map);
   std::vector<Slot*> slots;
@@ -136,7 +136,7 @@ bool protect_page_of(Slot* slot, int protection) {
   return mprotect(reinterpret_cast<void*>(page), page_bytes, protection) == 0;
 }
 
-// Other threads may be calling through it.
+// Other threads may call through the slot meanwhile.
 bool write_slot(const link_map& map, Slot* slot, const void* function) {
   const bool was_read_only = is_read_only(map, slot);
   if (was_read_only && !protect_page_of(slot, PROT_READ | PROT_WRITE)) return false;
@@ -154,7 +154,7 @@ const link_map* map_of(const void* address) {
   return is_known ? static_cast<const link_map*>(map) : nullptr;
 }
 
-// The program itself has no name, and stays.
+// The program itself has no name and is never unloaded.
 void keep_loaded(const void* address) {
   const link_map* const map = map_of(address);
   if (map != nullptr && map->l_name != nullptr && map->l_name[0] != '\0')

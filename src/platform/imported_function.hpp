@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shared library calls where it calls a function of another one.
+// Redirects a shared library's calls of a function that it imports.
 #pragma once
 
 namespace gemmery::platform {
 
-// From now on the library that holds `address` calls `replacement` wherever it calls the imported
-// function `name` by the loader's tables; nobody else who calls that function does. An address of
-// the function that the library has taken before stays what it was. The library that holds
-// `replacement` is kept in the process from now on. False where the library imports no such
-// function, or its tables cannot be written.
+// The library that contains `address` calls `replacement` from now on wherever it calls the
+// imported function `name` through the loader's tables. Other callers of that function are not
+// affected, and neither are addresses of it that the library took before. The library that contains
+// `replacement` stays loaded. False if the library does not import such a function, or its tables
+// cannot be written.
 bool redirect_import(const void* address, const char* name, const void* replacement);
 
 }  // namespace gemmery::platform

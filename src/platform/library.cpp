@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlopen with a report of what was tried.
+// dlopen, with a report of what was tried.
 #include "platform/library.hpp"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ bool is_plain_soname(std::string_view name) {
   return !name.empty() && name.find('/') == std::string_view::npos;
 }
 
-// The file behind a handle; the name that was asked for where the loader does not tell.
+// The path of the loaded file; the name that was asked for if the loader does not tell.
 std::string loaded_path(void* handle, const std::string& asked) {
   const link_map* map = nullptr;
   const bool is_known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr &&

@@ -15,7 +15,7 @@ namespace gemmery::platform {
 // registered handlers crashes.
 class SharedLibrary {
  public:
-  // The address of a function or object; nullptr where the library has none of that name.
+  // The address of a function or object; nullptr if the library has none of that name.
   void* find(const char* symbol) const noexcept;
 
   template <class Function>
@@ -43,10 +43,10 @@ struct LibrarySearch {
   std::string report() const;
 
   // Tries each candidate in order: an absolute path, or a plain soname for the system's loader.
-  // Relative paths are passed over and reported. Opened with RTLD_LOCAL and RTLD_NOW.
+  // Relative paths are skipped and reported. Opened with RTLD_LOCAL and RTLD_NOW.
   static LibrarySearch open_first(std::span<const std::string> candidates);
 
-  // Only libraries that this process has loaded already.
+  // Only libraries that this process has already loaded.
   static LibrarySearch find_loaded(std::span<const std::string> sonames);
 
  private:

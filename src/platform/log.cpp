@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's sink with its lock, and the environment's, which needs none.
+// The user's sink, guarded by a lock, and the environment's sink, which needs no lock.
 #include "platform/log.hpp"
 
 #include <gemmery/error.hpp>
@@ -43,12 +43,12 @@ SinkState& sink_state() {
 
 // --- the environment's sink ---------------------------------------------------------------------
 
-// Where each message is one write at the end of a file, so that neither threads nor processes mix
-// their lines, and a forked child finds no lock held.
+// Each message is one write at the end of a file: threads and processes do not mix their lines, and
+// a forked child inherits no held lock.
 struct EnvironmentSink {
   int file = -1;
   int least = silent;
-  std::exception_ptr failure;  // why there is none, though one was asked for
+  std::exception_ptr failure;  // why there is no sink although the environment asks for one
 };
 
 constexpr const char* level_variable = "GEMMERY_LOG_LEVEL";
@@ -90,14 +90,14 @@ EnvironmentSink open_environment_sink() {
   return sink;
 }
 
-// As the environment was when it was first asked for. Leaked as the user's sink is.
+// By the environment as it was at the first use. Leaked, as the user's sink is.
 const EnvironmentSink& environment_sink() {
   static const auto* const sink = new EnvironmentSink(open_environment_sink());
   return *sink;
 }
 
-// Further lines of a message are set in, and control characters, which may come with the name of a
-// file, are shown: a message cannot pass for another one.
+// Indents further lines of a message and shows control characters, which the name of a file may
+// bring: one message cannot pass for another.
 std::string printable(std::string_view message) {
   std::string text;
   for (const char character : message) {
@@ -154,7 +154,7 @@ void log(LogLevel level, std::string_view message) noexcept {
     if (static_cast<int>(level) < state.least.load(std::memory_order_relaxed)) return;
     const std::scoped_lock lock(state.mutex);
     if (state.sink) state.sink(level, message);
-  } catch (...) {  // a failing sink must not fail the work that it reports on
+  } catch (...) {  // a failing sink must not fail the work that it reports
   }
 }
 

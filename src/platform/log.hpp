@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands the library's words to the sink that the user set, if any, and to the place that the
-// environment names, if any: GEMMERY_LOG_LEVEL and GEMMERY_LOG_FILE.
+// Hands messages to the sink that the user set, if any, and to the one that the environment names,
+// if any: GEMMERY_LOG_LEVEL and GEMMERY_LOG_FILE.
 #pragma once
 
 #include <gemmery/log.hpp>
@@ -9,14 +9,14 @@
 
 namespace gemmery::platform {
 
-// Whether a message of this level would reach a sink; to skip the making of messages.
+// True if a message of this level would reach a sink; lets callers skip composing it.
 bool is_logged(LogLevel level) noexcept;
 
-// Never throws: a sink that does loses its message, as does a file that is full.
+// Never throws. A message is lost if its sink throws or its file system is full.
 void log(LogLevel level, std::string_view message) noexcept;
 
-// Throws Error where one of the two variables cannot be served: invalid_argument for a value that
-// cannot be read, io for a file that cannot be written. `log` itself goes without them then.
+// Throws Error if one of the two variables cannot be used: invalid_argument for a value that cannot
+// be parsed, io for a file that cannot be written. `log` itself ignores such variables.
 void check_log_environment();
 
 }  // namespace gemmery::platform

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool of threads behind `run_parallel`. It is never destroyed: threads that outlive main()
-// must not meet destroyed state.
+// The thread pool behind `run_parallel`. It is never destroyed: threads that outlive main() must
+// not access destroyed state.
 #include "platform/parallel.hpp"
 
 #include <pthread.h>
@@ -34,8 +34,8 @@ struct InsideLoop {
 };
 
 int count_usable_cpus() {
-  // Machines with more CPUs than cpu_set_t has bits make sched_getaffinity fail;
-  // hardware_concurrency then is as good a guess.
+  // sched_getaffinity fails on machines with more CPUs than cpu_set_t has bits;
+  // hardware_concurrency is as good an estimate then.
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1, CPU_COUNT(&cpus));
@@ -48,7 +48,7 @@ int choose_thread_count() {
   return std::min(most_threads, count_usable_cpus());
 }
 
-// One loop in progress. Lives on the caller's stack; `Pool` keeps workers away from it before the
+// One loop in progress. It lives on the caller's stack; `Pool` makes workers leave it before the
 // caller returns.
 struct Loop {
   LoopRange range;
@@ -73,7 +73,7 @@ struct Loop {
   }
 };
 
-// Signals of the process belong to its own threads.
+// Signals sent to the process are for its own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -91,8 +91,8 @@ class SignalsBlocked {
 
 class Pool {
  public:
-  // Runs the loop with up to `workers` threads beside the caller's; false, with nothing done, while
-  // another loop is running.
+  // Runs the loop with up to `workers` threads beside the caller's. Returns false and does nothing
+  // while another loop runs.
   bool try_run(Loop& loop, int workers);
 
  private:
@@ -100,7 +100,7 @@ class Pool {
   void work(const std::stop_token& stop);
 
   std::mutex one_loop_;  // held by the caller of the loop in progress
-  std::mutex mutex_;     // guards what follows
+  std::mutex mutex_;     // guards the members below
   std::condition_variable_any loop_offered_;
   std::condition_variable loop_left_;
   Loop* loop_ = nullptr;
@@ -108,8 +108,8 @@ class Pool {
   std::vector<std::jthread> threads_;
 };
 
-// Null until the first loop of this process; a forked child begins anew, without the parent's
-// threads and locks.
+// Null until the first loop of this process. A forked child starts with a new pool, without the
+// parent's threads and locks.
 std::atomic<Pool*> current_pool{nullptr};
 std::atomic<unsigned> fork_generation{0};
 
@@ -123,8 +123,7 @@ Pool& pool() {
   if (found != nullptr) return *found;
   static const int registered = pthread_atfork(nullptr, nullptr, forget_pool_in_child);
   static_cast<void>(registered);
-  auto made =
-      std::make_unique<Pool>();  // starts no thread yet, so the loser of the race below is cheap
+  auto made = std::make_unique<Pool>();  // starts no thread yet, so losing the race below is cheap
   if (current_pool.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
     return *made.release();
   return *found;
@@ -137,7 +136,7 @@ void Pool::hire(int workers) {
 }
 
 void Pool::work(const std::stop_token& stop) {
-  const DefaultFloatMode mode;  // not that of whoever happened to start the first loop
+  const DefaultFloatMode mode;  // not the mode of the thread that happened to start the first loop
   std::unique_lock lock(mutex_);
   const auto can_join = [this] { return loop_ != nullptr && loop_->free_seats > 0; };
   while (loop_offered_.wait(lock, stop, can_join)) {
@@ -157,7 +156,7 @@ bool Pool::try_run(Loop& loop, int workers) {
   const unsigned generation = fork_generation.load(std::memory_order_relaxed);
   {
     const std::scoped_lock lock(mutex_);
-    // Without threads (a limit of the system) the caller does all the work itself.
+    // If threads cannot be started (a limit of the system), the caller does all the work.
     try {
       hire(workers);
     } catch (const std::exception&) {
@@ -167,7 +166,7 @@ bool Pool::try_run(Loop& loop, int workers) {
   }
   loop_offered_.notify_all();
   loop.run_chunks();
-  // A body that forks returns here in the child too, where no worker exists to be waited for.
+  // If the body forks, the child returns here too; it has no workers to wait for.
   if (fork_generation.load(std::memory_order_relaxed) != generation) return true;
   std::unique_lock lock(mutex_);
   loop_ = nullptr;

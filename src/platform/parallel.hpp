@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel loops over one process-wide pool of threads; no OpenMP, usable again in a forked child.
+// Parallel loops over one process-wide thread pool; no OpenMP, usable again in a forked child.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace gemmery::platform {
 
-// The threads that a parallel loop uses by default: GEMMERY_NUM_THREADS where it is set, else the
-// CPUs that this process may run on. Read once. Throws Error (invalid_argument) where the variable
-// is no number from 1 to 4096.
+// The number of threads of a parallel loop by default: GEMMERY_NUM_THREADS if set, else the number
+// of CPUs that this process may run on. Read once. Throws Error (invalid_argument) if the variable
+// is not a number from 1 to 4096.
 int thread_count();
 
-// The body of a loop, not owned: chunk [begin, end) of its range.
+// The body of a loop, not owned; called with chunk [begin, end) of the range.
 struct LoopBody {
   void (*call)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
@@ -21,14 +21,14 @@ struct LoopBody {
 
 struct LoopRange {
   std::int64_t count;  // indices 0 … count-1
-  std::int64_t grain;  // a chunk has at most this many of them; at least 1
+  std::int64_t grain;  // the most indices in a chunk; at least 1
 };
 
 // Calls the body for chunks that cover the range exactly once, on at most `threads` threads (0:
-// `thread_count()`), the caller's among them; returns when all are done. Chunks start at multiples
-// of the grain. Runs in the caller's thread alone when it is inside another parallel loop, or when
-// another thread's loop holds the pool. The first exception of a body stops the handing out of
-// further chunks and is thrown to the caller.
+// `thread_count()`), including the caller's. Returns when all are done. Chunks start at multiples
+// of the grain. Runs in the caller's thread alone inside another parallel loop, or while another
+// thread's loop holds the pool. After the first exception of a body no further chunks start, and
+// the exception is thrown to the caller.
 void run_parallel(LoopRange range, LoopBody body, int threads = 0);
 
 // The same for a callable `body(begin, end)`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders by mkdtemp: mode 0700, a name that nobody foresees.
+// Folders by mkdtemp: mode 0700, unpredictable names.
 #include "platform/private_folder.hpp"
 
 #include <gemmery/error.hpp>
@@ -39,7 +39,7 @@ PrivateFolder::PrivateFolder(std::string_view prefix)
 
 PrivateFolder::~PrivateFolder() {
   if (is_kept_) return;
-  std::error_code ignored;  // what cannot be removed is the system's to sweep
+  std::error_code ignored;  // what cannot be removed is left to the system's cleaning
   std::filesystem::remove_all(path_, ignored);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a program with posix_spawn and reads what it writes until it ends, is late or is
-// cancelled.
+// Starts a program with posix_spawn and reads its output until it ends, times out or is cancelled.
 #include "platform/process.hpp"
 
 #include <gemmery/error.hpp>
@@ -23,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a cancellation may go unnoticed.
+// The longest delay until a cancellation is noticed.
 constexpr std::chrono::milliseconds tick{50};
 
 [[noreturn]] void throw_not_started(const std::string& program, int failure) {
@@ -65,7 +64,7 @@ class FileActions {
   FileActions(const FileActions&) = delete;
   FileActions& operator=(const FileActions&) = delete;
 
-  // Nothing to read, one pipe for all that is written, no other file of ours.
+  // Standard input empty, one pipe for all output, no other file of ours.
   void arrange(int output, const std::string& folder) {
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
@@ -79,8 +78,8 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// A process group of its own, so that what the program starts is killed with it; signals as a fresh
-// process has them.
+// A process group of its own, so that processes which the program starts are killed with it; signal
+// handling as in a fresh process.
 class Attributes {
  public:
   Attributes() {
@@ -124,7 +123,7 @@ pid_t start(const ProcessRequest& request, int output) {
   return child;
 }
 
-// What the pipe holds now; false at its end.
+// Reads what the pipe holds now; false at its end.
 bool read_available(int pipe, std::size_t limit, std::string& output) {
   std::array<char, 65536> buffer;
   const ssize_t bytes = ::read(pipe, buffer.data(), buffer.size());
@@ -134,8 +133,9 @@ bool read_available(int pipe, std::size_t limit, std::string& output) {
   return bytes > 0;
 }
 
-// How it ended, where it has. A process that ignores SIGCHLD has no children to ask for: then the
-// end counts as a success, and what the program should have written tells the rest.
+// The program's exit status, if it has ended. A process that ignores SIGCHLD cannot ask for the
+// status of its children: the end counts as success then, and the program's output shows whether it
+// was one.
 std::optional<ProcessResult> find_end(pid_t child) {
   int status = 0;
   const pid_t found = ::waitpid(child, &status, WNOHANG);
@@ -163,7 +163,8 @@ class Watch {
   ProcessResult follow() {
     for (;;) {
       wait_for_output();
-      // Looked at before the last of the output is read: what ended has written all it had.
+      // Checked before the last of the output is read: a program that has ended has written
+      // everything.
       std::optional<ProcessResult> ended = find_end(child_);
       if (ended) {
         while (is_open_ && has_output(0)) read();
@@ -183,7 +184,7 @@ class Watch {
   void read() { is_open_ = read_available(pipe_, request_.output_limit, output_); }
 
   void wait_for_output() {
-    constexpr int after_the_end = 2;  // milliseconds, until the program itself has ended, too
+    constexpr int after_the_end = 2;  // milliseconds from the end of output to the program's
     if (!is_open_) {
       ::poll(nullptr, 0, after_the_end);
     } else if (has_output(static_cast<int>(tick.count()))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other programs, run by their absolute path with exactly the words and the environment that are
-// given: no shell, no inherited variables, no inherited files.
+// Runs other programs by absolute path with exactly the given arguments and environment: no shell,
+// no inherited variables, no inherited files.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ struct ProcessRequest {
   std::vector<std::string> environment;  // "NAME=value", all of it
   std::string folder;                    // where it runs; absolute
   std::chrono::milliseconds time_limit = std::chrono::minutes(5);
-  std::function<bool()> is_cancelled = {};  // asked a few times a second
+  std::function<bool()> is_cancelled = {};  // called a few times a second
   std::size_t output_limit = 64U << 20;     // bytes of output that are kept
 };
 
@@ -24,15 +24,15 @@ struct ProcessResult {
   enum class End { exited, killed, timed_out, cancelled };
 
   End end = End::exited;
-  int code = 0;        // of the exit, or the number of the signal that killed it
-  std::string output;  // standard output and standard error in the order of writing
+  int code = 0;        // exit code, or the number of the signal that killed it
+  std::string output;  // standard output and standard error, in the order of writing
 
   bool is_success() const noexcept { return end == End::exited && code == 0; }
 };
 
-// Runs a program to its end; one that is late or cancelled is killed with all that it started.
-// Throws Error: invalid_argument for paths that are not absolute, unavailable for a program that
-// cannot be started.
+// Runs a program to its end. One that times out or is cancelled is killed with every process it
+// started. Throws Error: invalid_argument for paths that are not absolute, unavailable for a
+// program that cannot be started.
 ProcessResult run_process(const ProcessRequest& request);
 
 }  // namespace gemmery::platform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk from "/" down to the folder.
+// Walks from "/" down to the folder.
 #include "platform/trusted_folder.hpp"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ std::deque<std::string> split(std::string_view path) {
 
 bool is_own_or_roots(uid_t user) { return user == 0 || user == geteuid(); }
 
-// One walk: where it has come to, and what is still to go.
+// One walk: where it is now, and the rest of the path.
 class Walk {
  public:
   Walk(const FolderPlace& place, const FileCalls& calls)
@@ -89,7 +89,7 @@ class Walk {
       return refuse_words(name, "is a link that cannot be read");
     const std::string_view path(target.data(), static_cast<std::size_t>(length));
     const std::deque<std::string> parts = split(path);
-    // A link stands for folders that are there.
+    // A link stands for folders that must exist.
     fixed_ = (fixed_ > 0 ? fixed_ - 1 : 0) + parts.size();
     left_.insert(left_.begin(), parts.begin(), parts.end());
     if (path.starts_with('/')) start_at_root();
@@ -124,7 +124,7 @@ class Walk {
   const FolderPlace& place_;
   const FileCalls& calls_;
   std::deque<std::string> left_;
-  std::size_t fixed_ = 0;  // of what is left, how many have to be there
+  std::size_t fixed_ = 0;  // how many of the remaining folders must exist
   int links_ = 0;
   std::optional<Folder> here_;
   std::string walked_;

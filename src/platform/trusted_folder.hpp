@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a folder that nobody but its owner can have put anything into: the folder itself and every
-// folder on the way to it are examined by descriptor.
+// Opens a folder into which only its owner can have written: the folder itself and every folder on
+// its path are examined by descriptor.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,7 @@ namespace gemmery::platform {
 
 struct FolderPlace {
   std::string path;  // absolute
-  // The leading part of the path that has to be there; what follows is made where it is missing
-  // and may be made, mode 0700.
+  // The leading part of the path that must exist. The rest is created if missing, with mode 0700.
   std::string existing = "/";
   bool may_be_made = true;
   Owner owner = Owner::user;
@@ -21,13 +20,14 @@ struct FolderPlace {
 
 struct TrustedFolder {
   std::optional<Folder> folder;
-  std::string refusal;  // why there is none: "/tmp/x may be written by others (mode 0777)"
+  std::string refusal;  // why it was refused: "/tmp/x may be written by others (mode 0777)"
 };
 
-// The folder must belong to `owner` and may not be a symbolic link. It and each folder above it
-// must belong to the user or to root, and must not be writable for others, unless it is above and
-// sticky as /tmp is, nor for a group, unless that is the user's own, which has the user's number,
-// or root's. A symbolic link above it is followed where it belongs to the user or to root.
+// The folder must belong to `owner` and must not be a symbolic link. The folder and each folder
+// above it must belong to the user or to root. None of them may be writable by others, except a
+// sticky one above it such as /tmp, nor by a group, except root's and the user's own group, the one
+// with the user's number. A symbolic link above it is followed if it belongs to the user or to
+// root.
 TrustedFolder open_trusted_folder(const FolderPlace& place,
                                   const FileCalls& calls = system_file_calls());
 

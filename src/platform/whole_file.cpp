@@ -66,7 +66,7 @@ bool write_all(const OpenFile& file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// A name beside `path` that nobody else makes at the same time.
+// A name beside `path` that no other process uses at the same time.
 std::string name_aside(const std::string& path) {
   static std::atomic<unsigned> calls = 0;
   return path + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(calls++);
@@ -75,7 +75,7 @@ std::string name_aside(const std::string& path) {
 }  // namespace
 
 std::vector<std::byte> read_whole_file(const std::string& path, std::size_t most_bytes) {
-  // Without waiting for the other end of a pipe that somebody put there.
+  // O_NONBLOCK: an open of a pipe does not wait for its other end.
   const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) throw_system(path, "a file that can be read");
   std::vector<std::byte> bytes(checked_size(file, path, most_bytes));
@@ -84,7 +84,7 @@ std::vector<std::byte> read_whole_file(const std::string& path, std::size_t most
     const ssize_t got = ::read(file.get(), bytes.data() + done, bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_system(path, "a file that can be read");
-    if (got == 0) break;  // it became shorter meanwhile
+    if (got == 0) break;  // the file has been truncated meanwhile
     done += static_cast<std::size_t>(got);
   }
   bytes.resize(done);
