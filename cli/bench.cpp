@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery bench: times kernels on problems, those of a problem in turn.
+// gemmery bench: times kernels on problems; the kernels of a problem run in turn.
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
@@ -18,7 +18,7 @@ namespace gemmery::cli {
 namespace {
 
 struct BenchProblem {
-  std::string id;  // of its row in the file, else its place on the command line
+  std::string id;  // of its row in the file, else its position on the command line
   ProblemLine line;
 };
 
@@ -40,7 +40,7 @@ std::vector<BenchProblem> read_problems(const Options& options) {
                .hint = "for example: gemmery bench gemm 1024x1024x1024 a=f32"});
 }
 
-// What was timed of one problem.
+// The measurements of one problem.
 struct BenchRows {
   const BenchProblem& problem;
   std::vector<Kernel> kernels;
@@ -72,7 +72,7 @@ void write_rows(const BenchRows& rows, const ChosenDevice& device, Output& outpu
     record["data"] = "normal";
     output.write_record(record);
   }
-  output.flush();  // a long run shows what it has
+  output.flush();  // a long run shows its results so far
 }
 
 std::string quartiles(const Measurement& measurement) {

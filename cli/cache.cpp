@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery cache: the cache of compiled code, looked at and tidied.
+// gemmery cache: shows and cleans the cache of compiled code.
 #include <chrono>
 #include <ctime>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the verbs and their options to CLI11. What they mean is written in docs/cli.md, which is
-// what --help prints.
+// Declares the verbs and their options to CLI11. docs/cli.md explains them; --help prints it.
 #include "cli/command_line.hpp"
 
 #include <algorithm>
@@ -161,7 +160,7 @@ bool is_verb(std::string_view word) {
   return std::ranges::find(all_verbs, word) != all_verbs.end();
 }
 
-// CLI11 would only say that the word was not expected.
+// CLI11 would only report an unexpected word.
 void check_verb(int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-' || is_verb(argv[1])) return;
   throw Error({.kind = ErrorKind::invalid_argument,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked on the command line: a verb and its options.
+// The parsed command line: a verb and its options.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace gemmery::cli {
 
 enum class Format : std::uint8_t { text, json, csv };
 
-// The options of all verbs; each verb accepts those of its section in docs/cli.md.
+// The options of all verbs; each verb accepts those in its section of docs/cli.md.
 struct Options {
   std::vector<std::string> words;  // of the problems
-  std::string device;              // empty = not named
+  std::string device;              // empty: not given
   std::string target;
   std::vector<std::string> targets;  // of compile, which takes several
   std::vector<std::string> providers;
@@ -24,23 +24,23 @@ struct Options {
   std::string fill = "normal";
   std::string file;
   std::string output;   // of compile
-  std::string inspect;  // a file that compile wrote
+  std::string inspect;  // a file of kernels to inspect
   bool with_ptx = false;
   bool ranking = false;         // of explain
-  int jobs = 0;                 // 0 = the library's choice
+  int jobs = 0;                 // 0: the library's default
   std::string action = "stat";  // of cache
-  std::int64_t bytes = -1;      // that cache prune leaves at most; -1 = not named
+  std::int64_t bytes = -1;      // that cache prune leaves at most; -1: not given
   Format format = Format::text;
-  std::uint64_t seed = 0;  // 0 = fresh
-  int limit = 0;           // 0 = all
-  int top = 1;             // 0 = all
+  std::uint64_t seed = 0;  // 0: a fresh one
+  int limit = 0;           // 0: all
+  int top = 1;             // 0: all
   int samples = 11;
   double sample_ms = 5;
   std::vector<std::string> libraries;  // with kernels of the user's own
 };
 
 struct CommandLine {
-  std::string verb;  // empty where none was given
+  std::string verb;  // empty if none was given
   Options options;
   bool wants_help = false;
   bool wants_version = false;
@@ -48,7 +48,7 @@ struct CommandLine {
 
 std::span<const std::string_view> verbs();
 
-// Throws Error (invalid_argument) for what the program does not understand.
+// Throws Error (invalid_argument) for unknown verbs, options and values.
 CommandLine parse_command_line(int argc, const char* const* argv);
 
 // The options that a verb accepts ("--device", …), for the test that compares them with the manual.

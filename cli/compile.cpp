@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery compile: the best kernels of problems into one file; and what such a file holds.
+// gemmery compile: compiles the best kernels of problems into one file, and inspects such files.
 #include <algorithm>
 #include <stop_token>
 #include <utility>
@@ -30,7 +30,7 @@ namespace {
 
 // --- what is to be compiled ---------------------------------------------------------------------
 
-// A kernel for a target, and the problems that it was chosen for.
+// A kernel for a target, and the problems for which it was chosen.
 struct Choice {
   CompileJob job;
   std::vector<std::string> problems;
@@ -98,7 +98,7 @@ std::vector<CompileResult> compile_choices(const std::vector<Choice>& choices,
                             .stop = std::move(stop)});
 }
 
-// Those that there are; the others are told on standard error.
+// Returns those that compiled; reports the others on standard error.
 std::vector<StoredArtifact> keep_compiled(const std::vector<Choice>& choices,
                                           const std::vector<CompileResult>& results) {
   std::vector<StoredArtifact> kept;

@@ -26,7 +26,7 @@ bool is_index(std::string_view word) {
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// What the library reads, and a GPU's bare index.
+// A device's name, or a GPU's index alone.
 std::optional<Device> read_device(const std::string& word) {
   return parse_device(is_index(word) ? "cuda:" + word : word);
 }

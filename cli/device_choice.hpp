@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device a command is about: one of this machine, or the facts of one that need not be here.
+// The device of a command: one of this machine, or the facts of one that need not be here.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ struct ChosenDevice {
   std::string label;
 };
 
-// By --device; else by --target, from the table of names; else GPU 0 if there is one, else the CPU.
-// A choice that was not the user's is told on standard error. Throws Error: invalid_argument for an
+// By --device; else by --target, from the table of known devices; else GPU 0 if there is one, else
+// the CPU. Reports a default choice on standard error. Throws Error: invalid_argument for an
 // unknown name, unavailable for a device that is not here.
 ChosenDevice choose_device(const Options& options);
 
-// The same where kernels are to run: facts alone do not serve. Throws Error (unavailable) for a
-// device by name.
+// The same for commands that run kernels, for which facts are not enough: throws Error
+// (unavailable) for a known device that is not here.
 ChosenDevice choose_present_device(const Options& options);
 
 }  // namespace gemmery::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery explain: why a problem is served, or not, by every family and class of designs.
+// gemmery explain: the reason why each family and class of designs serves a problem or not.
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 

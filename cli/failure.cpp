@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors on standard error, and the code that the program exits with.
+// Prints errors on standard error and chooses the exit code.
 #include "cli/failure.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the program ends: exit codes, and what it says of errors. Documented in docs/cli.md.
+// Exit codes and error messages. Documented in docs/cli.md.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class ExitCode : std::uint8_t {
 
 ExitCode exit_code_of(ErrorKind kind) noexcept;
 
-// One line on standard error, the words of a library or compiler below it.
+// One line on standard error; output of a library or compiler follows it.
 void tell_error(const Error& error);
 
 }  // namespace gemmery::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that takes SIGINT, which all others have blocked.
+// A thread that receives SIGINT, which all other threads have blocked.
 #include "cli/interrupt_scope.hpp"
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ bool is_ignored() {
   return action.sa_handler == SIG_IGN;
 }
 
-// As if nobody had ever looked after the signal. Other threads have it blocked or do not matter.
+// As the signal's default action. Other threads have it blocked or do not matter.
 [[noreturn]] void end_by_interrupt() {
   const sigset_t set = interrupt_alone();
   struct sigaction as_it_was {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C where something is to be left in order; everywhere else it just ends the program.
+// Ctrl-C for commands that clean up before they end; everywhere else it simply ends the program.
 #pragma once
 
 #include <signal.h>
@@ -9,8 +9,8 @@
 
 namespace gemmery::cli {
 
-// While it lives the first SIGINT asks `token` to stop and the second ends the program at once. To
-// be made before the threads that it is to be for; does nothing where SIGINT is ignored.
+// While it exists, the first SIGINT requests a stop of `token` and the second ends the program at
+// once. Must be created before the threads that it serves; does nothing if SIGINT is ignored.
 class InterruptScope {
  public:
   InterruptScope();
@@ -20,8 +20,8 @@ class InterruptScope {
 
   std::stop_token token() const noexcept { return asked_.get_token(); }
 
-  // Where it was asked: ends the program by SIGINT, which a shell tells as 130, after a line on
-  // standard error that says what became of the work.
+  // If a stop was requested: prints a line that says what became of the work, and ends the program
+  // by SIGINT, which a shell reports as 130.
   void end_if_asked(const char* outcome);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery list: every kernel, or those that run a problem, best first.
+// gemmery list: all kernels, or those that run a problem, best first.
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 
@@ -24,7 +24,7 @@ void write_kernel(const Kernel& kernel, MetadataJson& json, Output& output) {
   }
 }
 
-// Thrown out of the enumeration when enough was listed: it has no other way to stop.
+// Thrown from the enumeration when enough was listed: there is no other way to stop it.
 struct LimitReached {};
 
 // Without a problem, a device stands for its target.
@@ -49,7 +49,7 @@ ExitCode list_all(const Options& options, Output& output) {
   return count > 0 ? ExitCode::success : ExitCode::not_served;
 }
 
-// A field per line.
+// One field per line.
 void print_metadata(const Metadata& metadata, Output& output) {
   const Record record = to_record(metadata);  // outlives the loop: items() only refers to it
   for (const auto& [field, value] : record.items()) {
@@ -77,7 +77,7 @@ std::vector<RankedKernel> ranked_kernels(const Options& options, const GemmProbl
       return static_cast<const Kernel&>(kernel) != wanted;
     });
   }
-  // Nothing left: throws with the reasons.
+  // Nothing fits: throws with the reasons.
   if (kernels.empty()) select_kernels(options, problem, device, 0);
   if (options.limit > 0 && kernels.size() > static_cast<std::size_t>(options.limit)) {
     kernels.erase(kernels.begin() + options.limit, kernels.end());

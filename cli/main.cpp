@@ -72,7 +72,7 @@ ExitCode run_guarded(int argc, char** argv) {
 }  // namespace gemmery::cli
 
 int main(int argc, char** argv) {
-  // A reader that goes away early shows as a failed write, which ends the program quietly.
+  // A reader that closes the pipe early causes a failed write, which ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);
   return static_cast<int>(gemmery::cli::run_guarded(argc, argv));
 }

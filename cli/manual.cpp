@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts the manual at its headings.
+// Splits the manual at its headings.
 #include "cli/manual.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual, docs/cli.md, as the build embedded it, and the parts of it that --help prints.
+// The manual, docs/cli.md, embedded by the build, and the parts of it that --help prints.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ std::string_view manual();
 // Everything before the first verb's section.
 std::string_view manual_overview();
 
-// The section of one verb, with its heading; empty where there is none.
+// The section of one verb, with its heading; empty if there is none.
 std::string_view manual_section(std::string_view verb);
 
 }  // namespace gemmery::cli

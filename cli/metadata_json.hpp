@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metadata as JSON, without a record in between: lists of all kernels have half a million lines.
+// Metadata as JSON without intermediate records: the list of all kernels has half a million lines.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gemmery::cli {
 
-// Writes the line that `to_record(metadata)` dumps to. What consecutive kernels have in common is
+// Writes the same line as `to_record(metadata).dump()`. Text shared by consecutive kernels is
 // written once and copied.
 class MetadataJson {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes with write(2), so that a closed pipe is seen where it happens.
+// Writes with write(2), so that a closed pipe is noticed immediately.
 #include "cli/output.hpp"
 
 #include <unistd.h>
@@ -44,7 +44,7 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
-// Columns on the screen: bytes that are no continuation of a UTF-8 character.
+// Columns on the screen: bytes that do not continue a UTF-8 character.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
@@ -101,7 +101,7 @@ void Output::write_csv_row(const Record& record) {
 }
 
 void Output::flush() {
-  // Emptied first: after a failure there is nothing that a second attempt could do.
+  // Emptied first: after a failure, a second attempt could do nothing.
   const std::string pending = std::exchange(buffer_, {});
   write_fully(pending);
 }
@@ -144,7 +144,7 @@ void Table::print(Output& output) const {
 }
 
 void tell(std::string_view message) {
-  // fmt::print throws where standard error is closed, and a message that nobody reads may get lost.
+  // fmt::print throws if standard error is closed; a message that nobody reads may be lost.
   const std::string line = std::string(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }

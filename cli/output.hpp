@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes to standard output: text, aligned tables, JSON lines, comma-separated values. Fast
-// enough for a million lines.
+// Standard output: text, aligned tables, JSON lines, comma-separated values. Fast enough for a
+// million lines.
 #pragma once
 
 #include <exception>
@@ -17,13 +17,13 @@ namespace gemmery::cli {
 
 using Record = nlohmann::ordered_json;
 
-// The reader has gone: nothing more is to be done, and nothing is wrong.
+// The reader has closed the pipe: nothing is left to do, and it is no error.
 struct OutputClosed : std::exception {
   const char* what() const noexcept override { return "standard output was closed"; }
 };
 
-// Buffers standard output. Throws OutputClosed where its reader has gone, Error (io) where it
-// cannot be written.
+// Buffers standard output. Throws OutputClosed if its reader has closed it, Error (io) if it cannot
+// be written.
 class Output {
  public:
   explicit Output(Format format) : format_(format) {}
@@ -39,7 +39,7 @@ class Output {
   // nested values become one field.
   void write_record(const Record& record);
 
-  // To be called at the end: what the destructor could not report.
+  // Call at the end: reports errors that the destructor cannot report.
   void flush();
 
  private:
@@ -50,8 +50,8 @@ class Output {
   std::string buffer_;
 };
 
-// Rows of words, printed with aligned columns. A column whose heading begins with '>' is aligned to
-// the right.
+// Rows of text, printed with aligned columns. A column whose heading begins with '>' is
+// right-aligned.
 class Table {
  public:
   explicit Table(std::initializer_list<std::string_view> headings);

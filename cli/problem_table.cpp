@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a problem list row by row.
+// Parses a problem list row by row.
 #include "cli/problem_table.hpp"
 
 #include <algorithm>

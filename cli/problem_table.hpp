@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem lists as files: comma-separated values with the columns id, m, n, k, a_layout, b_layout
-// and, where wanted, l.
+// Problem lists in files: comma-separated values with the columns id, m, n, k, a_layout, b_layout
+// and optionally l.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@ struct NamedProblem {
   std::string line;  // in the problem grammar
 };
 
-// Every row with every type. Throws Error (invalid_argument) naming the file, and the row and
-// column where there is one.
+// Every row with every type. Throws Error (invalid_argument), which names the file and, where they
+// apply, the row and column.
 std::vector<NamedProblem> read_problem_table(const std::string& path,
                                              std::span<const std::string> dtypes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins words into problem lines and puts back the quotes that the shell took away.
+// Joins words into problem lines and restores the quotes that the shell removed.
 #include "cli/problem_words.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace gemmery::cli {
 namespace {
 
-// The operations of the grammar, those included that this version refuses: the refusal should be
-// the parser's.
+// The operations of the grammar, including those that this version refuses: the refusal is the
+// parser's.
 constexpr std::array<std::string_view, 4> kinds{"gemm", "grouped_gemm", "scaled_gemm", "conv2d"};
 
 bool begins_problem(std::string_view word) {
@@ -29,8 +29,8 @@ std::string quoted(std::string_view value) {
   return text + '"';
 }
 
-// NAME=a value with spaces  ->  NAME="a value with spaces". Line ends are those of a program's
-// statements; elsewhere they lie between fields.
+// NAME=a value with spaces -> NAME="a value with spaces". Within a program line ends separate
+// statements; elsewhere they separate fields.
 std::string as_field(std::string_view word) {
   const std::size_t equals = word.find('=');
   const bool is_program = word.substr(0, equals) == "epilogue";
@@ -58,8 +58,7 @@ std::vector<std::string> problem_lines(std::span<const std::string> words) {
     if (begins_problem(word)) {
       lines.push_back(word);
     } else if (lines.empty() && words.size() == 1) {
-      lines.push_back(word);  // one word that is no operation: the parser of the grammar says what
-                              // is wrong with it
+      lines.push_back(word);  // one word that is no operation: refused by the grammar's parser
     } else if (lines.empty()) {
       throw no_problem("'" + word + "'", "a word that names an operation (gemm)");
     } else {

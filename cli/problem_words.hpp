@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the words of a command line to problem lines: the shell has done the quoting, each word is
-// one field.
+// From the words of a command line to problem lines: the shell has handled the quotes, so each word
+// is one field.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace gemmery::cli {
 // before the first problem.
 std::vector<std::string> problem_lines(std::span<const std::string> words);
 
-// The same where there must be exactly one problem.
+// The same if there must be exactly one problem.
 std::string only_problem_line(std::span<const std::string> words);
 
 }  // namespace gemmery::cli

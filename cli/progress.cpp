@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws over its own line.
+// Overwrites its own line.
 #include "cli/progress.hpp"
 
 #include <unistd.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bar on standard error that shows how far a long command is; nothing where standard error is no
-// terminal.
+// A progress bar on standard error; nothing if standard error is not a terminal.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +10,11 @@ namespace gemmery::cli {
 class Progress {
  public:
   explicit Progress(std::size_t steps);
-  ~Progress();  // wipes the bar
+  ~Progress();  // erases the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // A step begins.
+  // Begins a step.
   void step(std::string_view what);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses a unit and three significant digits.
+// Chooses a unit and prints three significant digits.
 #include "cli/quantities.hpp"
 
 #include <array>
@@ -18,7 +18,7 @@ std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, size >= 10 ? 1 : 2);
 }
 
-// The first unit of a rising series by 1000 in which the value is below 1000.
+// The first unit, in a series that rises by factors of 1000, in which the value is below 1000.
 template <std::size_t count>
 std::string scaled(double value, const std::array<std::string_view, count>& units) {
   std::size_t unit = 0;

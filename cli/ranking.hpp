@@ -18,11 +18,11 @@ namespace gemmery::cli {
 void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
                    const ChosenDevice& device, Output& output);
 
-// "times on sm_100 are estimated ..."; empty for devices whose times are fitted to runs.
+// "times on sm_100 are estimated ..."; empty for devices whose model is fitted to measurements.
 std::string estimation_note(const ChosenDevice& device);
 
-// "note: facts of NVIDIA GB10 that no source confirms: clock", on standard error; nothing where all
-// are confirmed, and for a device whose driver was asked.
+// Prints "note: facts of NVIDIA GB10 that no source confirms: clock" on standard error; nothing if
+// all are confirmed, as those of a driver are.
 void tell_unconfirmed(const ChosenDevice& device);
 
 }  // namespace gemmery::cli

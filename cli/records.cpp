@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spells values out field by field.
+// Writes values field by field.
 #include "cli/records.hpp"
 
 namespace gemmery::cli {

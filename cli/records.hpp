@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's values as records for JSON and CSV. Field names are part of the command line's
-// promise.
+// interface.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -14,7 +14,7 @@ namespace gemmery::cli {
 
 Record to_record(const Metadata& metadata);
 
-// Adds the fields of a value to a record that begins with what it is about.
+// Adds the device's fields to a record.
 void add_device(Record& record, const ChosenDevice& device);
 void add_measurement(Record& record, const Measurement& measurement);
 void add_verification(Record& record, const VerifyReport& report);

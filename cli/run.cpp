@@ -23,7 +23,7 @@ struct RunResult {
   Kernel kernel;
   Target target;
   double compile_ms = 0;
-  std::optional<Measurement> measurement;  // not of an emulated device
+  std::optional<Measurement> measurement;  // none for an emulated device
   VerifyReport verification;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks discovery, and turns an empty answer into reasons.
+// Asks discovery, and turns an empty result into reasons.
 #include "cli/selection.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels a command is about: those that serve a problem, narrowed by --kernel, --provider
-// and --target.
+// The kernels of a command: those that serve a problem, narrowed by --kernel, --provider and
+// --target.
 #pragma once
 
 #include <string>
@@ -17,20 +17,20 @@ namespace gemmery::cli {
 // --target and --provider.
 Filter filter_of(const Options& options);
 
-// The kernel of a name; throws Error (invalid_argument) where there is none.
+// The kernel with a name; throws Error (invalid_argument) if there is none.
 Kernel kernel_of_name(const std::string& name);
 
-// The kernels of --kernel if there are any, else those that discovery returns, best first. `most`
-// of them, 0 for all. Throws Error (unsupported): with the reasons where none fits, with the reason
-// of a named kernel that does not.
+// The kernels of --kernel if given, else those that discovery returns, best first. At most `most`;
+// 0: all. Throws Error (unsupported): with the reasons if none fits, with the reason of a named
+// kernel that does not.
 std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& problem,
                                    const ChosenDevice& device, int most);
 
-// One line on standard error where padded operands would get a much faster kernel, unless the
-// command asks for certain kernels.
+// One line on standard error if padded operands would get a much faster kernel, unless the command
+// asks for certain kernels.
 void tell_cliff(const Options& options, const GemmProblem& problem, const ChosenDevice& device);
 
-// Why nothing serves a problem, in one line per reason.
+// The reasons why nothing serves a problem, one per line.
 std::string reasons_text(const Explanation& explanation);
 
 }  // namespace gemmery::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemmery verify: holds the results of kernels against their proven bound.
+// gemmery verify: checks the results of kernels against their proven bound.
 #include <fmt/format.h>
 #include <gemmery/family.hpp>
 #include <gemmery/verify.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Artifact files as users see them: saved, loaded, looked into.
+// Artifact files for users: saving, loading, inspecting.
 #include <gemmery/artifact.hpp>
 #include <gemmery/discovery.hpp>
 #include <gemmery/version.hpp>
@@ -59,7 +59,7 @@ void check_abi(const ArtifactFile& file, const std::string& path) {
                        "that made the file"});
 }
 
-// In the order in which kernels come first in the file.
+// In the order in which kernels first appear in the file.
 std::vector<std::vector<StoredKernel>> by_kernel(std::vector<StoredKernel> kernels) {
   std::vector<std::vector<StoredKernel>> groups;
   std::map<std::string, std::size_t> places;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the C API. Each runs in a guard that turns exceptions into results.
+// The functions of the C API. Each runs in a guard that converts exceptions to results.
 #include <gemmery/gemmery.h>
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
@@ -18,7 +18,7 @@
 
 // --- what the handles are -----------------------------------------------------------------------
 
-// A kernel with its texts as C reads them.
+// A kernel with its strings for C.
 struct gemmery_kernel {
   explicit gemmery_kernel(gemmery::StoredArtifact stored);
 
@@ -98,7 +98,7 @@ gemmery_result guarded(Body&& body) noexcept {
   }
 }
 
-// A new handle into `*place`, or NULL there and the reason as the result.
+// Stores a new handle in `*place`, or NULL; returns the reason then.
 template <class Handle, class Make>
 gemmery_result make_handle(Handle** place, const char* name, Make&& make) noexcept {
   return guarded([&] {
@@ -172,7 +172,8 @@ std::string refusals(const gemmery_bundle& bundle, const GemmProblem& problem,
   return text;
 }
 
-// Discovery orders what serves the problem; the first of it that the bundle has is the best.
+// Discovery ranks the kernels that serve the problem; the first of them that the bundle contains is
+// the best.
 const gemmery_kernel& find_best(const gemmery_bundle& bundle, const GemmProblem& problem,
                                 const DeviceInfo& device) {
   std::vector<const gemmery_kernel*> fitting;

@@ -14,7 +14,7 @@ namespace {
 
 Tensor to_tensor(const gemmery_tensor* tensor, const char* name) {
   required(tensor, name);
-  // The library's reader of DLPack checks everything but the device, of which we have one more.
+  // The library's DLPack reader checks everything but the device; we support one type more.
   const dlpack::TensorLayout layout{
       .data = tensor->data,
       .device = {dlpack::device_cpu, 0},

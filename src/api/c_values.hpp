@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the plain structs of the C API and the values of the library.
+// Conversion between the plain structs of the C API and the library's values.
 #pragma once
 
 #include <gemmery/gemmery.h>
@@ -22,15 +22,14 @@ Pointer* required(Pointer* pointer, const char* name) {
   return pointer;
 }
 
-// Throws Error (invalid_argument) where the size is not that of the struct's first version at
-// least.
+// Throws Error (invalid_argument) if the size is below that of the struct's first version.
 void check_struct_size(std::size_t given, std::size_t least, const char* name);
 
 // Throws Error (unsupported) where a later version of the struct has members that are not zero.
 void refuse_unknown_members(const void* given, std::size_t given_bytes, std::size_t known_bytes,
                             const char* name);
 
-// The caller's struct as this version knows it: what it lacks is zero. `least`: the size of its
+// The caller's struct in this version's form: missing members are zero. `least`: the size of its
 // first version.
 template <class Struct>
 Struct read_struct(const Struct* given, std::size_t least, const char* name) {
@@ -42,7 +41,7 @@ Struct read_struct(const Struct* given, std::size_t least, const char* name) {
   return known;
 }
 
-// As much of the value as the caller's struct holds; its size stays.
+// Copies as much of the value as the caller's struct holds; its size stays.
 template <class Struct>
 void write_struct(Struct value, std::size_t least, Struct* given, const char* name) {
   const std::size_t bytes = required(given, name)->struct_size;

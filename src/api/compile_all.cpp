@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilations side by side, on the threads of parallel loops.
+// Parallel compilations, on the threads of parallel loops.
 #include <gemmery/artifact.hpp>
 #include <gemmery/family.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery as users see it: built-in providers, devices, filters and history put together.
+// The public functions of discovery: they combine providers, devices, filters and history.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 
@@ -30,7 +30,7 @@ using FamilySpan = std::span<const Family* const>;
 
 // --- what the environment asks for --------------------------------------------------------------
 
-// Read once; a variable that cannot be read is an error of each call.
+// Read once. A variable that cannot be parsed makes every call throw.
 struct EnvironmentWishes {
   std::optional<Target> target;
   bool warns_of_cliffs;
@@ -50,7 +50,7 @@ struct EnvironmentWishes {
     try {
       const Target target = parse_target(*text);
       if (!target.is_cpu()) return target;
-    } catch (const Error&) {  // told below, with the variable's name
+    } catch (const Error&) {  // reported below, with the variable's name
     }
     throw Error({.kind = ErrorKind::invalid_argument,
                  .operand = variable,
@@ -65,7 +65,7 @@ const EnvironmentWishes& environment_wishes() {
   return wishes;
 }
 
-// The list before anybody else registers a family, which `all_families` is asked before.
+// The families before users register any; `all_families` must have been called.
 const Family* const* built_in_list() {
   static const Family* const* const list = [] {
     providers::register_built_in();
@@ -80,9 +80,9 @@ FamilySpan all_families() {
   return kernel::families();
 }
 
-// Families of users may answer equal queries in another way each time.
+// Families of users may answer equal queries differently each time.
 bool has_built_in_families_only() {
-  return all_families().data() == built_in_list();  // a list that changes is another one
+  return all_families().data() == built_in_list();  // a list that changes is a new list
 }
 
 // --- history ------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ bool is_wanted(const Family& family, const Filter& filter) {
          std::ranges::find(filter.providers, family.provider()) != filter.providers.end();
 }
 
-// The families that a filter leaves; `kept` holds them where it leaves out some.
+// The families that pass a filter; `kept` holds them if some do not.
 FamilySpan wanted_families(const Filter& filter, std::vector<const Family*>& kept) {
   const FamilySpan all = all_families();
   if (filter.providers.empty()) return all;
@@ -146,14 +146,14 @@ bool passes(const Kernel& kernel, const Filter& filter) {
   return !filter.metadata || filter.metadata(kernel.metadata());
 }
 
-// Nothing is compiled for the CPU, whose kernels no target of the environment concerns.
+// Nothing is compiled for the CPU, so the environment's target does not concern its kernels.
 bool passes_environment(const Kernel& kernel, const Filter& filter) {
   const std::optional<Target> asked = environment_target();
   return !asked || filter.target || has_code_for(kernel, *asked) ||
          has_code_for(kernel, Target::cpu());
 }
 
-// Whether nothing is to be left out.
+// True if the filter excludes nothing.
 bool takes_all(const Filter& filter) {
   return !filter.target && !filter.metadata && !environment_target();
 }
@@ -176,13 +176,13 @@ std::vector<RankedKernel> find_kernels(const Query& query, const Filter& filter,
   return kernels;
 }
 
-// On the CPU what is available may change (oneDNN in a forked child), and the answer is short.
+// Availability may change on the CPU (oneDNN in a forked child), and its answer is short.
 bool may_be_kept(const Query& query, const Filter& filter, const History* history) {
   return !query.device.target.is_cpu() && (history == nullptr || history->is_empty()) &&
          !filter.metadata && filter.providers.empty() && has_built_in_families_only();
 }
 
-// Whether the problem was warned of before; of so many problems that more go without a warning.
+// True for the first warning about a problem. Problems beyond a limit get no warning.
 bool is_first_warning(const GemmProblem& problem) {
   constexpr std::size_t most_warnings = 4096;
   static auto* const mutex = new std::mutex;
@@ -191,7 +191,7 @@ bool is_first_warning(const GemmProblem& problem) {
   return lock && warned->size() < most_warnings && warned->insert(hash_value(problem)).second;
 }
 
-// A filter asks for a certain kernel: it need not be the fastest.
+// A filter asks for certain kernels, which need not be the fastest.
 void warn_of_cliff(const Query& query, const Filter& filter) {
   if (query.device.target.is_cpu() || !takes_all(filter) || !filter.providers.empty() ||
       !environment_wishes().warns_of_cliffs || !platform::is_logged(LogLevel::warning) ||
@@ -262,7 +262,7 @@ std::optional<Kernel> find_kernel(std::string_view kernel_name) {
   return std::nullopt;
 }
 
-// The fits: docs/performance.md, docs/performance-sm80.md, bench/results.
+// The fits are in docs/performance.md, docs/performance-sm80.md and bench/results.
 bool is_model_calibrated(Target target) noexcept {
   return target.is_cpu() || target.architecture == 90;
 }
@@ -273,9 +273,9 @@ std::optional<Target> environment_target() { return environment_wishes().target;
 
 namespace {
 
-// The target of a filter, or of the environment, leaves out what it leaves out of a list. A
-// family's kernels have code for the same targets, but for kernels of users, which have one reason
-// each.
+// A target in the filter or the environment excludes from reasons what it excludes from lists. All
+// kernels of a family have code for the same targets, except kernels of users, which have one
+// reason each.
 void apply_target(const Query& query, const Filter& filter, std::vector<Reason>& reasons) {
   const std::optional<Target> target = filter.target ? filter.target : environment_target();
   if (!target) return;
@@ -347,7 +347,7 @@ std::vector<std::string> provider_names() {
     if (std::ranges::find(names, family->provider()) == names.end())
       names.emplace_back(family->provider());
   }
-  // That of register_kernel, while nobody has called it, too.
+  // The provider of register_kernel, even if nobody has called it.
   constexpr std::string_view of_users = "user";
   if (std::ranges::find(names, of_users) == names.end()) names.emplace_back(of_users);
   return names;

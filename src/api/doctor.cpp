@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report on this machine: what was found, or where it was looked for. Reporting never fails.
+// The report on this machine: what was found, or where it was searched for. Reporting never fails.
 #include <gemmery/cache.hpp>
 #include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>
@@ -25,7 +25,7 @@
 namespace gemmery {
 namespace {
 
-// What a refusal says beyond its kind and the library's name, which the report tells anyway.
+// A refusal without its kind and the library's name, which the report states anyway.
 std::string without_prefixes(std::string reason, std::string_view library) {
   for (const std::string& prefix : {std::string("unavailable: "), std::string(library) + ": "}) {
     if (reason.starts_with(prefix)) reason.erase(0, prefix.size());
@@ -71,7 +71,7 @@ LibraryFinding second_compiler_finding() {
           .searched = without_prefixes(status.searched, "nvcc")};
 }
 
-// "2.6.3 at /usr/lib/libdnnl.so.2" taken apart.
+// Splits "2.6.3 at /usr/lib/libdnnl.so.2".
 LibraryFinding onednn_finding() {
   LibraryFinding finding{.name = "oneDNN", .enables = "the fast path on the CPU"};
   const Status status = host::onednn::availability();
@@ -87,7 +87,7 @@ LibraryFinding onednn_finding() {
   return finding;
 }
 
-// A GPU's line, or why it cannot be used: one that fails must not hide the others.
+// A GPU's line, or why it cannot be used: a failing one must not hide the others.
 std::string gpu_line(Device device) {
   try {
     const DeviceInfo& info = device_info(device);
@@ -108,7 +108,7 @@ std::vector<std::string> gpu_lines() {
   return lines;
 }
 
-// Devices for which no kernel of ours has code are left out.
+// Without devices for which none of our kernels has code.
 std::vector<std::string> emulated_names() {
   constexpr int first_architecture = runtime::portable_targets.front().architecture;
   std::vector<std::string> names;
@@ -128,7 +128,7 @@ std::map<std::string, std::string> unconfirmed_by_name() {
   return facts;
 }
 
-// A variable that cannot be read is a reason like any other.
+// A variable that cannot be parsed is a reason like any other.
 CacheReport cache_finding() {
   try {
     return cache_report();

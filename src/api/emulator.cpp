@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator as users see it: modules, launches, faults as exceptions.
+// The public functions of the emulator: modules, launches, faults as exceptions.
 #include <gemmery/emulator.hpp>
 
 #include <cstring>
@@ -28,7 +28,7 @@ emulator::EmulatedDevice& emulated(Device device) {
   return emulator::device_at(device.index);
 }
 
-// The latest form of a device's code: with what only this architecture has, where there is such a
+// The most specific target of a device: with architecture-specific features, if there is such a
 // form.
 Target own_target(Target device) {
   const bool has_own_form = device.architecture >= 90;
@@ -131,8 +131,8 @@ EmulatedModule EmulatedModule::load(std::string_view ptx, Device device) {
 
 EmulatedModule EmulatedModule::compile(const std::string& source, Device device,
                                        std::vector<std::string> options) {
-  options.emplace_back("--disable-warnings");  // the writer's own compiler tells them
-  // Not from a cache: it would not notice when a header of the writer's own has changed.
+  options.emplace_back("--disable-warnings");  // the user's own compiler reports them
+  // Not from a cache, which would not notice a change of the user's headers.
   const jit::CompiledCode code = jit::compile({.source = source,
                                                .entry = {},
                                                .target = own_target(emulated(device).info.target),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operands turned back into operands.
+// Converts rules of operands back to operands.
 #include "api/epilogue_operands.hpp"
 
 #include <utility>

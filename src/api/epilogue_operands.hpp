@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem's epilogue as arguments: how large its tensors are, and what its numbers are.
+// A problem's epilogue as arguments: the extents of its tensors and the values of its numbers.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace gemmery::api {
 
-// A tensor of the epilogue; numbers are none.
+// A tensor of the epilogue; numbers have none.
 struct EpilogueTensor {
   std::size_t index;  // among the operands of the rules
   MatrixType type;
@@ -23,7 +23,7 @@ struct EpilogueTensor {
 std::vector<EpilogueTensor> epilogue_tensors(const GemmProblem& problem);
 
 // The epilogue with these tensors, in the order of `epilogue_tensors`, and the line's numbers; 1
-// for those that the line lacks. Nothing for the default program.
+// for missing ones. Nothing for the default program.
 std::optional<EpilogueArguments> bind_epilogue(const ProblemLine& line,
                                                const std::vector<Tensor>& tensors);
 

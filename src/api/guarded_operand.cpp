@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placing, filling and checking of guarded operands.
+// Places, fills and checks guarded operands.
 #include "api/guarded_operand.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::size_t image_alignment = 256;
 constexpr std::size_t smallest_guard_bytes = 1024;
 constexpr std::size_t largest_guard_bytes = std::size_t{1} << 20;
 
-// All ones are NaN in every floating type of dtype.def; integers have no such value.
+// All ones is NaN in every floating type of dtype.def; integers have no such value.
 constexpr std::byte float_poison{0xff};
 constexpr std::byte integer_poison{0x55};
 
@@ -27,7 +27,7 @@ std::byte canary_at(std::size_t position) {
   return static_cast<std::byte>(0xc1 ^ (position * 37 + (position >> 8)));
 }
 
-// Elements that the matrix reaches below and above the one of index 0.
+// Elements that the matrix extends below and above the one of index 0.
 struct Reach {
   std::int64_t below = 0;
   std::int64_t above = 0;
@@ -107,7 +107,7 @@ std::int64_t GuardedOperand::offset_of(std::int64_t batch, std::int64_t row) con
   return batch * type_.batch_stride + row * type_.row_stride;
 }
 
-// Whether no address belongs to two rows, by the sufficient condition that one stride spans the
+// True if no address belongs to two rows, by the sufficient condition that one stride spans the
 // other directions.
 bool GuardedOperand::has_separate_rows() const noexcept {
   const std::int64_t row = std::abs(type_.row_stride);
@@ -121,8 +121,8 @@ bool GuardedOperand::has_separate_rows() const noexcept {
   return in_matrix && across;
 }
 
-// Calls visit(batch, row) for all rows, on several threads where there is much to do and rows share
-// no address.
+// Calls visit(batch, row) for all rows; on several threads if there is much work and rows share no
+// address.
 template <class Visit>
 void GuardedOperand::for_each_row(const Visit& visit) const {
   if (extents_.is_empty()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operand in host memory of exactly the size, strides and alignment that its problem states,
-// with guard bands around it.
+// One operand in host memory with exactly the size, strides and alignment that its problem states,
+// between guard bands.
 #pragma once
 
 #include <cstddef>
@@ -26,20 +26,20 @@ struct Extents3 {
   std::int64_t count() const noexcept { return batch * rows * columns; }
 };
 
-// What the bytes that are no element hold: something that shows when it is read, or something that
-// shows when it is written.
+// The content of bytes that belong to no element: values that show when they are read, or values
+// that show when they are overwritten.
 enum class Surroundings : std::uint8_t { poison, canary };
 
-// The image is [guard][elements and the gaps between them][guard]. The element of index 0 lies at
-// an address that is a multiple of the stated alignment and of no larger power of two up to 32,
-// here and wherever the image is copied to an address that is a multiple of 256.
+// The image is [guard][elements and the gaps between them][guard]. The address of element 0 is a
+// multiple of the stated alignment and of no larger power of two up to 32, here and wherever the
+// image is copied to a multiple of 256.
 class GuardedOperand {
  public:
   struct Place {
     MatrixType type;
     Extents3 extents;
     Surroundings surroundings = Surroundings::poison;
-    bool guard_bands = true;  // without them the allocation ends where the operand does
+    bool guard_bands = true;  // otherwise the allocation ends where the operand does
   };
   explicit GuardedOperand(const Place& place);
   GuardedOperand(const GuardedOperand& other);  // the same image in other memory
@@ -54,14 +54,14 @@ class GuardedOperand {
   Tensor here() const;
   Tensor at(const void* base, Device device) const;
 
-  // Overwrites the elements; those that share an address get the number of the last of them.
+  // Overwrites the elements; elements that share an address get the number of the last one.
   void fill(const Numbers& numbers);
-  // Sets every byte of the elements to what is no number, or to a number that no fill draws.
+  // Sets every byte of the elements to NaN, or for integers to a number that no fill draws.
   void poison_elements();
 
-  // Bytes outside the elements that differ from `before`, an earlier image of the same operand.
+  // Counts bytes outside the elements that differ from `before`, an earlier image of this operand.
   std::int64_t count_changes_outside(std::span<const std::byte> before) const;
-  // Bytes that differ, elements included.
+  // Counts bytes that differ, elements included.
   std::int64_t count_changes(std::span<const std::byte> before) const;
   std::vector<std::byte> snapshot() const { return {bytes().begin(), bytes().end()}; }
 
@@ -78,7 +78,7 @@ class GuardedOperand {
   MatrixType type_;
   Extents3 extents_;
   std::size_t size_ = 0;
-  std::size_t origin_ = 0;  // where the element of index 0 lies
+  std::size_t origin_ = 0;  // position of element 0
   std::unique_ptr<std::byte[], Free> bytes_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One place for each of 128 remainders of a problem's hash.
+// One slot for each of 128 remainders of a problem's hash.
 #include "api/kept_answers.hpp"
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace gemmery::api {
 namespace {
 
-// Nobody waits for the lock: who does not get it goes without, in a forked child for ever if it was
-// held at the fork.
+// Nobody waits for the lock: a thread that does not get it continues without. In a forked child it
+// may be held forever.
 struct Place {
   std::mutex mutex;
   GemmProblem problem;
@@ -45,7 +45,7 @@ KernelList find_answer(const AnswerKey& key) {
 
 void keep_answer(const AnswerKey& key, const KernelList& answer) {
   Place& place = place_of(key);
-  KernelList replaced;  // freed behind the lock
+  KernelList replaced;  // freed after unlocking
   const std::unique_lock lock(place.mutex, std::try_to_lock);
   if (!lock) return;
   place.problem = key.problem;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers of discovery, kept for queries that are asked again. A GPU query walks hundreds of
-// designs; the answer depends on the problem, the device and the target alone, while only the
-// library's own families are registered.
+// A cache of discovery's answers. A GPU query walks hundreds of designs; its answer depends only on
+// the problem, the device and the target while only the library's own families are registered.
 #pragma once
 
 #include <optional>
@@ -20,8 +19,8 @@ struct AnswerKey {
   std::optional<Target> target;
 };
 
-// The answer kept for an equal key; nullptr where there is none. Both functions are safe to call
-// from any thread. At most 128 answers are kept; another one takes the place of an older one.
+// The cached answer for an equal key; nullptr if there is none. Both functions are safe to call
+// from any thread. At most 128 answers are kept; a new one replaces an older one.
 KernelList find_answer(const AnswerKey& key);
 void keep_answer(const AnswerKey& key, const KernelList& answer);
 

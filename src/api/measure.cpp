@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing: rotating operand sets that do not fit the cache, batches timed by the device's own clock,
-// medians and quartiles.
+// Timing: rotating operand sets that exceed the cache, batches timed by the device's clock, medians
+// and quartiles.
 #include <gemmery/measure.hpp>
 
 #include <algorithm>
@@ -29,10 +29,10 @@ namespace {
 constexpr int smallest_set_count = 2;
 constexpr int largest_set_count = 256;
 constexpr int longest_batch =
-    1000;  // runs in one timed batch: a graph of that many nodes is made in milliseconds
+    1000;  // runs per timed batch: a graph of this many nodes is made in milliseconds
 constexpr std::size_t pattern_bytes =
-    8u << 20;  // random numbers that are made once; operands hold shifted copies of them
-constexpr double memory_share = 0.5;  // of the device's memory, at most, for operand sets
+    8u << 20;  // random numbers, generated once; operands hold shifted copies of them
+constexpr double memory_share = 0.5;  // the largest share of the device's memory for operand sets
 
 // --- operands ---
 
@@ -57,7 +57,7 @@ class NumberPattern {
 
   DType dtype() const { return dtype_; }
 
-  // Covers `bytes` at `destination`, beginning `shift` bytes into the pattern.
+  // Fills `bytes` at `destination`, starting `shift` bytes into the pattern.
   void spread(void* destination, std::size_t bytes, std::size_t shift, Stream stream) const {
     const Device device = stream.device();
     shift = bytes_ == 0 ? 0 : shift % bytes_ / 16 * 16;
@@ -78,8 +78,7 @@ class NumberPattern {
   Buffer buffer_;
 };
 
-// Where an operand lies in memory of its own: how many bytes, and where in them its element of
-// index 0.
+// An operand's place in memory of its own: the bytes, and the offset of its element 0.
 struct Placement {
   MatrixType type;
   api::Extents3 extents;
@@ -97,7 +96,7 @@ struct Placement {
     reach(extents.batch, type.batch_stride);
     reach(extents.rows, type.row_stride);
     reach(extents.columns, type.column_stride);
-    // An address of the stated alignment, and of no better one.
+    // A multiple of the stated alignment and of no larger one.
     const std::size_t alignment = type.alignment;
     const auto least = static_cast<std::size_t>(below * width);
     origin = (least + 255) / 256 * 256 + (alignment < 16 ? alignment : 0);
@@ -216,7 +215,7 @@ int set_count(const ProblemLine& line, const DeviceInfo& device) {
 
 // --- batches ---
 
-// Runs a kernel some number of times over the sets in turn, and says how long that took.
+// Runs a kernel some number of times over the sets in turn, and returns the time.
 class Batch {
  public:
   virtual ~Batch() = default;
@@ -252,7 +251,7 @@ class CpuBatch final : public Batch {
   std::int64_t next_ = 0;
 };
 
-// The runs are recorded into a graph where that works, so that the gaps between launches are the
+// The runs are captured into a graph where that works, so that gaps between launches are the
 // device's and not the host's.
 class GpuBatch final : public Batch {
  public:
@@ -298,7 +297,7 @@ std::unique_ptr<Batch> make_batch(const BatchPlan& plan) {
   return std::make_unique<GpuBatch>(plan);
 }
 
-// A kernel that is being measured.
+// The kernel that is measured.
 class Subject {
  public:
   Subject(const Kernel& kernel, const OperandSets& sets, Stream stream)
@@ -311,7 +310,7 @@ class Subject {
     for (const GemmArguments& arguments : arguments_) prepared_.push_back(artifact.bind(arguments));
   }
 
-  // Settles on a batch that lasts at least `sample_ms`, while the device warms up.
+  // Chooses a batch that lasts at least `sample_ms`, while the device warms up.
   void warm_up(const MeasureOptions& options) {
     runs_ = 1;
     double spent_us = 0;
@@ -347,7 +346,7 @@ class Subject {
 
 // --- figures ---
 
-// The value below which `share` of the sorted samples lie, interpolated.
+// The interpolated value below which `share` of the sorted samples lie.
 double quantile(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(position);
@@ -375,7 +374,7 @@ int peak_rate(const GemmProblem& problem, const DeviceInfo& device) {
   return std::max(cuda_cores, tensor_core_rate(problem, device.target));
 }
 
-// The least time by what the arithmetic units can do and what must move through memory.
+// The least time by arithmetic units and memory traffic.
 double roofline_us(const GemmProblem& problem, const DeviceInfo& device) {
   const double flops_per_us =
       2e3 * peak_rate(problem, device) * device.multiprocessors * device.clock_ghz;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds problems that miss a much faster kernel only because of how their operands are aligned:
-// ranks the same problem with padded operands beside the one that was asked for.
+// Finds problems that miss a much faster kernel only because of their operands' alignment: ranks
+// the same problem with padded operands beside the original.
 #include <gemmery/discovery.hpp>
 #include <gemmery/dtype.hpp>
 
@@ -18,14 +18,14 @@ namespace {
 constexpr double least_gain = 2;
 constexpr std::uint8_t widest_alignment = 16;  // of any access, in bytes
 
-// Rounded away from 0, so that matrices keep their direction and do not overlap.
+// Rounds away from 0, so that matrices keep their direction and do not overlap.
 std::int64_t round_up(std::int64_t stride, std::int64_t unit) {
   const std::int64_t rest = stride % unit;
   if (rest == 0) return stride;
   return stride > 0 ? stride - rest + unit : stride - rest - unit;
 }
 
-// The matrix with one contiguous direction, all other strides multiples of 16 bytes.
+// The matrix with one contiguous direction and all other strides multiples of 16 bytes.
 MatrixType pad(MatrixType matrix, std::int64_t rows, std::int64_t columns) {
   const std::int64_t unit = std::max(widest_alignment * 8 / bit_width(matrix.dtype), 1);
   const Layout layout = layout_of(matrix, rows, columns);
@@ -37,7 +37,7 @@ MatrixType pad(MatrixType matrix, std::int64_t rows, std::int64_t columns) {
   std::int64_t& leading = layout == Layout::column ? matrix.column_stride : matrix.row_stride;
   const std::int64_t lines = layout == Layout::column ? columns : rows;
   const std::int64_t padded = round_up(leading, unit);
-  // Matrices one behind the other move apart as their lines grow.
+  // Consecutive matrices move apart as their rows or columns grow.
   if (padded != leading && matrix.batch_stride != 0 && matrix.batch_stride == lines * leading)
     matrix.batch_stride = lines * padded;
   leading = padded;
@@ -65,7 +65,7 @@ GemmProblem pad(GemmProblem problem) {
   return problem;
 }
 
-// What keeps the family from the problem as it is.
+// The reason why the family does not serve the problem as it is.
 std::string find_failure(const GemmProblem& problem, const DeviceInfo& device,
                          const Kernel& missed) {
   for (const Reason& reason : explain(problem, device).reasons) {

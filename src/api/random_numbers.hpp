@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers for operands. Counter based: number i of a seed depends on nothing else, so any
-// thread can make any part.
+// Counter-based random numbers for operands: number i of a seed depends on nothing else, so any
+// thread can generate any part.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) noe
   return mix_bits(mix_bits(seed + golden) + golden * (index + 1));
 }
 
-// A seed that no run before had; never 0, which asks for a fresh one.
+// A seed that no earlier run had; never 0, which asks for a fresh one.
 inline std::uint64_t fresh_seed() {
   std::random_device device;
   const std::uint64_t seed = (std::uint64_t{device()} << 32) | device();
@@ -44,14 +44,14 @@ inline double standard_normal(std::uint64_t bits) noexcept {
   return radius * std::cos(2 * std::numbers::pi * unit_of(static_cast<std::uint32_t>(bits >> 32)));
 }
 
-// Numbers that are worst for some arithmetic: where bits are lost, they are lost here.
+// Patterns that are worst for some arithmetic: they show lost bits.
 enum class Pattern : unsigned char {
   random,
-  lowest,       // every element the least number of the fill
+  lowest,       // every element the smallest number of the fill
   highest,      // every element the largest
-  alternating,  // the two in turn
-  one_huge,     // few elements a hundred times as large as the others
-  subnormal     // below the type's normal numbers, or so large that products with such are normal
+  alternating,  // the smallest and the largest in turn
+  one_huge,     // few elements, a hundred times as large as the others
+  subnormal     // below the type's normal numbers, or so large that products with those are normal
 };
 
 // The numbers of one operand: element i is `numbers(i)`, before it is rounded to the operand's
@@ -59,13 +59,13 @@ enum class Pattern : unsigned char {
 struct Numbers {
   Fill fill = Fill::normal;
   std::uint64_t seed = 1;
-  // Integer fills, and operands of integer types, draw from least … most.
+  // Integer fills, and operands of integer types, draw from least to most.
   std::int64_t least = -2;
   std::int64_t most = 2;
   bool is_integer = false;
   double scale = 1;
   Pattern pattern = Pattern::random;
-  bool with_specials = false;  // now and then NaN, an infinity, a zero or something huge or tiny
+  bool with_specials = false;  // some NaN, infinities, zeros, huge and tiny numbers
 
   double operator()(std::uint64_t index) const noexcept {
     if (pattern == Pattern::lowest) return static_cast<double>(least);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel on guarded operands: fill, upload, run, download, compare with the oracle, look for
-// changed bytes.
+// Runs a kernel on guarded operands: fills, uploads, runs, downloads, compares with the oracle,
+// looks for changed bytes.
 #include "api/trial.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 // --- which numbers ---
 
-// Bits of the significand in which sums of products are kept.
+// Significand bits of the accumulators.
 int exact_accumulator_bits(const OperandRules& rules) {
   if (rules.math == Math::fp8_fast) return 12;
   if (rules.math == Math::f16 || rules.accumulator == DType::float16) return 11;
@@ -31,8 +31,8 @@ int exact_accumulator_bits(const OperandRules& rules) {
   return is_integer(rules.accumulator) ? 31 : 24;
 }
 
-// The largest number of an integer fill such that k products of two stay exact, at most 2 for
-// floats.
+// The largest magnitude in an integer fill such that the sum of k products stays exact, at most 2
+// for floats.
 std::int64_t largest_factor(const ProblemLine& line, const OperandRules& rules) {
   const double sum_limit = std::ldexp(1.0, exact_accumulator_bits(rules)) - 1;
   const double square = sum_limit / static_cast<double>(std::max<std::int64_t>(line.problem.k, 1));
@@ -50,7 +50,7 @@ Numbers integers_of(DType dtype, std::int64_t limit) {
   return numbers;
 }
 
-// Of C: wide enough that integer outputs saturate now and then.
+// For C: large enough that integer outputs sometimes saturate.
 std::int64_t largest_addend(DType dtype) { return is_integer(dtype) ? 255 : 4; }
 
 enum class Role : std::uint8_t { a = 1, b, c, out, epilogue };
@@ -63,8 +63,8 @@ double nearly_largest(DType dtype) {
   return std::ldexp(1.0, (1 << (facts(dtype).exponent_bits - 1)) - 2);
 }
 
-// A holds subnormal numbers: over their whole range beside a B that makes products normal again, or
-// the least of them beside ordinary numbers, whose products tensor cores cut off.
+// Fills A with subnormal numbers: over their whole range beside a B that makes products normal
+// again, or the smallest of them beside ordinary numbers, whose products tensor cores truncate.
 void apply_subnormal(const GemmProblem& problem, Role role, bool is_least, Numbers& numbers) {
   const double tiny = smallest_normal(problem.a.dtype);
   if (is_least) {
@@ -81,7 +81,7 @@ bool rounds_operands(const Trial& trial) {
 
 void apply_pattern(const Trial& trial, Role role, Numbers& numbers) {
   numbers.pattern = trial.pattern;
-  // A math that rounds operands leaves subnormal ones few bits, which is what was asked for.
+  // A math that rounds operands leaves subnormal ones few bits, as requested.
   if (trial.pattern != Pattern::subnormal || numbers.is_integer || rounds_operands(trial)) return;
   apply_subnormal(trial.line.problem, role, trial.options.seed % 4 == 3, numbers);
 }
@@ -112,7 +112,7 @@ GuardedOperand::Place place(const Trial& trial, const MatrixType& type, Extents3
           .guard_bands = trial.options.guard_bands};
 }
 
-// An image in the memory of the device: a copy of it, or itself on the CPU.
+// An image in the device's memory: a copy of it, or the image itself on the CPU.
 class PlacedOperand {
  public:
   PlacedOperand(GuardedOperand& operand, Stream stream)
@@ -125,7 +125,7 @@ class PlacedOperand {
     if (stream_.device().is_cpu()) return operand_->here();
     return operand_->at(copy_.data(), stream_.device());
   }
-  // Brings the image to the device as it was at the beginning.
+  // Copies the initial image to the device.
   void put() {
     if (stream_.device().is_cpu()) {
       std::memcpy(operand_->bytes().data(), before_.data(), before_.size());
@@ -138,8 +138,8 @@ class PlacedOperand {
     copy(operand_->bytes().data(), Device::cpu(), copy_.data(), stream_.device(), before_.size(),
          stream_);
   }
-  // Bytes of the copy whose value nobody computed, such as what a register that nobody wrote left
-  // there. Only emulated devices know.
+  // Bytes of the copy whose value was never computed, such as the content of an unwritten register.
+  // Known only on emulated devices.
   std::int64_t unwritten() const {
     if (stream_.device().type != DeviceType::emulated) return 0;
     emulator::EmulatedDevice& device = emulator::device_at(stream_.device().index);
@@ -157,7 +157,7 @@ class PlacedOperand {
   Buffer copy_;
 };
 
-// Scratch memory filled with NaN, and canaries behind it.
+// Scratch memory filled with NaN, followed by canaries.
 class GuardedWorkspace {
  public:
   GuardedWorkspace(std::size_t bytes, Stream stream) : bytes_(bytes), stream_(stream) {
@@ -192,7 +192,7 @@ GemmArguments make_arguments(const ProblemLine& line, const Tensor& a, const Ten
   return GemmArguments(a, b, out, line.problem.accumulator, options);
 }
 
-// The operands where the kernel meets them.
+// The operands in the kernel's memory.
 struct PlacedOperands {
   PlacedOperand a, b, out;
   std::optional<PlacedOperand> c;
@@ -300,7 +300,7 @@ class TrialRun {
     return count;
   }
 
-  // Runs again from the same beginning and expects the same bits.
+  // Runs again from the same initial state and expects the same bits.
   void repeat(const GemmArguments& arguments, const RunOptions& options, VerifyReport& report) {
     std::vector<std::vector<std::byte>> first;
     for (const GuardedOperand* const result : results()) first.push_back(result->snapshot());
@@ -318,7 +318,7 @@ class TrialRun {
     }
   }
 
-  // What looks right may be so by luck, where it came from nowhere.
+  // A result may be right by luck although it was never written.
   void expect_written(VerifyReport& report) const {
     std::int64_t unwritten = placed_.out.unwritten();
     for (const PlacedOperand& result : placed_.epilogue_results) unwritten += result.unwritten();
@@ -391,7 +391,7 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
     fill(b, Role::b);
   }
   if (c && trial.line.beta != 0) fill(*c, Role::c);
-  if (c && trial.line.beta == 0) c->poison_elements();  // not to be read
+  if (c && trial.line.beta == 0) c->poison_elements();  // must not be read
   if (trial.in_place && trial.line.problem.c) {
     fill(out, Role::c);
   } else {
@@ -429,7 +429,7 @@ VerifyReport run_trial(const Trial& trial, const Kernel& kernel) try {
 }
 
 bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules) {
-  if (line.problem.epilogue != default_epilogue) return false;  // intervals judge programs
+  if (line.problem.epilogue != default_epilogue) return false;  // epilogues are judged by intervals
   if (!is_quarter(line.alpha) || !is_quarter(line.beta)) return false;
   const auto factor = static_cast<double>(largest_factor(line, rules));
   const double sum = static_cast<double>(line.problem.k) * factor * factor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a kernel on operands that we fill, guard and check: what `verify` and the conformance
-// suite are made of.
+// One run of a kernel on operands that we fill, guard and check: the basis of `verify` and the
+// conformance suite.
 #pragma once
 
 #include <cstdint>
@@ -19,45 +19,44 @@
 
 namespace gemmery::api {
 
-// What is run. `verify` leaves the fields after `options` as they are.
+// A trial's parameters. `verify` leaves the fields after `options` at their defaults.
 struct Trial {
   ProblemLine line;
   VerifyOptions options;
-  bool in_place = false;       // C is out
-  bool nan_inputs = false;     // A and B hold nothing but NaN: with alpha = 0 they must not be read
-  bool with_specials = false;  // NaN, infinities and the like in the tensors of an epilogue
+  bool in_place = false;              // C is out
+  bool nan_inputs = false;            // A and B are all NaN: with alpha = 0 they must not be read
+  bool with_specials = false;         // NaN, infinities and the like in the tensors of an epilogue
   Pattern pattern = Pattern::random;  // of A and B
   double scale = 1;                   // of normal and uniform fills, for results that overflow
-  int repeats = 1;  // runs on the same operands; all must give the same bits where the kernel says
-                    // that it is deterministic
-  // Limits persistent grids, so that blocks have several tiles; 0: all.
+  int repeats = 1;  // runs on the same operands; a deterministic kernel must give the same bits
+  // Limits persistent grids, so that blocks process several tiles; 0: no limit.
   int max_multiprocessors = 0;
-  std::optional<Stream> stream = std::nullopt;  // of options.device; without it one is made
-  // Called with the arguments as the oracle reads them, on the CPU, after the run.
+  std::optional<Stream> stream = std::nullopt;  // on options.device; by default one is made
+  // Called after the run with the arguments as the oracle reads them, on the CPU.
   std::function<void(const GemmArguments&)> inspect = {};
 };
 
-// Whether every partial sum and result of an integer fill is exact in the kernel's arithmetic, so
+// True if every partial sum and result of an integer fill is exact in the kernel's arithmetic, so
 // that bits can be compared.
 bool is_exact_with_integers(const ProblemLine& line, const OperandRules& rules);
 
 // The operands of a trial in host memory, filled.
 struct TrialOperands {
   GuardedOperand a, b, out;
-  std::optional<GuardedOperand> c;       // not where C is out
+  std::optional<GuardedOperand> c;       // nothing if C is out
   std::vector<GuardedOperand> epilogue;  // its tensors, in the order of `epilogue_tensors`
 
   TrialOperands(const Trial& trial, const OperandRules& rules);
 };
 
-// Throws what `run` throws, and Error (out_of_memory) where the host has no room for the operands.
+// Throws what `run` throws, and Error (out_of_memory) if the host lacks memory for the operands.
 VerifyReport run_trial(const Trial& trial, const Kernel& kernel);
 
-// A kernel's arithmetic, by the fields of its design: tensor cores truncate what FMAs round.
+// A kernel's arithmetic, by the fields of its design: tensor cores truncate where FMAs round.
 host::DeclaredMath declared_math_of(const Kernel& kernel);
 
-// Holds the result in `arguments.out()`, on the CPU, against the oracle; `exact` compares values
-// instead of bounds.
+// Checks the result in `arguments.out()`, on the CPU, against the oracle; `exact` requires equal
+// values instead of bounds.
 VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact);
 
 }  // namespace gemmery::api

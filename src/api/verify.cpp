@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public oracle: `verify` and `check_result`, over trials and the host's oracle.
+// The public oracle: `verify` and `check_result`, on top of trials and the host's oracle.
 #include <gemmery/family.hpp>
 #include <gemmery/verify.hpp>
 

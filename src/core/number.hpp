@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of every dtype: exact decoding, and encoding with one rounding of the exact value to
-// nearest even.
+// nearest even. Out of range, in every kernel of the host and in the oracle:
 //
-// What happens out of range, in every kernel of the host and in the oracle:
 //   float64 float32 float16 bfloat16 float8_e5m2   overflow gives infinity
-//   float8_e4m3fn, which has no infinity           overflow gives NaN, as
-//   `.to(torch.float8_e4m3fn)` does: 464 and below round to 448,
-//                                                  everything beyond is NaN
-//   integers                                       saturate, NaN gives 0 (as CUDA's cvt.rni.sat)
+//   float8_e4m3fn, which has no infinity           overflow gives NaN, as in torch: values up to
+//                                                  464 round to 448, larger ones become NaN
+//   integers                                       saturate; NaN gives 0 (as CUDA's cvt.rni.sat)
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements <gemmery/buffer.hpp>: on the CPU by the C library, elsewhere by the device's driver.
-// No CUDA is touched for the CPU.
+// Implements <gemmery/buffer.hpp>: by the C library on the CPU, by the device's driver elsewhere.
+// The CPU's buffers do not touch CUDA.
 #include <gemmery/buffer.hpp>
 #include <gemmery/error.hpp>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t cpu_alignment = 256;
 constexpr std::size_t address_space_bytes =
-    std::size_t{1} << 48;  // the most that a process has; sanitizers abort when asked for more
+    std::size_t{1} << 48;  // more than any process has; sanitizers abort on larger requests
 
 void* allocate_on_cpu(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -49,7 +49,7 @@ void check_pointer(const char* operand, const void* pointer, std::size_t bytes) 
                .got = "one of " + to_string(stream.device())});
 }
 
-// What takes part in a copy that is not within the CPU.
+// The GPU side of a copy that is not within the CPU.
 struct GpuCopy {
   void* destination;
   Device to;

@@ -21,8 +21,8 @@ namespace {
 
 std::atomic<bool> is_ending{false};
 
-// Static objects of the user's that are destroyed late must not make us call a driver that has
-// gone.
+// Static objects of the user's that are destroyed late must not make us call a driver that has shut
+// down.
 void watch_for_the_end() {
   static const int registered =
       std::atexit([] { is_ending.store(true, std::memory_order_relaxed); });
@@ -39,7 +39,7 @@ bool may_unload() noexcept {
 
 using CodeKey = std::tuple<const Driver*, std::uint64_t, std::uint64_t, std::size_t, std::string>;
 
-// What is loaded now, and what was launched and so stays. Never destroyed.
+// Code that is loaded now, and code that was launched and therefore stays. Never destroyed.
 struct Shelf {
   std::mutex mutex;
   std::map<CodeKey, std::weak_ptr<const LoadedCode>> loaded;
@@ -51,7 +51,7 @@ Shelf& shelf() {
   return *instance;
 }
 
-// No fork happens while another thread is at the shelf, so that the child finds it in order.
+// No fork happens while another thread changes the shelf, so that the child finds it consistent.
 void watch_for_fork() {
   static const int registered =
       pthread_atfork([] { shelf().mutex.lock(); }, [] { shelf().mutex.unlock(); },
@@ -107,7 +107,7 @@ std::shared_ptr<const LoadedCode> LoadedCode::load(const Driver& driver,
   } else {
     made = std::make_unique<const LoadedCode>(driver, code, entry);
   }
-  // The last owner puts what was launched back on the shelf, and lets go of the rest.
+  // The last owner puts launched code back on the shelf and unloads the rest.
   std::shared_ptr<const LoadedCode> shared(made.release(), [key](const LoadedCode* last) {
     std::unique_ptr<const LoadedCode> own(last);
     Shelf& shelf_of_all = shelf();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code in a driver: loaded once for all devices, its entry prepared on each device where it
-// is to run.
+// Machine code in a driver: loaded once for all devices; its entry is prepared on each device that
+// runs it.
 #pragma once
 
 #include <atomic>
@@ -13,32 +13,31 @@
 
 namespace gemmery::driver {
 
-// Thrown for bytes that a driver does not take, because of what they are; of kind `launch`.
+// Thrown for bytes that a driver refuses because of their contents; of kind `launch`.
 class CodeRefused : public Error {
  public:
   using Error::Error;
 };
 
-// Code known to a driver, for all its devices. What was ever launched stays loaded until the
-// process ends, since a launch on any stream or a captured graph may need it at any later time;
-// what was not is unloaded with its last owner. Nothing is unloaded in a forked child or while the
-// process ends.
+// Code loaded in a driver, for all its devices. Code that was ever launched stays loaded until the
+// process ends, since a launch on any stream or a captured graph may need it later. Other code is
+// unloaded with its last owner. Nothing is unloaded in a forked child or while the process ends.
 class LoadedCode {
  public:
-  // `code`: a cubin, or PTX with a zero behind it, as the driver's code_form() says. The same bytes
-  // are loaded once, however many ask. Throws CodeRefused with the driver's words for bytes that it
-  // does not take, Error for any other failure.
+  // `code`: a cubin, or zero-terminated PTX, as the driver's code_form() says. Equal bytes are
+  // loaded once, however many callers ask. Throws CodeRefused with the driver's words for bytes
+  // that it refuses, Error for any other failure.
   static std::shared_ptr<const LoadedCode> load(const Driver& driver,
                                                 std::span<const std::byte> code,
                                                 const std::string& entry);
 
-  // The same for one owner, who keeps it loaded until the process ends.
+  // The same for one owner, which keeps it loaded until the process ends.
   LoadedCode(const Driver& driver, std::span<const std::byte> code, const std::string& entry);
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
   // The entry on one device, with the dynamic shared memory that its launches may ask for. Throws
-  // Error: unsupported where the device offers less, launch for what else the driver refuses.
+  // Error: unsupported if the device offers less, launch for any other refusal.
   cuda::Function prepare(const GpuDevice& device, int max_dynamic_shared_bytes) const;
 
   // To be called before a launch.

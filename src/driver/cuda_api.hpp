@@ -89,16 +89,16 @@ enum class MemPoolAttribute : int {
 };
 
 struct MemLocation {
-  int type = 1;  // a device
+  int type = 1;  // device memory
   int id = 0;
 };
 
 struct MemPoolProps {
-  int allocation_type = 1;  // pinned, the only one
+  int allocation_type = 1;  // pinned, the only type
   int handle_types = 0;     // not shared with other processes
   MemLocation location;
   void* win32_security_attributes = nullptr;
-  std::size_t max_size = 0;  // by the system
+  std::size_t max_size = 0;  // 0: the system's limit
   unsigned short usage = 0;
   unsigned char reserved[54] = {};
 };
@@ -152,11 +152,10 @@ enum class TensorMapSwizzle : int { none, bytes32, bytes64, bytes128 };
 enum class TensorMapL2Promotion : int { none, bytes64, bytes128, bytes256 };
 enum class TensorMapOutOfBounds : int { zero, nan_request_zero_fma };
 
-// How cuGetProcAddress is to resolve a name: with a null stream that means the legacy default
-// stream.
+// How cuGetProcAddress resolves a name: a null stream means the legacy default stream.
 inline constexpr std::uint64_t proc_address_legacy_stream = 1;
 
-// The version whose signatures are declared here; the oldest driver that is served.
+// The version whose signatures are declared here; the oldest driver that is supported.
 inline constexpr int api_version = 12000;
 
 }  // namespace cuda
@@ -235,7 +234,7 @@ inline constexpr int api_version = 12000;
      cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion promotion,                         \
      cuda::TensorMapOutOfBounds out_of_bounds))
 
-// One driver: NVIDIA's, or whatever implements the same functions. Nothing outside this room calls
+// The functions of one driver: NVIDIA's, or another implementation. Only this room calls a driver
 // past it.
 struct DriverApi {
 #define GEMMERY_DECLARE(name, parameters) cuda::Result(*name) parameters = nullptr;

@@ -31,8 +31,7 @@ platform::SharedLibrary open_library() {
   return *std::move(search.library);
 }
 
-// Names without version suffix; the driver picks the variant that the version and the flags ask
-// for.
+// Names without version suffix; the driver picks the variant by the version and the flags.
 class Resolver {
  public:
   explicit Resolver(const platform::SharedLibrary& library)

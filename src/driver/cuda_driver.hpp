@@ -8,7 +8,7 @@
 
 namespace gemmery::driver {
 
-// libcuda.so.1 by the system's loader, its functions resolved for the API version that is declared
+// Opens libcuda.so.1 by the system's loader and resolves its functions for the API version declared
 // here, with the legacy default stream. Throws Error (unavailable) with what was looked for.
 std::unique_ptr<Driver> open_cuda_driver();
 

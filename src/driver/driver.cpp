@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers, their devices and contexts, and what happens to them after fork.
+// Drivers, their devices and contexts, and their state after a fork.
 #include "driver/driver.hpp"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ void note_fork_in_child() {
   is_forked.store(is_used.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// Called before a driver is initialised. Other drivers than NVIDIA's survive a fork.
+// Called before a driver is initialised. Only NVIDIA's driver does not survive a fork.
 void watch_for_fork() {
   static const int registered = pthread_atfork(nullptr, nullptr, note_fork_in_child);
   require(registered == 0, "pthread_atfork failed");
@@ -40,7 +40,7 @@ constexpr std::string_view fork_hint =
 
 // --- the drivers of this process ----------------------------------------------------------------
 
-// Made on first use and never destroyed: nothing here may run when the process ends.
+// Made at the first use and never destroyed: nothing here may run while the process ends.
 struct Registry {
   std::mutex opening;
   std::array<std::atomic<const Driver*>, 3> drivers{};
@@ -80,7 +80,7 @@ const Driver* open_cuda_once() {
   }
 }
 
-// Only when one of its devices is used: nothing ever picks an emulated device by itself.
+// Only when one of its devices is named: an emulated device is never chosen by default.
 const Driver* open_emulator_once() {
   const std::lock_guard lock(registry().opening);
   std::atomic<const Driver*>& place = slot(DeviceType::emulated);
@@ -101,7 +101,7 @@ class DeviceReader {
     check(api_, api_.cuDeviceGetAttribute(&value, which, ordinal_), "cuDeviceGetAttribute");
     return value;
   }
-  // Drivers may stop telling clock rates; 0 then.
+  // Drivers may stop reporting clock rates; 0 then.
   int attribute_or_zero(cuda::DeviceAttribute which) const noexcept {
     int value = 0;
     return api_.cuDeviceGetAttribute(&value, which, ordinal_) == cuda::Result::success ? value : 0;
@@ -122,7 +122,7 @@ class DeviceReader {
     const int minor = attribute(cuda::DeviceAttribute::compute_capability_minor);
     return {static_cast<std::uint16_t>(10 * major + minor), 0};
   }
-  // Two transfers per clock: all memories of the devices that are served are double data rate.
+  // Two transfers per clock: all supported devices have double-data-rate memory.
   double bandwidth_bytes_per_second() const noexcept {
     const double clock_hz = 1e3 * attribute_or_zero(cuda::DeviceAttribute::memory_clock_rate_khz);
     return 2 * clock_hz * attribute_or_zero(cuda::DeviceAttribute::memory_bus_width_bits) / 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers and their devices: NVIDIA's driver, opened when it is first needed and never closed, and
-// any other that is registered.
+// Drivers and their devices: NVIDIA's driver, opened at its first use and never closed, and any
+// other that is registered.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -22,13 +22,13 @@ namespace gemmery::driver {
 class MemoryPool;
 class GpuDevice;
 
-// The most devices that one process is prepared for.
+// The most devices of one type.
 inline constexpr int max_devices = 64;
 
-// A table of functions with the devices that it found. Lives as long as the process.
+// A table of functions with the devices that it reports. Lives as long as the process.
 class Driver {
  public:
-  // Initialises the API. Throws Error (unavailable) where it refuses.
+  // Initialises the API. Throws Error (unavailable) if that fails.
   Driver(DeviceType type, const DriverApi& api, std::string path,
          CodeForm code_form = CodeForm::cubin);
   Driver(const Driver&) = delete;
@@ -37,12 +37,12 @@ class Driver {
   DeviceType type() const noexcept { return type_; }
   const DriverApi& api() const noexcept { return api_; }
   const std::string& path() const noexcept { return path_; }
-  CodeForm code_form() const noexcept { return code_form_; }  // that it loads
+  CodeForm code_form() const noexcept { return code_form_; }  // the form it loads
   int version() const noexcept { return version_; }           // 13000 for 13.0
   int device_count() const noexcept { return device_count_; }
 
   // The device with its context retained; made once. Throws Error (unavailable) for an index that
-  // is not there.
+  // does not exist.
   GpuDevice& open(int index) const;
 
  private:
@@ -56,21 +56,21 @@ class Driver {
   mutable std::array<std::atomic<GpuDevice*>, max_devices> devices_{};
 };
 
-// The driver for devices of a type, opened now if need be. Throws Error (unavailable): the library
-// that was looked for and where, a driver that is too old, or a process that was forked from one
-// which used the driver.
+// The driver for devices of a type; opened now if necessary. Throws Error (unavailable): the
+// library that was searched for and where, a driver that is too old, or a process forked from one
+// that used the driver.
 const Driver& driver_for(DeviceType type);
 inline const Driver& driver_for(Device device) { return driver_for(device.type); }
 
-// The same as an answer: nullptr with the reason.
+// The same as a value: nullptr and the reason.
 struct DriverFinding {
   const Driver* driver = nullptr;
-  std::string reason;  // why not; empty where there is one
+  std::string reason;  // empty if there is a driver
 };
 DriverFinding find_driver(DeviceType type) noexcept;
 
-// Makes a driver serve a type of device. It stays until the process ends; a second one for the same
-// type is refused.
+// Makes a driver serve a type of device until the process ends. A second one for the same type is
+// refused.
 const Driver& register_driver(std::unique_ptr<Driver> driver);
 
 // One GPU: its facts, its primary context, its memory pool. Lives as long as the process.
@@ -87,8 +87,8 @@ class GpuDevice {
   const DeviceInfo& info() const noexcept { return info_; }
   MemoryPool& pool() const noexcept { return *pool_; }
 
-  // A stream for housekeeping (reserving memory before the caller has named a stream); made on
-  // first use.
+  // A stream for internal work, such as reserving memory before the caller has named a stream; made
+  // at the first use.
   Stream housekeeping_stream() const;
 
  private:
@@ -102,8 +102,8 @@ class GpuDevice {
   mutable cuda::Stream housekeeping_stream_ = nullptr;
 };
 
-// The device, opened now if need be; after the first time this is one load. Throws Error:
-// invalid_argument for the CPU, unavailable where it is not there.
+// The device; opened now if necessary. After the first time this is one load. Throws Error:
+// invalid_argument for the CPU, unavailable if it does not exist.
 GpuDevice& open_device(Device device);
 
 // Throws Error (unavailable) in a child that was forked after the driver was initialised: CUDA does
@@ -111,8 +111,8 @@ GpuDevice& open_device(Device device);
 void refuse_after_fork();
 bool is_forked_after_use() noexcept;
 
-// Makes the device's context current, and the caller's own again at the end. Costs one query where
-// it is current already.
+// Makes the device's context current, and restores the caller's at the end. Costs one query if it
+// is current already.
 class ScopedContext {
  public:
   explicit ScopedContext(const GpuDevice& device);
@@ -125,7 +125,7 @@ class ScopedContext {
   bool is_pushed_ = false;
 };
 
-// Lets this thread load code and reserve memory while some other stream of the process is being
+// Lets this thread load code and reserve memory while another stream of the process is being
 // captured.
 class ScopedRelaxedCapture {
  public:
@@ -144,8 +144,8 @@ class ScopedRelaxedCapture {
 // "CUDA_ERROR_INVALID_VALUE (invalid argument)"
 std::string describe(const DriverApi& api, cuda::Result result);
 
-// Throws Error with the driver's words and the name of the call: out_of_memory where it says so,
-// launch for anything else.
+// Throws Error with the driver's words and the name of the call: out_of_memory if the driver
+// reports that, launch for anything else.
 [[noreturn]] void throw_driver_error(const DriverApi& api, cuda::Result result,
                                      std::string_view call);
 inline void check(const DriverApi& api, cuda::Result result, std::string_view call) {
@@ -153,8 +153,8 @@ inline void check(const DriverApi& api, cuda::Result result, std::string_view ca
     throw_driver_error(api, result, call);
 }
 
-// The same for a call whose only handle of the caller's is a stream: one that is no stream, or was
-// destroyed, is then an invalid argument of that name, where the driver notices.
+// The same for a call whose only handle from the caller is a stream: an invalid or destroyed
+// stream, where the driver notices, becomes an invalid argument of that name.
 [[noreturn]] void throw_stream_call_error(const DriverApi& api, cuda::Result result,
                                           std::string_view call, Stream stream);
 inline void check_on_stream(const DriverApi& api, cuda::Result result, std::string_view call,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this room needs of the emulator. The function is defined there, in a higher room, so that no
-// include points upwards and an emulated device is found by whoever names it.
+// The function that this room needs of the emulator. It is defined there, in a higher room, so that
+// no include points upwards.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace gemmery::driver {
 
-// The emulator's table with one device for each name of `known_device_names()`, in that order.
+// The emulator's table, with one device for each of `known_device_names()`, in that order.
 std::unique_ptr<Driver> open_emulated_driver();
 
 }  // namespace gemmery::driver

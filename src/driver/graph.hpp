@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: work recorded from a stream once and replayed with one call. For measurements and tests.
+// CUDA graphs: work captured from a stream once and launched with one call. For measurements and
+// tests.
 #pragma once
 
 #include <gemmery/stream.hpp>
@@ -8,7 +9,8 @@
 
 namespace gemmery::driver {
 
-// A graph that can be launched any number of times. What it refers to must outlive its last launch.
+// A graph that can be launched any number of times. The memory it refers to must outlive its last
+// launch.
 class Graph {
  public:
   Graph() noexcept = default;
@@ -26,8 +28,8 @@ class Graph {
   cuda::GraphExec exec_ = nullptr;
 };
 
-// Records what is put on the stream from now on. Ending returns the graph; a capture that is not
-// ended is ended and dropped.
+// Captures what is put on the stream from now on. `end` returns the graph; a capture that is not
+// ended is dropped.
 class GraphCapture {
  public:
   explicit GraphCapture(Stream stream, cuda::CaptureMode mode = cuda::CaptureMode::global);
@@ -35,7 +37,7 @@ class GraphCapture {
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
 
-  // Throws Error (launch) where something that happened in between invalidated the capture.
+  // Throws Error (launch) if the capture was invalidated.
   Graph end();
 
  private:

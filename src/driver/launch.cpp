@@ -7,7 +7,7 @@
 namespace gemmery::driver {
 namespace {
 
-// Only what differs from the default, since each attribute costs time in the driver.
+// Only attributes that differ from the default, since each costs time in the driver.
 unsigned list_attributes(const LaunchShape& shape,
                          std::array<cuda::LaunchAttribute, 2>& attributes) noexcept {
   unsigned count = 0;

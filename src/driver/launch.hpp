@@ -9,7 +9,7 @@
 
 namespace gemmery::driver {
 
-// How many threads run a kernel and what they share.
+// The grid, block and cluster of a launch, and its shared memory.
 struct LaunchShape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
@@ -22,11 +22,11 @@ struct LaunchShape {
 };
 
 // The context of the function must be current. `parameters` points at the one struct that the
-// kernel takes. No exceptions, so that the caller can say which launch it was.
+// kernel takes. Does not throw, so that the caller can name the launch.
 cuda::Result launch(const DriverApi& api, cuda::Function function, const LaunchShape& shape,
                     Stream stream, void* parameters) noexcept;
 
-// The same for a kernel that takes several; `parameters` points at a pointer to each.
+// The same for a kernel with several parameters; `parameters` points at a pointer to each.
 cuda::Result launch_with_parameters(const DriverApi& api, cuda::Function function,
                                     const LaunchShape& shape, Stream stream,
                                     void** parameters) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool: made on first use, kept as configured, accounted against its limit.
+// The pool: made at the first use, configured once, counted against its limit.
 #include "driver/pool.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void refuse_capture(const GpuDevice& device, Stream stream) {
        .hint = "allocate before the capture begins; `bind` reserves what a kernel needs"});
 }
 
-// Drivers answer absurd sizes with various errors.
+// Drivers report various errors for sizes beyond the device's memory.
 void refuse_more_than_memory(const GpuDevice& device, std::size_t bytes) {
   const auto memory_bytes = static_cast<std::size_t>(device.info().memory_bytes);
   if (bytes <= memory_bytes) return;
@@ -58,7 +58,7 @@ void* MemoryPool::allocate(std::size_t bytes, Stream stream) {
 
 void MemoryPool::free(void* pointer, std::size_t bytes, Stream stream) noexcept {
   if (pointer == nullptr || is_forked_after_use()) return;
-  // Whatever the driver says, there is nobody to tell: most likely the process is ending.
+  // Errors are ignored, since nobody could be told: most likely the process is ending.
   cuda::Context before = nullptr;
   const DriverApi& api = device_.api();
   if (api.cuCtxGetCurrent(&before) != cuda::Result::success) return;
@@ -88,7 +88,7 @@ void MemoryPool::configure(const PoolOptions& options) {
   reserve(options.initial_bytes);
 }
 
-// Takes and returns one block, so that the pool holds that much from now on.
+// Allocates and frees one block, so that the pool holds that much from now on.
 void MemoryPool::reserve(std::uint64_t bytes) {
   if (bytes == 0) return;
   const Stream stream = device_.housekeeping_stream();
@@ -132,8 +132,8 @@ cuda::MemoryPool MemoryPool::handle() {
   return pool;
 }
 
-// The limit is on what is given out. What the driver holds may exceed it for as long as freed
-// memory waits for its stream.
+// The limit is on allocated memory. The driver may hold more while freed memory waits for its
+// stream.
 void MemoryPool::count_or_throw(std::size_t bytes) {
   const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
   const std::uint64_t before = given_out_.fetch_add(bytes, std::memory_order_relaxed);

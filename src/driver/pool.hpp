@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream-ordered memory pool of one GPU, with a limit that is ours.
+// The stream-ordered memory pool of one GPU, with a limit of our own.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -14,17 +14,16 @@ namespace gemmery::driver {
 
 class GpuDevice;
 
-// Nothing is asked of the driver before the first use.
+// Asks nothing of the driver before the first use.
 class MemoryPool {
  public:
   explicit MemoryPool(const GpuDevice& device) noexcept : device_(device) {}
 
-  // Memory in the order of a stream; aligned to 256 bytes at least. Throws Error: out_of_memory
-  // beyond the limit or where the driver has no more, unsupported while the stream is being
-  // captured.
+  // Allocates in stream order; aligned to at least 256 bytes. Throws Error: out_of_memory beyond
+  // the limit or if the driver has no more, unsupported while the stream is being captured.
   void* allocate(std::size_t bytes, Stream stream);
 
-  // Returns memory in the order of a stream.
+  // Frees in stream order.
   void free(void* pointer, std::size_t bytes, Stream stream) noexcept;
 
   void configure(const PoolOptions& options);

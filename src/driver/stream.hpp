@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a stream beyond the public interface: is it being captured, wait for another.
+// Questions about streams beyond the public interface: capture status, order between streams.
 #pragma once
 
 #include <gemmery/stream.hpp>
@@ -8,12 +8,12 @@
 
 namespace gemmery::driver {
 
-// Whether work put on the stream is recorded into a graph instead of run. The legacy default stream
-// also counts as captured while it cannot be used because another stream is. Asking does not end a
-// capture.
+// True if work on the stream is recorded into a graph instead of run. The legacy default stream
+// also counts as captured while it cannot be used because another stream is being captured. Asking
+// does not end a capture.
 bool is_capturing(const GpuDevice& device, Stream stream);
 
-// A point in a stream's order; with the time at which it was reached where `timing` is asked for.
+// A point in a stream's order, with its time if `timing` is set.
 class Event {
  public:
   enum class Kind { ordering, timing };
@@ -36,7 +36,7 @@ class Event {
   cuda::Event handle_ = nullptr;
 };
 
-// Milliseconds between two timing events that were both reached.
+// Milliseconds between two timing events that have both been reached.
 double elapsed_ms(const Event& start, const Event& end);
 
 }  // namespace gemmery::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes tensor maps after checking the manual's rules by name: the driver only says "invalid
+// Encodes tensor maps after checking the manual's rules by name: the driver reports only "invalid
 // value".
 #include "driver/tensor_map.hpp"
 

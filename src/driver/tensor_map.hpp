@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps: how the tensor memory accelerator (sm_90 and later) walks a tensor in global memory.
+// Tensor maps: descriptors by which the Tensor Memory Accelerator (sm_90 and later) copies tiles of
+// a tensor in global memory.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -12,9 +13,9 @@
 
 namespace gemmery::driver {
 
-// A tiled view, the fastest dimension first. The manual's rules: address a multiple of 16 bytes,
-// byte strides multiples of 16, box of at most 256 elements a side whose fastest side is a multiple
-// of 16 bytes and fits the swizzle.
+// A tiled view, fastest dimension first. The manual's rules: the address is a multiple of 16 bytes,
+// byte strides are multiples of 16, each side of the box has at most 256 elements, and its fastest
+// side is a multiple of 16 bytes that fits the swizzle.
 struct TiledTensorMap {
   const void* address = nullptr;
   DType dtype = DType::float32;
@@ -25,11 +26,11 @@ struct TiledTensorMap {
   std::array<std::uint32_t, 5> element_strides{1, 1, 1, 1, 1};
   cuda::TensorMapSwizzle swizzle = cuda::TensorMapSwizzle::none;
   cuda::TensorMapL2Promotion l2_promotion = cuda::TensorMapL2Promotion::bytes128;
-  bool is_tf32 = false;  // float32 rounded to TF32 on its way
+  bool is_tf32 = false;  // float32 rounded to TF32 during the copy
 };
 
 // Throws Error: invalid_argument with the field that breaks a rule, unsupported for a type that the
-// hardware does not know.
+// hardware does not support.
 cuda::TensorMap encode(const DriverApi& api, const TiledTensorMap& view);
 
 }  // namespace gemmery::driver

@@ -8,14 +8,14 @@
 namespace gemmery::epilogue {
 namespace {
 
-// How often operations and outputs read a node.
+// The number of operations and outputs that read a node.
 std::ptrdiff_t count_uses(const Graph& graph, NodeId id) {
   std::ptrdiff_t uses = std::ranges::count(graph.outputs, id, &Output::value);
   for (const Node& node : graph.nodes) uses += std::ranges::count(node.operands, id);
   return uses;
 }
 
-// The one that reads a node, if only one does.
+// The only operation that reads a node; nothing if there are several readers.
 const Node* sole_reader(const Graph& graph, NodeId id) {
   if (count_uses(graph, id) != 1) return nullptr;
   const auto reader = std::ranges::find_if(graph.nodes, [&](const Node& node) {
@@ -24,7 +24,7 @@ const Node* sole_reader(const Graph& graph, NodeId id) {
   return reader == graph.nodes.end() ? nullptr : &*reader;
 }
 
-// Of a graph's input, among the tensors; the operands that are no outputs follow the graph's
+// The number of a graph's input among the tensors; operands that are not outputs follow the graph's
 // inputs.
 int tensor_number(const EpilogueRules& rules, std::size_t input) {
   std::vector<bool> are_numbers;

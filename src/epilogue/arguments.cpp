@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's names bound to what they stand for.
+// Binds a program's names to operands.
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
 
@@ -66,8 +66,8 @@ epilogue::Program without_unstored(const epilogue::Program& program,
   return epilogue::keep_results(program, stored);
 }
 
-// In the program's order: what it reads, then what it stores. What only results read that are not
-// stored is left out.
+// In the program's order: inputs, then results. Inputs that only unstored results read are left
+// out.
 std::vector<EpilogueOperand> sorted(const epilogue::Program& program,
                                     std::vector<EpilogueOperand> operands) {
   std::vector<std::string> names = program.inputs();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where kernels take brief formulas (ops.def): the results show no difference that rounding hides.
+// Decides where kernels use brief formulas (ops.def): where rounding hides the difference.
 #pragma once
 
 #include <gemmery/dtype.hpp>
@@ -7,8 +7,8 @@
 
 namespace gemmery::epilogue {
 
-// Whether D, which is stored as `d`, and all other results that are stored element by element have
-// at most 8 significant bits. What is computed in double never takes them.
+// True if D, stored as `d`, and all other results stored element by element have at most 8
+// significant bits. Programs that compute in double never use brief formulas.
 bool takes_brief_formulas(EpilogueId epilogue, DType d, DType compute);
 
 }  // namespace gemmery::epilogue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of operations and casts, as ptxas 13.0 makes them for sm_90a of math.cuh and
-// element.cuh: a straight line of four elements, constants in registers left out (2026-11-22).
+// Instructions of operations and casts: counted in the code that ptxas 13.0 makes for sm_90a from
+// math.cuh and element.cuh, for a straight line of four elements, without loading constants.
 #include "epilogue/cost.hpp"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ struct OpCost {
   int slow_results = 0;
 };
 
-// Operations that are not one instruction. Signs and sizes are taken by whoever reads them.
+// Operations that are not one instruction. Negation and absolute value are free: the reader's
+// instruction applies them.
 constexpr OpCost op_costs[] = {{Op::negate, 0},       {Op::abs, 0},          {Op::divide, 20, 1},
                                {Op::clamp, 2},        {Op::exp, 10, 1},      {Op::exp2, 4, 1},
                                {Op::log, 33, 1},      {Op::sqrt, 17, 1},     {Op::rsqrt, 4, 1},

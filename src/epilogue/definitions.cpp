@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of defined operations, filled with the library's own at first use.
+// The table of defined operations; the library's own are added at the first use.
 #include "epilogue/definitions.hpp"
 
 #include <gemmery/error.hpp>
@@ -24,8 +24,7 @@ struct Row {
   std::string_view expression;
 };
 
-// Spellings of torch, NumPy and of the peers. What torch computes under a name is what it means
-// here.
+// Names used by torch, NumPy and other libraries. A name of torch computes what torch computes.
 constexpr Row known_spellings[] = {
     {"absolute", "abs(x)"},
     {"clip", "clamp(x, y, z)"},
@@ -81,7 +80,7 @@ Definition read_definition(std::string_view name, std::string_view text) {
   return {.arity = is_read[2] ? 3 : is_read[1] ? 2 : 1, .body = std::move(body)};
 }
 
-// Never destroyed: programs may be read while the process ends.
+// Never destroyed: programs may be parsed while the process ends.
 class Definitions {
  public:
   std::optional<Definition> find(std::string_view name) {
@@ -91,7 +90,7 @@ class Definitions {
     return at->second.definition;
   }
 
-  // False where the name stands for another text already.
+  // False if the name already has another definition.
   bool add(std::string_view name, Entry entry) {
     const std::unique_lock lock(mutex_);
     const auto [at, is_new] = entries_.try_emplace(std::string(name), entry);
@@ -115,7 +114,7 @@ Definitions& definitions() {
   return table;
 }
 
-// The library's own need the table of rows only, never each other.
+// The library's own definitions use rows of ops.def only, never each other.
 Definitions& filled_definitions() {
   static std::once_flag once;
   thread_local bool is_filling = false;

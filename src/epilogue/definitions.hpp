@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that are expressions of others: those that the library knows under other names, and
-// those of define_op.
+// Operations defined by expressions: the library's alternative names, and those of define_op.
 #pragma once
 
 #include <optional>
@@ -16,19 +15,19 @@ namespace gemmery::epilogue {
 
 struct Definition {
   int arity = 1;
-  Expression body;  // of operands named x, y, z
+  Expression body;  // its operands are x, y and z
 };
 
-// What a name of a function stands for: a row of ops.def, or a definition.
+// A function's name resolves to a row of ops.def, or to a definition.
 struct Callable {
   int arity = 1;
   std::variant<Op, Definition> meaning;
 };
 
-// Nothing for a name that is no function. Any thread.
+// Nothing if the name is not a function. Safe from any thread.
 std::optional<Callable> find_callable(std::string_view name);
 
-// The operation on as many operands as its arity.
+// Applies the operation to as many operands as its arity.
 Expression call(const Callable& callable, std::span<const Expression> operands);
 
 }  // namespace gemmery::epilogue

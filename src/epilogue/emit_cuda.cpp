@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of CUDA C++ for each operation; operands are named by their numbers only.
+// Emits one line of CUDA C++ per operation; operands are named by number only.
 #include "epilogue/emit_cuda.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ void append(std::string& text, fmt::format_string<Values...> format, Values&&...
   fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
 }
 
-// Operands of one kind: tensors to read, tensors to write, numbers.
+// Operands by kind: input tensors, output tensors, numbers.
 enum class Slot { input, output, number };
 
 Slot slot_of(const EpilogueOperandRule& rule) {
@@ -44,8 +44,8 @@ std::size_t count(const Rules& rules, Slot slot) {
   return count;
 }
 
-// What the program reads as in[0], number[0] …, in the order of its inputs. The program of
-// interned rules has its operands in this order.
+// The program's inputs as in[0], number[0] …, in order. The operands of interned rules are in the
+// order of their program.
 std::vector<std::string> input_texts(const Rules& rules, std::string_view input,
                                      std::string_view number) {
   std::vector<std::string> texts;
@@ -59,7 +59,7 @@ std::vector<std::string> input_texts(const Rules& rules, std::string_view input,
   return texts;
 }
 
-// The program with names of ours.
+// The program with our own names.
 std::string anonymous_text(Graph graph, const Rules& rules) {
   graph.inputs = input_texts(rules, "in{}", "n{}");
   for (std::size_t at = 1; at < graph.outputs.size(); ++at)
@@ -96,8 +96,8 @@ void append_tensors(std::string& text, const EpilogueRules& rules, Slot slot, bo
   text += "  };\n";
 }
 
-// Exact in double; the kernel rounds it to the type that it computes in. As its bits where float
-// does not reach, which a compiler warns of.
+// Exact in double; the kernel rounds it to its compute type. Written as bits if it exceeds the
+// range of float, of which a compiler warns.
 std::string constant_text(double value) {
   const double size =
       std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : std::fabs(value);
@@ -116,7 +116,7 @@ std::string cast_text(const CastRule& rule) {
       rule.overflow == Overflow::natural ? "natural" : "saturate");
 }
 
-// Lines of the body; what stands for each node: v3, in[0], accum, a constant.
+// Lines of the body, and the text of each node: v3, in[0], accum, a constant.
 class Body {
  public:
   Body(const Graph& graph, std::vector<std::string> inputs, bool is_brief) : is_brief_(is_brief) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epilogue as CUDA C++: the struct that device/epilogue runs.
+// An epilogue as CUDA C++: the struct that device/epilogue executes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gemmery::epilogue {
 
-// The text of `struct Epilogue` for a program that was interned, without its namespace; it wants
+// The text of `struct Epilogue` for an interned program, without its namespace; it needs
 // <device/abi/epilogue.hpp> and <device/epilogue/operations.cuh>:
 //
 //   static constexpr int inputs, outputs (beside D), numbers;
@@ -19,10 +19,10 @@ namespace gemmery::epilogue {
 //   template <class T> static void apply(T accum, const T (&in)[], const T (&number)[], T
 //   (&out)[]);
 //
-// Elements of `in` and `number` follow the program's inputs, those of `out` are D and then the
+// Elements of `in` and `number` follow the program's inputs; those of `out` are D and then the
 // results in `output`'s order. `is_turned`: the kernel computes the transpose of out, so that its m
-// is the program's n. `is_brief`: by brief formulas. No name of the program's text is in the
-// result.
+// is the program's n. `is_brief`: uses brief formulas. The result contains no name of the program's
+// text.
 std::string emit_struct(EpilogueId epilogue, bool is_turned, bool is_brief = false);
 
 }  // namespace gemmery::epilogue

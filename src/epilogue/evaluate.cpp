@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans which block holds which value, and runs the loops.
+// Assigns blocks to values and runs the loops.
 #include "epilogue/evaluate.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 double toward_zero(double rounded, double value, DType dtype) noexcept {
   if (!(std::fabs(rounded) > std::fabs(value)) && !std::isnan(rounded)) return rounded;
   if (!std::isfinite(value)) return rounded;
-  // The neighbour below in magnitude. Where nearest overflowed it is the largest number.
+  // The next smaller magnitude. If rounding to nearest overflowed, the largest number.
   const number::FloatFormat format = number::float_format(dtype);
   std::uint32_t code = number::encode(format, std::fabs(value));
   code = std::min(code, format.largest() + 1) - 1;
@@ -38,8 +38,8 @@ double cast_to_float(double value, const CastRule& rule) noexcept {
 
 // --- which block holds what ---
 
-// Blocks of a machine: the accumulator's, those of inputs and of constants stay; the others are
-// handed out and taken back.
+// Blocks of a machine. Those of the accumulator, inputs and constants are permanent; the others are
+// reused.
 class BlockPlan {
  public:
   explicit BlockPlan(const Graph& graph)
@@ -47,17 +47,17 @@ class BlockPlan {
     for (const Node& node : graph.nodes)
       for (const NodeId operand : node.operands)
         if (operand != no_node) ++uses_[operand];
-    for (const Output& output : graph.outputs) ++uses_[output.value];  // never given back
+    for (const Output& output : graph.outputs) ++uses_[output.value];  // never released
     next_ = 1 + graph.inputs.size();
   }
 
-  // Nodes are visited in their order.
+  // Nodes are visited in order.
   std::size_t place(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (node.kind == NodeKind::accumulator) return of_node_[id] = 0;
     if (node.kind == NodeKind::input) return of_node_[id] = 1 + node.input;
     if (node.kind == NodeKind::constant) return of_node_[id] = next_++;
-    // After the result has its block: a loop does not write what it still reads.
+    // Released after the result has its block: a loop must not overwrite what it still reads.
     const std::size_t result = take();
     for (const NodeId operand : node.operands)
       if (operand != no_node) release(operand);
@@ -99,7 +99,7 @@ double in_compute_type(double value, DType compute) noexcept {
 
 double overflow_threshold(DType compute) noexcept {
   const number::Rounding rounding = number::rounding_of(compute);
-  // Half a unit above the largest number. Of double that is infinity.
+  // Half a unit above the largest number; infinity for double.
   return rounding.largest * (1 + rounding.unit / 2);
 }
 

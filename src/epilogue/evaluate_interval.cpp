@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals through operations: the ends of the operands and what lies between them where a
-// function turns, the hull of all results, and the declared errors around it.
+// Operations on intervals: evaluates an operation at the ends of its operands and at its turning
+// points in between, takes the hull of all results, and adds the declared errors.
 #include "epilogue/evaluate_interval.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ double unit_of(DType compute) noexcept { return compute == DType::float64 ? 0x1p
 
 // --- points ---
 
-// Where an operation is evaluated: between neighbours of one operand's points it is monotone.
+// The points at which an operation is evaluated: between neighbouring points of an operand it is
+// monotone.
 class Points {
  public:
   Points(const Interval& x, DType compute, std::span<const double> turns) noexcept {
@@ -44,7 +45,7 @@ class Points {
     if (x.low < 0) append(-tiny);
     if (x.high > 0) append(tiny);
   }
-  // An end at infinity stands for finite numbers, too.
+  // An infinite end stands for finite numbers, too.
   void append_largest(const Interval& x, DType compute) noexcept {
     if (x.low == x.high) return;
     const double largest = number::rounding_of(compute).largest;
@@ -61,7 +62,7 @@ class Points {
     if (count_ < points_.size()) points_[count_++] = point;
   }
 
-  std::array<double, 20> points_;  // ends, NaN, zeros, largest: 9; and three for each turn
+  std::array<double, 20> points_;  // ends, NaN, zeros, largest: 9; and three per turning point
   std::size_t count_ = 0;
 };
 
@@ -80,7 +81,7 @@ void include(Interval& interval, double low, double high) noexcept {
 
 Interval nothing() noexcept { return {.has_numbers = false}; }
 
-// Values beyond the largest number of the compute type are infinite there.
+// Values beyond the compute type's largest number become infinite.
 Interval limit_to(DType compute, Interval x) noexcept {
   if (compute == DType::float64 || !x.has_numbers) return x;
   const double largest = number::rounding_of(compute).largest;
@@ -94,9 +95,9 @@ Interval limit_to(DType compute, Interval x) noexcept {
 
 // --- errors ---
 
-// What a row of ops.def, or its brief formula, and the type that is computed in say about errors.
+// Errors by a row of ops.def, or by its brief formula, and by the compute type.
 struct ErrorTerms {
-  double relative = 0, absolute = 0;  // with the units, those of this evaluation in double included
+  double relative = 0, absolute = 0;  // including those of this evaluation in double
   double underflow = 0;
 
   ErrorTerms(const OpErrors& row, DType compute) noexcept {
@@ -105,8 +106,8 @@ struct ErrorTerms {
     const double unit = unit_of(compute);
     relative = unit * row.relative + 0x1p-53 * 2 * std::max(row.relative, 1.0);
     absolute = (unit + 0x1p-53) * row.absolute;
-    // Sums and products lose half the smallest number; functions made of the hardware's
-    // approximations may lose what is not normal.
+    // Sums and products lose at most half the smallest number; functions made of the hardware's
+    // approximations may flush subnormal numbers.
     const bool is_rounded_once = row.relative <= 1 && row.absolute == 0;
     const bool is_double = compute == DType::float64;
     underflow =
@@ -144,21 +145,22 @@ bool overlap(const Interval& x, const Interval& y) noexcept {
   return x.has_numbers && y.has_numbers && x.low <= y.high && y.low <= x.high;
 }
 
-// A negative base with an exponent that is not known exactly: NaN, or any sign.
+// A negative base with an exponent that is not known exactly gives NaN, or any sign.
 bool is_wild_power(Op op, const Operands& operands) noexcept {
   const auto& [x, y, z] = operands.values;
   return op == Op::pow && x.has_numbers && x.low < 0 && !y.is_one_number();
 }
 
-// A base of zero, whose sign no interval knows, with an exponent below zero that is not known
-// exactly: at an odd one, where no end need lie, pow(-0, y) is -infinity.
+// A base of zero, whose sign an interval does not record, with a negative exponent that is not
+// known exactly: for an odd exponent, which need not be an end of the interval, pow(-0, y) is
+// -infinity.
 bool is_power_of_either_zero(Op op, const Operands& operands) noexcept {
   const auto& [x, y, z] = operands.values;
   return op == Op::pow && x.has_numbers && x.contains(0) && y.has_numbers && y.low < 0 &&
          !y.is_one_number();
 }
 
-// pow(1, NaN) and pow(NaN, 0) are 1: at one point, where no end of an interval need lie.
+// pow(1, NaN) and pow(NaN, 0) are 1, at a point that need not be an end of an interval.
 bool is_one_beside_nan(Op op, const Operands& operands) noexcept {
   const auto& [x, y, z] = operands.values;
   return op == Op::pow && ((y.may_be_nan && x.contains(1)) || (x.may_be_nan && y.contains(0)));
@@ -347,7 +349,7 @@ Interval IntervalReduction::result(DType compute) const noexcept {
   const double error = count_ > 1 ? unit * magnitude_ : 0;
   result.low = may_be_minus_ ? -infinity : is_plus_ ? infinity : low_ - error;
   result.high = may_be_plus_ ? infinity : is_minus_ ? -infinity : high_ + error;
-  // Partial sums may pass the largest number on the way.
+  // Partial sums may exceed the largest number.
   if (magnitude_ * 1.001 > number::rounding_of(compute).largest) return Interval::everything();
   return limit_to(compute, result);
 }

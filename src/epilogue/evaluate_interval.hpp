@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program on intervals: from what the sums may be to everything that a kernel may make of
-// them, each operation adding the error that its row of ops.def declares.
+// Runs a program on intervals: from possible accumulators to all results that a kernel may have,
+// each operation adding the error that its row of ops.def declares.
 //
-// The results of a kernel lie in these intervals, rounded to their tensor's type. Where an
-// operation jumps within an interval, both sides belong to the result; where NaN is possible, but
-// not certain, it says so.
+// The results of a kernel lie in these intervals, rounded to their tensor's type. If an operation
+// jumps within an interval, the result includes both sides; NaN is recorded as possible or certain.
 #pragma once
 
 #include <cmath>
@@ -18,18 +17,19 @@
 
 namespace gemmery::epilogue {
 
-// The numbers from low to high, infinities among them, and NaN or not. Both zeros are one number.
+// The numbers from low to high, which may include infinities, and whether NaN is possible. Both
+// zeros count as one number.
 struct Interval {
   double low = 0;
   double high = 0;
   bool may_be_nan = false;
-  bool has_numbers = true;  // false: NaN, certainly
+  bool has_numbers = true;  // false: certainly NaN
 
   static Interval exactly(double x) noexcept {
     if (std::isnan(x)) return {.may_be_nan = true, .has_numbers = false};
     return {.low = x, .high = x};
   }
-  // From `distance` below to as much above. Everything, where the distance is infinite.
+  // From x - distance to x + distance. Everything if the distance is infinite.
   static Interval around(double x, double distance) noexcept;
   static Interval everything() noexcept {
     constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -44,21 +44,21 @@ struct Interval {
 
 Interval hull(const Interval& a, const Interval& b) noexcept;
 
-// What may come out of narrowing a value of `x`. Narrowing is monotone, so no error is added.
+// The possible results of a cast of a value in `x`. A cast is monotone, so no error is added.
 Interval cast_interval(const Interval& x, const CastRule& rule) noexcept;
 
-// What may stand in memory where a value of `x` is stored as a dtype: rounded once, to nearest.
+// The possible contents of memory after a value in `x` is stored as a dtype: rounded once, to
+// nearest.
 Interval stored_interval(const Interval& x, DType dtype) noexcept;
 
-// A program on intervals, one element at a time. Belongs to one thread.
+// A program on intervals, one element at a time. For one thread.
 class IntervalMachine {
  public:
-  // `graph` must outlive the machine. `is_brief`: operations may be computed by their brief
-  // formulas.
+  // `graph` must outlive the machine. `is_brief`: operations may use their brief formulas.
   IntervalMachine(const Graph& graph, DType compute, bool is_brief = false);
 
   void run(const Interval& accumulator, const std::vector<Interval>& inputs) noexcept;
-  // Of output `index`, before it is rounded to its tensor's type.
+  // Output `index`, before rounding to its tensor's type.
   const Interval& output(std::size_t index) const noexcept {
     return values_[graph_.outputs[index].value];
   }
@@ -70,8 +70,8 @@ class IntervalMachine {
   std::vector<Interval> values_;  // of every node
 };
 
-// What may come out of a reduction, whatever its order, where at most `depth_of(count)` elements
-// meet one after the other.
+// The possible results of a reduction in any order in which at most `depth_of(count)` additions
+// follow one another.
 class IntervalReduction {
  public:
   IntervalReduction() = default;
@@ -79,11 +79,12 @@ class IntervalReduction {
 
   void add(const Interval& x) noexcept;
   void add(const IntervalReduction& other) noexcept;
-  // Of everything that was added, computed in `compute`; for nothing 0, -infinity or infinity.
+  // The result over all elements so far, computed in `compute`; over none it is 0, -infinity or
+  // infinity.
   Interval result(DType compute) const noexcept;
 
-  // Additions in a row that one element of a sum may go through: some hundreds within a thread and
-  // its block, then the blocks of a band of tiles.
+  // The most consecutive additions that an element of a sum goes through: some hundreds within a
+  // thread and its block, then the blocks of a band of tiles.
   static double depth_of(double count) noexcept;
 
  private:

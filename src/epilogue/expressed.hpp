@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Expression points at: one operation on others, shared, as it was written.
+// The target of an Expression: one operation on others, shared, as it was written.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ struct Expressed {
   double constant = 0;
   CastRule cast = {};
   bool is_truth = false;
-  int depth = 1;  // of operations within each other
+  int depth = 1;  // of nested operations
 };
 
-// Whether a tensor, a number or a result may be called so: a letter, then letters, digits and '_',
-// and no word of the grammar.
+// True if a tensor, a number or a result may have this name: a letter, then letters, digits and
+// '_', and not a reserved word.
 bool is_operand_name(std::string_view name) noexcept;
-// Under which a function's returned accum is stored.
+// The name under which a function's returned accum is stored.
 inline constexpr std::string_view result_of_accum = "accum_out";
-// Words that the grammar keeps for itself.
+// The grammar's reserved words.
 bool is_reserved(std::string_view name) noexcept;
 
 }  // namespace gemmery::epilogue

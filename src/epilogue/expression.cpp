@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions as C++ writes them; what is wrong is refused where it is written.
+// Expressions as C++ writes them; errors are thrown where they are written.
 #include <fmt/format.h>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>
@@ -39,8 +39,8 @@ bool wants_truth(OpKind kind, std::size_t operand) {
   return kind == OpKind::logical || (kind == OpKind::choose && operand == 0);
 }
 
-// A truth value may stand for a number, 0 or 1, in arithmetic; a comparison of truth values, or a
-// number as a condition, is more likely a mistake than meant.
+// A truth value may be used as a number, 0 or 1, in arithmetic. A comparison of truth values, or a
+// number as a condition, is more likely a mistake.
 void check_operand(const OpRow& row, std::size_t operand, const Expressed& value) {
   if (wants_truth(row.kind, operand) && !value.is_truth)
     refuse(

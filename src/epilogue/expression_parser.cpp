@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grammar of values, by recursive descent: one function for each level of binding, loosest
+// The grammar of expressions, by recursive descent: one function per precedence level, lowest
 // first.
 #include "epilogue/expression_parser.hpp"
 
@@ -19,8 +19,8 @@
 namespace gemmery::epilogue {
 namespace {
 
-// Of parentheses, calls and signs within each other: far more than a program has, far less than
-// the stack holds.
+// Of nested parentheses, calls and signs: far more than programs have, far less than the stack
+// holds.
 constexpr int deepest_level = 100;
 
 struct Infix {
@@ -47,7 +47,7 @@ struct Hint {
   std::string_view hint;
 };
 
-// Signs of other languages that this one does without.
+// Operators of other languages that this one lacks.
 constexpr Hint refused_signs[] = {
     {"%", "there is no remainder: x - y * floor(x / y)"},
     {"//", "write floor(x / y)"},
@@ -73,7 +73,7 @@ void check_sign(const Token& token) {
 constexpr std::string_view layout_functions[] = {"permute", "reshape",   "transpose", "view",
                                                  "squeeze", "unsqueeze", "expand"};
 
-// The error of a rule about values, with the place at which it was broken.
+// Adds the place in the text to an error about values.
 template <class Make>
 Expression at_token(const Token& token, Make make) {
   try {
@@ -87,7 +87,7 @@ std::string count_operands(int arity) {
   return fmt::format("{} operand{}", arity, arity == 1 ? "" : "s");
 }
 
-// Edits of one letter that turn one word into the other.
+// The number of one-letter edits from one word to the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -216,7 +216,7 @@ Result Names::result(const Token& name) {
   return assigned.result;
 }
 
-// The sums themselves, which functions of Python return by their own name.
+// The accumulators themselves, which Python functions return by that name.
 Result Names::accumulator_result(const Token& name) {
   if (by_name_.contains(result_of_accum))
     refuse_token(name, fmt::format("a function that does not assign {}", result_of_accum),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one expression of the text form: the words, what the names among them mean, and the
-// grammar of values.
+// Parses one expression of the text form: its words, the meaning of its names, and its grammar.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 
 namespace gemmery::epilogue {
 
-// A text's words, read from the front.
+// The words of a text, read from the front.
 class Words {
  public:
   explicit Words(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
@@ -27,13 +26,13 @@ class Words {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
   const Token& previous() const { return tokens_[at_ - 1]; }
-  // The next word; the end stays where it is.
+  // Returns the next word; the end is returned again and again.
   Token take() {
     const Token token = peek();
     if (at_ + 1 < tokens_.size()) ++at_;
     return token;
   }
-  // Refuses another word than this sign.
+  // Refuses any word but this one.
   void expect(std::string_view sign, std::string hint = "");
   void skip_separators() {
     while (peek().kind == TokenKind::separator) ++at_;
@@ -52,23 +51,23 @@ struct Assigned {
   bool is_read = false;
 };
 
-// What names mean at a place of a text. In statements a name that is not assigned is an operand; a
-// function names its operands in its parameters, a definition has x, y and z.
+// The meaning of names at a place of a text. In statements, a name that is not assigned is an
+// operand; a function names its operands in its parameters; a definition has x, y and z.
 class Names {
  public:
   void begin_function(std::vector<Token> parameters);
   void begin_definition(std::span<const std::string_view> operands);
   bool is_function() const { return form_ == Form::function; }
 
-  // Refuses names that mean nothing here, and reductions.
+  // Refuses unknown names and reductions.
   Expression read(const Token& name);
   void assign(const Token& name, Result result);
   bool is_assigned(std::string_view name) const { return by_name_.contains(name); }
   bool is_parameter(std::string_view name) const;
   const std::vector<Assigned>& assigned() const { return assigned_; }
-  // What `return` names.
+  // The result that `return` names.
   Result result(const Token& name);
-  // Refuses a parameter that nothing reads; accum is there always.
+  // Refuses a parameter that nothing reads, except accum.
   void check_parameters() const;
 
  private:
@@ -79,9 +78,9 @@ class Names {
   Form form_ = Form::statements;
   std::vector<std::pair<Token, bool>> parameters_;  // and whether they are read
   std::vector<std::string> operands_;               // of a definition
-  std::map<std::string, Token, std::less<>> read_;  // operands, where they are read first
+  std::map<std::string, Token, std::less<>> read_;  // operands, at their first use
   std::vector<Assigned> assigned_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;  // into assigned_
+  std::map<std::string, std::size_t, std::less<>> by_name_;  // index into assigned_
   std::set<std::string, std::less<>> returned_;
 };
 
@@ -116,7 +115,7 @@ class ExpressionParser {
   int level_ = 0;
 };
 
-// "did you mean ...?", or nothing where no name is near.
+// "did you mean ...?", or nothing if no name is similar.
 std::string suggest(std::string_view word, std::span<const std::string> names);
 
 }  // namespace gemmery::epilogue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of ops.def compiled for the host: one function per operation, and an operation's own
-// loop over runs of values. Truth values are 0 and 1 of the type that is computed in.
+// The formulas of ops.def compiled for the host: a function per operation, and a loop per operation
+// over arrays of values. Truth values are 0 and 1 of the compute type.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -22,8 +22,8 @@ struct Formula;
   };
 #include <gemmery/ops.def>
 
-// The formula of an operation whose number is known when the program runs. Parameters beyond its
-// arity are ignored.
+// The formula of an operation that is known only at run time. Parameters beyond its arity are
+// ignored.
 template <class T>
 using Function = T (*)(T x, T y, T z);
 
@@ -36,7 +36,7 @@ Function<T> formula_of(Op op) noexcept {
   return table[static_cast<std::size_t>(op)];
 }
 
-// out[i] = formula(x[i], y[i], z[i]) for i < count. Runs beyond the arity are not read.
+// out[i] = formula(x[i], y[i], z[i]) for i < count. Arrays beyond the arity are not read.
 template <class T>
 using Loop = void (*)(const T* x, const T* y, const T* z, T* out, int count);
 

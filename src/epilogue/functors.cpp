@@ -33,10 +33,10 @@ void check(const FunctorTypes& types) {
            std::to_string(types.count));
 }
 
-// The values of a functor in its own compute type, whatever type the program runs in: integer
-// and float64 accumulators bring float64 (docs/decisions/0002), in which float32 wants its
-// roundings written out. A product of two float32 is exact there; a sum that float64 rounds first
-// may round a tie of float32 another way, once in 2^29.
+// Computes a functor in its own compute type, whatever type the program runs in: integer and
+// float64 accumulators make the program run in float64 (docs/decisions/0002), where float32
+// roundings must be written out. A product of two float32 is exact there. A sum that float64 rounds
+// first may round a float32 tie differently, once in 2^29.
 class Steps {
  public:
   explicit Steps(const FunctorTypes& types)
@@ -119,9 +119,9 @@ Program linear_combination(const FunctorTypes& types, const Expression& accumula
 Program linear_combination_clamp(const FunctorTypes& types, const Expression& accumulated) {
   check(types);
   const Steps step(types);
-  // In float32 the largest int32 is 2^31; the store saturates to what it stands for.
-  return Program{{"D", clamp(combine(types, accumulated), step(lowest(types.out)),
-                             step(largest(types.out)))}};
+  // The largest int32 is 2^31 in float32; the store saturates it to the largest int32.
+  return Program{
+      {"D", clamp(combine(types, accumulated), step(lowest(types.out)), step(largest(types.out)))}};
 }
 
 Program fast_linear_combination_clamp(DType out, int count, bool reads_c,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of ops.def as data, and what follows from them for a node.
+// The rows of ops.def as data, and properties of nodes.
 #include "epilogue/graph.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace gemmery::epilogue {
 namespace {
 
-// The lists of turns as objects of their own, so that rows can point at them.
+// The lists of turning points as separate objects, so that rows can point at them.
 #define GEMMERY_TURNS(...) \
   { __VA_ARGS__ }
 #define GEMMERY_OP(name, arity, kind, formula, turns, ...) \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as values: nodes in an order in which operands come first, without repetition.
+// A program as a graph: nodes without repetition, operands before their readers.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -34,7 +34,7 @@ struct Node {
   std::uint8_t input = 0;                                     // index into Graph::inputs
   double constant = 0;
   CastRule cast = {};
-  // Constants by their bits: -0 is not 0, and the one NaN is itself.
+  // Constants are compared by their bits: -0 differs from 0, and the one NaN equals itself.
   friend bool operator==(const Node& a, const Node& b) noexcept {
     return a.kind == b.kind && a.op == b.op && a.operands == b.operands && a.input == b.input &&
            std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
@@ -49,31 +49,31 @@ struct Output {
   friend bool operator==(const Output&, const Output&) = default;
 };
 
-// Canonical (rewrite.hpp). Truth values, the results of comparisons and of logic, stand where logic
-// or the choice of `where` reads them and nowhere else: as a number one is written out as
-// where(x, 1, 0). Every node is reached from an output.
+// Canonical (rewrite.hpp). Truth values, the results of comparisons and of logic, are read only by
+// logic and by the condition of `where`; one that is used as a number is written as where(x, 1, 0).
+// Every node is reachable from an output.
 struct Graph {
   std::vector<Node> nodes;
   std::vector<std::string> inputs;  // in the order of first use
   std::vector<Output> outputs;      // D first, the others by name
-  std::string text;                 // as `print` gives it
+  std::string text;                 // the result of `print`
 };
 
-// What a program may be made of; more is refused by name.
+// Limits of a program; larger ones are refused by name.
 inline constexpr std::size_t most_nodes = 8192;
 inline constexpr std::size_t most_inputs = 255;
-inline constexpr int most_depth = 1024;  // operations that stand within each other
+inline constexpr int most_depth = 1024;  // of nested operations
 
 // A program's results as expressions, in the graph's order.
 std::vector<Result> results_of(const Graph& graph);
-// The program without the results that are not in `names`; D stays always.
+// The program without the results that are not in `names`; D always stays.
 Program keep_results(const Program& program, std::span<const std::string> names);
 
 // --- facts of ops.def ----------------------------------------------------------------------------
 
 enum class OpKind : std::uint8_t { real, compare, logical, choose };
 
-// In units of the type that is computed in: unit * (relative * |result| + absolute * max(1, |x|)).
+// In units of the compute type: unit * (relative * |result| + absolute * max(1, |x|)).
 struct OpErrors {
   double relative;
   double absolute;
@@ -86,7 +86,7 @@ struct OpRow {
   std::string_view formula;
   std::span<const double> turns;
   OpErrors errors;
-  std::optional<OpErrors> brief;  // those of a brief formula, where the row has one
+  std::optional<OpErrors> brief;  // those of a brief formula, if the row has one
 };
 const OpRow& row_of(Op op) noexcept;
 std::size_t count_ops() noexcept;

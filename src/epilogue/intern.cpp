@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of epilogues that kernels are made for: ids, digests and what they stand for.
+// The table of epilogues that kernels are made for: ids, digests and their rules.
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <gemmery/epilogue.hpp>
@@ -32,7 +32,7 @@ struct Entry {
                .got = std::move(got)});
 }
 
-// What tells one epilogue from another, as text that is the same on every platform.
+// Text that distinguishes any two epilogues and is the same on every platform.
 std::string canonical_text(const EpilogueRules& rules) {
   std::string text = rules.program.text();
   for (const EpilogueOperandRule& rule : rules.operands) {
@@ -52,7 +52,7 @@ std::string digest_of(const EpilogueRules& rules) {
   return fmt::format("{:012x}", XXH3_64bits(text.data(), text.size()) & twelve_digits);
 }
 
-// Of a number nothing but the name counts.
+// Only the name of a number matters.
 EpilogueOperandRule normalised(const EpilogueOperandRule& rule) {
   if (!rule.is_number) return rule;
   return {.name = rule.name, .is_number = true};
@@ -63,8 +63,8 @@ const EpilogueOperandRule* find_rule(const EpilogueRules& rules, std::string_vie
   return at == rules.operands.end() ? nullptr : &*at;
 }
 
-// The program without results that no tensor is bound to, and the rules of what is left in its
-// order: programs that differ in such results only are one.
+// The program without results that no tensor is bound to, and the rules of the rest in its order:
+// programs that differ only in unbound results are equal.
 EpilogueRules canonical(const EpilogueRules& given) {
   std::vector<std::string> stored;
   for (const EpilogueOperandRule& rule : given.operands)
@@ -98,7 +98,7 @@ class Table {
     const std::unique_lock lock(mutex_);
     if (const auto known = ids_.find(digest); known != ids_.end()) {
       const EpilogueRules& other = at(known->second).rules;
-      // Of 2^48 values; a second epilogue under one name could run the other's kernels.
+      // A digest has 2^48 values. A second epilogue under one name could run the other's kernels.
       if (other.program != rules.program || other.operands != rules.operands)
         throw Error({.kind = ErrorKind::unsupported,
                      .operand = "epilogue",

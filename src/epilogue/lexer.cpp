@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts text into words.
+// Splits text into tokens.
 #include "epilogue/lexer.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z
 bool is_in_name(char c) { return starts_name(c) || is_digit(c); }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
-// The longer before the shorter that it begins with. Some are read only to be refused by name.
+// Longer operators before their prefixes. Some are recognised only to be refused by name.
 constexpr std::array<std::string_view, 47> signs{
     "**=", "//=", "<<=", ">>=", "**", "//", "<<", ">>", "<=", ">=", "==", "!=",
     "&&",  "||",  "->",  ":=",  "+=", "-=", "*=", "/=", "%=", "@=", "&=", "|=",
@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 47> signs{
 };
 constexpr std::string_view lone_signs = "|^~";
 
-// A word as an error shows it: what cannot be printed as its code, the end of a long one left out.
+// A word as an error shows it: unprintable characters as codes, long words cut.
 std::string shown(std::string_view word) {
   std::string result;
   for (const char c : word.substr(0, 40)) {
@@ -78,7 +78,7 @@ class Lexer {
     line_start_ = at_;
   }
 
-  // Blanks, comments and, within parentheses, line ends. False at the end of the text.
+  // Skips blanks, comments and, within parentheses, line ends. False at the end of the text.
   bool skip_blanks() {
     for (; !is_at_end(); ++at_) {
       if (peek() == '#') at_ = std::min(text_.find('\n', at_), text_.size());
@@ -178,7 +178,7 @@ class Lexer {
                  letter < 0x80 ? "" : "programs are written in ASCII");
   }
 
-  // Of the whole letter that begins here, so that an error does not show half of it.
+  // The length of the character that begins here, so that an error does not show half of it.
   std::size_t utf8_length() const {
     std::size_t length = 1;
     while (length < 4 && (static_cast<unsigned char>(peek(length)) & 0xc0U) == 0x80U) ++length;
@@ -189,7 +189,7 @@ class Lexer {
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
   int line_ = 1;
-  int open_ = 0;  // parentheses
+  int open_ = 0;  // open parentheses
   bool is_after_space_ = false;
   std::vector<Token> tokens_;
 };

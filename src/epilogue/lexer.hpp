@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a program's text, with their places; and how an error speaks of one.
+// The tokens of a program's text with their places, and errors about them.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ enum class TokenKind : unsigned char { name, number, string, sign, separator, en
 
 struct Token {
   TokenKind kind = TokenKind::end;
-  std::string_view text;  // a part of what was read
+  std::string_view text;  // a part of the source text
   int line = 1;
   int column = 1;
   double number = 0;
   bool is_after_space = false;
 };
 
-// The longest text that is read, in bytes.
+// The longest text that is accepted, in bytes.
 inline constexpr std::size_t most_text = 65536;
 
-// Signs of one or two letters, numbers, names, strings; a separator stands for ';' and, outside of
-// parentheses, for a line end. Ends with an `end`. Throws Error (invalid_argument).
+// Operators of one or two characters, numbers, names, strings. A separator is ';' or, outside of
+// parentheses, a line end. The last token is `end`. Throws Error (invalid_argument).
 std::vector<Token> read_tokens(std::string_view text);
 
 // Throws Error: what was expected, the word with its line and column, the hint.

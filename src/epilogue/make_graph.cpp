@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From expressions as they were written to the canonical graph, and back.
+// Converts expressions to the canonical graph, and back.
 #include <gemmery/error.hpp>
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace {
                .hint = std::move(hint)});
 }
 
-// Expressions to nodes; what was shared is visited once.
+// Converts expressions to nodes; shared ones are visited once.
 class Importer {
  public:
   explicit Importer(Nodes& nodes) : nodes_(nodes) {}
 
-  // As deep as `most_depth` at most: expressions are refused beyond it.
+  // Recursion is bounded by `most_depth`: deeper expressions are refused.
   NodeId add(const Expressed& value) {
     if (const auto known = ids_.find(&value); known != ids_.end()) return known->second;
     const NodeId id = make(value);
@@ -58,8 +58,8 @@ class Importer {
   std::unordered_map<const Expressed*, NodeId> ids_;
 };
 
-// Copies what the outputs reach, in the order in which they reach it: ids and the order of inputs
-// then follow from the structure alone.
+// Copies the nodes that outputs reach, in the order in which they reach them: ids and the order of
+// inputs then depend on the structure alone.
 class Renumbering {
  public:
   Renumbering(const Nodes& nodes, Graph& graph)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that formulas of ops.def call, for float and double on the host. The device has its
-// own under the same names.
+// The functions in formulas of ops.def, for float and double on the host. The device has its own
+// under the same names.
 #pragma once
 
 #include <cmath>
@@ -64,7 +64,7 @@ template <class T>
 T floor(T x) {
   return std::floor(x);
 }
-// To the nearest integer, ties to even: the rounding that is in force everywhere.
+// To the nearest integer, ties to even: the rounding mode that all code runs in.
 template <class T>
 T round_even(T x) {
   return std::nearbyint(x);
@@ -75,14 +75,14 @@ template <class T>
 T logistic(T x) {
   return T(1) / (T(1) + std::exp(-x));
 }
-// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Beyond 40
-// it is 0 in every type.
+// a (1 - Phi(a)) for a >= 0, where Phi is the normal distribution: the difference of relu and gelu.
+// Beyond 40 it is 0 in every type.
 template <class T>
 T gelu_deficit(T a) {
   return a < T(40) ? T(0.5) * a * std::erfc(a * T(0.70710678118654752)) : T(0);
 }
-// What gelu_tanh takes of x: (1 + tanh(c)) / 2 = 1 / (1 + e^(-2 c)) with
-// c = sqrt(2 / pi) (x + 0.044715 x^3).
+// The factor of x in gelu_tanh: (1 + tanh(c)) / 2 = 1 / (1 + e^(-2 c)) with c = sqrt(2 / pi) (x +
+// 0.044715 x^3).
 template <class T>
 T gelu_tanh_gate(T x) {
   return logistic(x * (T(1.5957691216057308) + T(0.07135481627260025) * x * x));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharing of equal nodes, and the order of the operands of commutative operations.
+// Sharing of equal nodes, and the order of commutative operands.
 #include "epilogue/nodes.hpp"
 
 #include <gemmery/error.hpp>
@@ -38,7 +38,7 @@ std::uint64_t hash_of(const Node& node) {
                        static_cast<std::uint64_t>(node.cast.overflow));
 }
 
-// Before 0, after or equal: what std::string_view::compare gives.
+// Negative, 0 or positive, as std::string_view::compare returns.
 int compare_names(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   const std::size_t common = std::min(a.size(), b.size());
@@ -59,7 +59,7 @@ int compare_casts(const CastRule& a, const CastRule& b) {
   return compare(a.overflow, b.overflow);
 }
 
-// Sums read as accum + bias + 1, products as 2 * alpha * accum.
+// Orders sums as accum + bias + 1, and products as 2 * alpha * accum.
 int place_in_sum(const Node& node) {
   switch (node.kind) {
     case NodeKind::accumulator:
@@ -122,7 +122,7 @@ NodeId Nodes::unique(const Node& node) {
 }
 
 NodeId Nodes::constant(double value) {
-  // There is one NaN: its sign and payload say nothing that a program could see.
+  // There is one NaN: no program can observe its sign and payload.
   if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
   return unique({.kind = NodeKind::constant, .constant = value});
 }
@@ -137,7 +137,7 @@ NodeId Nodes::input(std::string_view name) {
 
 NodeId Nodes::cast(NodeId x, const CastRule& rule) {
   x = number(x);
-  // Rounding twice to one type is rounding once.
+  // Rounding twice to one type equals rounding once.
   if (nodes_[x].kind == NodeKind::cast && nodes_[x].cast == rule) return x;
   return unique({.kind = NodeKind::cast, .operands = {x, no_node, no_node}, .cast = rule});
 }
@@ -183,8 +183,8 @@ bool Nodes::is_before(Op op, NodeId a, NodeId b) const {
   return by_place != 0 ? by_place < 0 : order(a, b) < 0;
 }
 
-// Nodes are unique, so that two ids differ in structure, and the first operands that differ decide:
-// one path down, however much is shared.
+// Nodes are unique, so two ids differ in structure, and the first operands that differ decide: one
+// path down, however much is shared.
 int Nodes::order(NodeId a, NodeId b) const {
   while (a != b) {
     const Node& x = nodes_[a];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph while it is built: each node is there once, in its simplest form, operands before what
-// uses them.
+// A graph under construction: each node exists once, in its simplest form, operands before their
+// readers.
 #pragma once
 
 #include <array>
@@ -25,10 +25,10 @@ class Nodes {
   NodeId constant(double value);
   NodeId input(std::string_view name);
   NodeId cast(NodeId x, const CastRule& rule);
-  // The operation, or what the rules of rewrite.hpp make of it. Truth values among numbers are
-  // written out as where(x, 1, 0).
+  // The operation, or its simplification by the rules of rewrite.hpp. Truth values used as numbers
+  // are written as where(x, 1, 0).
   NodeId operation(Operation operation);
-  // A truth value as a number, a number as itself.
+  // A truth value as a number; a number as itself.
   NodeId number(NodeId x);
 
   const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
@@ -41,7 +41,7 @@ class Nodes {
     return nodes_[id].kind == NodeKind::operation && nodes_[id].op == op;
   }
 
-  // Whether `a` stands before `b` as an operand of a commutative `op`: an order of structures, the
+  // True if `a` comes before `b` as an operand of a commutative `op`: an order of structures, the
   // same however the program was written.
   bool is_before(Op op, NodeId a, NodeId b) const;
 
@@ -54,7 +54,7 @@ class Nodes {
   std::unordered_multimap<std::uint64_t, NodeId> ids_;
 };
 
-// Whether the first two operands of the operation may change places.
+// True if the first two operands of the operation may be exchanged.
 bool is_commutative(Op op) noexcept;
 
 }  // namespace gemmery::epilogue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements, functions and lambdas: which names mean what. Expressions are in
-// expression_parser.cpp.
+// Statements, functions and lambdas, and the scope of names. expression_parser.cpp parses
+// expressions.
 #include "epilogue/parse.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Hint {
   std::string_view hint;
 };
 
-// Statements of Python that have no place in a program without loops, branches and effects.
+// Statements of Python that a program without loops, branches and effects cannot have.
 constexpr Hint refused_statements[] = {
     {"if", "write a if c else b, or where(c, a, b), on the right side of an assignment"},
     {"for", "programs have no loops: they say what happens to one element"},
@@ -210,7 +210,7 @@ class ProgramParser {
       refuse_token(word, "accum among the parameters", "accum is the product: def f(accum, bias)");
   }
 
-  // Up to what ends an annotation, whatever stands in brackets.
+  // Skips to the end of an annotation, whatever its brackets contain.
   void skip_annotation() {
     int open = 0;
     for (;; words_.take()) {
@@ -254,7 +254,7 @@ class ProgramParser {
     return results;
   }
 
-  // The names of "return D, aux" or "return (D, aux)"; none where something else is returned.
+  // The names of "return D, aux" or "return (D, aux)"; none if something else is returned.
   std::vector<Token> returned_names() {
     const std::size_t begin = words_.position();
     const bool has_parenthesis = words_.peek().text == "(";

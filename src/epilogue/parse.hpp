@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to expressions. The grammar stands in docs/epilogues.md.
+// Parses text into expressions. docs/epilogues.md has the grammar.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,11 @@ namespace gemmery::epilogue {
 // (invalid_argument, unsupported for what is too large) with line, column, word and hint.
 std::vector<Result> parse_program(std::string_view text);
 
-// One expression of the operands that are named.
+// One expression of the named operands.
 Expression parse_expression(std::string_view text, std::span<const std::string_view> operands);
 
-// Words with which a statement of Python begins that is no assignment: no result is called so.
+// Words with which a statement of Python other than an assignment begins: no result has such a
+// name.
 bool begins_no_assignment(std::string_view word) noexcept;
 
 // sum, max, min, amax

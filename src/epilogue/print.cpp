@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as text. What is used more than once gets a name: that of a result where it is one, else
-// one with an underscore in front, which the text form keeps for values that are never stored.
+// A graph as text. Nodes used more than once get a name: a result's own name, otherwise one with a
+// leading underscore, which the text form reserves for values that are never stored.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace gemmery::epilogue {
 namespace {
 
-// How tightly a piece of text binds; an operand that binds less than its place asks for is put in
+// The precedence of a piece of text; an operand with a lower one than its place requires is put in
 // parentheses.
 enum class Binding {
   any,
@@ -60,8 +60,8 @@ const Infix* infix_of(Op op) {
   return nullptr;
 }
 
-// Deeper pieces are cut by a name, so that what is printed can be read back: the parser bounds how
-// far parentheses nest.
+// Deeper pieces are split by a name, so that the text can be parsed again: the parser limits nested
+// parentheses.
 constexpr int deepest_piece = 24;
 
 class Printer {
@@ -88,7 +88,7 @@ class Printer {
     return kind != NodeKind::operation && kind != NodeKind::cast;
   }
 
-  // Nodes whose text would nest too deep above what has a name already.
+  // Marks nodes whose text would nest too deeply above named ones.
   void mark_cuts() {
     std::vector<int> depth(graph_.nodes.size(), 1);
     for (std::size_t id = 0; id < graph_.nodes.size(); ++id) {
@@ -131,7 +131,7 @@ class Printer {
     names_[id] = std::move(name);
   }
 
-  // The name of the result that the node is, or the next one with an underscore.
+  // The result's name, or the next name with an underscore.
   std::string name_for(NodeId id) {
     for (const Output& output : graph_.outputs)
       if (output.value == id && output.reduction == Reduction::none) return output.name;
@@ -190,7 +190,7 @@ class Printer {
     return {text + ')'};
   }
 
-  // x + -1 reads as x - 1, and 0 < x as x > 0.
+  // x + -1 prints as x - 1, and 0 < x as x > 0.
   Piece binary(const Node& node, const Infix& infix) {
     const auto [left, right, none] = node.operands;
     const Node& last = graph_.nodes[right];

@@ -40,7 +40,7 @@ bool operator==(const Program& a, const Program& b) noexcept {
 }
 
 const Program& linear_combination() {
-  // Never destroyed: interned programs outlive everything.
+  // Never destroyed: interned programs live as long as the process.
   static const Program& program =
       *new Program{{"D", operand("alpha") * accum() + operand("beta") * operand("C")}};
   return program;

@@ -14,7 +14,7 @@ using Rewritten = std::optional<NodeId>;
 
 double constant_of(const Nodes& nodes, NodeId id) { return nodes[id].constant; }
 
-// 1 + 2 is 3: in double, and rounded where it is used.
+// 1 + 2 is 3: computed in double, and rounded where it is used.
 Rewritten constants_are_computed(Nodes& nodes, const Operation& it) {
   const OpRow& row = row_of(it.op);
   if (row.kind != OpKind::real) return {};
@@ -42,8 +42,8 @@ Rewritten factor_minus_one(Nodes& nodes, const Operation& it) {
   return {};
 }
 
-// x / 2^k is x * 2^-k: the same real number, rounded once either way. Both powers are normal
-// numbers of float, the narrowest type that programs are computed in.
+// x / 2^k is x * 2^-k: the same real number, rounded once in both cases. Both powers are normal
+// numbers of float, the narrowest compute type.
 Rewritten divisor_power_of_two(Nodes& nodes, const Operation& it) {
   if (it.op != Op::divide || !nodes.is_constant(it.x[1])) return {};
   int exponent = 0;
@@ -61,7 +61,7 @@ Rewritten summand_negative_zero(Nodes& nodes, const Operation& it) {
   return {};
 }
 
-// x - 1 is x + -1; thereby x - 0 is x
+// x - 1 is x + -1; hence x - 0 is x
 Rewritten constant_taken_away(Nodes& nodes, const Operation& it) {
   if (it.op != Op::subtract || !nodes.is_constant(it.x[1])) return {};
   return nodes.operation({Op::add, {it.x[0], nodes.constant(-constant_of(nodes, it.x[1]))}});
@@ -89,7 +89,7 @@ Rewritten twice_negated(Nodes& nodes, const Operation& it) {
   return nodes[it.x[0]].operands[0];
 }
 
-// not (x == y) is x != y, and the other way about; for NaN, too
+// not (x == y) is x != y, and vice versa; for NaN, too
 Rewritten negated_equality(Nodes& nodes, const Operation& it) {
   if (it.op != Op::logical_not) return {};
   const auto [x, y, none] = nodes[it.x[0]].operands;

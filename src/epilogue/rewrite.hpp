@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that make a program simpler without changing a bit of what it computes, for NaN,
-// infinities and zeros of both signs alike; and the graph of results that were written somehow.
+// Rules that simplify a program without changing a bit of its results, including NaN, infinities
+// and zeros of both signs; and the construction of a graph from results.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace gemmery::epilogue {
 
-// The node that stands for the operation by one of the rules; nothing where none applies.
+// The node that replaces the operation by one of the rules; nothing if none applies.
 std::optional<NodeId> rewrite(Nodes& nodes, const Operation& operation);
 
-// max(abs(x)) is amax(x), in which signs do not count; of nothing it is 0, then, not -infinity.
+// max(abs(x)) is amax(x), which ignores signs; over no elements it is then 0, not -infinity.
 void rewrite_reduction(const Nodes& nodes, Output& output);
 
-// Throws Error (invalid_argument): no result D, a name twice or not a name, D reduced, a name read
-// that is also assigned; (unsupported): too many nodes or names.
+// Throws Error: invalid_argument for a missing D, a repeated or invalid name, a reduced D, or a
+// name that is both read and assigned; unsupported for too many nodes or names.
 Graph make_graph(std::span<const Result> results);
 
-// The program as text that reads back as an equal graph.
+// The program as text that parses into an equal graph.
 std::string print(const Graph& graph);
 
 }  // namespace gemmery::epilogue

@@ -9,8 +9,8 @@
 namespace gemmery::epilogue {
 namespace {
 
-// Whether whole operands give a whole result. Sums and products that are too long for the type are
-// rounded to whole numbers, too.
+// True if integral operands give an integral result. Sums and products too long for the type are
+// rounded to integers, too.
 bool keeps_whole(Op op) {
   switch (op) {
     case Op::add:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a program are whole numbers for certain: an integer tensor stores those without
-// rounding them.
+// Finds values of a program that are certainly integral: an integer tensor stores them without
+// rounding.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace gemmery::epilogue {
 
-// What is known of the values that a program reads.
+// Facts about the program's inputs.
 struct WholeInputs {
   bool accumulator = false;
-  std::vector<bool> inputs;  // by the graph's order
+  std::vector<bool> inputs;  // in the graph's order
 };
 
-// True for every node whose value is a whole number, an infinity or NaN, whatever is read.
+// True for every node whose value is an integer, an infinity or NaN, whatever the inputs.
 std::vector<bool> find_whole_values(const Graph& graph, const WholeInputs& read);
 
 }  // namespace gemmery::epilogue

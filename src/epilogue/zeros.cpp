@@ -15,10 +15,10 @@ namespace {
 
 using Known = std::optional<double>;
 
-// Whether the device makes the very number of `x` and other operands, numbers of float32, that the
-// formula makes in double: where nothing is rounded, or what is rounded once gives 0, or a function
-// goes through 0 as its formula says. Quotients and powers of numbers at the ends of their range
-// need not.
+// True if the device computes exactly the result that the formula gives in double, for `x` and
+// other operands that are numbers of float32: if nothing is rounded, or a single rounding gives 0,
+// or a function maps 0 to 0 as its formula does. Quotients and powers of numbers at the ends of
+// their range may differ.
 bool is_exact(Op op, double x, double result) {
   const OpErrors& errors = row_of(op).errors;
   if (errors.relative == 0 && errors.absolute == 0) return true;
@@ -40,7 +40,7 @@ Known evaluate_operation(const Node& node, const std::vector<Known>& values) {
                                                                          : std::nullopt;
 }
 
-// Sums begin with 0, and so does the largest magnitude.
+// Sums start with 0, and so does the largest magnitude.
 bool is_nothing(Reduction reduction, const Known& value) {
   return (reduction == Reduction::sum || reduction == Reduction::amax) && value && *value == 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Artifacts and prepared launches of kernels that are functions of the host: nothing is built, and
-// arguments are kept as they are given.
+// Artifacts and prepared launches of kernels that are host functions: nothing is compiled, and
+// arguments are kept as given.
 #pragma once
 
 #include <gemmery/arguments.hpp>

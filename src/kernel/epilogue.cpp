@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what was interned.
+// Compares interned epilogues.
 #include "kernel/epilogue.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::size_t digest_length = 12;
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text.substr(0, 300)) + "\""; }
 
-// What a kernel's operand needs to be to serve another.
+// What a kernel's operand must satisfy to serve another.
 bool serves_operand(const EpilogueOperandRule& own, const EpilogueOperandRule& asked) noexcept {
   EpilogueOperandRule as_own = asked;
   as_own.alignment = own.alignment;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel does the same way: metadata, the question of support, and the hand-over to its
-// family or artifact.
+// What all kernels share: metadata, `supports`, and delegation to the family or artifact.
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 #include <gemmery/history.hpp>
@@ -103,8 +102,8 @@ Status Kernel::supports(const GemmArguments& arguments) const {
     return Status::fail("device: expected operands where " + std::string(family_->name()) +
                         " kernels run, got operands on " + to_string(arguments.device()));
   }
-  // The quick way first: rules and family agree on nearly every call, and words are made only for a
-  // no.
+  // The quick test first: nearly every call passes rules and family, and reasons are composed only
+  // for a refusal.
   const GemmProblem& problem = arguments.problem();
   const bool fits = kernel::keeps_rules(operands_, problem) &&
                     kernel::serves_epilogue(epilogue_, problem.epilogue) &&

@@ -31,7 +31,7 @@ struct Rank {
   std::size_t index;
 };
 
-// Equals stay in the order of the providers' list and of each family's own.
+// Equal kernels stay in the order of the providers and of each family.
 std::vector<RankedKernel> sort_stably(const std::vector<RankedKernel>& kernels) {
   std::vector<Rank> ranks;
   ranks.reserve(kernels.size());
@@ -43,7 +43,7 @@ std::vector<RankedKernel> sort_stably(const std::vector<RankedKernel>& kernels) 
   return sorted;
 }
 
-// A family counts what fits; it does not know what is asked of its kernels' bits.
+// A family counts what fits, but does not know whether determinism is required.
 void explain_determinism(const Family& family, const Query& query, std::vector<Reason>& reasons) {
   std::vector<RankedKernel> kernels;
   family.match(query, kernels);
@@ -58,8 +58,8 @@ void explain_determinism(const Family& family, const Query& query, std::vector<R
        .nearest = {*varying}});
 }
 
-// What a family throws is its own affair: the others answer all the same, and `explain` tells it.
-// But for what is thrown to end the call.
+// An exception of one family does not affect the others; `explain` reports it. Exceptions that end
+// the call pass through.
 void match_family(const Family& family, const Query& query, std::vector<RankedKernel>& kernels) {
   const auto before = static_cast<std::ptrdiff_t>(kernels.size());
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks families about a query and orders the answers: measured times first in trust, then
-// predictions; equals stay in the order of the list.
+// Asks families about a query and ranks the kernels: measured times take precedence over
+// predictions; equal kernels stay in the order of the list.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -12,12 +12,12 @@
 
 namespace gemmery::kernel {
 
-// Kernels that serve the query, best first. Families that are unavailable, or on another kind of
+// Kernels that serve the query, best first. Families that are unavailable, or on another type of
 // device, add none. `history` may be nullptr.
 std::vector<RankedKernel> rank_kernels(const Query& query, std::span<const Family* const> families,
                                        const History* history);
 
-// For every family, why not, or how many.
+// For every family: the reason why none of its kernels fits, or how many fit.
 std::vector<Reason> collect_reasons(const Query& query, std::span<const Family* const> families);
 
 }  // namespace gemmery::kernel

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that only grows: each addition publishes a new array and leaves the old ones to their
-// readers.
+// A list that only grows: each addition publishes a new array; readers keep the old ones.
 #include "kernel/registry.hpp"
 
 #include <gemmery/error.hpp>
@@ -28,7 +27,7 @@ FamilyList list_now() {
   return list == nullptr ? FamilyList{} : *list;
 }
 
-// Older lists stay for those who read them, in reach so that no leak checker complains.
+// Older lists stay for their readers, reachable so that no leak checker reports them.
 void publish(FamilyList list) {
   static auto* const published = new std::vector<const FamilyList*>;
   auto next = std::make_unique<const FamilyList>(std::move(list));
@@ -59,7 +58,7 @@ void add_family(std::unique_ptr<Family> family) {
 }
 
 bool remove_family(const Family& family) {
-  static auto* const removed = new FamilyList;  // in reach, as above
+  static auto* const removed = new FamilyList;  // reachable, as above
   const std::scoped_lock lock(changing());
   FamilyList list = list_now();
   if (std::erase(list, &family) == 0) return false;

@@ -10,14 +10,14 @@
 
 namespace gemmery::kernel {
 
-// Adds a family; it is never destroyed. Throws Error (invalid_argument) where one of its provider
-// and name is there.
+// Adds a family, which is never destroyed. Throws Error (invalid_argument) if one with the same
+// provider and name exists.
 void add_family(std::unique_ptr<Family> family);
 
-// Takes it out of the list; whether it was there. It is not destroyed.
+// Removes it from the list; returns whether it was there. It is not destroyed.
 bool remove_family(const Family& family);
 
-// A snapshot that stays valid for ever.
+// A snapshot that stays valid forever.
 std::span<const Family* const> families() noexcept;
 
 }  // namespace gemmery::kernel

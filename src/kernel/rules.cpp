@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operand rules, in the order in which a user reads operands.
+// Operand rules, checked in the order in which a user reads operands.
 #include "kernel/rules.hpp"
 
 #include <gemmery/family.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<bool> needs_determinism{false};
 
-// One operand of a problem beside its rule.
+// An operand of a problem and its rule.
 struct Pairing {
   const char* name;
   const OperandRule& rule;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds a problem against what a kernel asks of its operands.
+// Checks a problem against a kernel's operand rules.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -8,36 +8,35 @@
 
 namespace gemmery::kernel {
 
-// Whether the problem keeps every rule: the quick form for matching.
+// True if the problem satisfies every rule; the quick form for matching.
 bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept;
 
-// The same with the first rule that is broken in words.
+// The same, with the first broken rule in words.
 Status check_rules(const OperandRules& rules, const GemmProblem& problem);
 
-// Whether a matrix lies as a layout asks; one without elements lies in every way.
+// True if a matrix has the layout that a rule asks for; one without elements has every layout.
 bool keeps_layout(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
                   std::int64_t columns) noexcept;
 
-// The alignment that every run along a layout has. A single column is row major by name, yet its
-// rows may start one element apart (as may the columns of a single row): wide accesses cannot begin
-// there.
+// The alignment of all runs along a layout. A single column counts as row major, yet its rows may
+// start one element apart (as may the columns of a single row): wide accesses cannot start there.
 std::uint8_t run_alignment(LayoutRule layout, const MatrixType& matrix, std::int64_t rows,
                            std::int64_t columns) noexcept;
 
 // True if a kernel with the target `code` can be compiled for `asked`: the same target, or the same
-// architecture where the kernel uses nothing but portable instructions (sm_90 for sm_90a).
+// architecture if the kernel uses only portable instructions (sm_90 for sm_90a).
 bool is_compiled_for(Target code, Target asked) noexcept;
 
-// True if a query for the target `asked` wants a kernel with the target `code`: a portable target
-// asks for what runs on such a device, one with a suffix for what is compiled for it.
+// True if a query for the target `asked` includes a kernel with the target `code`: a portable
+// target asks for what runs on such a device, a target with a suffix for what is compiled for it.
 bool serves_target(Target code, Target asked) noexcept;
 
-// Asked for by GEMMERY_DETERMINISTIC, which a higher room reads: from then on kernels whose bits
-// may vary for equal inputs are neither found nor supported. Not taken back.
+// Set by GEMMERY_DETERMINISTIC, which a higher room reads: from then on kernels whose bits may vary
+// for equal inputs are neither found nor supported. Cannot be undone.
 void require_determinism() noexcept;
 bool is_determinism_required() noexcept;
 
-// Whether a kernel may be used then: the quick form, and the one with words.
+// True if a kernel may be used then: the quick form, and the form with words.
 bool keeps_determinism(const Kernel& kernel);
 Status check_determinism(const Kernel& kernel);
 

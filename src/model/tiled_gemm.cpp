@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first analytic model: waves, cache and memory traffic, latency.
+// A simple analytic model: waves, cache and memory traffic, latency.
 #include "model/tiled_gemm.hpp"
 
 #include <algorithm>
@@ -8,25 +8,25 @@
 namespace gemmery::model {
 namespace {
 
-// From the end of the kernel before to the start of the first block, and back: what is left of a
-// tiny problem (128^3 in 3.5 us, of which 1 us is arithmetic; H200, 2026-11-21).
+// From the end of the previous kernel to the start of the first block, and from the last block to
+// the end: the overhead of a tiny problem (128^3 takes 3.5 us, of which 1 us is arithmetic; H200).
 constexpr double launch_us = 1.2;
 // Bytes per clock that the second-level cache of an H100 delivers to all multiprocessors: 8 TB/s
 // at 1.3 GHz.
 constexpr double l2_bytes_per_clock_and_multiprocessor = 6154.0 / 132.0;
 // Share of the data sheet's bandwidth that a copy reaches: 4.28 of 4.8 TB/s measured on an H200.
 constexpr double reachable_bandwidth = 0.89;
-// Time from a block's start to its first products, and from its last to the end of its stores:
-// about two trips to memory.
+// Clocks from a block's start to its first products, and from its last products to the end of its
+// stores: about two round trips to memory.
 constexpr double fill_clocks = 2500;
-// As many threads again would halve what is lost to waiting: one block of 256 threads reaches 0.9
-// of the rate of two (f32, 64x64 and 128x128 tiles, H200, 2026-11-21).
+// The number of threads at which half the time is lost to waiting: one block of 256 threads reaches
+// 0.9 of the rate of two (f32, 64x64 and 128x128 tiles, H200).
 constexpr double waiting_threads = 64;
 
-// Share of the arithmetic units' time that this many threads use.
+// The share of the arithmetic units' time that this many threads use.
 double busy_share(double threads) { return threads / (threads + waiting_threads); }
 
-// Quotients below 2^63; std::ceil is a call where the compiler may not use SSE 4.1.
+// For quotients below 2^63. std::ceil is a function call if the compiler may not use SSE 4.1.
 double divide_up(double x, double y) {
   const double quotient = x / y;
   const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
@@ -59,10 +59,10 @@ TimeParts TiledGemmModel::predict(const TiledDesign& design) const noexcept {
   const double steps = std::max(divide_up(k_, design.tile_k), 1.0);
 
   // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its
-  // loads when few blocks share it.
+  // loads if few blocks share the multiprocessor.
   const double tiles_each = divide_up(tiles, multiprocessors_);
   const double resident = std::clamp<double>(tiles_each, 1, design.blocks_per_multiprocessor);
-  // `efficiency` is that of a multiprocessor with all the blocks it takes.
+  // `efficiency` is that of a fully occupied multiprocessor.
   const double rate_share =
       busy_share(resident * design.threads) /
       busy_share(static_cast<double>(design.blocks_per_multiprocessor) * design.threads);

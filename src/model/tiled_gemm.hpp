@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the time of a GEMM that is cut into tiles of the output, one block of threads each.
-// Arithmetic only.
+// Predicts the time of a GEMM with one block of threads per output tile. Arithmetic only.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -8,17 +7,17 @@
 
 namespace gemmery::model {
 
-// What a prediction needs to know of a kernel.
+// The facts of a kernel that a prediction needs.
 struct TiledDesign {
   int tile_m = 0;
   int tile_n = 0;
   int tile_k = 0;
   int threads = 0;                    // of one block
-  int blocks_per_multiprocessor = 1;  // that fit at a time, by registers and shared memory
+  int blocks_per_multiprocessor = 1;  // resident at a time, by registers and shared memory
   double fma_per_clock = 0;           // of one multiprocessor, peak for the kernel's arithmetic
-  double efficiency = 1;  // share of that peak which the main loop reaches when it is not waiting
+  double efficiency = 1;  // share of that peak that the mainloop reaches when it does not wait
   double step_latency_clocks =
-      0;  // least time of one step of tile_k when too few threads hide the loads
+      0;  // least time of a step of tile_k when too few threads hide the latency of loads
 };
 
 // The parts of a prediction, in microseconds.
@@ -32,7 +31,7 @@ struct TimeParts {
   double total_us() const noexcept;
 };
 
-// A problem on a device; predicts designs on it one by one.
+// A problem on a device; predicts designs for it.
 class TiledGemmModel {
  public:
   TiledGemmModel(const GemmProblem& problem, const DeviceInfo& device) noexcept;
@@ -52,8 +51,8 @@ class TiledGemmModel {
   double memory_us_;
 };
 
-// The least time that the device needs by peak arithmetic and bandwidth, in microseconds.
-// `fma_per_clock` as above.
+// The least time on the device by peak arithmetic and bandwidth, in microseconds. `fma_per_clock`
+// as above.
 double roofline_us(const GemmProblem& problem, double fma_per_clock,
                    const DeviceInfo& device) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From tiles to clocks of one multiprocessor, from clocks to time: what is busy decides how fast
-// the clock may be, and what memory must deliver meanwhile.
+// From tiles to clocks of one multiprocessor, and from clocks to time: utilisation determines the
+// clock rate and what memory must deliver.
 #include "model/warp_specialized_gemm.hpp"
 
 #include <algorithm>
@@ -20,23 +20,23 @@ constexpr double clocks_per_column = 0.5;
 // Shared memory's bytes per clock (probe, H200).
 constexpr double shared_bytes_per_clock = 128;
 
-// What a staging tile waits for C: 4096^3 in cooperative tiles of 128x256 takes 217 us with C and
-// 196 without, in 4 tiles of 4 staging tiles a multiprocessor (H200, 2026-11-21).
+// The wait of a staging tile for C: 4096^3 in cooperative tiles of 128x256 takes 217 us with C and
+// 196 without, at 4 tiles of 4 staging tiles per multiprocessor (H200).
 constexpr double c_staging_clocks = 2300;
 
-// Clocks of a warp for each instruction of a program and each result of the slow unit; clocks of an
-// instruction by which a group at its program slows down the one that multiplies; clocks that a
-// staging tile of a full input is waited for. Fitted by eye to races of designs with six programs
-// at eleven sizes (bench/results/h200-epilogues-rotation.md). What an instruction costs every tile,
-// however large: at 8192x8192x1024 bias + gelu costs 128x192, 21 tiles of a multiprocessor, 9 us,
-// and 128x128, 32 of them, 15 (sm90v4, 2026-11-22). Where three groups take turns that, too, comes
-// beside products of others, which bursts of arithmetic delay (h200-epilogues-rotation.md).
+// A warp's clocks per instruction of an epilogue and per result of the special function unit;
+// clocks per instruction by which a warpgroup in its epilogue slows down the one in its mainloop;
+// clocks that a staging tile waits for a full input. Fitted by eye to races of designs with six
+// epilogues at eleven sizes (bench/results/h200-epilogues-rotation.md). The cost of an instruction
+// per tile, whatever its size: at 8192x8192x1024 bias + gelu costs 9 us with 128x192 (21 tiles per
+// multiprocessor) and 15 us with 128x128 (32 tiles; sm90v4). With three groups in turn this
+// overlaps other groups' products, which bursts of arithmetic delay (h200-epilogues-rotation.md).
 constexpr double program_clocks = 0.85;
 constexpr double slow_result_clocks = 9;
 constexpr double program_interference_clocks = 0.4;
-// In rotation two groups are at their programs beside a third one's products. What is dense keeps
-// to the clocks that these leave, where an instruction takes longer, the more so beside stores
-// (stamps of clocks, h200-epilogues-addend.md).
+// In rotation two groups run their epilogues while a third multiplies. Dense arithmetic gets only
+// the clocks that the products leave, where an instruction takes longer, and more so during stores
+// (clock stamps, h200-epilogues-addend.md).
 constexpr double rotation_program_clocks = 6.5;
 constexpr double rotation_slow_clocks = 15;
 constexpr double rotation_store_clocks = 3;
@@ -44,29 +44,28 @@ constexpr double dense_interference_clocks = 0.12;
 constexpr double input_staging_clocks = 860;
 constexpr double program_tile_clocks = 50;
 constexpr double program_burst_clocks = 25;
-// Of the product by which a vector is added, and how many products of 16 bits a multiprocessor
-// makes at once.
+// The k of the product by which a vector is added, and the 16-bit products of a multiprocessor per
+// clock.
 constexpr double addend_k = 16;
 constexpr double macs_per_clock = 2048;
-// Elements that a multiprocessor's four schedulers take at a time, a warp each.
+// Elements that a multiprocessor's four schedulers process at a time, a warp each.
 constexpr double elements_at_once = 128;
 
 constexpr double sum_bytes = 4;
-// Of the multiprocessors, for clusters of 4 and more, which do not fill the groups that hold them:
-// 30 of 4 run at a time on 132, and 32 take twice as long (split k, H200, 2026-11-22).
+// Share of the multiprocessors that clusters of 4 and more can use, since they do not fill the
+// GPCs: 30 clusters of 4 run at a time on 132, and 32 take twice as long (split k, H200).
 constexpr double usable_by_large_clusters = 10.0 / 11;
 
-// Of whole numbers, rounded up: half a unit below x + size there is no multiple of `size`, so the
-// inverse's rounding decides nothing below 2^40. std::ceil is a call where the compiler may not use
-// SSE 4.1.
+// For whole numbers: just below x + size there is no multiple of `size`, so the inverse's rounding
+// is harmless below 2^40. std::ceil is a function call if the compiler may not use SSE 4.1.
 double divide_up(double x, const WarpSpecializedTerms::Divisor& by) {
   return static_cast<double>(static_cast<std::int64_t>((x + by.size - 0.5) * by.inverse));
 }
 
 constexpr WarpSpecializedTerms::Divisor divisor(double size) { return {size, 1 / size}; }
 
-// All at once, each in the others' way: the longest one, and more where others are alike, by 19 %
-// where two are the same. Two square roots, no call of std::pow.
+// Concurrent work that hinders each other: the longest of them, and more if others take similar
+// time, by 19 % if two are equal. Two square roots, no call of std::pow.
 double beside(double x, double y, double z = 0) {
   const auto fourth = [](double value) { return (value * value) * (value * value); };
   return std::sqrt(std::sqrt(fourth(x) + fourth(y) + fourth(z)));
@@ -77,32 +76,32 @@ std::int64_t pitch_bytes(const MatrixType& matrix) {
          bit_width(matrix.dtype) / 8;
 }
 
-// Whether rows (or columns) begin amid the 32-byte sectors in which the cache is read and written:
-// each second one, if any does, since they begin at multiples of 16.
+// True if rows (or columns) may begin in the middle of the 32-byte sectors in which the cache is
+// accessed: every second one does then, since they begin at multiples of 16.
 bool splits_sectors(const MatrixType& matrix) { return pitch_bytes(matrix) % 32 != 0; }
 
 constexpr std::int64_t line_bytes = 128;  // of the cache; a stage has a line's bytes of k
 
-// Of multiples of so many bytes, those that lie amid a line.
+// Share of the multiples of this many bytes that are not multiples of a line.
 double share_amid_lines(std::int64_t bytes) {
   return 1 - static_cast<double>(std::gcd(bytes, line_bytes)) / line_bytes;
 }
 
-// How much longer it takes to read.
+// The factor by which split sectors slow down reading.
 double read_splits(const MatrixType& matrix, const WarpSpecializedConstants& constants) {
   return 1 + constants.split_sector_share * splits_sectors(matrix) +
          constants.split_line_share * share_amid_lines(pitch_bytes(matrix));
 }
 
-// Elements along its rows (or columns) that are brought at least, where those are not k: a copy's
+// The least elements that a copy fetches along rows (or columns) where those do not run along k:
 // 128 bytes.
 double box_of(bool is_along_k, double element_bytes) {
   constexpr double box_bytes = 128;
   return is_along_k ? 1 : box_bytes / element_bytes;
 }
 
-// How often a panel is read of `times` that it is used: once while it stays in the cache, which
-// grows unlikely between half and one and a half of its size.
+// How often a panel is read from memory if it is used `times`: once while it stays in the cache,
+// which becomes unlikely between half and one and a half of the cache's size.
 double reads(double times, double cache_share) {
   const double lost = std::clamp(cache_share - 0.5, 0.0, 1.0);
   return 1 + (std::max(times, 1.0) - 1) * lost;
@@ -110,7 +109,7 @@ double reads(double times, double cache_share) {
 
 }  // namespace
 
-// Tiles of clusters, and how many run at a time.
+// The grid in tiles of clusters, and how many run at a time.
 struct WarpSpecializedModel::Grid {
   double rows;     // of clusters
   double columns;  // of clusters
@@ -122,21 +121,22 @@ struct WarpSpecializedModel::Grid {
   double k_blocks;       // of a block's share
   double bands;
   double waves;  // of a band
-  // Clusters at work at a time that read the same of what a band keeps, and of the other operand.
+  // Clusters that read the same part, at the same time, of the operand that a band keeps, and of
+  // the other one.
   double kept_sharers;
   double other_sharers;
-  // Rows and columns that a block reads: less than its tile where the problem ends before.
+  // Rows and columns that a block reads: fewer than its tile has where the problem ends within it.
   double read_rows;
   double read_columns;
 };
 
 struct WarpSpecializedModel::TileClocks {
   double multiply;      // until the last product
-  double store;         // from there until out is on its way, without a program
-  double program;       // which comes between
-  double rotation;      // that and the store, beside two other groups
-  double interference;  // by which it delays products of others
-  double input;         // waiting for what it reads
+  double store;         // from there until out is on its way, without an epilogue
+  double program;       // the epilogue in between
+  double rotation;      // the epilogue and the store, while two other groups work
+  double interference;  // by which it delays other groups' products
+  double input;         // waiting for its inputs
 };
 
 WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept
@@ -219,8 +219,9 @@ WarpSpecializedModel::WarpSpecializedModel(const GemmProblem& problem, bool is_t
   rates_.per_l2_byte = 1 / (static_cast<double>(device.l2_bytes) * constants.l2_share);
 }
 
-// The board is limited by power, which goes with the share of time that tensor cores are busy. Of
-// the problem, not of the design: the clock moves in milliseconds, hence with what else runs.
+// Power limits the board, and the power depends on the share of time in which tensor cores are
+// busy. This depends on the problem, not on the design: the clock adapts within milliseconds, so to
+// all kernels that run.
 double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
                                                const DeviceInfo& device) const noexcept {
   const double fma_per_clock =
@@ -229,8 +230,7 @@ double WarpSpecializedModel::settled_clock_ghz(const GemmProblem& problem,
   const double memory = problem.bytes() * rates_.memory_us_per_byte * device.clock_ghz * 1e3;
   constexpr double other_clocks = 6000;  // launch, fill and last stores of any kernel
   const double activity = multiply / (std::max(multiply, memory) + other_clocks);
-  // Clocks that were read beside the times: 1980 MHz at 1024^3 and 1152^3, 1600 at 2048^3, 1470 at
-  // 4096^3.
+  // Clocks recorded with the times: 1980 MHz at 1024^3 and 1152^3, 1600 at 2048^3, 1470 at 4096^3.
   constexpr double unlimited_activity = 0.5;
   const double limited = std::max(activity - unlimited_activity, 0.0) / (1 - unlimited_activity);
   const double full_load_ghz = std::min(constants_.full_load_ghz, device.clock_ghz);
@@ -267,24 +267,24 @@ WarpSpecializedModel::Grid WarpSpecializedModel::lay_out(
   return grid;
 }
 
-// From asking for a stage to having it.
+// From requesting a stage to having it.
 double WarpSpecializedModel::latency_clocks(const WarpSpecializedTerms& design) const noexcept {
   return rates_.load_clocks + (design.is_clustered ? rates_.cluster_load_clocks : 0.0);
 }
 
-// The tensor cores, or shared memory, from which each wgmma reads both operands; beside them the
-// second-level cache, and waiting for what was asked for as many stages ago.
+// The tensor cores, or shared memory, from which each wgmma reads both operands; concurrently the
+// second-level cache, and the wait for a stage that was requested as many stages ago.
 double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
                                         const Grid& grid) const noexcept {
   const double tensor = design.k_columns * clocks_per_column * element_bytes_ / wgmma_k_bytes;
   const double shared =
       (design.k_area_sides * element_bytes_ + constants_.shared_write_share * design.stage_bytes) /
       shared_bytes_per_clock;
-  // Blocks of a cluster ask for a share each of what they have in common, and wait for others that
-  // ask for the same.
+  // Blocks of a cluster request a share each of their common data, and wait for others that request
+  // the same.
   const double of_rows = design.is_band_of_rows ? grid.kept_sharers : grid.other_sharers;
   const double of_columns = design.is_band_of_rows ? grid.other_sharers : grid.kept_sharers;
-  // Tiles have whole lines of rows, but not of columns.
+  // Tiles consist of whole lines of rows, but not of columns.
   const double b_splits =
       b_splits_ + (b_box_ == 1 ? 0.0 : constants_.split_line_share * design.tiles_amid_lines);
   const double asked =
@@ -293,7 +293,7 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
        grid.read_columns * b_splits * design.cluster_m.inverse *
            (1 + rates_.queue_share * of_columns));
   const double read = asked * grid.active * rates_.load_clocks_per_byte;
-  // Stages that are in flight when a block begins are waited for once, in the fill.
+  // Stages in flight when a block begins are waited for once, as part of the fill.
   const double stages_each = 1 / (grid.k_blocks * grid.tiles_each);
   const double wait = latency_clocks(design) * std::max(design.stages_inverse - stages_each, 0.0);
   const double multiply = std::max(tensor, shared) * (1 + constants_.tall_share * design.tall);
@@ -326,7 +326,7 @@ bool WarpSpecializedModel::keeps_to_gaps(const WarpSpecializedTerms& design) con
          (design.adds_vector ? program_.is_dense_without_addend : program_.is_dense);
 }
 
-// Of each instruction, as is the next.
+// Per instruction, as the next one is.
 double WarpSpecializedModel::interference_clocks(
     const WarpSpecializedTerms& design) const noexcept {
   return keeps_to_gaps(design) ? dense_interference_clocks : program_interference_clocks;
@@ -338,8 +338,8 @@ double WarpSpecializedModel::tile_clocks_of_program(
   return keeps_to_gaps(design) ? 0.0 : program_burst_clocks;
 }
 
-// From one tile of a multiprocessor to the next, where the next ones are multiplied while one is
-// stored, unless that takes longer.
+// From one tile of a multiprocessor to the next: the next tiles are multiplied while one is stored,
+// unless storing takes longer.
 double WarpSpecializedModel::time_period(const WarpSpecializedTerms& design,
                                          const TileClocks& tile) const noexcept {
   const double hindered = constants_.store_interference * tile.store + tile.interference;
@@ -350,7 +350,7 @@ double WarpSpecializedModel::time_period(const WarpSpecializedTerms& design,
   return std::max(tile.multiply, each) + hindered;
 }
 
-// Rows that do not exist are not exchanged.
+// Rows beyond the problem are not exchanged.
 double WarpSpecializedModel::time_exchange(const WarpSpecializedTerms& design) const noexcept {
   if (design.sums_from_others == 0) return 0;
   const double bytes = std::min(design.tile_m, rows_) * design.sums_from_others * sum_bytes;
@@ -358,8 +358,8 @@ double WarpSpecializedModel::time_exchange(const WarpSpecializedTerms& design) c
          bytes / constants_.exchange_bytes_per_clock;
 }
 
-// Tiles are walked in bands: a band's panel of one operand is used by all of the band's waves, the
-// other operand is read by every band. What is stored meanwhile takes its place in the cache, too.
+// Tiles are walked in bands: all waves of a band use its panel of one operand, and every band reads
+// the other operand. Stores meanwhile occupy the cache, too.
 double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
                                           const Grid& grid) const noexcept {
   const double kept_bytes = (design.is_band_of_rows ? a_bytes_ : b_bytes_);
@@ -368,7 +368,7 @@ double WarpSpecializedModel::memory_bytes(const WarpSpecializedTerms& design,
   const double band_bytes = (kept_bytes + out_bytes_) * per_band + other_bytes;
   const double wave_bytes =
       kept_bytes * per_band + (other_bytes + out_bytes_ * per_band) / grid.waves;
-  // Of an operand: once more in part, where several clusters ask for it at a time.
+  // Factor of an operand: part of it is read again if several clusters request it at a time.
   const auto again = [&](double sharers) {
     return constants_.sharer_share * std::clamp(sharers - 1, 0.0, 1.0);
   };
@@ -383,7 +383,7 @@ WarpSpecializedParts WarpSpecializedModel::predict(
     const WarpSpecializedTerms& design) const noexcept {
   const Grid grid = lay_out(design);
   const TileClocks tile = time_tile(design, grid);
-  // In turns what a program reads comes before.
+  // With groups in turn the epilogue's inputs are read beforehand.
   const bool overlaps = design.turns > 1 && grid.tiles_each > 1;
   const double finish = tile.store + tile.program;
   const double period = overlaps ? time_period(design, tile) : tile.multiply + finish + tile.input;

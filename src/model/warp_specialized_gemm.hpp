@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the time of a GEMM by warp-specialised, persistent blocks: some warps bring operands
-// through a ring of stages in shared memory, others multiply and store. Arithmetic only.
+// Predicts the time of a GEMM by warp-specialised, persistent blocks: producer warps load operands
+// through a ring of stages in shared memory, consumer warpgroups multiply and store. Arithmetic
+// only.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -8,8 +9,8 @@
 
 namespace gemmery::model {
 
-// What a prediction needs to know of a kernel. m counts rows of what the device computes, which is
-// out^T where `is_turned`.
+// The facts of a kernel that a prediction needs. m counts rows of what the device computes, which
+// is out^T if `is_turned`.
 struct WarpSpecializedDesign {
   int tile_m = 0;
   int tile_n = 0;
@@ -18,41 +19,41 @@ struct WarpSpecializedDesign {
   int cluster_n = 1;
   int stages = 0;
   int stage_bytes = 0;    // of shared memory
-  int consumers = 1;      // warpgroups that multiply one tile
-  int wgmma_columns = 0;  // of the tile's, that one wgmma multiplies
-  int turns = 1;          // groups of them that take tiles in turn
-  int band_tiles = 1;     // height of the bands in which tiles of a cluster are walked
+  int consumers = 1;      // warpgroups that share a tile
+  int wgmma_columns = 0;  // columns of the tile per wgmma
+  int turns = 1;          // groups of consumers that take tiles in turn
+  int band_tiles = 1;     // height of the bands in which clusters' tiles are walked
   bool is_band_of_rows = true;
-  int staging_bytes = 0;  // of out, stored at once by a warpgroup
-  int split_k = 1;     // blocks of a cluster that multiply shares of k of one tile
-  // Whether the tensor cores add the row vector that a program adds to the sums first.
+  int staging_bytes = 0;  // of a warpgroup's staging tile for out
+  int split_k = 1;        // blocks of a cluster that share the k of one tile
+  // True if the tensor cores add to the accumulators the row vector that the epilogue adds first.
   bool adds_vector = false;
 };
 
-// What the program of an epilogue adds to storing D.
+// The work of an epilogue beyond storing D.
 struct ProgramWork {
-  double instructions = 0;  // of machine code, for each element of out
+  double instructions = 0;  // machine instructions per element of out
   double bytes = 0;         // of the full tensors that it reads and writes
-  double slow_results = 0;  // of the unit for powers and reciprocals, for each element of out
-  int full_inputs = 0;      // of which it reads
-  bool is_dense = false;    // its arithmetic waits for nothing, so that few chains of it do
-  // What a design that adds a vector spares it, and whether it is dense then.
+  double slow_results = 0;  // of the special function unit, per element of out
+  int full_inputs = 0;      // full tensors that it reads
+  bool is_dense = false;    // arithmetic without waits: few independent chains
+  // What a design that adds a vector saves, and whether the rest is dense then.
   double addend_instructions = 0;
   bool is_dense_without_addend = false;
 };
 
-// What predictions take of a design whatever the problem: worked out once, asked often.
+// The terms of a design that do not depend on the problem: computed once, used often.
 struct WarpSpecializedTerms {
   explicit WarpSpecializedTerms(const WarpSpecializedDesign& design) noexcept;
 
-  // Of the same design with other stages.
+  // The same design with another number of stages.
   WarpSpecializedTerms with_stages(int stages) const noexcept {
     WarpSpecializedTerms terms = *this;
     terms.stages_inverse = 1.0 / stages;
     return terms;
   }
 
-  // By which extents are divided: a product takes a third of the time.
+  // Divides by multiplying with the inverse, in a third of the time.
   struct Divisor {
     double size;
     double inverse;
@@ -67,90 +68,93 @@ struct WarpSpecializedTerms {
   double stages_inverse;
   double tall;          // 1 or 0
   double k_columns;     // of a stage's wgmmas, in units of tile_k
-  double k_area_sides;  // rows and columns that they read, in units of tile_k
+  double k_area_sides;  // rows and columns that these read, in units of tile_k
   double stage_bytes;
   double tile_k;
   double tile_m;
-  double tiles_amid_lines;     // share that begin amid the cache's lines where n is adjacent
-  double stored_columns;       // by one block
-  double other_blocks;         // that multiply shares of k of the same tile
-  double sums_from_others;     // of a row, that a block adds to its own
+  double tiles_amid_lines;        // share that begins within a cache line if n is contiguous
+  double stored_columns;          // by one block
+  double other_blocks;            // that share the tile's k
+  double sums_from_others;        // accumulators per row that a block receives from others
   double staging_tiles_per_byte;  // of a warpgroup
-  double usable_share;         // of the multiprocessors
+  double usable_share;            // of the multiprocessors
   double turns;
   double turns_inverse;
-  double addend_clocks;  // of a tile, where the tensor cores add a vector
+  double addend_clocks;  // per tile, if the tensor cores add a vector
   bool is_clustered;
   bool is_band_of_rows;
   bool adds_vector;
 };
 
-// What the fit of tools/fit_sm90.py finds (doubles only: it reads and writes them in this order,
-// here) from tests/model/sm90_designs_h200.csv, three H200, 2026-11-22; docs/rooms/model.md.
+// Found by tools/fit_sm90.py (doubles only: it reads and writes them in this order, here) from
+// tests/model/sm90_designs_h200.csv, measured on three H200; docs/rooms/model.md.
 struct WarpSpecializedConstants {
-  // Clocks from the end of the kernel before to a block's first products, beyond waiting for
+  // Clocks from the end of the previous kernel to a block's first products, without waiting for
   // memory, and from its last store to the kernel's end; more in a cluster.
   double fill_clocks = 2640;
   double cluster_clocks = 788;
-  // Share of bytes brought into shared memory that hinder reading it.
+  // Share of the bytes written to shared memory that hinder reading it.
   double shared_write_share = 0.245;
-  // What multiplying takes longer in tiles of 256 rows and more. Not understood: without it such
-  // tiles are predicted 1.3 to 2.5 % too fast beside others on problems of 1e11 operations and
-  // more.
+  // Additional time of the mainloop with tiles of 256 rows and more. Not understood: without it
+  // such tiles are predicted 1.3 to 2.5 % too fast compared with others on problems of 1e11
+  // operations and more.
   double tall_share = 0.0252;
-  // Nanoseconds, as the cache has a clock of its own, from asking for a stage to having it; more
-  // where the other block of a cluster must have released it, too.
+  // Nanoseconds (the cache has a clock of its own) from requesting a stage to having it; more if
+  // another block of the cluster must have released it, too.
   double load_ns = 1380;
   double cluster_load_ns = 33.3;
-  // Bytes per nanosecond that the second-level cache gives, for each multiprocessor of the device.
-  // Requests of several for the same line count for each, although some are served together.
+  // Bytes per nanosecond that the second-level cache delivers, for each multiprocessor of the
+  // device. Requests of several multiprocessors for the same line count for each, although some are
+  // merged.
   double load_bytes_per_ns = 356;
-  // What asking for a line takes longer where all multiprocessors ask for it at a time, and in
-  // proportion where some do.
+  // Additional time of a request if all multiprocessors request the same line at a time; in
+  // proportion if some do.
   double queue_share = 0.127;
-  // What reading takes longer where rows begin amid the cache's sectors of 32 bytes, and amid its
-  // lines of 128, as 264x1240x904 does and tiles of 176 columns where n is adjacent: 7 % later at
-  // 8192^3 than those of 192. And storing, amid sectors.
+  // Additional time of reading if rows begin within 32-byte sectors, and within 128-byte lines, as
+  // with 264x1240x904 and with tiles of 176 columns if n is contiguous: 7 % more than those of 192
+  // at 8192^3. And of storing within sectors.
   double split_sector_share = 2.96;
   double split_line_share = 3.11;
   double split_store_share = 1.08;
-  // Clocks of each staging tile that a warpgroup stores, and bytes per clock of a multiprocessor's;
-  // share of a store by which a group slows the one down that multiplies meanwhile.
+  // Clocks per staging tile that a warpgroup stores; bytes per clock of a multiprocessor's stores;
+  // share of a store by which a group slows down the one that multiplies meanwhile.
   double staging_clocks = 133;
   double store_bytes_per_clock = 23.2;
   double store_interference = 0.244;
-  // Where k is split: clocks of a tile from a block's last sums to those of all blocks, for each
-  // other block of the cluster (1x2112x7168 takes 11.2 us with k in 4, 13.6 with k in 8: races of
-  // b4a2624, H200), and bytes per clock that a multiprocessor takes from the others.
+  // With split k: clocks per tile from a block's last accumulators to the total of all blocks, for
+  // each other block of the cluster (1x2112x7168 takes 11.2 us with k in 4 parts, 13.6 in 8; H200),
+  // and bytes per clock that a multiprocessor receives from the others.
   double exchange_clocks = 875;
   double exchange_bytes_per_clock = 13.9;
-  // Share of a wave's missing tiles by which it is shorter: those at work in the last one have the
-  // cache and the memory to themselves, and not all end the one before at a time.
+  // Share of a wave's missing tiles by which it is shorter: the tiles of the last wave have the
+  // cache and the memory to themselves, and those of the wave before do not all end at the same
+  // time.
   double short_wave_gain = 0.509;
-  // Share of the data sheet's bandwidth that reading reaches; how many bytes read a written one
-  // stands for.
+  // Share of the data sheet's bandwidth that reading reaches; bytes read that cost as much as one
+  // written.
   double memory_share = 0.97;
   double write_weight = 1.27;
-  // What reading an operand from memory takes longer where several clusters ask for the same lines
-  // at a time: 128x4096x14336 with k in 2 takes 36 us in 64 tiles of 128x64, 41 in those of 64x128.
+  // Additional time of reading an operand from memory if several clusters request the same lines at
+  // a time: 128x4096x14336 with k in 2 parts takes 36 us in 64 tiles of 128x64, 41 in tiles of
+  // 64x128.
   double sharer_share = 0.136;
   // Share of the second-level cache that keeps panels for the next wave.
   double l2_share = 0.749;
-  // Clock while all tensor cores are busy all the time; it rises in proportion until they are for
-  // half of it, to the device's own.
+  // The clock rate while all tensor cores are always busy. It rises linearly as they are busy less,
+  // up to the device's own clock where they are busy half of the time.
   double full_load_ghz = 1.35;
 };
 
 // The parts of a prediction, in microseconds.
 struct WarpSpecializedParts {
   double fill_us = 0;     // launch and first loads, which nothing overlaps
-  double compute_us = 0;  // the busiest multiprocessor's tiles: multiplying, loading, storing
-  double memory_us = 0;   // device memory, with what is read again
+  double compute_us = 0;  // the busiest multiprocessor's tiles: mainloop, loads, stores
+  double memory_us = 0;   // device memory, including repeated reads
 
   double total_us() const noexcept;
 };
 
-// A problem on a device; predicts designs on it one by one.
+// A problem on a device; predicts designs for it.
 class WarpSpecializedModel {
  public:
   WarpSpecializedModel(const GemmProblem& problem, bool is_turned, const DeviceInfo& device,
@@ -162,7 +166,7 @@ class WarpSpecializedModel {
     return predict(WarpSpecializedTerms(design));
   }
 
-  // That power allows on this problem.
+  // The clock that the power limit allows on this problem.
   double clock_ghz() const noexcept { return clock_ghz_; }
 
  private:
@@ -191,7 +195,7 @@ class WarpSpecializedModel {
   double a_bytes_;
   double b_bytes_;
   double out_bytes_;  // C and a program's tensors included
-  // A and B as a block asks for them: elements to which a copy's rows or columns are rounded up,
+  // A and B as a block requests them: elements to which a copy's rows or columns are rounded up,
   // and how much longer accesses take because of where rows begin.
   double a_box_;
   double b_box_;
@@ -202,14 +206,14 @@ class WarpSpecializedModel {
   bool has_c_;
   int multiprocessors_;
   double clock_ghz_;
-  // What is the same for all designs, divisions above all.
+  // Values that are the same for all designs, above all divisions.
   struct Rates {
     double us_per_clock;
     double memory_us_per_byte;
     double load_clocks;
     double cluster_load_clocks;
-    double load_clocks_per_byte;  // that one multiprocessor asks for, for each that asks
-    double queue_share;           // for each cluster
+    double load_clocks_per_byte;  // per multiprocessor that requests
+    double queue_share;           // per cluster
     double store_clocks_per_byte;
     double per_l2_byte;
   };

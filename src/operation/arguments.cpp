@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validates GEMM operands once, and turns them into views of rank 3 and a problem.
+// Validates GEMM operands once and turns them into views of rank 3 and a problem.
 #include <gemmery/arguments.hpp>
 #include <gemmery/error.hpp>
 
@@ -28,7 +28,7 @@ using operation::matrix_type;
 using operation::may_overlap;
 using operation::refuse;
 
-// Kernels count in 32 bits within an extent; addresses are 64 bits.
+// Kernels use 32-bit indices within an extent and 64-bit addresses.
 constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
 
 std::string shape_text(const Tensor& tensor) {
@@ -89,7 +89,7 @@ Tensor broadcast_batch(const NamedOperand& operand, std::int64_t batches) {
          std::to_string(view.extent(0)));
 }
 
-// C by NumPy's rule: missing leading dimensions and extents of 1 are repeated.
+// C broadcasts by NumPy's rule: missing leading dimensions and extents of 1 are repeated.
 Tensor broadcast_c(const Tensor& c, const Tensor& out) {
   if (c.rank() > 3) refuse("C", "a tensor of rank 3 or less", "rank " + std::to_string(c.rank()));
   Tensor::Extents shape{};
@@ -139,7 +139,7 @@ GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out,
   return problem;
 }
 
-// A program names everything that it reads.
+// A program names all its operands.
 void check_no_linear_combination(const GemmOptions& options) {
   const char* const given = options.c            ? "C"
                             : options.alpha != 1 ? "alpha"
@@ -181,7 +181,7 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
       out_(as_batch({"out", out}, "(M, N) or (L, M, N)")),
       alpha_(given.alpha),
       beta_(given.beta) {
-  // Copied only where there is an epilogue.
+  // Copied only if there is an epilogue.
   std::optional<GemmOptions> without_default;
   if (given.epilogue) without_default.emplace(simplified(given));
   const GemmOptions& options = without_default ? *without_default : given;
@@ -239,10 +239,10 @@ void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue) {
 
 namespace {
 
-// An operand as it is bound now.
+// An operand's memory as it is bound now.
 struct BoundMemory {
   Tensor* view = nullptr;
-  const MatrixType* type = nullptr;  // as the problem says, not as the last memory happens to be
+  const MatrixType* type = nullptr;  // of the problem, not of the memory bound last
 };
 
 void check_moved(std::string_view operand, const Tensor& moved, const MatrixType& bound) {
@@ -255,7 +255,7 @@ void check_moved(std::string_view operand, const Tensor& moved, const MatrixType
          "make new arguments for this memory");
 }
 
-// "epilogue.A" is A of the epilogue.
+// "epilogue.A" names the epilogue's A.
 std::string_view without_prefix(std::string_view name) {
   constexpr std::string_view prefix = "epilogue.";
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;

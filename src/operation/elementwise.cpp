@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise programs as GEMMs of K = 0: a product of nothing, whose epilogue does all the work.
+// Elementwise kernels without a matrix product, as GEMMs of K = 0: the epilogue does all the work.
 #include <gemmery/elementwise.hpp>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace gemmery {
 namespace {
 
-// What the sums of nothing are formed in, which decides what the program computes in.
+// The accumulators' types, which decide the type in which the program computes.
 struct SumTypes {
   DType factor;
   DType accumulator;
@@ -49,7 +49,7 @@ bool is_like(const EpilogueOperand& operand, const Tensor& out) {
          (std::ranges::equal(tensor->shape(), out.shape()) && is_packed(*tensor));
 }
 
-// Whether rows, columns and batches make no difference. Kernels count an extent in 32 bits.
+// True if out can be treated as one vector. Kernels count an extent in 32 bits.
 bool is_one_vector(const Tensor& out, const EpilogueArguments& program) {
   constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
   return is_packed(out) && out.element_count() <= largest_extent &&
@@ -71,7 +71,7 @@ EpilogueArguments as_vectors(const EpilogueArguments& program) {
 
 // --- the GEMM -----------------------------------------------------------------------------------
 
-// A row of its own where out is a vector.
+// A vector becomes a matrix of one row.
 Tensor as_matrices(const Tensor& out) {
   if (out.rank() == 2 || out.rank() == 3) return out;
   if (out.rank() != 1) {
@@ -110,7 +110,7 @@ EpilogueArguments with_pair(const Tensor& A, const Tensor& B, std::string_view p
   return EpilogueArguments(program, std::move(operands));
 }
 
-// The epilogue's A, not the product's.
+// Of the epilogue's A, not the product's.
 std::string in_program(std::string_view operand) {
   if (operand == "out" || operand.starts_with("epilogue.")) return std::string(operand);
   return "epilogue." + std::string(operand);

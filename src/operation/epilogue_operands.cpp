@@ -21,7 +21,7 @@ bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-// The column (from 1) at which a program's text has the name as a word of its own.
+// The column (from 1) at which the name occurs in a program's text as a word of its own.
 std::size_t find_name(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
@@ -32,7 +32,7 @@ std::size_t find_name(std::string_view text, std::string_view name) {
   return 0;
 }
 
-// Says which node of the program an error is about.
+// Tells which node of the program an error is about.
 class Place {
  public:
   Place(const epilogue::Program& program, std::string_view name) : program_(program), name_(name) {}
@@ -80,7 +80,7 @@ bool broadcasts_to(const Tensor& tensor, const Tensor& out) {
   return true;
 }
 
-// What a tensor is read as: repeated up to out's shape.
+// A tensor that is read: broadcast to out's shape.
 Tensor broadcast(const Tensor& tensor, const Tensor& out) {
   std::array<std::int64_t, 3> shape{};
   std::array<std::int64_t, 3> strides{};
@@ -93,7 +93,7 @@ Tensor broadcast(const Tensor& tensor, const Tensor& out) {
   return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
 }
 
-// What is stored, with its own extents.
+// A tensor that is stored, with its own extents.
 Tensor with_three_dimensions(const Tensor& tensor) {
   std::array<std::int64_t, 3> shape{};
   std::array<std::int64_t, 3> strides{};
@@ -281,8 +281,8 @@ void refuse_shared(const NamedTensor& result, const NamedTensor& other) {
          "write to another tensor");
 }
 
-// Each element is read before its own place is written, and by whoever writes it, or, where a row
-// or a column is reduced, before all of these are done.
+// Each element is read before it is overwritten, by the thread that overwrites it; where a row or a
+// column is reduced, before all of these are done.
 void refuse_partly_shared(const NamedTensor& result, const NamedTensor& input) {
   if (is_same_view(result.tensor, input.tensor) || !may_overlap(result.tensor, input.tensor))
     return;
@@ -322,7 +322,7 @@ void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
 void check_memory(std::string_view operand, const Tensor& tensor) {
   if (tensor.element_count() == 0) return;
   if (tensor.data() == nullptr) {
-    std::int64_t own = 1;  // not those that a broadcast repeats
+    std::int64_t own = 1;  // without those that a broadcast repeats
     for (int d = 0; d < tensor.rank(); ++d) own *= tensor.stride(d) == 0 ? 1 : tensor.extent(d);
     refuse(operand, "memory for " + std::to_string(own) + (own == 1 ? " element" : " elements"),
            "a null pointer");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an epilogue reads and stores beside out: the rules that follow from how it lies in memory,
-// one answer for operands in memory and for problems that are spelled.
+// The tensors that an epilogue reads and stores beside out: the rules that follow from their
+// layout, the same for operands in memory and for problems in text.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -15,66 +15,66 @@
 
 namespace gemmery::operation {
 
-// A name of a program with the memory that belongs to it. Strides are 0 along what does not vary.
+// A name of a program with its tensor. Strides are 0 along directions that are broadcast.
 struct EpilogueMatrix {
   std::string name;
   bool is_number = false;
   MatrixType type = {};
 };
 
-// Elements that have no neighbours are read one by one, wherever they are: no more is promised of
-// their addresses than an element's width, so that one kernel serves them all.
+// Elements without contiguous neighbours are read one by one, so only an element's width is
+// promised as their alignment: one kernel serves every alignment.
 MatrixType settle_alignment(MatrixType type) noexcept;
 
-// A program whose results are all stored, with what it reads and stores in its order.
+// A program whose results are all stored, with its inputs and results in its order.
 struct DescribedEpilogue {
   EpilogueId id = default_epilogue;
   std::vector<MatrixType> operands;
 };
 
-// Interns. Throws Error (invalid_argument, unsupported) naming the operand and where the program's
-// text has it: an element type that is no number by itself, a result of a reduction that has the
-// shape of out, one without reduction that has not.
+// Interns the program. Throws Error (invalid_argument, unsupported) with the operand and its place
+// in the program's text: for an element type that is not a number by itself, a result of a
+// reduction that has the shape of out, or one without reduction that has another shape.
 DescribedEpilogue describe_epilogue(const epilogue::Program& program,
                                     const std::vector<EpilogueMatrix>& matrices,
                                     const MatrixExtents& extents);
 
-// Whether the default path computes this: linear_combination() with numbers alpha and beta and a
+// True if the default path computes this: linear_combination() with numbers alpha and beta and a
 // tensor C.
 bool is_linear_combination(const EpilogueArguments& epilogue) noexcept;
 
-// The operand that is called so; nullptr where none is.
+// The operand with this name; nullptr if there is none.
 const EpilogueOperand* find_operand(const std::vector<EpilogueOperand>& operands,
                                     std::string_view name) noexcept;
 
-// Operands as views of rank 3 of a problem whose out is (L, M, N). Throws Error (invalid_argument)
+// Operands as views of rank 3 for a problem whose out is (L, M, N). Throws Error (invalid_argument)
 // for shapes, devices and memory that do not fit.
 std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, const Tensor& out);
 
-// Their matrices; `program` tells which of them elements are reduced to.
+// The matrices of these operands; `program` tells which of them are reductions.
 std::vector<EpilogueMatrix> matrices_of(const std::vector<EpilogueOperand>& views,
                                         const epilogue::Program& program);
 
-// How elements are reduced to the result that is called so; none for what is no result.
+// The reduction of the result with this name; none for other names.
 epilogue::Reduction reduction_of(const epilogue::Program& program,
                                  std::string_view result) noexcept;
 
-// Who else reads and writes memory.
+// The operands of the product, which also read and write memory.
 struct ProductOperands {
   const Tensor& a;
   const Tensor& b;
   const Tensor& out;
 };
 
-// `views` are the program's inputs, then its results. Throws Error (invalid_argument) where a
-// result shares memory with A, B, out or another result; where a tensor that is read shares some
-// with a result or with out and is not exactly that; and where it shares any with what all of out
-// is reduced to, which is written while others still read.
+// `views` are the program's inputs, then its results. Throws Error (invalid_argument) if a result
+// shares memory with A, B, out or another result; if an input shares memory with a result or with
+// out and is not exactly that tensor; and if an input shares memory with a reduction of all of out,
+// which is written while other blocks still read.
 void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
                              const epilogue::Program& program, const ProductOperands& product);
 
-// Throws Error (invalid_argument) where elements would be read from nowhere or at addresses that
-// are no multiple of their width.
+// Throws Error (invalid_argument) if elements would be read from a null pointer or at addresses
+// that are not multiples of their width.
 void check_memory(std::string_view operand, const Tensor& tensor);
 void check_device(std::string_view operand, const Tensor& tensor, Device device);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line that spells a problem: its fields, reading and printing. The grammar stands in
-// docs/problems.md.
+// The line that spells a problem: its fields, parsing and printing. docs/problems.md has the
+// grammar.
 #include <gemmery/error.hpp>
 #include <gemmery/problem.hpp>
 #include <gemmery/tensor.hpp>
@@ -60,22 +60,22 @@ void read_extents(const Word& word, GemmProblem& problem) {
 
 // --- the line -----------------------------------------------------------------------------------
 
-// A name of the epilogue's with the word that says what it is bound to.
+// A name of the epilogue and the word that binds it.
 struct Binding {
   std::string name;
   Word word;
   std::string value;
 };
 
-// The fields as they are spelled.
+// The fields of a line as text.
 struct Fields {
   std::optional<OperandWords> a, b, out, c;
   std::optional<DType> accumulator;
   std::optional<Math> math;
   std::optional<double> alpha, beta;
-  std::optional<epilogue::Program> program;  // where the line has its text
-  bool is_default = false;                   // what is stored of it, bound as GemmOptions bind it
-  std::vector<Binding> bindings;             // of a program that is not
+  std::optional<epilogue::Program> program;  // if the line has a program
+  bool is_default = false;        // the stored part is the default program, bound by GemmOptions
+  std::vector<Binding> bindings;  // of other programs
 
   bool has_program() const { return program.has_value() && !is_default; }
 };
@@ -87,7 +87,8 @@ double read_number(const Word& word, std::string_view text) {
   return value;
 }
 
-// Names that the line keeps for itself; an operand of an epilogue that is called so has a prefix.
+// Names reserved for the line's own fields; an operand of an epilogue with such a name has a
+// prefix.
 bool is_field_name(std::string_view name) {
   return name == "a" || name == "b" || name == "out" || name == "acc" || name == "math" ||
          name == "epilogue";
@@ -118,7 +119,7 @@ Binding read_binding(const Word& word) {
           std::string(value)};
 }
 
-// A binding to a number: "0.5", or "f32:scalar" for one that is told later.
+// A binding to a number: "0.5", or "f32:scalar" for one that is given later.
 std::optional<double> read_scalar(const Binding& binding) {
   constexpr std::string_view suffix = ":scalar";
   const std::string_view value = binding.value;
@@ -127,7 +128,7 @@ std::optional<double> read_scalar(const Binding& binding) {
     read_dtype(binding.word, value.substr(0, value.size() - suffix.size()), names_tf32);
     return 1;
   }
-  double number = 0;  // "inf" and "nan" in letters of either case among them
+  double number = 0;  // "inf" and "nan" in letters of either case are numbers
   const char* const last = value.data() + value.size();
   const bool begins_a_number =
       !value.empty() && (std::isdigit(static_cast<unsigned char>(value[0])) != 0 ||
@@ -137,8 +138,8 @@ std::optional<double> read_scalar(const Binding& binding) {
   return read_number(binding.word, value);
 }
 
-// Whether alpha and beta of the default program are bound to numbers and C to a tensor, where they
-// are bound at all, as GemmOptions bind them. It is a program like others where they are not.
+// True if alpha and beta of the default program, where they are bound, are bound to numbers and C
+// to a tensor, as GemmOptions bind them. Otherwise it is a program like any other.
 bool are_of_gemm_options(const std::vector<Binding>& bindings) {
   return std::ranges::none_of(bindings, [](const Binding& binding) {
     const bool is_factor = binding.name == "alpha" || binding.name == "beta";
@@ -161,7 +162,7 @@ epilogue::Program stored_program(const epilogue::Program& program,
   return epilogue::keep_results(program, stored);
 }
 
-// Before the other fields: the program decides what their names mean.
+// Read before the other fields: the program decides what their names mean.
 void read_program(const std::vector<Word>& words, Fields& fields) {
   const auto is_program = [](const Word& word) { return cut_field(word).key == "epilogue"; };
   const auto found = std::find_if(words.begin() + 2, words.end(), is_program);
@@ -176,8 +177,8 @@ void read_program(const std::vector<Word>& words, Fields& fields) {
                       are_of_gemm_options(bindings);
 }
 
-// A field that only the default program has, whose text calls C otherwise and tells numbers as
-// texts of programs do. What only its results read that are not stored is left out.
+// A field that only the default program has. Its text calls C otherwise and gives numbers as texts
+// of programs do. Operands that only unstored results read are left out.
 bool read_linear_combination(const Word& word, const Field& field, Fields& fields) {
   const bool has_text = fields.program.has_value();
   const Binding binding = has_text ? read_binding(word) : Binding{std::string(field.key), word, {}};
@@ -247,7 +248,7 @@ const Binding& require_binding(const Word& kind, const Fields& fields, const std
       epilogue::suggest(name, accumulator));
 }
 
-// Names that only results read that are not stored are among them, as in arguments.
+// The names include those that only unstored results read, as in arguments.
 void check_bindings(const Fields& fields) {
   std::vector<std::string> names = fields.program->inputs();
   for (std::string& name : results_beside_d(*fields.program)) names.push_back(std::move(name));
@@ -265,7 +266,7 @@ Role role_of(const epilogue::Program& program, std::string_view name) {
   return is_reduced ? Role::reduced : Role::epilogue;
 }
 
-// Binds what the program reads and stores, in its order.
+// Binds the program's inputs and results, in its order.
 void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   GemmProblem& problem = line.problem;
   const MatrixExtents extents{problem.l, problem.m, problem.n};
@@ -295,7 +296,7 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
 
 // --- assembling ---------------------------------------------------------------------------------
 
-// What arguments refuse, a problem cannot be.
+// A problem is refused if arguments like it would be.
 void check_types(const GemmProblem& problem) {
   operation::check_operand_type("A", problem.a.dtype);
   operation::check_operand_type("B", problem.b.dtype);
@@ -307,7 +308,7 @@ void check_types(const GemmProblem& problem) {
                              .math = problem.math});
 }
 
-// Elements of out that share memory: arguments refuse them, too.
+// An out whose elements share memory is refused, as in arguments.
 void check_out(const Word& word, const GemmProblem& problem) {
   const std::array shape{problem.l, problem.m, problem.n};
   const MatrixType& out = problem.out;
@@ -356,7 +357,7 @@ std::string number_text(const GemmProblem& problem, double value) {
   return fmt::format("{}:scalar", alias(epilogue_compute_type(problem.accumulator)));
 }
 
-// The program, then its operands in their order.
+// The program, then its operands in order.
 std::string epilogue_text(const ProblemLine& line) {
   const GemmProblem& problem = line.problem;
   const EpilogueRules& rules = rules_of(problem.epilogue);

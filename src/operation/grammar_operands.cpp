@@ -18,7 +18,7 @@ using operation::alignment_of;
 using operation::normalize;
 using operation::packed_matrix;
 
-// Larger strides than any memory has; keeps products of strides and extents inside 64 bits.
+// No memory has larger strides; keeps products of strides and extents within 64 bits.
 constexpr std::int64_t largest_leading = std::int64_t{1} << 32;
 constexpr std::int64_t largest_stride = std::int64_t{1} << 40;
 
@@ -56,7 +56,7 @@ bool is_power_of_two_up_to_16(std::int64_t value) {
   return value == 1 || value == 2 || value == 4 || value == 8 || value == 16;
 }
 
-// Repeats (or, in a result, reduces) along what `dims` leaves out.
+// Broadcasts (or, in a result, reduces) along the directions that `dims` leaves out.
 void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExtents& extents) {
   if (!operand.dims) return;
   const std::string& dims = *operand.dims;
@@ -73,13 +73,13 @@ void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExt
   matrix = packed_matrix(operand.dtype, inner == "m" ? Layout::column : operand.layout, kept);
 }
 
-// Those of what elements are reduced to: as the strides tell, which are 0 where they fall together.
+// The extents of a reduction's result, by its strides, which are 0 along reduced directions.
 MatrixExtents own_extents(const MatrixType& matrix, const MatrixExtents& out) {
   return {matrix.batch_stride == 0 ? 1 : out.batch, matrix.row_stride == 0 ? 1 : out.rows,
           matrix.column_stride == 0 ? 1 : out.columns};
 }
 
-// Extents whose strides are not lost for want of elements.
+// Extents of at least 1, so that strides are kept if there are no elements.
 MatrixExtents without_zeros(MatrixExtents extents) {
   for (std::int64_t* const extent : {&extents.batch, &extents.rows, &extents.columns})
     if (*extent == 0) *extent = 2;
@@ -137,7 +137,7 @@ std::string spell(const OperandWords& operand) {
   return text;
 }
 
-// Adds the modifiers that make the spelling read back as `matrix`; nothing where none can.
+// Adds the modifiers that make the spelling read back as `matrix`; nothing if that is impossible.
 std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix,
                                     const MatrixExtents& extents) {
   MatrixType read = make_matrix(spelling, extents);
@@ -151,7 +151,7 @@ std::optional<std::string> complete(OperandWords spelling, const MatrixType& mat
   return spell(spelling);
 }
 
-// Every way to spell the matrix that is shorter than its strides, shortest first; then its strides.
+// All spellings of the matrix that are shorter than its strides, shortest first; then its strides.
 std::vector<OperandWords> spellings(const MatrixType& matrix, const MatrixExtents& extents,
                                     Role role) {
   const OperandWords plain = packed_operand(role, matrix.dtype);
@@ -215,7 +215,7 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value) {
   return operand;
 }
 
-// Within what can be spelled.
+// Within the range that can be spelled.
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
   const MatrixType matrix = make_matrix(operand, extents);
   if (magnitude(matrix.batch_stride) > largest_stride)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands as the line of a problem spells them, and matrices spelled again.
+// Operands in the line of a problem: parsing, and spelling matrices.
 #pragma once
 
 #include <gemmery/problem.hpp>
@@ -17,15 +17,15 @@ namespace gemmery::grammar {
 
 using operation::MatrixExtents;
 
-// Which operand it is decides what may be said of it.
+// The role of an operand, which decides which modifiers it may have.
 enum class Role : std::uint8_t {
   matrix,    // A, B, out: no dims
   addend,    // C
-  epilogue,  // a tensor of the epilogue's
-  reduced,   // one of its results, to which elements are reduced
+  epilogue,  // a tensor of the epilogue
+  reduced,   // a result of the epilogue that is a reduction
 };
 
-// An operand as it is spelled, before the extents are known.
+// An operand as parsed, before the extents are known.
 struct OperandWords {
   Word word = {};
   Role role = Role::matrix;
@@ -39,19 +39,19 @@ struct OperandWords {
   std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
 };
 
-// What a silent operand is: packed and row major.
+// The default of an operand without modifiers: packed and row major.
 OperandWords packed_operand(Role role, DType dtype);
 
-// An element type; "tf32" names float32 and a way to compute.
+// An element type; "tf32" means float32 and a math.
 DType read_dtype(const Word& word, std::string_view text, bool& names_tf32);
 
-// `value` is what stands behind the word's "NAME=".
+// `value` is the text after the word's "NAME=".
 OperandWords read_operand(const Word& word, Role role, std::string_view value);
 
-// The matrix that is spelled, beside an out of `extents` (for A and B: of their own).
+// The matrix for these words, beside an out of `extents` (for A and B: with extents of their own).
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents);
 
-// The spelling that, read back, gives this matrix again.
+// The spelling that reads back as this matrix.
 std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
                         Role role = Role::matrix);
 

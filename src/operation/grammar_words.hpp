@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the line that spells a problem, and how they are refused.
+// The words of a problem's line, and errors about them.
 #pragma once
 
 #include <gemmery/error.hpp>
@@ -22,17 +22,17 @@ struct Word {
 // Throws Error with the word and its column.
 [[noreturn]] void refuse(const Word& word, std::string expected, std::string hint = {},
                          ErrorKind kind = ErrorKind::invalid_argument);
-// Of a field that the line of a kind lacks.
+// For a field that the line lacks.
 [[noreturn]] void refuse_missing(const Word& kind, std::string expected, std::string hint = {});
 
-// Splits at white space outside quotes; quotes are taken off, \" and \\ inside them read as " and
+// Splits at white space outside quotes. Removes the quotes; \" and \\ within them stand for " and
 // \.
 std::vector<Word> split_words(std::string_view line);
 
-// A whole number and nothing else.
+// A whole number without anything else.
 std::optional<std::int64_t> read_integer(std::string_view text);
 
-// Cuts `text` at `separator`.
+// Splits `text` at `separator`.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
 }  // namespace gemmery::grammar

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer results of floating-point accumulators: the program says how they are rounded, or they
-// are refused. Nothing is rounded to integers silently.
+// Integer results of floating-point accumulators: refused unless the program says how they are
+// rounded. Nothing is rounded to integers silently.
 #pragma once
 
 #include <gemmery/problem.hpp>
 
 namespace gemmery::operation {
 
-// Throws Error (invalid_argument) naming the result that would be rounded. Accumulators of type
-// int32 may be scaled: their results round to nearest even and saturate, as quantised GEMMs do.
+// Throws Error (invalid_argument), which names the result that would be rounded. Accumulators of
+// type int32 may be scaled: their results round to nearest even and saturate, as in quantised
+// GEMMs.
 void check_integer_results(const GemmProblem& problem);
 
 }  // namespace gemmery::operation

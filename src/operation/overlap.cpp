@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap of strided views, by ranges and by the divisibility of strides.
+// Overlap of strided views, by address ranges and by divisibility of strides.
 #include "operation/overlap.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace gemmery::operation {
 namespace {
 
-// A dimension that moves: extent over 1.
+// A dimension with an extent above 1.
 struct Dimension {
   std::int64_t extent;
   std::int64_t stride;
@@ -28,8 +28,8 @@ Dimensions moving_dimensions(const Tensor& view) {
     if (view.extent(d) > 1)
       dimensions.items[dimensions.count++] = {view.extent(d), magnitude(view.stride(d))};
   }
-  // By insertion: they are a handful, and g++ 12 takes std::sort's branch for long ranges for an
-  // access outside the array.
+  // Insertion sort: there are few, and g++ 12 warns that std::sort's branch for long ranges
+  // accesses elements outside the array.
   for (auto end = dimensions.items.begin();
        end != dimensions.items.begin() + static_cast<std::ptrdiff_t>(dimensions.count); ++end) {
     const auto at = std::upper_bound(
@@ -40,8 +40,8 @@ Dimensions moving_dimensions(const Tensor& view) {
   return dimensions;
 }
 
-// Each dimension steps over everything that the smaller ones span: the common case, sufficient but
-// not necessary.
+// True if each dimension steps over everything that the smaller ones span: the common case;
+// sufficient but not necessary.
 bool is_nested(const Dimensions& dimensions) {
   std::int64_t span = 0;
   for (std::size_t d = 0; d < dimensions.count; ++d) {
@@ -52,8 +52,8 @@ bool is_nested(const Dimensions& dimensions) {
   return true;
 }
 
-// Whether i*x.stride + j*y.stride = target has a solution other than i = j = 0 with |i| < x.extent
-// and |j| < y.extent; strides are positive. Walks the at most 2*x.extent - 1 candidates in steps of
+// True if i*x.stride + j*y.stride = target has a solution other than i = j = 0 with |i| < x.extent
+// and |j| < y.extent; strides are positive. Tries the at most 2*x.extent - 1 candidates in steps of
 // the solution lattice.
 bool has_difference(const Dimension& x, const Dimension& y, std::int64_t target) {
   for (std::int64_t i = -(x.extent - 1); i < x.extent; ++i) {
@@ -105,8 +105,8 @@ bool may_overlap(const Tensor& first, const Tensor& second) noexcept {
   const ByteRange x = byte_range(first);
   const ByteRange y = byte_range(second);
   if (x.is_empty() || y.is_empty() || x.last <= y.first || y.last <= x.first) return false;
-  // Every address of either view is its start plus a multiple of `step`; starts that keep apart
-  // modulo it never meet.
+  // Every address of either view is its start plus a multiple of `step`: views whose starts differ
+  // enough modulo it never meet.
   const std::int64_t step = common_step_bytes(second, common_step_bytes(first, 0));
   if (step == 0) return true;
   const auto first_start = reinterpret_cast<std::intptr_t>(first.data());

@@ -20,13 +20,13 @@ double matrix_bytes(const MatrixType& matrix, double batches, double rows, doubl
   return count * bit_width(matrix.dtype) / 8;
 }
 
-// A tensor of an epilogue, which repeats along strides of 0.
+// The bytes of an epilogue's tensor, which repeats along strides of 0.
 double varying_bytes(const MatrixType& matrix, double batches, double rows, double columns) {
   return matrix_bytes(matrix, batches, matrix.row_stride == 0 ? 1 : rows,
                       matrix.column_stride == 0 ? 1 : columns);
 }
 
-// Words without padding, so that equal problems hash equally.
+// Without padding, so that equal problems hash equally.
 using Words = std::array<std::int64_t, 24>;
 
 void append_matrix(Words& words, std::size_t& at, const MatrixType& matrix) {

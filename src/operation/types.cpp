@@ -25,7 +25,7 @@ bool is_operand_type(DType dtype) {
 
 std::string type_text(DType dtype) { return std::string(name(dtype)); }
 
-// Products of floats add up in floats, of integers in int32; f64 only with f64.
+// Products of floats accumulate in floats, of integers in int32; f64 only with f64.
 void check_accumulator(DType a, DType b, DType accumulator) {
   const bool is_integer_product = is_integer(a) && is_integer(b);
   if (is_integer(a) != is_integer(b)) {

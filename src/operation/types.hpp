@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which element types go together in a GEMM: one answer for operands in memory and for problems
-// that are spelled.
+// The valid combinations of element types in a GEMM: the same for operands in memory and for
+// problems in text.
 #pragma once
 
 #include <gemmery/dtype.hpp>
@@ -10,21 +10,21 @@
 
 namespace gemmery::operation {
 
-// Throws Error (unsupported) for element types that mean nothing without scales or unpacking.
+// Throws Error (unsupported) for element types that need scales or unpacking.
 void check_operand_type(std::string_view operand, DType dtype);
 
-// Whether each product of float32 is formed by three of narrower types.
+// True if each product of float32 is formed by three of narrower types.
 bool has_three_products(Math math) noexcept;
 
-// How products are formed and added up.
+// The types and math of products and accumulators.
 struct ProductTypes {
   DType a, b;
   DType accumulator;
   Math math;
 };
 
-// Throws Error (invalid_argument, or unsupported where another operation would serve) naming what
-// does not go together.
+// Throws Error for a combination that is not valid, which it names: invalid_argument, or
+// unsupported if another operation would serve.
 void check_products(const ProductTypes& types);
 
 }  // namespace gemmery::operation

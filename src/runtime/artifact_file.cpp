@@ -23,7 +23,7 @@ constexpr std::size_t size_place = 16;
 constexpr std::size_t checksum_place = 32;
 constexpr std::size_t checksum_bytes = 16;
 constexpr std::size_t header_bytes = 64;
-constexpr std::size_t most_name_bytes = 1024;  // of names of kernels, families, operands
+constexpr std::size_t most_name_bytes = 1024;  // of a kernel, a family, an operand
 
 // --- writing ------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ std::vector<std::byte> encode(const StoredKernel& kernel) {
   return std::move(writer.bytes());
 }
 
-// Of all bytes but its own.
+// Of all bytes but the checksum itself.
 std::array<std::byte, checksum_bytes> checksum_of(Bytes file) {
   XXH3_state_t state;
   XXH3_INITSTATE(&state);
@@ -114,8 +114,7 @@ std::array<std::byte, checksum_bytes> checksum_of(Bytes file) {
 
 // --- reading ------------------------------------------------------------------------------------
 
-// Takes fields from the front of a range of bytes; a field that does not fit is refused by its
-// name.
+// Takes fields from the front of a range of bytes. A field that does not fit is refused by name.
 class Reader {
  public:
   Reader(Bytes bytes, std::string path, std::size_t origin = 0)
@@ -163,7 +162,7 @@ class Reader {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // Words of people and programs: no control characters, of sensible length.
+  // A name: no control characters, of limited length.
   std::string name(std::string_view field) {
     std::string text = this->text(field);
     const auto is_odd = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
@@ -172,8 +171,8 @@ class Reader {
     return text;
   }
 
-  // As many as the file says, each taking at least a byte, so that no count makes us reserve more
-  // than there is.
+  // Takes as many items as the file states. Each takes at least a byte, so that no count makes us
+  // reserve more memory than the file has bytes.
   template <class Take>
   auto list(std::string_view field, Take&& take) {
     const auto count = number<std::uint64_t>(field);
@@ -196,7 +195,7 @@ class Reader {
  private:
   Bytes bytes_;
   std::string path_;
-  std::string subject_;  // the kernel that the fields are of
+  std::string subject_;  // the kernel that the fields belong to
   std::size_t origin_;
   std::size_t done_ = 0;
 };
@@ -231,7 +230,7 @@ Number number_at(Bytes bytes, std::size_t place) {
   return value;
 }
 
-// Whether this is an ELF file for NVIDIA GPUs whose table of sections lies within it.
+// True if this is an ELF file for NVIDIA GPUs whose section table lies within it.
 bool is_cubin(Bytes bytes) {
   constexpr std::size_t elf_header_bytes = 64;
   constexpr std::uint16_t cuda_machine = 190;  // EM_CUDA
@@ -354,7 +353,7 @@ std::vector<std::byte> encode(const ArtifactFile& file) {
   whole.raw(std::as_bytes(std::span(magic)));
   whole.number(artifact_format_version);
   whole.number(static_cast<std::uint32_t>(header_bytes));
-  whole.number<std::uint64_t>(0);  // the size, which is sealed
+  whole.number<std::uint64_t>(0);  // the size, which `seal` writes
   whole.number<std::uint64_t>(file.kernels.size());
   whole.bytes().resize(header_bytes);
   whole.raw(body.bytes());

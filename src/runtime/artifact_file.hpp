@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of an artifact file: compiled kernels, each for one target, with all that is to be
-// known of them. Numbers are little-endian. What is read is checked field by field before anything
-// else sees it.
+// The bytes of an artifact file: compiled kernels, each for one target, with everything that is
+// needed to launch them. Numbers are little-endian. Every field that is read is checked before it
+// is used.
 //
 //   magic 8 · format version u32 · header bytes u32 · all bytes u64 · kernels u64 · XXH3-128 of all
 //   but itself 16 · zeros 16 · library version, digest of device/abi: texts · the kernels, each a
@@ -26,7 +26,7 @@ namespace gemmery::runtime {
 
 inline constexpr std::uint32_t artifact_format_version = 1;
 
-// One choice of a design, for people: {"tile", "128x128x64"}.
+// A choice of a design, for people: {"tile", "128x128x64"}.
 struct StoredField {
   std::string name;
   std::string value;
@@ -34,7 +34,7 @@ struct StoredField {
   friend bool operator==(const StoredField&, const StoredField&) = default;
 };
 
-// What an epilogue knows of one of its operands; the numbers are those of EpilogueOperandRule.
+// What an epilogue requires of an operand; the numbers are those of EpilogueOperandRule.
 struct StoredOperand {
   std::string name;
   std::uint8_t flags = 0;  // 1 number, 2 output, 4 varies along l, 8 m, 16 n
@@ -55,7 +55,7 @@ struct StoredKernel {
   std::vector<StoredField> design;
   std::string epilogue;  // its program
   std::vector<StoredOperand> epilogue_operands;
-  std::vector<std::string> problems;  // lines that it was compiled for
+  std::vector<std::string> problems;  // problem lines that it was compiled for
   std::string source;
   std::string entry;
   std::optional<jit::CompiledCode> cubin;
@@ -63,18 +63,18 @@ struct StoredKernel {
 };
 
 struct ArtifactFile {
-  std::string library_version;  // that wrote it
-  std::string abi_digest;       // of what host and device code share
+  std::string library_version;  // version of the library that wrote the file
+  std::string abi_digest;       // digest of the headers that host and device code share
   std::vector<StoredKernel> kernels;
 };
 
 std::vector<std::byte> encode(const ArtifactFile& file);
 
-// Writes size and checksum of the bytes, a header's at least, into their header.
+// Writes size and checksum into the header of `file`, which holds at least a header.
 void seal(std::span<std::byte> file);
 
-// Throws Error (io) that names `path`, the kernel, the field and the place for bytes that are not
-// such a file in every detail, unsupported for another format version.
+// Throws Error: io, which names `path`, the kernel, the field and the offset, for bytes that are
+// not a valid file in every detail; unsupported for another format version.
 ArtifactFile decode(std::span<const std::byte> bytes, const std::string& path);
 
 }  // namespace gemmery::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses among the targets of one kernel.
+// Chooses among the targets of a kernel.
 #include "runtime/bundled_artifact.hpp"
 
 #include <gemmery/error.hpp>

@@ -13,7 +13,7 @@ namespace gemmery::runtime {
 
 class BundledArtifact final : public ArtifactState {
  public:
-  // All of one kernel, at least one, each of another target.
+  // At least one part, all of one kernel, each for another target.
   explicit BundledArtifact(std::vector<std::shared_ptr<const DeviceArtifact>> parts);
 
   const Kernel& kernel() const noexcept override { return parts_.front()->kernel(); }
@@ -33,7 +33,7 @@ class BundledArtifact final : public ArtifactState {
   }
 
  private:
-  // Throws Error (unsupported) where none runs there.
+  // Throws Error (unsupported) if no part runs there.
   const DeviceArtifact& part_for(Device device) const;
 
   std::vector<std::shared_ptr<const DeviceArtifact>> parts_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading and running of one compiled kernel.
+// Loads and runs one compiled kernel.
 #include "runtime/device_artifact.hpp"
 
 #include <gemmery/error.hpp>
@@ -85,7 +85,7 @@ DeviceArtifact::DeviceArtifact(const Kernel& kernel, Target target, EmittedSourc
     ready_codes_[form].store(codes_[form].get(), std::memory_order_release);
 }
 
-// Artifacts of the store are never destroyed; those from files are.
+// Artifacts in the store are never destroyed; those from files are.
 DeviceArtifact::~DeviceArtifact() {
   for (PerDriver& of_driver : drivers_) {
     for (const std::atomic<const LoadedKernel*>& loaded : of_driver.devices)
@@ -118,7 +118,7 @@ const jit::CompiledCode& DeviceArtifact::main_code() const noexcept {
   abort_on_bug("an artifact without code");
 }
 
-// ptxas alone knows them: nothing where only PTX was made.
+// Only ptxas reports them: nothing if only PTX was made.
 std::optional<CodeResources> DeviceArtifact::resources() const {
   const jit::CompiledCode* const code = find_code(CodeForm::cubin);
   if (code == nullptr) return std::nullopt;
@@ -139,8 +139,8 @@ const LoadedKernel& DeviceArtifact::loaded_on(Device device) const {
   return load_now(device);
 }
 
-// The capture status is asked for only where something is to be loaded, so that a usual launch does
-// not pay for it.
+// Asks for the capture status only if something must be loaded, so that ordinary launches do not
+// pay for it.
 const LoadedKernel& DeviceArtifact::ready_for(Stream stream) const {
   driver::refuse_after_fork();
   if (const LoadedKernel* const loaded = find_loaded(stream.device())) [[likely]]
@@ -184,8 +184,8 @@ const driver::LoadedCode& DeviceArtifact::loaded_code(const driver::Driver& driv
   return *loaded;
 }
 
-// A cache is never the reason why a kernel does not run: what it had kept and the driver does not
-// take is compiled, once.
+// A cache must never prevent a kernel from running: cached code that the driver refuses is compiled
+// anew, once.
 std::shared_ptr<const driver::LoadedCode> DeviceArtifact::load_code(
     const driver::Driver& driver) const {
   const CodeForm form = form_for(driver);
@@ -204,7 +204,7 @@ std::shared_ptr<const driver::LoadedCode> DeviceArtifact::load_code(
   return load(code(form));
 }
 
-// Throws the refusal where there is no compiler to do better, and what the compiler throws.
+// Throws the refusal if there is no compiler, and what the compiler throws.
 void DeviceArtifact::compile_instead(const driver::CodeRefused& refusal, CodeForm form) const {
   platform::log(LogLevel::warning, source_.entry +
                                        ": code from the cache is compiled anew, since " +
@@ -221,7 +221,7 @@ void DeviceArtifact::compile_instead(const driver::CodeRefused& refusal, CodeFor
   ready_codes_[index_of(form)].store(code.get(), std::memory_order_release);
 }
 
-// A driver of GPUs compiles PTX by itself where there is nothing better.
+// A GPU's driver compiles PTX itself if there is no cubin.
 CodeForm DeviceArtifact::form_for(const driver::Driver& driver) const noexcept {
   const CodeForm form = driver.code_form();
   const bool has_ptx_only = !may_compile_ && find_code(form) == nullptr &&
@@ -233,7 +233,7 @@ CodeForm DeviceArtifact::form_for(const driver::Driver& driver) const noexcept {
 
 void DeviceArtifact::pack(const GemmArguments& arguments, const driver::GpuDevice& device,
                           int max_multiprocessors, LaunchPlan& plan) const {
-  const driver::ScopedContext current(device);  // without one, no tensor map is encoded
+  const driver::ScopedContext current(device);  // tensor maps cannot be encoded without one
   family_.pack({.kernel = kernel_,
                 .arguments = arguments,
                 .device = device.info(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form of a DeviceFamily's kernel: a cubin, PTX for drivers that take it, or both;
-// loaded on each device when it is first needed there.
+// The compiled form of a DeviceFamily's kernel: a cubin, PTX for drivers that load it, or both.
+// Loaded on each device at the first use there.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -21,7 +21,7 @@
 
 namespace gemmery::runtime {
 
-// The kernel ready on one device.
+// The kernel loaded on one device.
 struct LoadedKernel {
   const driver::GpuDevice* device;
   driver::cuda::Function function;
@@ -31,11 +31,11 @@ struct LoadedKernel {
 class DeviceArtifact final : public ArtifactState,
                              public std::enable_shared_from_this<DeviceArtifact> {
  public:
-  // `code`: what was compiled first, in this form.
+  // `code`: the code compiled first, in this form.
   DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, CodeForm form,
                  std::shared_ptr<const jit::CompiledCode> code);
 
-  // Code that was compiled elsewhere, by form; what is missing stays missing.
+  // Code that was compiled elsewhere, by form; forms that are missing stay missing.
   using Codes = std::array<std::shared_ptr<const jit::CompiledCode>, code_form_count>;
   DeviceArtifact(const Kernel& kernel, Target target, EmittedSource source, Codes codes);
   ~DeviceArtifact() override;
@@ -55,18 +55,18 @@ class DeviceArtifact final : public ArtifactState,
 
   const EmittedSource& emitted() const noexcept { return source_; }
 
-  // Whether what is missing can be compiled: not of code that came from a file or from the user.
+  // True if missing forms can be compiled: not for code from a file or from the user.
   bool may_compile() const noexcept { return may_compile_; }
 
-  // The code in a form, compiled now if need be. Throws Error (unsupported) where it came from
-  // elsewhere without that form.
+  // The code in a form; compiled now if necessary. Throws Error (unsupported) for code from
+  // elsewhere that lacks the form.
   const jit::CompiledCode& code(CodeForm form) const;
 
-  // The same where it is there; nullptr elsewhere.
+  // The same if it exists; nullptr otherwise.
   const jit::CompiledCode* find_code(CodeForm form) const noexcept;
 
-  // The kernel on a device, loaded now if need be. Throws Error: unsupported for a device that the
-  // code does not run on.
+  // The kernel on a device; loaded now if necessary. Throws Error (unsupported) for a device on
+  // which the code does not run.
   const LoadedKernel& loaded_on(Device device) const;
 
   // Fills in a plan for a device.
@@ -81,7 +81,7 @@ class DeviceArtifact final : public ArtifactState,
   std::shared_ptr<const driver::LoadedCode> load_code(const driver::Driver& driver) const;
   void compile_instead(const driver::CodeRefused& refusal, CodeForm form) const;
   CodeForm form_for(const driver::Driver& driver) const noexcept;
-  // What the artifact tells of: the cubin, or the PTX where nobody needed a cubin yet.
+  // The code that the artifact describes: the cubin, or the PTX if no cubin was needed yet.
   const jit::CompiledCode& main_code() const noexcept;
 
   Kernel kernel_;
@@ -90,16 +90,16 @@ class DeviceArtifact final : public ArtifactState,
   EmittedSource source_;
   bool may_compile_ = true;
 
-  // By form: what is there stays there, unless a driver refuses it. The pointers are for reading
-  // without a lock.
+  // By form. Code stays in place unless a driver refuses it. The pointers serve reading without a
+  // lock.
   mutable std::mutex compiling_;
   mutable std::array<std::shared_ptr<const jit::CompiledCode>, code_form_count> codes_;
   mutable std::array<std::atomic<const jit::CompiledCode*>, code_form_count> ready_codes_{};
-  // What a driver refused: somebody may be reading it.
+  // Refused code is kept: another thread may be reading it.
   mutable std::vector<std::shared_ptr<const jit::CompiledCode>> refused_codes_;
 
-  // By device type (cuda, emulated), then index: what is there stays there, so that a launch finds
-  // it without a lock.
+  // By device type (cuda, emulated), then index. Entries never change, so that a launch finds them
+  // without a lock.
   struct PerDriver {
     std::shared_ptr<const driver::LoadedCode> code;
     std::array<std::atomic<const LoadedKernel*>, driver::max_devices> devices{};
@@ -108,10 +108,10 @@ class DeviceArtifact final : public ArtifactState,
   mutable std::array<PerDriver, 2> drivers_;
 };
 
-// What ptxas said, as users see it.
+// The figures of ptxas, as users see them.
 CodeResources resources_of(const jit::CodeUsage& usage) noexcept;
 
-// One compilation of a source, or what an earlier one gave.
+// Compiles a source once; returns the earlier result if there is one.
 std::shared_ptr<const jit::CompiledCode> compile_source(const EmittedSource& source, Target target,
                                                         CodeForm form);
 

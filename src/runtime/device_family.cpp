@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling, finding and running, the same for all families of GPU kernels.
+// Compiling, finding and running: the same for all families of GPU kernels.
 #include "runtime/device_family.hpp"
 
 #include <gemmery/error.hpp>
@@ -83,7 +83,7 @@ std::size_t DeviceFamily::workspace_bytes(const Kernel& kernel,
 
 Artifact DeviceFamily::compile(const Kernel& kernel, Target target) const {
   std::shared_ptr<const DeviceArtifact> artifact = find_or_compile(kernel, target, CodeForm::cubin);
-  // A cubin is missing where an emulated device was first.
+  // The cubin is missing if an emulated device was first.
   if (artifact->may_compile()) (void)artifact->code(CodeForm::cubin);
   return Artifact(std::move(artifact));
 }
@@ -108,8 +108,8 @@ std::shared_ptr<const DeviceArtifact> DeviceFamily::find_or_compile(const Kernel
                                                                     CodeForm form) const {
   KernelStore& store = KernelStore::of_process();
   if (const KernelStore::Shared* const known = store.find(kernel, target)) return *known;
-  // Two threads may both come here; the builder compiles once for both, and one of the artifacts is
-  // dropped.
+  // Two threads may both reach this; the builder compiles once for both, and one of the artifacts
+  // is dropped.
   return store.insert(make_artifact(kernel, target, form));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the section .nv.info.ENTRY of a cubin and the head of an entry in PTX.
+// Parses the section .nv.info.ENTRY of a cubin and the declaration of an entry in PTX.
 #include "runtime/entry_parameters.hpp"
 
 #include <algorithm>
@@ -65,10 +65,10 @@ std::optional<Bytes> find_section(Bytes file, std::string_view wanted) {
   return std::nullopt;
 }
 
-// Records of a format byte and an attribute byte; format 4 is followed by a size and so many bytes,
-// the others by two bytes in all. A parameter is attribute 0x17: index, ordinal, offset and a word
-// with its size from bit 18 on. As cubins of CUDA 12 and 13 for sm_80 to sm_121 have it; the format
-// is not documented, so that what is not understood says nothing.
+// A record is a format byte and an attribute byte. Format 4 is followed by a size and as many
+// bytes, the others by two bytes. A parameter is attribute 0x17: index, ordinal, offset and a word
+// with its size from bit 18 on. This is how cubins of CUDA 12 and 13 for sm_80 to sm_121 are laid
+// out. The format is not documented, so anything unexpected gives no answer.
 std::optional<EntryParameters> read_records(Bytes records) {
   constexpr std::uint8_t sized = 4;
   constexpr std::uint8_t parameter = 0x17;
@@ -135,7 +135,7 @@ std::optional<std::uint32_t> read_declaration(std::string_view text) {
   return *bits / 8 * *count;
 }
 
-// What stands in parentheses behind the entry's name.
+// The text in parentheses after the entry's name.
 std::optional<std::string_view> head_of(std::string_view ptx, std::string_view entry) {
   constexpr std::string_view directive = ".entry";
   for (std::size_t at = ptx.find(directive); at != std::string_view::npos;

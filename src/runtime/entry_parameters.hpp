@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entry of compiled code takes, read from the code: the host half of a user's kernel is
-// held against it before the first launch.
+// The parameters of compiled code's entry, read from the code: the host half of a user's kernel is
+// checked against them before the first launch.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,11 @@
 
 namespace gemmery::runtime {
 
-// Bytes of each parameter, in their order. Where they lie is the driver's affair: it takes a
-// pointer to each, and what is aligned to 64 bytes is moved to where that holds in the device's
-// memory.
+// The size of each parameter in bytes, in order. The driver places them: it takes a pointer to each
+// and moves those that are aligned to 64 bytes to such an address in device memory.
 using EntryParameters = std::vector<std::uint32_t>;
 
-// Nothing where the code does not tell in a way that is understood here.
+// Nothing if the code does not state them in a known form.
 std::optional<EntryParameters> parameters_of_cubin(std::span<const std::byte> cubin,
                                                    std::string_view entry);
 std::optional<EntryParameters> parameters_of_ptx(std::string_view ptx, std::string_view entry);

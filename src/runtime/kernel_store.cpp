@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table that only grows: lists whose heads are replaced atomically.
+// A hash table that only grows: linked lists whose heads are replaced atomically.
 #include "runtime/kernel_store.hpp"
 
 #include <cstring>
@@ -12,8 +12,7 @@
 namespace gemmery::runtime {
 namespace {
 
-// What differs between kernels of one process: the family, its design, the operand rules, the
-// epilogue.
+// The fields in which kernels of one process differ: family, design, operand rules, epilogue.
 std::size_t hash_of(const Kernel& kernel, Target target) noexcept {
   struct {
     const Family* family;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process-wide store of compiled kernels. Reading takes no lock, so a launch may look things up
-// here, and so may a forked child.
+// The process-wide store of compiled kernels. Lookups take no lock, so they are safe in a launch
+// and in a forked child.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -14,16 +14,15 @@ namespace gemmery::runtime {
 
 class DeviceArtifact;
 
-// Nothing is ever removed. Safe from any number of threads.
+// Nothing is ever removed. Safe to use from any number of threads.
 class KernelStore {
  public:
   using Shared = std::shared_ptr<const DeviceArtifact>;
 
-  // nullptr where there is none.
+  // nullptr if there is none.
   const Shared* find(const Kernel& kernel, Target target) const noexcept;
 
-  // The artifact that is stored from now on: the given one, or one that another thread stored
-  // first.
+  // Returns the stored artifact: the given one, or one that another thread stored first.
   const Shared& insert(Shared artifact);
 
   static KernelStore& of_process();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch of one kernel, packed: how many threads, which parameters, how much scratch memory.
-// What a family fills in.
+// One packed launch of one kernel: its grid, parameters and scratch memory. A family fills it in.
 #pragma once
 
 #include <array>
@@ -13,15 +12,16 @@
 
 namespace gemmery::runtime {
 
-// A plan is made on the stack for every run, so its parameter bytes are not cleared beforehand.
+// A plan is made on the stack for every run, so its parameter bytes are not cleared.
 struct LaunchPlan {
-  // What a kernel takes at most (CUDA C++ programming guide, __global__ function parameters).
+  // The most parameter bytes of a kernel (CUDA C++ programming guide, __global__ function
+  // parameters).
   static constexpr std::size_t parameter_capacity = 4096;
   static constexpr std::size_t no_slot = static_cast<std::size_t>(-1);
 
   LaunchPlan() noexcept {}  // not defaulted: `LaunchPlan{}` would clear the parameter bytes
 
-  // The struct that the kernel takes, by value; its only parameter.
+  // Sets the struct that the kernel takes by value as its only parameter.
   template <class Parameters>
   void set_parameters(const Parameters& parameters) noexcept {
     static_assert(std::is_trivially_copyable_v<Parameters>);
@@ -38,10 +38,10 @@ struct LaunchPlan {
 
   driver::LaunchShape shape;
 
-  // Scratch memory on the device, aligned to 256 bytes; its address is written to the parameters at
-  // `workspace_slot` (the offset of a pointer in the struct). Its first `zeroed_workspace_bytes`
-  // are set to zero on the stream before every launch; where the kernel leaves them zero again, not
-  // before one that nothing but such a kernel's launches came before in that memory.
+  // Scratch memory on the device, aligned to 256 bytes. Its address is written into the parameters
+  // at `workspace_slot` (the offset of a pointer in the struct). The first `zeroed_workspace_bytes`
+  // are set to zero on the stream before every launch. If the kernel leaves them zero, they are not
+  // cleared again while only launches of such a kernel use that memory.
   std::size_t workspace_bytes = 0;
   std::size_t zeroed_workspace_bytes = 0;
   bool leaves_zeros = false;
@@ -50,7 +50,7 @@ struct LaunchPlan {
   std::size_t parameter_size = 0;
   alignas(64) std::byte parameter_bytes[parameter_capacity];
 
-  // Where each parameter of an entry that takes several begins; 0: it takes one, all the bytes.
+  // The offset of each parameter, for an entry that takes several; 0: it takes one, all the bytes.
   static constexpr std::size_t most_parameters = 64;
   std::size_t parameter_count = 0;
   std::uint16_t parameter_offsets[most_parameters];

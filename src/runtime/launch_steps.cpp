@@ -27,7 +27,7 @@ driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Fun
   return driver::launch_with_parameters(api, function, plan.shape, stream, parameters.data());
 }
 
-// The kernel's own handle is sound, so an invalid one is the stream.
+// The kernel's own handle is valid, so an invalid handle is the stream.
 [[noreturn]] void throw_launch_error(const Kernel& kernel, const driver::DriverApi& api,
                                      driver::cuda::Result result, const driver::LaunchShape& shape,
                                      Stream stream) {

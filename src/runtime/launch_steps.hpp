@@ -9,13 +9,13 @@
 
 namespace gemmery::runtime {
 
-// Throws Error (invalid_argument) for a stream of another device than the operands'.
+// Throws Error (invalid_argument) for a stream of another device than that of the operands.
 void check_stream(Stream stream, Device operands);
 
-// Throws Error (launch) naming the kernel and its shape.
+// Throws Error (launch), which names the kernel and its launch shape.
 void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, Stream stream);
 
-// Sets to zero what the kernel wants zeroed of its workspace, then launches.
+// Clears the zeroed part of the workspace, then launches.
 void clear_and_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan,
                       void* workspace, Stream stream);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches on different streams share the memory, so each waits for the one before.
+// Launches on different streams share the memory, so each waits for the previous one.
 #include "runtime/launch_workspace.hpp"
 
 namespace gemmery::runtime {
@@ -16,12 +16,13 @@ LaunchWorkspace::LaunchWorkspace(Device device, std::size_t bytes) {
   memory_ = Buffer(bytes, stream);
   fill(memory_.data(), 0, bytes, stream);
   last_use_.emplace(device, driver::Event::Kind::ordering);
-  // Any stream may launch from now on, without waiting for the one that the memory was taken on.
+  // Any stream may launch from now on without waiting for the stream on which the memory was
+  // allocated.
   const driver::ScopedRelaxedCapture relaxed(gpu_->api());
   synchronize(stream);
 }
 
-// The memory goes back to the pool when the last launch that uses it is done.
+// The memory returns to the pool when the last launch that uses it has finished.
 LaunchWorkspace::~LaunchWorkspace() {
   if (gpu_ == nullptr || !last_stream_ || !last_use_ || driver::is_forked_after_use()) return;
   try {

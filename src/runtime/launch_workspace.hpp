@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratch memory of a prepared launch: reserved once, used by one launch after another, on
-// whatever streams they are.
+// The scratch memory of a prepared launch: reserved once, used by one launch after another on any
+// streams.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -16,7 +16,7 @@ namespace gemmery::runtime {
 
 class LaunchWorkspace {
  public:
-  // Of so many bytes on a device, all zero; none are fine.
+  // Allocates this many bytes on a device, all zero; 0 bytes are allowed.
   LaunchWorkspace(Device device, std::size_t bytes);
   ~LaunchWorkspace();
   LaunchWorkspace(const LaunchWorkspace&) = delete;
@@ -24,8 +24,8 @@ class LaunchWorkspace {
 
   Workspace lend() const noexcept { return {memory_.data(), memory_.bytes()}; }
 
-  // Calls `launch`, which puts work on the stream that uses the memory, behind what used it before
-  // on another stream.
+  // Calls `launch`, which puts work that uses the memory on the stream, ordered after earlier uses
+  // on other streams.
   template <class Launch>
   void use(Stream stream, Launch&& launch) {
     const bool is_ordered = begin(stream);
@@ -34,11 +34,11 @@ class LaunchWorkspace {
   }
 
  private:
-  // Whether launches on this stream are kept in order with others: not in a capture.
+  // True if launches on this stream are ordered with others: not during a capture.
   bool begin(Stream stream);
   void end(Stream stream);
 
-  const driver::GpuDevice* gpu_ = nullptr;  // none: nothing is reserved, or on the CPU
+  const driver::GpuDevice* gpu_ = nullptr;  // nullptr if nothing is reserved, or on the CPU
   Buffer memory_;
   std::optional<driver::Event> last_use_;
   std::optional<Stream> last_stream_;

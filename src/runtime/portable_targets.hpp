@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels that ask for nothing of one architecture are compiled for.
+// The targets of kernels that use no instruction of a single architecture.
 #pragma once
 
 #include <gemmery/target.hpp>
@@ -8,7 +8,7 @@
 
 namespace gemmery::runtime {
 
-// Code for one of them runs on every later device of its major version.
+// Code for one of these runs on every later device of the same major version.
 inline constexpr std::array portable_targets{Target{80},  Target{86},  Target{89},
                                              Target{90},  Target{100}, Target{103},
                                              Target{110}, Target{120}, Target{121}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepared launches: pack when something changes, launch otherwise.
+// Prepared launches: packed when something changes, only launched otherwise.
 #include "runtime/prepared_launch.hpp"
 
 #include <gemmery/error.hpp>
@@ -55,18 +55,18 @@ void DevicePreparedLaunch::launch(Stream stream) {
     return;
   }
   workspace_->use(stream, [&] {
-    // What fails may leave anything there: the next launch clears then.
+    // A failed launch may leave anything there: the next launch clears then.
     const bool had_zeros = std::exchange(has_zeros_, false);
     if (had_zeros)
       put_launch(artifact_->kernel(), loaded_, plan_, stream);
     else
       clear_and_launch(artifact_->kernel(), loaded_, plan_, workspace_->lend().data, stream);
-    // A captured clearing happens when the graph is launched, if it ever is.
+    // A captured memset runs when the graph is launched, if ever.
     has_zeros_ = plan_.leaves_zeros && (had_zeros || !is_capturing(stream));
   });
 }
 
-// One problem asks for one size, unless a function of the user's says otherwise.
+// One problem asks for one size, unless a user's function computes another.
 void DevicePreparedLaunch::check_workspace(const LaunchPlan& plan) const {
   const std::size_t reserved = workspace_ ? workspace_->lend().bytes : 0;
   if (plan.workspace_bytes <= reserved) return;
@@ -77,14 +77,14 @@ void DevicePreparedLaunch::check_workspace(const LaunchPlan& plan) const {
                .got = std::to_string(plan.workspace_bytes)});
 }
 
-// All or nothing: what throws leaves the launch as it was.
+// All or nothing: if it throws, the launch is unchanged.
 void DevicePreparedLaunch::adopt(const GemmArguments& arguments) {
   if (!is_empty_) {
     LaunchPlan plan;
     artifact_->pack(arguments, *loaded_.device, 0, plan);
     check_workspace(plan);
     if (workspace_) plan.place_workspace(workspace_->lend().data);
-    // Others may begin where this one's launches have left something else.
+    // The zeroed part of another plan may lie where earlier launches have left other data.
     has_zeros_ = has_zeros_ && plan.leaves_zeros &&
                  plan.zeroed_workspace_bytes == plan_.zeroed_workspace_bytes;
     plan_ = plan;

@@ -33,8 +33,8 @@ class DevicePreparedLaunch final : public PreparedLaunchState {
   LaunchPlan plan_;
   bool is_empty_ = false;
 
-  std::optional<LaunchWorkspace> workspace_;  // only where the kernel needs any
-  bool has_zeros_ = false;                    // where the plan wants them, before the next launch
+  std::optional<LaunchWorkspace> workspace_;  // only if the kernel needs one
+  bool has_zeros_ = false;  // true if the zeroed part is zero before the next launch
 };
 
 }  // namespace gemmery::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what is lent, or takes from the pool.
+// Checks the caller's memory, or allocates from the pool.
 #include "runtime/run_workspace.hpp"
 
 #include <gemmery/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratch memory of one run: what the caller lends, or memory from our pool.
+// The scratch memory of one run: the caller's, or memory from our pool.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -10,14 +10,14 @@
 
 namespace gemmery::runtime {
 
-// Of every workspace, in bytes.
+// The alignment of every workspace, in bytes.
 inline constexpr std::size_t workspace_alignment = 256;
 
-// Goes back to the pool in the order of the stream.
+// Memory from the pool is returned in stream order.
 class RunWorkspace {
  public:
-  // Throws Error: invalid_argument for a workspace of the caller's that is too small or not
-  // aligned, unsupported where the pool would have to serve a stream that is being captured.
+  // Throws Error: invalid_argument for a caller's workspace that is too small or misaligned,
+  // unsupported if the pool would have to serve a stream that is being captured.
   RunWorkspace(const Kernel& kernel, const RunOptions& options, std::size_t bytes);
 
   void* data() const noexcept { return data_; }

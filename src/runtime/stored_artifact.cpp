@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes compiled kernels apart for a file, and puts them together again with this library's own
+// Converts compiled kernels to their stored form for a file, and back with this library's own
 // launch code.
 #include "runtime/stored_artifact.hpp"
 
@@ -135,7 +135,7 @@ std::shared_ptr<const jit::CompiledCode> shared_copy(const std::optional<jit::Co
   return code ? std::make_shared<const jit::CompiledCode>(*code) : nullptr;
 }
 
-// The source is the file's own, for whoever reads it; entry and shared memory are what this
+// The source is the file's own, for people to read. Entry and shared memory are those that this
 // library launches with.
 std::shared_ptr<const DeviceArtifact> part_of(const StoredKernel& stored, const std::string& path) {
   const DeviceFamily& family = find_family(stored, path);
@@ -165,7 +165,7 @@ std::string abi_digest() {
   for (const jit::EmbeddedHeader& header : jit::embedded_headers()) {
     const std::string_view name = header.name;
     if (!name.starts_with("device/abi/") && !name.starts_with("gemmery/")) continue;
-    XXH3_128bits_update(&state, name.data(), name.size() + 1);  // with the zero that ends it
+    XXH3_128bits_update(&state, name.data(), name.size() + 1);  // including the terminating zero
     XXH3_128bits_update(&state, header.text, header.size);
   }
   const XXH128_hash_t digest = XXH3_128bits_digest(&state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between compiled kernels and what a file keeps of them.
+// Conversion between compiled kernels and their form in a file.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -11,21 +11,21 @@
 
 namespace gemmery::runtime {
 
-// Sixteen-byte digest, in hexadecimal digits, of the headers that host and device code share:
-// parameters of kernels are laid out by them.
+// Sixteen-byte digest, in hexadecimal digits, of the headers that host and device code share: they
+// lay out the parameters of kernels.
 std::string abi_digest();
 
-// One for each target of an artifact. With PTX, where it has none, compiles that now. Throws Error
-// (unsupported) for kernels that are not compiled from source.
+// One for each target of an artifact. With PTX, compiles it now if the artifact lacks it. Throws
+// Error (unsupported) for kernels that are not compiled from source.
 std::vector<StoredKernel> to_stored(const Artifact& artifact,
                                     const std::vector<std::string>& problems, bool with_ptx);
 
-// Compiles the PTX of an artifact where it has none, for a file to keep.
+// Compiles the PTX of an artifact that lacks it, for a file.
 void make_ptx(const Artifact& artifact);
 
-// The artifact of one kernel for all the targets that a file has of it. Nothing is compiled. Throws
-// Error (unsupported) naming the file and what it was made with: a family, a version of one, a
-// kernel or a target that this library does not have, or kernels whose form has changed since.
+// The artifact of one kernel for all its targets in a file. Compiles nothing. Throws Error
+// (unsupported), which names the file, for a family, a version of one, a kernel or a target that
+// this library does not have, or kernels whose form has changed since the file was written.
 Artifact from_stored(const std::vector<StoredKernel>& of_one_kernel, const std::string& path);
 
 }  // namespace gemmery::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epilogues of files: the program's text and what a kernel knows of its operands.
+// Epilogues in files: the program's text and what a kernel requires of its operands.
 #include "runtime/stored_epilogue.hpp"
 
 #include <gemmery/error.hpp>
@@ -25,7 +25,7 @@ EpilogueOperandRule to_rule(const StoredOperand& operand) {
   return {.name = operand.name,
           .is_number = has(number),
           .is_output = has(output),
-          .dtype = parse_dtype(operand.dtype).value(),  // checked where the file was read
+          .dtype = parse_dtype(operand.dtype).value(),  // checked when the file was read
           .varies_l = has(along_l),
           .varies_m = has(along_m),
           .varies_n = has(along_n),

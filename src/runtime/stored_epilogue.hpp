@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between an epilogue of this process and what a file keeps of it.
+// Conversion between an epilogue of this process and its form in a file.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -13,8 +13,8 @@ namespace gemmery::runtime {
 
 std::vector<StoredOperand> stored_operands(EpilogueId epilogue);
 
-// The id, in this process, of the epilogue that a kernel of a file was compiled with. Throws Error
-// (unsupported) naming file and kernel for a program that this library does not read.
+// The id, in this process, of the epilogue that a stored kernel was compiled with. Throws Error
+// (unsupported), which names file and kernel, for a program that this library cannot parse.
 EpilogueId intern_stored(const StoredKernel& stored, const std::string& path);
 
 }  // namespace gemmery::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times kept for the life of the process.
+// Measured times, kept until the process ends.
 #pragma once
 
 #include <gemmery/history.hpp>
@@ -12,8 +12,8 @@
 
 namespace gemmery::tune {
 
-// Looked up by problem, device name and kernel; the latest time wins. Bounded: when it is full, new
-// problems are not kept.
+// Keyed by problem, device name and kernel; the latest time wins. Bounded: a full history takes no
+// new problems.
 class MeasuredHistory final : public History {
  public:
   static constexpr std::size_t largest_size = 100'000;
@@ -35,7 +35,7 @@ class MeasuredHistory final : public History {
 
   mutable std::shared_mutex mutex_;
   std::unordered_map<Key, double, KeyHash> times_;
-  std::atomic<bool> is_empty_{true};  // spares the lock while nothing was measured
+  std::atomic<bool> is_empty_{true};  // avoids the lock while nothing has been measured
 };
 
 }  // namespace gemmery::tune
