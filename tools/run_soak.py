@@ -5,8 +5,8 @@
 usage: run_soak.py [--jobs N] [PART…]        `list` prints the parts and how they stand
 
 A part is a test program labelled `soak` under GEMMERY_SOAK=1 (full counts; `make soak-gpu` runs those that need a GPU), or
-`asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts. `asan` and `tsan`
-name all of theirs. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
+`asan/PROGRAM` / `tsan/PROGRAM`: a test program that needs no GPU in a build with that sanitizer, at its usual counts; `asan/python_test`:
+the Python tests with the native module in such a build, the sanitizer's library preloaded. `asan` and `tsan` name all of theirs. `frameworks` installs torch and JAX into an environment of its own (tools/framework-requirements.txt, 5 GB on disk) and
 runs the Python tests that use them, on the CPU; `nvrtc/VERSION` installs that version of NVRTC (tools/nvrtc-VERSION.txt, 150 MB on disk)
 and runs every test that compiles with it, at its usual counts; `nvrtc` names all versions. These parts run only if they are named. A part
 that is named by itself is run even if it passed.
@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "soak"
 RELEASE = "release"
 SANITIZERS = ("asan", "tsan")
+SANITIZED_PYTHON = ("asan", "python_test")
 FRAMEWORKS = ("frameworks", "python_test")
 NVRTC = "nvrtc"
 # Longest that one program of one part may take.
@@ -51,8 +53,9 @@ def list_parts(tests):
     """Every part as (preset, program)."""
     tests = [test for test in tests if {"cpu", "nvrtc"} & set(test["labels"])]
     parts = [(RELEASE, test["name"]) for test in tests if "soak" in test["labels"]]
-    # Scripts look at what is installed or linked, and Python itself is not instrumented.
-    return parts + [(preset, test["name"]) for preset in SANITIZERS for test in tests if test["kind"] == "gtest"]
+    # Scripts look at what is installed or linked. Of Python's tests only the native module is instrumented.
+    parts += [(preset, test["name"]) for preset in SANITIZERS for test in tests if test["kind"] == "gtest"]
+    return parts + [SANITIZED_PYTHON]
 
 
 def nvrtc_parts():
@@ -62,7 +65,7 @@ def nvrtc_parts():
 
 def target_of(test):
     """What is built for a test; a script tells nobody what it looks at."""
-    return {"gtest": test["name"], "pytest": "gemmery_python"}.get(test["kind"], "all")
+    return {"gtest": test["name"], "pytest": "gemmery_python_package"}.get(test["kind"], "all")
 
 
 def name_of(part):
@@ -101,6 +104,31 @@ class Stamps:
         self.file_of(part).write_text(json.dumps({"tree": self.tree, "counts": counts, "elapsed_s": elapsed_s}))
 
 
+def library_of_compiler(name):
+    """The path of a library that belongs to the compiler, such as libasan.so."""
+    command = [os.environ.get("CXX", "c++"), f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def make_plain_nvcc():
+    """A folder with an nvcc that drops LD_PRELOAD, under which the real one crashes; empty where there is none."""
+    folder = FOLDER / "plain"
+    folder.mkdir(exist_ok=True)
+    wrapper = folder / "nvcc"
+    wrapper.unlink(missing_ok=True)
+    if nvcc := shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin"):
+        wrapper.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec "{nvcc}" "$@"\n')
+        wrapper.chmod(0o755)
+    return folder
+
+
+def sanitized_python_environment():
+    """What Python needs to load an instrumented module: the sanitizers' libraries before all others. Python's own leaks are not told."""
+    libraries = [library_of_compiler(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so")]
+    return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1", "PATH": f'{make_plain_nvcc()}:{os.environ["PATH"]}'}
+
+
 def run_parts(preset, tests, jobs, stamps):
     """Runs tests of one build, showing and keeping what they print; returns the three counts of each that reported."""
     programs = [test["name"] for test in tests]
@@ -108,6 +136,8 @@ def run_parts(preset, tests, jobs, stamps):
     environment = {**os.environ, "GEMMERY_TEST_TIME_LIMIT": TIME_LIMIT_S}
     if preset == RELEASE:
         environment["GEMMERY_SOAK"] = "1"
+    if (preset, programs[0]) == SANITIZED_PYTHON:
+        environment |= sanitized_python_environment()
     command = [sys.executable, str(ROOT / "tools" / "run_tests.py"), f"build/{preset}", "--jobs", str(jobs)]
     command += [word for program in programs for word in ("--only", program)]
     counts = {}
@@ -248,8 +278,10 @@ def groups(parts):
         if part[0] == RELEASE:
             yield RELEASE, [part[1]]
     for preset in SANITIZERS:
-        if programs := [program for of, program in parts if of == preset]:
+        if programs := [program for of, program in parts if of == preset and (of, program) != SANITIZED_PYTHON]:
             yield preset, programs
+    if SANITIZED_PYTHON in parts:
+        yield SANITIZED_PYTHON[0], [SANITIZED_PYTHON[1]]
 
 
 def main(arguments):
