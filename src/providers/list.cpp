@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list is the policy: providers, best first, ending in the reference that accepts everything.
+// The order of this list is the policy: providers, best first, ending in the reference that accepts
+// everything.
 #include "providers/list.hpp"
 
 #include "kernel/registry.hpp"

@@ -12,21 +12,20 @@ namespace gemmery::host {
 namespace {
 
 // A depth block of B's panel (32 floats or 16 doubles wide) fills 32 KiB of first-level cache. It
-// also keeps sums of int8 products exact in float: 256 · 255² < 2^24.
+// also keeps accumulators of int8 products exact in float: 256 · 255² < 2^24.
 constexpr std::int64_t depth_block = 256;
 static_assert(depth_block * 255 * 255 < (1 << 24));
 
-// A task's sums and its share of A stay in a second-level cache of 1 MiB: 192 · (512 + 256) floats
-// are 590 KiB.
+// A task's accumulators and its share of A stay in a second-level cache of 1 MiB: 192 · (512 + 256)
+// floats are 590 KiB.
 constexpr std::int64_t most_task_rows = 192;
 constexpr std::int64_t most_task_columns = 512;
 
-// Packed operands take at most this many bytes each.
+// The packed part of each operand takes at most this many bytes.
 constexpr std::int64_t most_packed_bytes = std::int64_t{64} << 20;
 
-// Panels hold at most this much of k. A longer product is made in several passes over one chunk,
-// whose accumulators stay in memory between them: 2048 · 2048 floats or 1024 · 1024 doubles, 16
-// MiB.
+// The most of k in a panel. A longer product takes several passes over one chunk, whose
+// accumulators stay in memory in between: 2048 · 2048 floats or 1024 · 1024 doubles, 16 MiB.
 constexpr std::int64_t most_packed_depth = 8192;
 static_assert(most_packed_depth % depth_block == 0, "the order of additions is that of one pass");
 
@@ -43,7 +42,8 @@ std::int64_t part_of(std::int64_t extent, std::int64_t most, std::int64_t unit) 
   return round_up(divide_up(extent, parts), unit);
 }
 
-// How many lanes of an operand are packed at a time: all of them, or what most_packed_bytes holds.
+// The number of lanes of an operand that are packed at a time: all of them, or as many as
+// most_packed_bytes holds.
 template <class T>
 std::int64_t packed_lanes(const PanelSource& source, int width) {
   const std::int64_t depth = std::clamp<std::int64_t>(source.depth, 1, most_packed_depth);
@@ -52,7 +52,7 @@ std::int64_t packed_lanes(const PanelSource& source, int width) {
                   round_up(source.lanes, width));
 }
 
-// The part of an operand that one pass over k packs.
+// The part of an operand that is packed for one pass over k.
 PanelSource part_of_depth(const PanelSource& source, std::int64_t first, std::int64_t depth) {
   PanelSource part = source;
   part.depth = depth;
@@ -84,7 +84,7 @@ Value* zeroed_accumulators(std::int64_t count) {
   return accumulators;
 }
 
-// The chunk of the product whose operands are packed at this moment, for `depth` of k.
+// The chunk of the product whose operands are packed now, for `depth` of k.
 template <class T>
 struct PackedChunk {
   LaneRange rows;
@@ -100,7 +100,7 @@ struct Task {
   std::int64_t column, columns;
 };
 
-// How a chunk is divided into tasks.
+// Divides a chunk into tasks.
 class TaskGrid {
  public:
   template <class T>
@@ -113,7 +113,7 @@ class TaskGrid {
 
   std::int64_t count() const { return row_tasks_ * divide_up(all_columns_, columns_); }
 
-  // No other task is larger than the first.
+  // No task is larger than the first.
   Task operator[](std::int64_t index) const {
     const std::int64_t row = index % row_tasks_ * rows_;
     const std::int64_t column = index / row_tasks_ * columns_;
@@ -141,14 +141,14 @@ class TaskRunner {
 
   std::int64_t accumulator_count() const { return tile_rows_ * tile_columns_ * tile_size_; }
 
-  // Adds the products of all of the chunk's k.
+  // Adds the products over all of the chunk's k.
   void accumulate(T* accumulators) const {
     for (std::int64_t first = 0; first < chunk_.depth; first += depth_block)
       accumulate_block(first, accumulators);
   }
 
-  // The same for products of 8-bit integers: floats hold a depth block's sums exactly, `totals` all
-  // of them modulo 2^32.
+  // The same for products of 8-bit integers: floats hold a depth block's sums exactly, `totals` the
+  // whole sums modulo 2^32.
   void accumulate(std::uint32_t* totals) const {
     const std::int64_t count = accumulator_count();
     for (std::int64_t first = 0; first < chunk_.depth; first += depth_block) {
@@ -202,8 +202,8 @@ class TaskRunner {
   int tile_size_;
 };
 
-// Multiplies chunk after chunk. Accumulators are of type Value: T, or uint32 where T is float and
-// the operands are 8-bit integers; `finish` takes them as Sum.
+// Multiplies chunk after chunk. Accumulators are of type Value: T, or uint32 if T is float and the
+// operands are 8-bit integers; `finish` takes them as Sum.
 template <class T, class Value, class Sum>
 class ChunkedProduct {
  public:
@@ -254,7 +254,7 @@ class ChunkedProduct {
     });
   }
 
-  // The accumulators of all tasks stay in memory from one pass over a part of k to the next.
+  // The accumulators of all tasks stay in memory between passes over parts of k.
   void multiply_in_passes(LaneRange rows, LaneRange columns) {
     static thread_local Scratch scratch;
     Chunk chunk{rows, columns, 0, a_, b_};

@@ -16,7 +16,7 @@
 
 namespace gemmery::host {
 
-// Sums of rows × columns elements of the product, its first at (row, column).
+// The accumulators of rows × columns elements of the product, the first at (row, column).
 template <class Sum>
 struct FinishedTile {
   std::int64_t row;
@@ -25,7 +25,7 @@ struct FinishedTile {
   int columns;
   const Sum* sums;  // sums[i · row_stride + j]
   int row_stride;
-  int plane_stride;  // from a sum to its correction, in compensated products
+  int plane_stride;  // from an accumulator to its correction, in compensated products
 };
 
 // Not owned. Called once for every tile, from any thread.
@@ -53,12 +53,12 @@ struct BlockedProduct {
   int threads = 0;  // 0: platform::thread_count()
 };
 
-// The product in T. Depth 0 gives zeros.
+// The product in T. Zeros if the depth is 0.
 void multiply_blocked(const BlockedProduct<float>& product, TileFinish<float> finish);
 void multiply_blocked(const BlockedProduct<double>& product, TileFinish<double> finish);
 
 // The product of int8 and uint8 operands modulo 2^32, exactly: floats hold the sums of a depth
-// block, integers those of all.
+// block, integers the whole sums.
 void multiply_blocked_integers(const BlockedProduct<float>& product,
                                TileFinish<std::int32_t> finish);
 

@@ -32,12 +32,12 @@ void add_scaled_line(Compute* values, Compute beta, const Line& c) {
   add_scaled(values, beta, c);
 }
 
-// A tile whose lines run along out's contiguous direction, whichever that is.
+// A tile whose lines run along out's contiguous direction.
 template <class Sum>
 struct Lines {
   const Sum* sums;
   int count, length;
-  int line_stride, element_stride;  // in sums
+  int line_stride, element_stride;  // in accumulators
 };
 
 template <class Sum, class Compute>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a fast path: D = alpha · sum + beta · C in the epilogue's compute type, rounded once
+// The end of a fast path: D = alpha · accum + beta · C in the epilogue's compute type, rounded once
 // to out's type and stored.
 #pragma once
 
@@ -22,11 +22,11 @@ struct MatrixView {
 // Matrix `batch` of a view of rank 3.
 MatrixView matrix_of(const Tensor& view, std::int64_t batch);
 
-// Computes in float for sums in float, in double for doubles and integers: there alpha · sum + beta
-// · C is exact for integers whose products and sum stay within 2^53.
+// Computes in float for float accumulators, in double for doubles and integers: alpha · accum +
+// beta · C is then exact for integers whose products and sum stay within 2^53.
 struct EpilogueWriter {
   MatrixView out;
-  MatrixView c;  // data is nullptr where beta is 0
+  MatrixView c;  // data is nullptr if beta is 0
   double alpha;
   double beta;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of units of rounding.
+// The table of unit roundoffs.
 #include "providers/host/error_model.hpp"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace gemmery::host {
 namespace {
 
-// How operands enter products (DESIGN §12). tf32 is the hardware's truncation unless a kernel
-// rounds before; the weaker one counts.
+// The error of operands as they enter products (DESIGN §12). For tf32 it is the hardware's
+// truncation, unless a kernel rounds beforehand; the larger error counts.
 double input_unit_of(Math math) {
   switch (math) {
     case Math::native:
@@ -53,9 +53,9 @@ double accumulator_unit_of(const DeclaredMath& declared) {
   }
 }
 
-// Gradual underflow loses half the smallest subnormal; instructions on bfloat16 flush to zero,
-// which loses up to the smallest normal number (VDPBF16PS in the architecture's manual: denormals
-// are flushed whatever MXCSR says).
+// Gradual underflow loses up to half the smallest subnormal. Instructions on bfloat16 flush to
+// zero, which loses up to the smallest normal number (VDPBF16PS in the architecture's manual:
+// denormals are flushed whatever MXCSR says).
 double underflow_of(const DeclaredMath& declared) {
   switch (declared.accumulator) {
     case DType::int32:

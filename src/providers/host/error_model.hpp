@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel's declared arithmetic may cost in accuracy: one table, from which every bound
-// comes.
+// The error that a kernel's declared arithmetic may cause: one table, from which every bound comes.
 //
-//   |x̂ − x| ≤ e = (2·u_in + (K+2)·u_acc)·|α|·(|A||B|) + 2·u_acc·|β||C|        before the final
-//   rounding |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2                                      after it
+//   before the final rounding:
+//     |x̂ − x| ≤ e = (2·u_in + (K+2)·u_acc)·|α|·(|A||B|) + 2·u_acc·|β||C|
+//   after it:
+//     |D̂ − D| ≤ e + u_out·(|D|+e) + η_out/2
 //
-// A vector that tensor cores add to the sums before an emitted epilogue (DeclaredMath::adds_vector)
-// adds 2·u_acc·|vector| to e, as C does.
+// A vector that tensor cores add to the accumulators before an emitted epilogue
+// (DeclaredMath::adds_vector) adds 2·u_acc·|vector| to e, as C does.
 //
-// |A| and |B| count small elements as more than they are where the error of one does not shrink
-// with it, and elements that leave the range of the type that they are rounded to as infinite
+// |A| and |B| count small elements as larger than they are if their error does not shrink with
+// them, and elements that leave the range of the type that they are rounded to as infinite
 // (`magnitude_of`).
 //
-// Where C is wider than the type that the epilogue computes in (f64 or int32 in float32), its
-// conversion adds 2⁻²⁴·|β||C| to e (oracle.cpp).
+// If C is wider than the epilogue's compute type (f64 or int32 in float32), its conversion adds
+// 2⁻²⁴·|β||C| to e (oracle.cpp).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@
 
 namespace gemmery::host {
 
-// What multiplies. Tensor cores align and truncate the products that they add; FMAs round each sum.
+// The multiplying unit. Tensor cores align and truncate the products that they add; FMAs round each
+// sum.
 enum class Arithmetic : std::uint8_t { fma, tensor_core };
 
 // A kernel's arithmetic, as it declares it.
@@ -35,7 +37,7 @@ struct DeclaredMath {
   DType accumulator;
   Math math = Math::native;
   Arithmetic arithmetic = Arithmetic::fma;
-  bool adds_vector = false;  // what multiplies adds what a program adds to the sums first, too
+  bool adds_vector = false;  // the multiplying unit adds the vector that the program adds first
 };
 
 DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic = Arithmetic::fma,
@@ -47,7 +49,7 @@ struct ErrorModel {
       0;  // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
   double block_unit = 0;       // second level of promoted sums: of each block of 128 products
   double underflow = 0;        // absolute error of a product or sum too small for the accumulator
-  double accumulator_max = 0;  // beyond it sums may overflow, and no statement is made
+  double accumulator_max = 0;  // larger accumulators may overflow: no statement is made
   double compute_max = 0;      // the same for the epilogue
 
   // The factor of |α|·(|A||B|).
@@ -56,7 +58,7 @@ struct ErrorModel {
 
 ErrorModel error_model(const DeclaredMath& declared);
 
-// What |A| and |B| are above; `itself` where sums are exact.
+// The meaning of |A| and |B| above; `itself` if the sums are exact.
 PackedValue magnitude_of(const DeclaredMath& declared) noexcept;
 
 }  // namespace gemmery::host

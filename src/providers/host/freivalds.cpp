@@ -22,7 +22,7 @@ struct Extents {
   std::int64_t rows, columns;
 };
 
-// matrix · x, row by row in double; the error of a row is at most columns · 2^-53 of the same
+// matrix · x, row by row in double. The error of a row is at most columns · 2^-53 of the same
 // product in magnitudes.
 Vector multiply_vector(const MatrixView& matrix, const Extents& extents, const Vector& x,
                        PackedValue entries) {
@@ -49,7 +49,7 @@ Vector random_signs(std::mt19937_64& random, std::int64_t count) {
   return signs;
 }
 
-// One matrix of a batch and what its rows may be off by.
+// One matrix of a batch and the error bounds of its rows.
 class RowCheck {
  public:
   RowCheck(const GemmArguments& arguments, const DeclaredMath& declared, std::int64_t batch)
@@ -95,7 +95,7 @@ class RowCheck {
     return rows;
   }
 
-  // Sums of the elements' allowed errors, by row, and this check's own rounding.
+  // The sums of the elements' allowed errors by row, and the rounding of this check.
   Vector allowed_errors(const DeclaredMath& declared) const {
     const ErrorModel model = error_model(declared);
     const Rounding rounding = rounding_of(view_.out.dtype);
@@ -167,7 +167,7 @@ Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declare
                           row_of(arguments.out(), batch, row), arguments.problem().accumulator,
                           options);
   Comparison comparison = compare_with_oracle(one, declared);
-  comparison.elements = 0;  // counted once, by the vectors
+  comparison.elements = 0;  // the vectors have counted them
   if (comparison.first) {
     comparison.first->batch = batch;
     comparison.first->row = row;

@@ -16,8 +16,8 @@
 namespace gemmery::host {
 namespace {
 
-// A kernel of the host has no design of its own: the CPU decides. An empty struct would be a byte
-// of any value.
+// A host kernel has no design: the CPU decides. An empty struct would have a byte of unspecified
+// value.
 struct NoDesign {
   std::uint8_t nothing = 0;
 };
@@ -124,7 +124,7 @@ class HostArtifact final : public kernel::CodelessArtifact {
 
 // --- names ---
 
-// Takes "word_" (or a last "word") off the front of `text`.
+// Removes "word_" (or a final "word") from the front of `text`.
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = text.find('_');
   const std::string_view word = text.substr(0, end);
@@ -145,7 +145,7 @@ std::optional<DType> take_dtype(std::string_view& text) {
   return found == dtype_table.end() ? std::nullopt : std::optional(found->dtype);
 }
 
-// Floating-point accumulators reach an integer out only through an epilogue that rounds them.
+// An integer out takes floating-point accumulators only through an epilogue that rounds them.
 bool is_reached(DType out, DType accumulator) {
   return is_integer(accumulator) || is_floating(out);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU's families share: one kernel for every combination of types, named after it; nothing
-// to compile, nothing to load.
+// The common part of the CPU's families: one kernel per combination of types, named after it;
+// nothing to compile or load.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace gemmery::host {
 
-// What decides whether a family multiplies at all, whatever the shapes.
+// The types of a product, which decide whether a family serves it, whatever the shapes.
 struct ProductTypes {
   DType a, b, accumulator;
   Math math;
@@ -36,8 +36,8 @@ class HostFamily : public Family {
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;
 
-  // "host_plain_v1_f16_f16_out_f32_acc_f32_c_none_math_native", and "_e-" with the digest of an
-  // epilogue that is not the default one.
+  // "host_plain_v1_f16_f16_out_f32_acc_f32_c_none_math_native", with "_e-" and a digest for an
+  // epilogue other than the default one.
   std::string kernel_name(const Kernel& kernel) const override;
   std::optional<Kernel> parse_name(std::string_view kernel_name) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;
@@ -52,7 +52,7 @@ class HostFamily : public Family {
 
  protected:
   virtual Status serves_types(const ProductTypes& types) const = 0;
-  // Beyond types; both together are the family's answer.
+  // The shape's part of the answer; the types are the other part.
   virtual Status serves_shape(const GemmProblem& problem) const = 0;
   virtual double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const = 0;
   virtual void multiply(const GemmArguments& arguments, int threads) const = 0;

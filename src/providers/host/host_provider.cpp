@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three families of the CPU and how long each takes.
+// The three families of the CPU and their predicted times.
 #include "providers/host/host_provider.hpp"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace gemmery::host {
 namespace {
 
-// How long a product takes: a fixed time, packing, then arithmetic at a share of the CPU's nominal
+// The time of a product: a constant, packing, then arithmetic at a share of the CPU's nominal
 // float32 rate, or memory. The shares below were measured at 1024^3 on two cores of an AMD EPYC
-// (Zen 5, nominal 332 GFLOP/s; bench/peers/host_peers), 2026-11-21.
+// (Zen 5, nominal 332 GFLOP/s; bench/peers/host_peers).
 struct Speed {
   double fixed_us;
-  double share;           // above 1 where instructions do more, or the clock is above nominal
-  double least_batch_us;  // of each matrix of a batch
-  double packing_ns = 0;  // of each element of A and B, on one core
+  double share;           // above 1 if instructions do more, or the clock is above nominal
+  double least_batch_us;  // for each matrix of a batch
+  double packing_ns = 0;  // for each element of A and B, on one core
 };
 
 double element_count(const MatrixType& matrix, std::int64_t batches, std::int64_t rows,
@@ -31,8 +31,8 @@ double element_count(const MatrixType& matrix, std::int64_t batches, std::int64_
 }
 
 double predict(const GemmProblem& problem, const DeviceInfo& device, const Speed& speed) {
-  // A tile of 12 by 32 is computed whole. Products of few rows or columns are bound by reading,
-  // which `bytes` knows.
+  // A tile of 12 by 32 is computed whole. Products with few rows or columns are bound by reading,
+  // which `bytes` counts.
   const auto padded = [](std::int64_t extent, int tile) {
     return std::ceil(static_cast<double>(extent) / tile) * tile;
   };
@@ -69,7 +69,7 @@ class ReferenceFamily final : public HostFamily {
   double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const override {
     const bool is_compensated =
         problem.a.dtype == DType::float64 || problem.b.dtype == DType::float64;
-    // Last whatever the others are: more of everything, and sums that pass through memory.
+    // Always the slowest: more of everything, and accumulators that pass through memory.
     const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) *
                             static_cast<double>(problem.n);
     return predict(problem, device,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's families: oneDNN where it is there, our own loops, the reference.
+// The CPU's families: oneDNN if it is installed, our own loops, the reference.
 #pragma once
 
 #include <gemmery/family.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of elements in memory, loaded into and stored from the type that an epilogue computes in.
+// Runs of elements in memory, loaded into and stored from the epilogue's compute type.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Line {
 template <class Compute>
 void store_line(const Line& line, const Compute* values);
 
-// The elements in the type that is computed in: rounded to nearest where that is narrower.
+// Loads the elements into the compute type: rounded to nearest if that is narrower.
 template <class Compute>
 void load_line(const Line& line, Compute* values);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oneDNN may be asked for in this process: not in a forked child, and not what it gets wrong.
+// The limits of oneDNN in this process: not in a forked child, and not where its results are wrong.
 #include "providers/host/onednn.hpp"
 
 #include <pthread.h>
@@ -26,12 +26,12 @@ std::atomic<bool> was_used{false};
 std::atomic<bool> was_used_by_parent{false};
 std::atomic<int> calls_in_flight{0};
 
-// A call of another thread may hold locks, ours or oneDNN's, that nobody in the child will open.
+// A call of another thread may hold locks, ours or oneDNN's, that nobody releases in the child.
 void note_fork_in_child() {
   if (was_used || calls_in_flight > 0) was_used_by_parent = true;
 }
 
-// Around everything that enters oneDNN.
+// Held during every call of oneDNN.
 class CallInFlight {
  public:
   CallInFlight() {
@@ -71,7 +71,7 @@ OperandShape packed(DataType type, std::int64_t rows, std::int64_t columns) {
 
 bool is_integer(DataType type) { return type == DataType::s8 || type == DataType::u8; }
 
-// Largest products of one sign: pairs of them do not fit 16 bits.
+// The largest products of one sign: pairs of them exceed 16 bits.
 bool sums_are_exact(const MatmulShape& shape) {
   constexpr std::size_t side = 64;
   const auto extreme = [](DataType type) {
@@ -88,8 +88,7 @@ bool sums_are_exact(const MatmulShape& shape) {
   return true;
 }
 
-// Rows whose end is not a multiple of anything, with NaN behind them: instructions that multiply
-// groups along k must not read it.
+// Rows of odd length, followed by NaN: instructions that multiply groups along k must not read it.
 bool ignores_what_lies_behind_rows() {
   constexpr std::int64_t side = 32, depth = 38, step = 64;
   constexpr std::uint16_t one = 0x3f80, nan = 0x7fc0;
@@ -144,10 +143,10 @@ bool multiplies(DataType source, DataType weights, DataType destination) {
 
 namespace {
 
-// oneDNN 2.6.3 (brg:avx512_core) shares k out among threads where it is longer than 1024 and
-// batches are fewer than threads. A transposed source of float32 is then read wrong in every batch
-// of two and more: measured with 4 and with 16 threads, k from 2048 to 20000, 13x16 to 700x300; one
-// batch is right, and so is every k up to 1025 that was tried.
+// oneDNN 2.6.3 (brg:avx512_core) divides k among threads if it is longer than 1024 and there are
+// fewer batches than threads. It then reads a transposed float32 source wrongly in every case of
+// two or more batches: measured with 4 and with 16 threads, k from 2048 to 20000, 13x16 to 700x300.
+// One batch is right, and so is every k up to 1025 that was tried.
 constexpr std::int64_t longest_right_depth = 1024;
 
 bool must_be_one_batch_each(const MatmulShape& shape) {
@@ -162,7 +161,7 @@ OperandShape one_batch_of(OperandShape shape) {
   return shape;
 }
 
-// Where a batch of an operand begins; one that is broadcast is the same in each.
+// The offset of a batch; 0 for a broadcast operand.
 std::ptrdiff_t batch_offset(const OperandShape& shape, std::int64_t batch) {
   const std::int64_t element_bytes = shape.type == DataType::f32 ? 4 : 2;
   return shape.extents[0] == 1 ? 0 : batch * shape.strides[0] * element_bytes;

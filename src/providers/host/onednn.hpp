@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN as one function: multiply two batches of plain matrices. Loading, versions, the cache of
-// primitives and fork are behind it.
+// oneDNN as one function: multiply two batches of plain matrices. Hides loading, versions, the
+// primitive cache and forks.
 #pragma once
 
 #include <array>
@@ -30,25 +30,24 @@ struct MatmulShape {
   friend bool operator==(const MatmulShape&, const MatmulShape&) = default;
 };
 
-// Whether oneDNN may be used now. Not in a forked child of a process that used it (its threads did
-// not come along, and it would wait for them) and not in sanitizer builds (its OpenMP trips them).
-// GEMMERY_ONEDNN_LIBRARY, an absolute path, replaces the search.
+// True if oneDNN can be used now. Not in a forked child of a process that used it (its threads do
+// not exist there, and it would wait for them) and not in sanitizer builds (they report its
+// OpenMP). GEMMERY_ONEDNN_LIBRARY, an absolute path, replaces the search.
 gemmery::Status availability();
 
-// "2.6.3 at /usr/lib/…/libdnnl.so.2"; empty where it is not available.
+// "2.6.3 at /usr/lib/…/libdnnl.so.2"; empty if it is not available.
 std::string version_text();
 
-// Whether this library on this CPU multiplies such types: asked of it once for each combination.
-// int8 counts only where its sums are exact (older instructions saturate pairs of products at 16
-// bits).
+// True if this library multiplies these types on this CPU: tested once for each combination. int8
+// counts only if its sums are exact (older instructions saturate pairs of products at 16 bits).
 bool multiplies(DataType source, DataType weights, DataType destination);
 
 // destination = source · weights. Throws Error: unavailable as `availability` says, unsupported
-// with oneDNN's status where it refuses the shape. The primitive is kept for the next call.
+// with oneDNN's status if it refuses the shape. The primitive is kept for the next call.
 void multiply(const MatmulShape& shape, const void* source, const void* weights, void* destination);
 
-// The name that oneDNN gives the implementation which serves a shape ("brg:avx512_core"); throws as
-// `multiply` does.
+// oneDNN's name of the implementation that serves a shape ("brg:avx512_core"); throws as `multiply`
+// does.
 std::string implementation_name(const MatmulShape& shape);
 
 }  // namespace gemmery::host::onednn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of oneDNN's C API that is used here, written from its reference manual; opened at run
-// time, major versions 2 and 3.
+// time, in major versions 2 and 3.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,8 @@ struct Version {
   unsigned gpu_runtime;
 };
 
-// A memory descriptor is a handle in version 3 and a struct in version 2; functions of both take
-// its address.
+// A memory descriptor is a handle in version 3 and a struct in version 2; both versions' functions
+// take its address.
 using MemoryDescriptor = const void*;
 
 // --- version 2: descriptors are structs of the caller ---
@@ -96,7 +96,7 @@ struct MatmulDescriptorV2 {
 
 // --- functions; each name is the manual's without dnnl_ ---
 
-// Those of equal form in both versions.
+// The functions with the same signature in both versions.
 struct ApiCommon {
   const Version* (*version)();
   Status (*engine_create)(Engine*, int kind, std::size_t index);
@@ -138,7 +138,7 @@ struct ApiV3 : ApiCommon {
   Status (*matmul_primitive_desc_create)(PrimitiveDescriptor*, Engine, MemoryDescriptor source,
                                          MemoryDescriptor weights, MemoryDescriptor bias,
                                          MemoryDescriptor destination, Attributes);
-  // Turns a descriptor into that of the next implementation.
+  // Replaces a descriptor by that of the next implementation.
   Status (*primitive_desc_next_impl)(PrimitiveDescriptor);
 };
 

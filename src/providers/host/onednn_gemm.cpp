@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans a call of oneDNN: conversions before, orientation, epilogue after.
+// Plans a call of oneDNN: conversions, orientation, epilogue.
 #include "providers/host/onednn_gemm.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool is_exact_in_bfloat16(DType dtype) {
   return dtype == DType::bfloat16 || dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
 
-// In which types oneDNN multiplies and sums.
+// The types in which oneDNN multiplies and accumulates.
 struct ComputeTypes {
   DataType a, b, sum;
 };
@@ -39,7 +39,7 @@ struct ComputeTypes {
 DataType integer_type(DType dtype) { return dtype == DType::uint8 ? DataType::u8 : DataType::s8; }
 
 // Without them oneDNN takes four times as long as for float32 (1024^3, two cores with AVX-512 and
-// no avx512_bf16, 2026-11-23).
+// no avx512_bf16).
 bool has_bfloat16_instructions() {
   return platform::host_product_rate(DType::bfloat16) > platform::host_product_rate(DType::float32);
 }
@@ -55,7 +55,7 @@ ComputeTypes compute_types(DType a, DType b) {
 
 // --- subnormal numbers ---
 
-// An element of bfloat16 that is neither 0 nor normal.
+// True for an element of bfloat16 that is neither 0 nor normal.
 bool is_subnormal_bfloat16(std::uint16_t code) {
   return (code & 0x7f80) == 0 && (code & 0x7f) != 0;
 }
@@ -63,7 +63,7 @@ bool is_subnormal_bfloat16(std::uint16_t code) {
 bool row_has_subnormals(const MatrixView& matrix, std::int64_t row, std::int64_t columns) {
   const auto* const first =
       static_cast<const std::uint16_t*>(matrix.data) + row * matrix.row_stride;
-  unsigned found = 0;  // no early end: this loop is as fast as memory
+  unsigned found = 0;  // no early exit: this loop runs at the speed of memory
   if (matrix.column_stride == 1) {
     for (std::int64_t column = 0; column < columns; ++column)
       found |= is_subnormal_bfloat16(first[column]) ? 1U : 0U;
@@ -74,7 +74,7 @@ bool row_has_subnormals(const MatrixView& matrix, std::int64_t row, std::int64_t
   return found != 0;
 }
 
-// Along the direction in which elements are neighbours.
+// The matrix with its contiguous direction as rows.
 MatrixView along_memory(MatrixView matrix, std::int64_t& rows, std::int64_t& columns) {
   if (matrix.column_stride == 1 || matrix.row_stride != 1) return matrix;
   std::swap(rows, columns);
@@ -99,8 +99,8 @@ bool has_subnormals(const Tensor& operand) {
   return found;
 }
 
-// Instructions on bfloat16 take subnormal operands for 0, whatever the processor's mode is: times
-// 1e30 that is no small error. Such operands, which are rare, are multiplied in float32.
+// Instructions on bfloat16 read subnormal operands as 0, whatever the processor's mode: multiplied
+// by 1e30 that is no small error. Such operands, which are rare, are multiplied in float32.
 ComputeTypes compute_types_of(const GemmArguments& arguments) {
   const GemmProblem& problem = arguments.problem();
   const ComputeTypes types = compute_types(problem.a.dtype, problem.b.dtype);
@@ -132,8 +132,8 @@ struct Extents {
   std::int64_t batches, rows, columns;
 };
 
-// How oneDNN would see a batch of matrices in place; nothing where its strides are not those of
-// packed or padded matrices.
+// A batch of matrices in place, in oneDNN's terms; nothing if its strides are not those of packed
+// or padded matrices.
 std::optional<OperandShape> in_place_shape(const MatrixType& matrix, const Extents& extents) {
   const bool is_row_major = matrix.column_stride == 1 || extents.columns <= 1;
   const bool is_column_major = matrix.row_stride == 1 || extents.rows <= 1;
@@ -168,7 +168,7 @@ bool is_converted(const MatrixType& matrix, DataType compute) {
   return storage_type(matrix.dtype) != compute;
 }
 
-// Whether an operand can be presented: converted ones are packed anew, whatever their strides.
+// True if an operand can be presented; converted ones are packed anew, whatever their strides.
 bool fits(const MatrixType& matrix, const Extents& extents, DataType compute) {
   return is_converted(matrix, compute) || in_place_shape(matrix, extents).has_value();
 }
@@ -216,7 +216,7 @@ void convert_any_row(const MatrixView& source, std::int64_t row, std::int64_t co
     case DType::float8_e5m2:
       return convert_row_to<std::uint8_t>(source, row, columns, compute, packed, from_float8_e5m2);
     default:
-      return;  // no other type is converted (onednn_serves_types)
+      return;  // no other type is converted (see onednn_serves_types)
   }
 }
 
@@ -224,7 +224,7 @@ std::size_t width_of(DataType type) {
   return type == DataType::bf16 ? 2 : type == DataType::f32 || type == DataType::s32 ? 4 : 1;
 }
 
-// What oneDNN reads for one operand.
+// One operand as oneDNN reads it.
 struct Presented {
   OperandShape shape;
   const void* data;
@@ -238,7 +238,7 @@ struct Padding {
   bool is_none() const { return rows == 0 && columns == 0; }
 };
 
-// The memory of a copy, and which operand it is one of.
+// The memory of a copy, and the operand that it is for.
 struct CopyPlace {
   Scratch& scratch;
   std::string_view operand;
@@ -286,9 +286,9 @@ OperandShape transposed(OperandShape shape) {
   return shape;
 }
 
-// oneDNN (2.6.3, brg:avx512_core_vnni) turns the sums of int8 times int8 into floats on their way
-// to int32: measured, odd sums beyond 2^24 come back even. 1024 products of -128 by -128 are 2^24,
-// so longer sums are made of pieces that long. uint8 times int8 is exact.
+// oneDNN (2.6.3, brg:avx512_core_vnni) converts accumulators of int8 times int8 to float before
+// int32: measured, odd sums beyond 2^24 become even. 1024 products of -128 by -128 are 2^24, so
+// longer sums are split into parts of that length. uint8 times int8 is exact.
 constexpr std::int64_t exact_int8_depth = 1024;
 
 bool is_summed_in_pieces(const GemmArguments& arguments, const ComputeTypes& types) {
@@ -299,8 +299,8 @@ bool is_plain_epilogue(const GemmArguments& arguments) {
   return arguments.alpha() == 1 && arguments.beta() == 0 && !has_program(arguments);
 }
 
-// Where oneDNN itself writes `out`: without an epilogue, in a type that it rounds sums to, row
-// major (or column major, as the product of the transposed operands).
+// The case in which oneDNN itself writes `out`: without an epilogue, in a type that it rounds to,
+// row major (or column major, as the product of the transposed operands).
 std::optional<OperandShape> direct_destination(const GemmArguments& arguments,
                                                const ComputeTypes& types) {
   const GemmProblem& problem = arguments.problem();
@@ -351,7 +351,7 @@ void write_from_sums(const GemmArguments& arguments, const Sum* sums) {
     return write_tiles(arguments, sums,
                        [&](std::int64_t batch) { return EpilogueWriter(arguments, batch); });
   }
-  // int32 sums are computed on in double (epilogue_compute_type).
+  // int32 accumulators continue in double (epilogue_compute_type).
   using Compute = std::conditional_t<std::is_same_v<Sum, float>, float, double>;
   ProgramRun<Compute> run(arguments, written_tile);
   write_tiles(arguments, sums, [&](std::int64_t batch) {
@@ -360,7 +360,7 @@ void write_from_sums(const GemmArguments& arguments, const Sum* sums) {
   run.finish();
 }
 
-// Operands of depth first … first + depth.
+// Operands restricted to k from first to first + depth.
 Presented slice_of_a(Presented a, std::int64_t first, std::int64_t depth) {
   a.data = static_cast<const std::int8_t*>(a.data) + first * a.shape.strides[2];
   a.shape.extents[2] = depth;
@@ -448,14 +448,14 @@ Status onednn_serves(const GemmProblem& problem) {
 }
 
 void run_onednn(const GemmArguments& arguments) {
-  // Nothing to multiply: only the epilogue is left, which the plain path has.
+  // Nothing to multiply: only the epilogue is left, which the plain path runs.
   if (has_no_products(arguments)) return run_plain(arguments);
   static thread_local Scratch a_scratch;
   static thread_local Scratch b_scratch;
   const GemmProblem& problem = arguments.problem();
   const ComputeTypes types = compute_types_of(arguments);
-  // bfloat16 is multiplied in pairs along k. With an odd k, oneDNN 2.6.3 takes the row's neighbour
-  // in memory for the missing half and multiplies it by zero, which is NaN where the neighbour is
+  // bfloat16 is multiplied in pairs along k. For an odd k, oneDNN 2.6.3 reads the element after the
+  // row in place of the missing one and multiplies it by zero, which gives NaN if that element is
   // not finite.
   const std::int64_t extra_depth = types.a == DataType::bf16 ? problem.k % 2 : 0;
   const Presented a =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds oneDNN, opens versions 2 and 3, and says why where it does not; passes over what it gets
-// wrong.
+// Finds oneDNN, opens versions 2 and 3, and reports why it could not; skips implementations that
+// are wrong.
 #include "providers/host/onednn_library.hpp"
 
 #include <new>
@@ -26,7 +26,7 @@ constexpr bool is_sanitizer_build = false;
 constexpr bool is_sanitizer_build = false;
 #endif
 
-// Fills a table; notes the first name that is missing.
+// Fills a table; records the first missing name.
 class Symbols {
  public:
   explicit Symbols(const platform::SharedLibrary& library) : library_(library) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN as it was found, whichever major version it is.
+// The oneDNN that was found, of either major version.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@
 
 namespace gemmery::host::onednn {
 
-// Throw Error of what a function answered.
+// Throw Error for the status of a function.
 [[noreturn]] void fail(ErrorKind kind, const char* function, Status status);
 void require_success(Status status, const char* function);
 
-// Whether an implementation, by oneDNN's name of it, multiplies as it should in a version.
+// True if an implementation, by oneDNN's name, multiplies correctly in a version.
 bool is_trusted(const Version& version, std::string_view implementation);
 
 // A version of oneDNN: its functions, its engine for the CPU, and how it describes a product.
 class Library {
  public:
   virtual ~Library() = default;
-  // Of the first implementation that is trusted. Throws Error where oneDNN refuses the shape.
+  // For the first trusted implementation. Throws Error if oneDNN refuses the shape.
   virtual PrimitiveDescriptor describe_matmul(const MatmulShape& shape) const = 0;
   std::string_view implementation_name(PrimitiveDescriptor descriptor) const;
 
@@ -48,10 +48,10 @@ class Library {
 
 struct FoundLibrary {
   std::unique_ptr<const Library> library;
-  std::string reason;  // why there is none
+  std::string reason;  // why it was not found
 };
 
-// Looked for once in a process.
+// Searched for once per process.
 const FoundLibrary& found_library();
 
 }  // namespace gemmery::host::onednn

@@ -9,7 +9,7 @@
 namespace gemmery::host::onednn {
 namespace {
 
-// The caller's memory as oneDNN sees it, for one call.
+// The caller's memory in oneDNN's form, for one call.
 class MemoryView {
  public:
   MemoryView(const Library& library, MemoryDescriptor descriptor, const void* data)
@@ -73,7 +73,7 @@ std::shared_ptr<const Matmul> MatmulCache::get(const Library& library, const Mat
   }
   auto made = std::make_shared<const Matmul>(library, shape);
   const std::scoped_lock lock(mutex_);
-  if (auto known = find(shape)) return known;  // another thread was faster
+  if (auto known = find(shape)) return known;  // another thread created it first
   entries_.push_front({shape, made});
   if (entries_.size() > capacity) entries_.pop_back();
   return made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Primitives of oneDNN that multiply, and those that are kept.
+// Matmul primitives of oneDNN, and their cache.
 #pragma once
 
 #include <list>
@@ -11,7 +11,8 @@
 
 namespace gemmery::host::onednn {
 
-// One primitive; usable from many threads at a time, since memory and scratchpad are the call's.
+// One primitive; usable from many threads at a time, since memory and scratchpad belong to the
+// call.
 class Matmul {
  public:
   Matmul(const Library& library, const MatmulShape& shape);
@@ -33,7 +34,7 @@ class Matmul {
   Primitive primitive_ = nullptr;
 };
 
-// The primitives of the problems that were run last. Creating one compiles code: 0.1 to a few ms.
+// The primitives of the most recent problems. Creating one compiles code: 0.1 to a few ms.
 class MatmulCache {
  public:
   std::shared_ptr<const Matmul> get(const Library& library, const MatmulShape& shape);

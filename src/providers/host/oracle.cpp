@@ -17,7 +17,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Relative error that the reference's own arithmetic adds, of magnitude (see exact_sums).
+// The relative error of the reference's own arithmetic, of the magnitude (see exact_sums).
 double own_factor(const GemmProblem& problem) {
   if (problem.accumulator == DType::int32) return 0;
   const auto terms = static_cast<double>(problem.k) + 2;
@@ -27,7 +27,7 @@ double own_factor(const GemmProblem& problem) {
                         : 2 * terms * 0x1p-53;
 }
 
-// Everything about a problem that the bound of an element needs.
+// The terms of an element's bound that depend on the problem.
 struct BoundTerms {
   ErrorModel model;
   double alpha, beta;     // magnitudes
@@ -39,7 +39,7 @@ struct BoundTerms {
   bool is_float64;
 };
 
-// Of C as it enters an epilogue that computes in a narrower type: an f64 or int32 C in float32.
+// The error of C in an epilogue that computes in a narrower type: an f64 or int32 C in float32.
 double addend_conversion_unit(const GemmProblem& problem) {
   const bool computes_in_double = epilogue_compute_type(problem.accumulator) == DType::float64;
   if (computes_in_double || !problem.c) return 0;
@@ -63,7 +63,8 @@ BoundTerms bound_terms(const GemmArguments& arguments, const DeclaredMath& decla
           .is_float64 = declared.accumulator == DType::float64};
 }
 
-// No statement where a sum or the epilogue may overflow though its operands are finite.
+// True if an accumulator or the epilogue may overflow though its operands are finite: no statement
+// then.
 bool may_overflow(const BoundTerms& terms, double magnitude, double c) {
   if (!std::isfinite(magnitude) || !std::isfinite(c)) return false;
   if (!terms.is_integer && magnitude * 1.001 >= terms.model.accumulator_max) return true;
@@ -73,8 +74,8 @@ bool may_overflow(const BoundTerms& terms, double magnitude, double c) {
 // `magnitude` is that of the sum, `c` is |C|.
 double bound_of_floats(const BoundTerms& terms, double magnitude, double c) {
   if (may_overflow(terms, magnitude, c)) return infinity;
-  // An element that leaves the range of what it is rounded to, times 0. (Where operands are NaN the
-  // exact value is, and needs no bound.)
+  // Infinity times 0: an element leaves the range of the type that it is rounded to. (If operands
+  // are NaN, the exact value is NaN and needs no bound.)
   if (std::isnan(magnitude)) return infinity;
   const double products = terms.alpha * magnitude;
   const double addend = terms.beta * c;
@@ -128,7 +129,7 @@ class Evaluation {
   ExactSums sums_;
 };
 
-// Half a unit beyond the largest number: from here on nearest is infinity.
+// Half a unit beyond the largest number: from here on, rounding to nearest gives infinity.
 double overflow_threshold(DType dtype, const Rounding& rounding) {
   if (dtype == DType::float64) return infinity;
   const int exponent = std::ilogb(rounding.largest);
@@ -148,7 +149,7 @@ ElementVerdict judge_exact(DType out, DoubleDouble exact, double got) {
 
 ElementVerdict judge_nonfinite(DType out, const Rounding& rounding, double exact, double bound,
                                double got) {
-  // e4m3fn has NaN where the others have infinity.
+  // e4m3fn has NaN where the other types have infinity.
   const bool has_no_infinity = out == DType::float8_e4m3fn;
   const bool may_be_infinite = std::fabs(exact) + bound >= overflow_threshold(out, rounding);
   const bool is_right_kind =
@@ -264,8 +265,7 @@ Comparison compare_with_oracle(const GemmArguments& arguments, const DeclaredMat
 }
 
 bool is_within_reach_of_oracle(const GemmProblem& problem) {
-  // 2·10^11 flops are 2 seconds or so on two cores, five for float64; and 2^26 elements take 1.5
-  // GiB.
+  // 2·10^11 flops take about 2 seconds on two cores, five for float64; 2^26 elements take 1.5 GiB.
   return problem.flops() <= 2e11 &&
          static_cast<double>(problem.m) * static_cast<double>(problem.n) <= 0x1p26;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One packing loop for each stored type; the compiler vectorises conversion and copy where lanes
-// are contiguous.
+// One packing loop per stored type; the compiler vectorises conversion and copy if lanes are
+// contiguous.
 #include "providers/host/pack.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace gemmery::host {
 namespace {
 
-// How a stored type is read: Stored is its memory, `read` gives a float or double that equals it.
+// Reads a stored type: Stored is its type in memory, `read` gives an equal float or double.
 template <class Value>
 struct AsItIs {
   using Stored = Value;
@@ -35,7 +35,7 @@ struct E5m2 {
   static float read(Stored code) { return from_float8_e5m2(code); }
 };
 
-// What becomes of a value on its way into a panel.
+// The mapping of a value on its way into a panel.
 struct Itself {
   template <class T>
   T operator()(T value) const {
@@ -67,8 +67,8 @@ void pack_panel(const PanelSource& shape, const typename Type::Stored* source, i
         panel[lane] = map(static_cast<T>(Type::read(source[lane])));
     return;
   }
-  // Depth in pieces, so that the panel's cache lines stay near while every lane adds its share to
-  // them.
+  // The depth is split, so that the panel's cache lines stay cached while every lane adds its
+  // share.
   constexpr std::int64_t piece = 64;
   for (std::int64_t first = 0; first < shape.depth; first += piece) {
     const std::int64_t count = std::min(piece, shape.depth - first);
@@ -126,7 +126,7 @@ void pack_any(const PanelSource& source, LaneRange range, int width, const Map& 
 template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels) {
-  if (source.depth == 0) return;  // and perhaps no memory
+  if (source.depth == 0) return;  // there may be no memory
   if (packed == PackedValue::itself) return pack_any(source, range, width, Itself{}, panels);
   const MagnitudeRange kept = magnitude_range(source.dtype, packed);
   pack_any(source, range, width, Magnitude<T>{static_cast<T>(kept.least), static_cast<T>(kept.end)},
@@ -139,7 +139,7 @@ double MagnitudeRange::clamp(double magnitude) const {
 
 MagnitudeRange magnitude_range(DType dtype, PackedValue packed) noexcept {
   constexpr double never = std::numeric_limits<double>::infinity();
-  constexpr double end_of_float16 = 65520;  // half a unit beyond the largest
+  constexpr double end_of_float16 = 65520;  // half a unit beyond the largest number
   switch (packed) {
     case PackedValue::itself:
     case PackedValue::magnitude:

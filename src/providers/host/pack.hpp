@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: an operand of any dtype and strides becomes panels of floats or doubles in the order in
-// which a register tile reads them.
+// Packing: converts an operand of any dtype and strides to panels of floats or doubles, in the
+// order in which a register tile reads them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace gemmery::host {
 
-// One matrix seen from the tile: lanes (rows of A, columns of B) and depth (k).
+// One matrix as a tile sees it: lanes (rows of A, columns of B) and depth (k).
 struct PanelSource {
   DType dtype;
   const void* data;  // the element of lane 0 and depth 0
@@ -53,9 +53,9 @@ struct LaneRange {
   std::int64_t count;
 };
 
-// Writes the lanes of the range as panels of `width` lanes, each panel complete in depth:
-// panels[p][k][lane]. Lanes past the last are zero. Floats hold types of at most 24 bits of
-// significand (and int8, uint8) exactly, doubles hold all but integers beyond 2^53.
+// Writes the lanes of the range as panels of `width` lanes, each complete in depth:
+// panels[p][k][lane]. Lanes past the last are zero. Floats hold types with at most 24 significand
+// bits (and int8, uint8) exactly; doubles hold everything but integers beyond 2^53.
 template <class T>
 void pack_panels(const PanelSource& source, LaneRange range, int width, PackedValue packed,
                  T* panels);

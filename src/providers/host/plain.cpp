@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins operands, blocked product and epilogue, for every matrix of a batch.
+// Combines operands, blocked product and epilogue, for every matrix of a batch.
 #include "providers/host/plain.hpp"
 
 #include "platform/parallel.hpp"
@@ -11,11 +11,11 @@
 namespace gemmery::host {
 namespace {
 
-// Below this a matrix is too little work to be shared by threads; a batch of such is shared matrix
-// by matrix.
+// A smaller matrix is too little work for several threads; a batch of such is divided matrix by
+// matrix.
 constexpr double least_shared_flops = 4e6;
 
-// How a run is to be done.
+// The tile kernels and threads of a run.
 struct Means {
   const TileKernels& kernels;
   int threads;
@@ -34,7 +34,7 @@ void run_matrix(const GemmArguments& arguments, const TileKernel<T>& kernel, int
   multiply_blocked(product, finish_with<T>(writer));
 }
 
-// With the writer of each batch, made by `writer_of`.
+// With a writer for each batch, made by `writer_of`.
 template <class WriterOf>
 void run_batch(const GemmArguments& arguments, const Means& means, std::int64_t batch,
                const WriterOf& writer_of) {
@@ -64,7 +64,7 @@ void run_batches(const GemmArguments& arguments, const Means& means, const Write
     run_batch(arguments, means, batch, writer_of);
 }
 
-// T is the type that the epilogue computes in.
+// T is the epilogue's compute type.
 template <class T>
 void run_program(const GemmArguments& arguments, const Means& means, const TileGrid& grid) {
   ProgramRun<T> run(arguments, grid);

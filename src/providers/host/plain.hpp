@@ -8,9 +8,9 @@
 
 namespace gemmery::host {
 
-// Sums of `native` products: in float64 where an operand is, exactly modulo 2^32 for int8 and
-// uint8, in float32 for everything else. Memory on the CPU. With alpha = 0, A and B are not read.
-// `threads` 0 means all.
+// Sums of `native` products: in float64 if an operand is float64, exact modulo 2^32 for int8 and
+// uint8, in float32 for everything else. Memory is on the CPU. With alpha = 0, A and B are not
+// read. `threads` 0 means all.
 void run_plain(const GemmArguments& arguments, const TileKernels& kernels = tile_kernels(),
                int threads = 0);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals of elements and reductions, and verdicts on what stands in memory.
+// Intervals of elements and reductions, and verdicts on stored results.
 #include "providers/host/program_oracle.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // --- verdicts -----------------------------------------------------------------------------------
 
-// The middle of an interval and how far it reaches.
+// The middle of an interval and its radius.
 struct Middle {
   double value;
   double reach;
@@ -47,7 +47,7 @@ double ratio_of(const Middle& middle, double got, bool is_right) {
   return is_right ? 0 : infinity;
 }
 
-// Whether every number of its type passes, or every one of a sign.
+// True if every number of the type passes, or every one of a sign.
 bool is_open(const Interval& stored, DType dtype) {
   const Interval any = epilogue::stored_interval(Interval::everything(), dtype);
   const bool takes_positive = stored.low <= 0 && stored.high >= any.high;
@@ -89,7 +89,7 @@ struct Result {
   std::string name;
 };
 
-// Reductions of one result while elements come in.
+// The reductions of one result while elements are added.
 class Reductions {
  public:
   explicit Reductions(const Result& result)
@@ -148,7 +148,7 @@ class ProgramComparison {
 
   void compare_matrix(std::int64_t batch) {
     const OracleResult sums = compute_oracle(arguments_, declared_, batch);
-    // Threads collect reductions of their own, unless those are as large as out.
+    // Each thread has reductions of its own, unless those are as large as out.
     std::size_t items = 0;
     for (const Reductions& reductions : totals_) items += reductions.size();
     const std::int64_t grain =
@@ -187,7 +187,7 @@ class ProgramComparison {
     for (std::size_t i = 0; i < reduced_.size(); ++i) totals_[i].merge(reductions[i]);
   }
 
-  // What it costs that tensor cores add an input to the sums.
+  // The error of an input that tensor cores add to the accumulators.
   double addend_error(const std::vector<Interval>& inputs) const {
     if (!addend_) return 0;
     const double size = std::fabs(inputs[*addend_].high);
@@ -257,7 +257,7 @@ Tensor matrix_of_batch(const Tensor& view, std::int64_t batch) {
                 {1, view.extent(1), view.extent(2)}, {0, view.stride(1), view.stride(2)});
 }
 
-// Whether a row of out has all that this result is made of.
+// True if a row of out contains everything that this result is made of.
 bool is_of_one_row(const EpilogueOperandRule& rule, const GemmProblem& problem) {
   return !rule.is_output ||
          ((rule.varies_m || problem.m <= 1) && (rule.varies_l || problem.l <= 1));

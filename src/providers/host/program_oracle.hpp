@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of programs held against intervals: what the sums may be, through every operation with
-// the error that it declares, to every element of every result and every reduction.
+// Checks results of epilogues against intervals: from possible accumulators, through every
+// operation with its declared error, to every element of every result and every reduction.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -9,13 +9,13 @@
 
 namespace gemmery::host {
 
-// Of arguments with a program other than the default one, on the CPU, whose results a kernel has
-// stored. A tensor that is read must be as it was before: not one that a result was stored to.
+// For arguments with a program other than the default one, on the CPU, whose results a kernel has
+// stored. Tensors that are read must be unchanged: not ones that a result was stored to.
 Comparison compare_program_with_oracle(const GemmArguments& arguments,
                                        const DeclaredMath& declared);
 
-// For larger problems: rows chosen at random, element by element. Reductions over rows are not
-// among them; `skipped` is how many results that leaves out.
+// For larger problems: random rows, element by element. Reductions over rows are skipped; `skipped`
+// counts these results.
 struct RowSample {
   Comparison comparison;
   int rows = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles go through a program in parts of at most a block: load, run, store.
+// Runs the program on parts of tiles of at most a block: load, run, store.
 #include "providers/host/program_writer.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace gemmery::host {
 namespace {
 
-// Whether loading into a T that is wider than the compute type leaves digits that it has not.
+// True if loading into T, wider than the compute type, keeps digits that the compute type lacks.
 template <class T>
 bool needs_rounding(DType dtype, DType compute) {
   if (!std::is_same_v<T, double> || compute != DType::float32) return false;
@@ -55,7 +55,7 @@ void ProgramRun<T>::add_result(std::size_t output, const Tensor& view, const Til
   }
 }
 
-// A machine stays with its thread until that runs another program.
+// A thread keeps its machine until it runs another program.
 template <class T>
 epilogue::Machine<T>& ProgramRun<T>::machine_of_thread() const {
   static thread_local std::unique_ptr<Machine> machine;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a path whose epilogue is any program: what the program makes of finished sums, stored
-// to out and to its further results.
+// The end of a path with any epilogue: computes the program's results from finished accumulators
+// and stores them to out and to its further results.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ inline bool has_program(const GemmArguments& arguments) {
   return arguments.problem().epilogue != default_epilogue;
 }
 
-// One call with a program, all batches and threads. T is what is computed in: float for programs in
-// float32 on a fast path; double for those in float64, and for the reference of any.
+// One call with a program, all batches and threads. T is the type of the computation: float for
+// float32 programs on a fast path; double for float64 programs, and for the reference of any.
 template <class T>
 class ProgramRun {
  public:
   ProgramRun(const GemmArguments& arguments, const TileGrid& grid);
 
-  // Tiles in any order, from any thread.
+  // Takes tiles in any order, from any thread.
   template <class Sum>
   void write(std::int64_t batch, const FinishedTile<Sum>& tile);
 
@@ -39,7 +39,7 @@ class ProgramRun {
   struct Input {
     std::size_t index;  // of the graph
     Tensor view;
-    bool is_rounded;  // to the compute type, which T is wider than
+    bool is_rounded;  // to the compute type, if T is wider
   };
   struct FullResult {
     std::size_t output;  // of the graph
@@ -70,7 +70,7 @@ class ProgramRun {
   std::vector<Reduced> reductions_;
 };
 
-// A run as what a blocked product calls for every tile of a batch.
+// A run in the form that a blocked product calls for every tile of a batch.
 template <class T>
 struct ProgramWriter {
   ProgramRun<T>& run;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partial results, and their pairwise sum.
+// Partial results and their pairwise sum.
 #include "providers/host/reduced_result.hpp"
 
 #include <cmath>
@@ -82,7 +82,7 @@ void ReducedResult<T>::take_by_columns(const TileValues<T>& part) {
   }
 }
 
-// In pairs, neighbours first: the error of a sum grows with the logarithm of their number.
+// Pairwise, neighbours first: the error of a sum grows with the logarithm of their number.
 template <class T>
 T ReducedResult<T>::reduce(std::vector<T>& values) const noexcept {
   if (values.empty()) return start();

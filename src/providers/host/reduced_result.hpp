@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction over parts of out: tiles leave partial results at fixed places, which are put
-// together in a fixed order, so that equal inputs give equal bits on any number of threads.
+// A reduction over parts of out: tiles store partial results at fixed places, which are combined in
+// a fixed order, so that equal inputs give equal bits on any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,11 @@ class ReducedResult {
   ReducedResult(epilogue::Reduction kind, const Tensor& tensor, const GemmProblem& problem,
                 const TileGrid& grid);
 
-  // Takes the values of a part of a tile; parts of one tile come one after the other, tiles in any
+  // Takes the values of a part of a tile. Parts of one tile come one after the other, tiles in any
   // order and from any thread.
   void take(const TileValues<T>& part);
 
-  // Stores the results of all that was taken; what met nothing is 0, -infinity (max) or infinity
-  // (min).
+  // Stores the results; those of no elements are 0, -infinity (max) or infinity (min).
   void store() const;
 
  private:
@@ -55,7 +54,7 @@ class ReducedResult {
   TileGrid grid_;
   bool keeps_batches_, keeps_rows_, keeps_columns_;
   // partials_[(batch · lines_ + line) · places_ + place]. A line is a row of out, or a row of tiles
-  // where columns are kept and rows are not; a place is a column of out, or one of tiles.
+  // if columns are kept and rows are not; a place is a column of out, or of tiles.
   std::int64_t lines_, places_;
   std::vector<T> partials_;
 };

@@ -14,12 +14,12 @@
 namespace gemmery::host {
 namespace {
 
-// One element for each of out's matrix.
+// One element per element of out's matrix.
 void resize(std::vector<double>& elements, const GemmProblem& problem) {
   const auto count = static_cast<std::size_t>(problem.m) * static_cast<std::size_t>(problem.n);
   try {
     elements.resize(count);
-  } catch (const std::exception&) {  // bad_alloc, or length_error beyond what a vector may hold
+  } catch (const std::exception&) {  // bad_alloc, or length_error beyond a vector's limit
     throw_out_of_memory("out", "exact values of one of its matrices", count * sizeof(double));
   }
 }
@@ -44,8 +44,7 @@ void collect(const BlockedProduct<double>& product, const Collect& into) {
   multiply_blocked(product, finish_with<double>(into));
 }
 
-// high + low of a compensated sum is normalised; where the sum overflowed or met NaN, the
-// correction is dropped.
+// Normalises high + low of a compensated sum; drops the correction if the sum overflowed or is NaN.
 void normalize_pairs(ExactSums& sums) {
   for (std::size_t i = 0; i < sums.high.size(); ++i) {
     const DoubleDouble pair = std::isfinite(sums.high[i]) && std::isfinite(sums.low[i])
@@ -100,7 +99,7 @@ EpilogueScalars epilogue_scalars(const GemmArguments& arguments) {
 
 namespace {
 
-// The program in double on each sum's nearest double.
+// Runs the program in double on the nearest double of each sum.
 void run_reference_program(const GemmArguments& arguments) {
   constexpr TileGrid tile{8, most_tile_columns};
   const GemmProblem& problem = arguments.problem();

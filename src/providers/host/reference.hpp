@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact reference: sums far better than any kernel's, one rounding at the end. It is a kernel
-// of its own, and what the oracle (oracle.hpp) holds others against.
+// The exact reference: far more accurate sums than any kernel's, and one rounding at the end. It is
+// a kernel itself, and the oracle (oracle.hpp) checks other kernels against it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace gemmery::host {
 struct ExactSums {
   std::vector<double> high;
   std::vector<double> low;  // empty unless an operand is float64; then the sum is high + low (Dot2)
-  std::vector<double> magnitude;  // sum over k of |a|·|b|, where asked for
+  std::vector<double> magnitude;  // sum over k of |a|·|b|, if requested
 
   DoubleDouble at(std::int64_t index) const {
     const auto i = static_cast<std::size_t>(index);
@@ -26,12 +26,15 @@ struct ExactSums {
 };
 
 // Sums over k of A·B for matrix `batch`:
-//   float64 operands      compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
-//   rounding of high + low narrower floats       in float64, every product exact: error at most
-//   k·2^-53·magnitude int8, uint8           exact modulo 2^32, as an int32 (hardware wraps); with
-//   Math::saturate the exact sum saturates instead
-// With alpha = 0 the operands are not read and every sum is 0. `magnitudes`: what a magnitude is,
-// where any are asked for.
+//
+//   float64 operands   compensated: error at most 2^-105·|sum| + (k·2^-53)²·magnitude, and the
+//                      rounding of high + low
+//   narrower floats    in float64, every product exact: error at most k·2^-53·magnitude
+//   int8, uint8        exact modulo 2^32, as an int32 (hardware wraps); with Math::saturate the
+//                      exact sum saturates instead
+//
+// With alpha = 0 the operands are not read and every sum is 0. `magnitudes` selects the magnitude,
+// if any is requested.
 ExactSums exact_sums(const GemmArguments& arguments, std::int64_t batch,
                      PackedValue magnitudes = PackedValue::itself);
 
@@ -42,9 +45,9 @@ struct EpilogueScalars {
 };
 EpilogueScalars epilogue_scalars(const GemmArguments& arguments);
 
-// out = alpha · sum + beta · C in double-double, each element rounded once; C may be out. Or what a
-// program makes of the sums in double, where its operations round; its constants, casts and what it
-// reads are those of the type that it computes in.
+// out = alpha · accum + beta · C in double-double, each element rounded once; C may be out. With a
+// program: its results in double, where its operations round; its constants, casts and inputs are
+// those of its compute type.
 void run_reference(const GemmArguments& arguments);
 
 }  // namespace gemmery::host

@@ -22,7 +22,7 @@ namespace gemmery::host {
        .got = "no memory"});
 }
 
-// Uninitialised memory of one thread, aligned to 64 bytes. What was asked for last stays until the
+// Uninitialised memory of one thread, aligned to 64 bytes. The last allocation stays until the
 // thread ends, up to a limit.
 class Scratch {
  public:
@@ -31,8 +31,8 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Valid until the next call; the contents are lost. Throws Error (out_of_memory) naming the
-  // operand and what of it the memory is for.
+  // Valid until the next call; the contents are lost. Throws Error (out_of_memory), which names the
+  // operand and the purpose of the memory.
   template <class T>
   T* reserve(std::int64_t count, std::string_view operand, std::string_view content) {
     const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;

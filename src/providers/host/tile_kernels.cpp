@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles the register tiles for each instruction set and picks by what the CPU has. The only file
-// with x86-only code.
+// Compiles the register tiles for each instruction set and selects by the CPU's features. The only
+// file with x86-only code.
 #include "providers/host/tile_kernels.hpp"
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #endif
 
 namespace gemmery::host::generic {
-// One instruction where the target has it, the C library's exact function otherwise.
+// One instruction if the target has it, otherwise the C library's exact function.
 template <class Vector>
 inline Vector fused_lanes(Vector a, Vector b, Vector c) {
   for (std::size_t lane = 0; lane < sizeof(Vector) / sizeof(double); ++lane)
@@ -82,7 +82,7 @@ const TileKernels avx512_kernels = GEMMERY_TILE_KERNELS(avx512);
 std::vector<const TileKernels*> find_usable() {
   std::vector<const TileKernels*> usable;
 #if defined(__x86_64__)
-  // These ask the operating system too whether it keeps the registers.
+  // These also ask the operating system whether it saves the registers.
   __builtin_cpu_init();
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost loops of the host's GEMM: one register tile, for each instruction set that this CPU
+// The innermost loops of the host's GEMM: one register tile for each instruction set that this CPU
 // may have.
 #pragma once
 
@@ -28,12 +28,12 @@ struct TileKernels {
   TileKernel<float> float32;
   TileKernel<double> float64;
   // Compensated: the tile has two planes of rows·columns, the sum and its correction (Ogita, Rump,
-  // Oishi: Accurate sum and dot product, 2005, Dot2). The correction means nothing where the sum is
+  // Oishi: Accurate sum and dot product, 2005, Dot2). The correction is meaningless if the sum is
   // not finite.
   TileKernel<double> compensated;
 };
 
-// What this CPU can run, the best first; never empty.
+// The kernels that this CPU can run, best first; never empty.
 std::span<const TileKernels* const> usable_tile_kernels();
 
 // The best of them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the user's function with checked arguments; its artifact has nothing to load but what it
+// Calls the user's function with checked arguments; its artifact loads only what the function
 // prepares itself.
 #include "providers/user/callable_family.hpp"
 
@@ -21,7 +21,7 @@
 namespace gemmery::user {
 namespace {
 
-// Beside the arguments, scratch memory that is kept for them.
+// Keeps scratch memory with the arguments.
 class CallableLaunch final : public kernel::CodelessLaunch {
  public:
   CallableLaunch(const CallableFamily& family, const GemmArguments& arguments,

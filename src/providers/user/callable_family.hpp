@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family of one: a function of the user's that is called with the arguments.
+// A family with one kernel: a user's function that is called with the arguments.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ class CallableFamily final : public DeclaredFamily<Family> {
            const RunOptions& options) const override;
 
   // --- for its artifacts ---
-  // Calls what was given to prepare for a device, once.
+  // Calls the user's `prepare` for a device, once.
   void prepare(Device device) const;
-  // Calls with a workspace of the right size.
+  // Calls the function with a workspace of the right size.
   void call(const UserCall& call) const;
 
  private:

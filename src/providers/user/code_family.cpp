@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source becomes a text that names its kernel; images become artifacts as they are.
+// Source becomes a text that names its kernel; images become artifacts unchanged.
 #include "providers/user/code_family.hpp"
 
 #include <gemmery/error.hpp>
@@ -50,7 +50,7 @@ CodeFamily::CodeFamily(std::unique_ptr<const DeclaredKernel> kernel)
   }
 }
 
-// The first line is what a compiler's complaint is named by; behind it lines count as the user's.
+// Compilers name the first line in their errors; the user's line numbers start after it.
 runtime::EmittedSource CodeFamily::emit(const Kernel&, Target) const {
   const UserKernel& given = declared().given();
   runtime::EmittedSource emitted;
@@ -71,7 +71,7 @@ void CodeFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
     plan.zeroed_workspace_bytes = plan.workspace_bytes;
 }
 
-// Also called while the family is made.
+// Also called while the family is constructed.
 void CodeFamily::check_code(std::span<const std::byte> code, CodeForm form) const {
   const std::string& entry = declared().given().launch.entry;
   const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());

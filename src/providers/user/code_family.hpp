@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family of one: a user's source or images, built, stored, loaded and launched as ours are.
+// A family with one kernel: a user's source or images, built, stored, loaded and launched as ours
+// are.
 #pragma once
 
 #include <memory>

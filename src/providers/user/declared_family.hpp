@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family of one declared kernel: the answers that the declaration gives, whoever runs the kernel.
+// A family with one declared kernel: answers queries by the declaration, however the kernel runs.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace gemmery::user {
 
-// `Base` is Family, or one that runs kernels in its own way.
+// `Base` is Family, or a subclass with its own way to run kernels.
 template <class Base>
 class DeclaredFamily : public Base {
  public:

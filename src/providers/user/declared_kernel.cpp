@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a declaration and answers for it. Functions of the user's are called here, each within a
-// handler.
+// Checks a declaration and answers queries by it. The user's functions are called here, each within
+// a handler.
 #include "providers/user/declared_kernel.hpp"
 
 #include <gemmery/error.hpp>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t most_name_characters = 64;
 
-// Fewer bytes than an element has would be no promise of use.
+// An alignment below an element's size would promise nothing.
 OperandRules with_whole_elements(OperandRules rules) {
   for (OperandRule* const rule : {&rules.a, &rules.b, &rules.c, &rules.out}) {
     rule->alignment = std::max(rule->alignment, static_cast<std::uint8_t>(byte_width(rule->dtype)));
@@ -57,7 +57,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// "entry" as a whole word behind ".entry".
+// True if "entry" follows ".entry" as a whole word.
 bool has_ptx_entry(std::string_view ptx, std::string_view entry) {
   constexpr std::string_view directive = ".entry";
   for (std::size_t at = ptx.find(directive); at != std::string_view::npos;
@@ -109,7 +109,7 @@ void refuse_null_character(std::string_view text, std::string_view field,
          fmt::format("one at byte {}, in line {}", at, line));
 }
 
-// The functions that the source declares __global__, as well as a look at its text can tell.
+// The functions that the source declares __global__, as far as its text shows.
 std::string global_functions_of(std::string_view source) {
   static const std::regex declaration(
       R"(__global__(?:\s+__\w+__\s*\([^)]*\))*\s+void(?:\s+__\w+__\s*\([^)]*\))*\s+(\w+))");
@@ -130,7 +130,7 @@ void check_source(const UserSource& source, const std::string& entry,
            global_functions_of(source.text));
 }
 
-// Two registrations that differ in anything but functions differ in this.
+// Differs between any two registrations that differ in more than functions.
 std::string digest_of(const UserKernel& kernel, const LaunchRule* launch) {
   XXH3_state_t state;
   XXH3_INITSTATE(&state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's kernel as it was declared and checked: what it is called, what it serves, how fast it
-// says it is. The same for code that we launch and for callables.
+// A user's kernel as declared and checked: its name, the problems that it serves, its stated time.
+// The same for code that we launch and for callables.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -17,7 +17,7 @@ namespace gemmery::user {
 
 class DeclaredKernel {
  public:
-  // Throws Error as register_kernel says.
+  // Throws Error as register_kernel documents.
   explicit DeclaredKernel(UserKernel kernel);
   DeclaredKernel(const DeclaredKernel&) = delete;
   DeclaredKernel& operator=(const DeclaredKernel&) = delete;
@@ -27,7 +27,7 @@ class DeclaredKernel {
   EpilogueId epilogue() const noexcept { return epilogue_; }
   const std::vector<DesignField>& fields() const noexcept { return fields_; }
   const std::vector<Target>& targets() const noexcept { return targets_; }
-  // Of code, not of a callable.
+  // Only for code, not for a callable.
   const LaunchRule& launch() const noexcept { return *launch_; }
 
   Kernel kernel_of(const Family& family) const;
@@ -37,13 +37,13 @@ class DeclaredKernel {
   void match(const Family& family, const Query& query, std::vector<RankedKernel>& kernels) const;
   void explain(const Family& family, const Query& query, std::vector<Reason>& reasons) const;
   Status supports(const Query& query) const;
-  // Throws Error (launch) where the user's function throws, unsupported for what no memory holds.
+  // Throws Error: launch if the user's function throws, unsupported for more than any memory holds.
   std::size_t workspace_bytes(const GemmProblem& problem, const DeviceInfo& device) const;
 
  private:
   struct Prediction {
     double microseconds;
-    std::string fault;  // why there is none; empty where there is, or where none was to be had
+    std::string fault;  // why there is none; empty if there is one, or none was expected
   };
 
   void check_name() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and multiplies factors.
+// Parses and multiplies factors.
 #include "providers/user/factors.hpp"
 
 #include <gemmery/error.hpp>

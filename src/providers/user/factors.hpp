@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recipe says of blocks and bytes: factors of numbers and extents, "4*m/64*multiprocessors".
+// Numbers of blocks and bytes in a recipe: factors of numbers and extents,
+// "4*m/64*multiprocessors".
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -12,10 +13,10 @@
 
 namespace gemmery::user {
 
-// What may stand for a number.
+// The possible factors.
 enum class Quantity : std::uint8_t { number, m, n, k, l, multiprocessors };
 
-// What the quantities are for one launch.
+// The values of these quantities for one launch.
 struct Quantities {
   const GemmProblem& problem;
   std::int64_t multiprocessors;
@@ -23,10 +24,10 @@ struct Quantities {
 
 class Factors {
  public:
-  // Throws Error (invalid_argument) about `field` for text that is not of the grammar.
+  // Throws Error (invalid_argument), which names `field`, for text outside the grammar.
   Factors(std::string_view text, std::string_view field);
 
-  // The product; nothing where it does not fit 63 bits. Quotients are rounded up.
+  // The product; nothing if it exceeds 63 bits. Quotients are rounded up.
   std::optional<std::int64_t> evaluate(const Quantities& quantities) const noexcept;
   bool mentions(Quantity quantity) const noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs launches: writes what each parameter is for these arguments.
+// Packs launches: writes the value of each parameter.
 #include <gemmery/error.hpp>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void put_real(SlotType type, double value, std::byte* at) {
     put(value, at);
 }
 
-// A constant of u64 may be above what i64 holds.
+// A u64 constant may exceed the range of i64.
 void put_constant(const Slot& slot, std::byte* at) {
   if (is_float(slot.type))
     put_real(slot.type, slot.constant, at);
@@ -108,7 +108,7 @@ LaunchRule::Blocks LaunchRule::grid_of(const runtime::PackRequest& request) cons
 
 void LaunchRule::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
   const GemmArguments& arguments = request.arguments;
-  // Scalars may have changed since `supports` was asked.
+  // Scalars may have changed since `supports` was called.
   if (const Status status = check_numbers(arguments); !status) {
     throw Error({.kind = ErrorKind::unsupported, .operand = kernel_name_, .got = status.error()});
   }
@@ -166,7 +166,7 @@ void LaunchRule::write(const Slot& slot, const runtime::PackRequest& request, st
   }
 }
 
-// Of an operand that is not read there is nothing to map.
+// An operand that is not read needs no map.
 void LaunchRule::write_map(const Slot& slot, const runtime::PackRequest& request,
                            std::byte* at) const {
   const GemmProblem& problem = request.arguments.problem();
@@ -179,7 +179,7 @@ void LaunchRule::write_map(const Slot& slot, const runtime::PackRequest& request
   const auto bytes = static_cast<std::uint64_t>(byte_width(of.matrix.dtype));
   const auto inner = static_cast<std::uint64_t>(is_row ? of.columns : of.rows);
   const auto outer = static_cast<std::uint64_t>(is_row ? of.rows : of.columns);
-  // The stride of an extent of 1 is not used, and yet must be a multiple of 16 bytes that is not 0.
+  // The stride of an extent of 1 is not used, but must still be a nonzero multiple of 16 bytes.
   const auto byte_stride = [&](Axis axis, std::int64_t extent) {
     constexpr std::uint64_t unit = 16;
     if (extent > 1) return static_cast<std::uint64_t>(stride_of(of.matrix, axis)) * bytes;

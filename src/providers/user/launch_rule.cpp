@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks recipes when they are registered, and problems against them.
+// Checks recipes at registration, and problems against them.
 #include "providers/user/launch_rule.hpp"
 
 #include <gemmery/error.hpp>
@@ -86,7 +86,7 @@ void LaunchRule::read_parameters() {
   }
 }
 
-// The rules of cuTensorMapEncodeTiled that can be checked before there is a tensor.
+// The rules of cuTensorMapEncodeTiled that can be checked without a tensor.
 void LaunchRule::check_map(const Slot& slot, const std::string& word) const {
   const std::string field = "parameter \"" + word + "\"";
   if (slot.operand >= first_of_epilogue)
@@ -151,7 +151,7 @@ void LaunchRule::require_all_operands() const {
   }
 }
 
-// A kernel made for some extents only says so by a function.
+// A kernel for certain extents only must say so by a function.
 void LaunchRule::require_all_extents() const {
   for (const auto& [extent, quantity] :
        {std::pair{'m', Quantity::m}, {'n', Quantity::n}, {'k', Quantity::k}}) {
@@ -206,7 +206,7 @@ bool LaunchRule::is_free_of(Quantity quantity) const {
                       : quantity == Quantity::k ? 'k'
                                                 : 'l';
   if (passes_extent(extent)) return false;
-  if (quantity == Quantity::k) return true;  // a grid does not end a loop
+  if (quantity == Quantity::k) return true;  // the loop over k does not depend on the grid
   if (kernel_.launch.grid_function) return false;
   return std::ranges::none_of(grid_,
                               [&](const Factors& factors) { return factors.mentions(quantity); });
@@ -285,7 +285,7 @@ LaunchRule::Placed LaunchRule::placed(int operand, const GemmProblem& problem) c
   return placed;
 }
 
-// Where the entry is not told a stride, it is that of packed memory.
+// If the entry does not take a stride, it must be that of packed memory.
 Status LaunchRule::check_packed(int operand, const GemmProblem& problem) const {
   const Placed at = placed(operand, problem);
   const bool is_column = layout_of(operand) == LayoutRule::column;
@@ -361,7 +361,7 @@ Status LaunchRule::check_launch(const Query& query) const {
   return Status::success();
 }
 
-// At least one block each way, since K may be 0.
+// At least one block in each direction, since K may be 0.
 std::optional<LaunchRule::Blocks> LaunchRule::blocks(const GemmProblem& problem,
                                                      const DeviceInfo& device,
                                                      std::int64_t multiprocessors) const {

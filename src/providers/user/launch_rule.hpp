@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe that was checked: which problems it launches rightly, and how a launch is packed.
+// A checked recipe: the problems that it can launch, and how a launch is packed.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -20,21 +20,20 @@ namespace gemmery::user {
 
 class LaunchRule {
  public:
-  // `kernel` outlives the rule, its operands' alignments are what they mean. Throws Error
-  // (invalid_argument, unsupported) about the field that is wrong.
+  // `kernel` must outlive the rule; its operands' alignments have been settled. Throws Error
+  // (invalid_argument, unsupported), which names the wrong field.
   LaunchRule(const UserKernel& kernel, const std::string& kernel_name);
 
-  // Whether what the recipe passes says all that there is to say of the problem, and a launch can
-  // be made of it.
+  // Succeeds if the parameters describe the problem completely and a launch can be made of it.
   Status check(const Query& query) const;
 
-  // As DeviceFamily::pack, but for the workspace.
+  // As DeviceFamily::pack, but without the workspace.
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const;
 
-  // What the launch gives to the entry.
+  // The parameters that the launch passes to the entry.
   runtime::EntryParameters parameters() const;
 
-  // Everything in it that is no function, for a digest.
+  // Everything but functions, as text for a digest.
   std::string text() const;
 
  private:
@@ -42,7 +41,7 @@ class LaunchRule {
   // CUDA C++ programming guide, "Compute Capabilities": the same on every device since sm_50.
   static constexpr Blocks most_blocks{0x7fffffff, 65535, 65535};
 
-  // What is known of one tensor of a problem.
+  // The facts of one tensor of a problem.
   struct Placed {
     MatrixType matrix;
     std::int64_t rows, columns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A declaration that is refused, by the kernel and the field.
+// Errors about a declaration, with the kernel and the field.
 #pragma once
 
 #include <string>

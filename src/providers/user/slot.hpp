@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One parameter of a user's entry: what it is, of which operand, in which type, and how its word
-// reads.
+// One parameter of a user's entry: its meaning, operand and type, and the word that declares it.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -36,7 +35,7 @@ std::size_t alignment_of(SlotType type) noexcept;
 
 enum class Axis : std::uint8_t { batch, row, column };
 
-// Operands by number: A, B, C and out, then those of the epilogue in their order.
+// Operands by number: A, B, C and out, then those of the epilogue in order.
 enum OperandNumber : int { operand_a, operand_b, operand_c, operand_out, first_of_epilogue };
 
 struct Slot {
@@ -51,22 +50,22 @@ struct Slot {
   int swizzle_bytes = 0;
 };
 
-// What a word may name.
+// The names that a word may use.
 struct SlotScope {
   const OperandRules& operands;
   const EpilogueRules* epilogue;  // nullptr: the default program
 };
 
-// Throws Error (invalid_argument) about the word.
+// Throws Error (invalid_argument), which names the word.
 Slot parse_slot(std::string_view word, const SlotScope& scope);
 
-// "A", or the epilogue's name for it.
+// "A", or the epilogue's name of it.
 std::string operand_name(int operand, const SlotScope& scope);
 
 // The rule of A, B, C or out.
 const OperandRule& rule_of(int operand, const OperandRules& rules) noexcept;
 
-// How it lies in a problem that has it.
+// Its matrix in a problem that has it.
 const MatrixType& matrix_of(int operand, const GemmProblem& problem) noexcept;
 std::int64_t stride_of(const MatrixType& matrix, Axis axis) noexcept;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of the user's throws, in words: it must not disturb anything but its own kernel.
+// Exceptions of a user's functions as text: they must not affect anything but the user's own
+// kernel.
 #pragma once
 
 #include <gemmery/error.hpp>
@@ -9,10 +10,10 @@
 
 namespace gemmery::user {
 
-// Within a handler: what was thrown. An Interruption goes on, past the caller.
+// Within a handler: the text of the exception. An Interruption is rethrown.
 std::string caught_text();
 
-// Within a handler: throws an Error of a kind that names kernel and function, what was thrown
+// Within a handler: throws an Error of a kind that names kernel and function, with the exception
 // nested in it.
 [[noreturn]] void rethrow_caught(ErrorKind kind, std::string_view kernel_name,
                                  std::string_view function);

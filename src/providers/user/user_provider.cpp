@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds and removes families of one.
+// Adds and removes families with one kernel.
 #include "providers/user/user_provider.hpp"
 
 #include <gemmery/error.hpp>
@@ -40,7 +40,7 @@ Kernel add_kernel(UserKernel kernel) {
   const DeclaredKernel& kept = *declared;
   std::unique_ptr<Family> family = make_family(std::move(declared));
   const Kernel made = kept.kernel_of(*family);
-  kernel::add_family(std::move(family));  // asks again whether the name is free
+  kernel::add_family(std::move(family));  // checks again whether the name is free
   return made;
 }
 
