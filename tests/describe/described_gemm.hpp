@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A described GEMM on an emulated device, or on a GPU: random integers in, poison in D, and a reference that
-// adds up in float64.
+// A described GEMM on an emulated device, or on a GPU: random integers in, poison in D, and a
+// reference that adds up in float64.
 #pragma once
 
 #include <gemmery/buffer.hpp>

@@ -76,8 +76,7 @@ TEST_F(DescribeTiles, row_27_sizes_and_pointers_must_keep_the_alignment) {
   gemm.upload();
   auto* const memory = static_cast<std::byte*>(gemm.d_on_device());
   const auto with_d = [&](void* d) {
-    return GemmArguments(operation, {8, 8, 8}, {{memory}, {memory}, {}, {d}},
-                         test_device());
+    return GemmArguments(operation, {8, 8, 8}, {{memory}, {memory}, {}, {d}}, test_device());
   };
   EXPECT_EQ(error_of([&] { with_d(memory + 4); }).operand(), "D");
   with_d(memory + 512);

@@ -85,7 +85,7 @@ std::vector<MeasuredProblem> read_calibration(const std::string& path) {
   if (!file) throw std::runtime_error("cannot read " + path);
   std::vector<MeasuredProblem> problems;
   std::vector<MeasuredDesign> rows;  // of the pass that is being read
-  std::string shared;  // by the names of the problem's kernels
+  std::string shared;                // by the names of the problem's kernels
   std::string last_pass;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#') || line == columns) continue;

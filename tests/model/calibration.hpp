@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bench/calibrate measured of the sm90 family (kept by tools/keep_calibration.py), and how well
-// a prediction chooses by it.
+// What bench/calibrate measured of the sm90 family (kept by tools/keep_calibration.py), and how
+// well a prediction chooses by it.
 #pragma once
 
 #include <string>

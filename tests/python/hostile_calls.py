@@ -55,7 +55,9 @@ class Raising:
 class FalseInterface:
     """An array interface that lies about itself, but not about memory: it has none."""
 
-    __array_interface__ = {"shape": (-1, 1 << 62), "typestr": "<f99", "data": (0, False), "version": 3}
+    @property
+    def __array_interface__(self):
+        return {"shape": (-1, 1 << 62), "typestr": "<f99", "data": (0, False), "version": 3}
 
 
 class FalseCapsule:
@@ -90,23 +92,28 @@ NUMBERS = [
 ]  # fmt: skip
 WORDS = [
     lambda: "", lambda: "\0", lambda: "gemm 8x8x8 a=f32\0", lambda: "\ud800", lambda: "x" * 100_000,
-    lambda: "D = accum + " * 2000, lambda: "D = " + "(" * 5000, lambda: "f16", lambda: "cpu", lambda: "emulated:a100", lambda: "sm_90",
-    lambda: "gemm 0x8x8 a=f32", lambda: "gemm 8x8x8 a=bf16 out=f32", lambda: "alpha", lambda: "out", lambda: "tf32", lambda: b"f32",
+    lambda: "D = accum + " * 2000,
+    lambda: "D = " + "(" * 5000, lambda: "f16", lambda: "cpu", lambda: "emulated:a100", lambda: "sm_90",
+    lambda: "gemm 0x8x8 a=f32", lambda: "gemm 8x8x8 a=bf16 out=f32", lambda: "alpha", lambda: "out", lambda: "tf32",
+    lambda: b"f32",
 ]  # fmt: skip
 TENSORS = [
-    lambda: array(), lambda: array(0, 0), lambda: array(3), lambda: array(2, 2, 2, 2), lambda: array(1, 8, 8), lambda: array(8, 7),
-    lambda: array(8, 8, dtype=numpy.int8), lambda: array(8, 8, dtype=numpy.complex64), lambda: array(8, 8, dtype=object),
-    lambda: array(8, 8, dtype=ml_dtypes.bfloat16), lambda: array(8, 8, dtype=numpy.float64), lambda: read_only(8, 8),
-    lambda: array(8, 16)[:, ::-2], lambda: array(16, 8)[::2].T, lambda: numpy.broadcast_to(array(1), (8, 8)),
+    lambda: array(), lambda: array(0, 0), lambda: array(3), lambda: array(2, 2, 2, 2), lambda: array(1, 8, 8),
+    lambda: array(8, 7), lambda: array(8, 8, dtype=numpy.int8), lambda: array(8, 8, dtype=numpy.complex64),
+    lambda: array(8, 8, dtype=object), lambda: array(8, 8, dtype=ml_dtypes.bfloat16),
+    lambda: array(8, 8, dtype=numpy.float64), lambda: read_only(8, 8), lambda: array(8, 16)[:, ::-2],
+    lambda: array(16, 8)[::2].T, lambda: numpy.broadcast_to(array(1), (8, 8)),
     lambda: numpy.lib.stride_tricks.as_strided(array(64), (8, 8), (4, 4)),
     lambda: numpy.frombuffer(bytearray(8 * 8 * 4 + 1), numpy.uint8)[1:].view(numpy.float32).reshape(8, 8),
     lambda: numpy.array(["a", "b"]), lambda: numpy.ma.masked_array([1, 2], [0, 1]), lambda: memoryview(array(4, 4)),
-    lambda: gemmery.empty((8, 8), "float32", "emulated:h200"), lambda: gemmery.empty((8, 8), "float16"), FalseInterface, FalseCapsule,
+    lambda: gemmery.empty((8, 8), "float32", "emulated:h200"), lambda: gemmery.empty((8, 8), "float16"), FalseInterface,
+    FalseCapsule,
 ]  # fmt: skip
 OBJECTS = [
-    lambda: None, list, self_containing, lambda: (1, "two", None), lambda: {"A": 1, 2: []}, lambda: {1, 2}, object, lambda: object, Raising,
-    lambda: lambda *_: 1 / 0, lambda: (step for step in (1, 2)), lambda: pathlib.Path("/no/such/file"), lambda: gemmery.float32,
-    lambda: gemmery.GemmArguments, lambda: gemmery, lambda: gemmery.Program("D = relu(accum)"), lambda: gemmery.Stream("emulated:h200"),
+    lambda: None, list, self_containing, lambda: (1, "two", None), lambda: {"A": 1, 2: []}, lambda: {1, 2}, object,
+    lambda: object, Raising, lambda: lambda *_: 1 / 0, lambda: (step for step in (1, 2)),
+    lambda: pathlib.Path("/no/such/file"), lambda: gemmery.float32, lambda: gemmery.GemmArguments, lambda: gemmery,
+    lambda: gemmery.Program("D = relu(accum)"), lambda: gemmery.Stream("emulated:h200"),
 ]  # fmt: skip
 KINDS = [NUMBERS, WORDS, TENSORS, OBJECTS]
 
@@ -156,7 +163,11 @@ class World:
         line = "gemm 8x8x8 a=f32"
         path = self.folder / "kernels"
         return [
-            (gemmery.GemmArguments, [A, B, out, "float32"], {"C": out, "alpha": 1.0, "beta": 0.5, "math": "native", "epilogue": None}),
+            (
+                gemmery.GemmArguments,
+                [A, B, out, "float32"],
+                {"C": out, "alpha": 1.0, "beta": 0.5, "math": "native", "epilogue": None},
+            ),
             (gemmery.GemmArguments, [A, B, out, "float32"], {"epilogue": epilogue, "performance": None}),
             (gemmery.ElementwiseArguments, [A, B, out], {"epilogue": None}),
             (gemmery.EpilogueArguments, ["D = accum + bias"], {"bias": bias}),

@@ -457,8 +457,8 @@ def test_facts_of_devices_and_the_machine():
     h200 = gemmery.device_info("h200")
     assert (h200.cc, h200.multiprocessors) == (90, 132)
     assert gemmery.device_info("cpu").cc == 0
-    unconfirmed = {name: gemmery.device_info(name).unconfirmed_facts for name in ("h200", "gb10", "b300", EMULATED, "emulated:gb10", "cpu")}
-    assert unconfirmed == {"h200": "", "gb10": "clock", "b300": "multiprocessors, L2, memory, clock", EMULATED: "", "emulated:gb10": "clock", "cpu": ""}
+    for device, facts in (("h200", ""), ("gb10", "clock"), (EMULATED, ""), ("emulated:gb10", "clock"), ("cpu", "")):
+        assert gemmery.device_info(device).unconfirmed_facts == facts
     assert "gemmery" in gemmery.doctor()
     assert not gemmery.utils.is_device_cc_supported({10}) and gemmery.utils.is_device_cc_supported({90}, EMULATED)
     assert gemmery.utils.device_cc(EMULATED) == 90

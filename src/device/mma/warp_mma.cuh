@@ -12,8 +12,7 @@ namespace gemmery::device {
 /// mmas for one product.
 GEMMERY_HOST_DEVICE
 constexpr int products_of(abi::MmaMath math) {
-  return math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3 ||
-                 math == abi::MmaMath::f16x3
+  return math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3 || math == abi::MmaMath::f16x3
              ? 3
              : 1;
 }

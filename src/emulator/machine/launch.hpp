@@ -33,8 +33,8 @@ struct LaunchStatistics {
 };
 
 // Throws Fault (the first by cluster index, with its place filled in; all threads have stopped),
-// Error (invalid_argument, unsupported) for a shape that the kernel or the device does not allow, or
-// Error (launch) if the calling thread's platform::ScopedCancellation requests a stop.
+// Error (invalid_argument, unsupported) for a shape that the kernel or the device does not allow,
+// or Error (launch) if the calling thread's platform::ScopedCancellation requests a stop.
 LaunchStatistics run_grid(const LaunchRequest& request, GlobalMemory& memory);
 
 }  // namespace gemmery::emulator

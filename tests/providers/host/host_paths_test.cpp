@@ -656,8 +656,7 @@ TEST(Oracle, a_sum_that_an_element_beyond_float16_reaches_is_open) {
     out[0] = got;
     const Tensor column(b, DType::float32, {2, 1}, {1, 1});
     const GemmArguments arguments(Tensor(a, DType::float32, {1, 2}, {2, 1}), column,
-                                  Tensor(out, DType::float32, {1, 1}, {1, 1}),
-                                  {.math = Math::f16});
+                                  Tensor(out, DType::float32, {1, 1}, {1, 1}), {.math = Math::f16});
     return compare_with_oracle(arguments, math_of(arguments)).mismatches == 0;
   };
   const float infinity = std::numeric_limits<float>::infinity();
