@@ -169,4 +169,16 @@ cuda::Function LoadedCode::prepare(const GpuDevice& device, int max_dynamic_shar
   return function;
 }
 
+cuda::Function LoadedCode::prepare_other(const GpuDevice& device, const std::string& entry) const {
+  const DriverApi& api = device.api();
+  const ScopedContext current(device);
+  const ScopedRelaxedCapture relaxed(api);
+  cuda::Kernel kernel = nullptr;
+  check_code(api, api.cuLibraryGetKernel(&kernel, library_, entry.c_str()),
+             "cuLibraryGetKernel of " + entry);
+  cuda::Function function = nullptr;
+  check(api, api.cuKernelGetFunction(&function, kernel), "cuKernelGetFunction of " + entry);
+  return function;
+}
+
 }  // namespace gemmery::driver

@@ -40,6 +40,10 @@ class LoadedCode {
   // Error: unsupported if the device offers less, launch for any other refusal.
   cuda::Function prepare(const GpuDevice& device, int max_dynamic_shared_bytes) const;
 
+  // Another kernel of the same code, which takes no more dynamic shared memory than every launch
+  // may.
+  cuda::Function prepare_other(const GpuDevice& device, const std::string& entry) const;
+
   // To be called before a launch.
   void note_launch() const noexcept {
     if (!is_launched_.load(std::memory_order_relaxed)) [[unlikely]]

@@ -232,7 +232,8 @@ inline constexpr int api_version = 12000;
      const std::uint64_t* extents, const std::uint64_t* byte_strides, const std::uint32_t* box,    \
      const std::uint32_t* element_strides, cuda::TensorMapInterleave interleave,                   \
      cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion promotion,                         \
-     cuda::TensorMapOutOfBounds out_of_bounds))
+     cuda::TensorMapOutOfBounds out_of_bounds))                                                    \
+  X(cuTensorMapReplaceAddress, (cuda::TensorMap * map, void* address))
 
 // The functions of one driver: NVIDIA's, or another implementation. Only this room calls a driver
 // past it.

@@ -111,4 +111,8 @@ cuda::TensorMap encode(const DriverApi& api, const TiledTensorMap& view) {
   return map;
 }
 
+void move_map(const DriverApi& api, cuda::TensorMap& map, void* address) {
+  check(api, api.cuTensorMapReplaceAddress(&map, address), "cuTensorMapReplaceAddress");
+}
+
 }  // namespace gemmery::driver

@@ -33,4 +33,7 @@ struct TiledTensorMap {
 // hardware does not support.
 cuda::TensorMap encode(const DriverApi& api, const TiledTensorMap& view);
 
+// The same view of memory elsewhere; `address` is a multiple of 16 bytes.
+void move_map(const DriverApi& api, cuda::TensorMap& map, void* address);
+
 }  // namespace gemmery::driver

@@ -150,5 +150,18 @@ cuda::Result cuTensorMapEncodeTiled(cuda::TensorMap* map, cuda::TensorMapDataTyp
   });
 }
 
+cuda::Result cuTensorMapReplaceAddress(cuda::TensorMap* map, void* address) {
+  return answer([&] {
+    TensorMapBytes bytes;
+    std::memcpy(bytes.data(), map, sizeof bytes);
+    TensorMapFields fields = decode(bytes);
+    fields.address = reinterpret_cast<std::uintptr_t>(address);
+    const std::string broken = find_broken_rule(fields);
+    if (!broken.empty()) throw Refusal{cuda::Result::invalid_value, "tensor map: " + broken};
+    bytes = encode(fields);
+    std::memcpy(map, bytes.data(), sizeof bytes);
+  });
+}
+
 }  // namespace calls
 }  // namespace gemmery::emulator

@@ -170,7 +170,9 @@ const LoadedKernel& DeviceArtifact::load_now(Device device) const {
   if (const LoadedKernel* const loaded = find_loaded(device)) return *loaded;
   const driver::LoadedCode& code = loaded_code(gpu.driver());
   const driver::cuda::Function function = code.prepare(gpu, source_.max_dynamic_shared_bytes);
-  const LoadedKernel* const loaded = new LoadedKernel{&gpu, function, &code};
+  const driver::cuda::Function preparation =
+      source_.preparation.empty() ? nullptr : code.prepare_other(gpu, source_.preparation);
+  const LoadedKernel* const loaded = new LoadedKernel{&gpu, function, &code, preparation};
   PerDriver& of_driver = drivers_[driver_index(device.type)];
   of_driver.devices[static_cast<std::size_t>(device.index)].store(loaded,
                                                                   std::memory_order_release);
@@ -254,7 +256,7 @@ void DeviceArtifact::run(const GemmArguments& arguments, const RunOptions& optio
     return;
   }
   const RunWorkspace workspace(kernel_, options, plan.workspace_bytes);
-  plan.place_workspace(workspace.data());
+  place_workspace(loaded, plan, workspace.data());
   clear_and_launch(kernel_, loaded, plan, workspace.data(), options.stream);
 }
 

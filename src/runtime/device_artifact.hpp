@@ -26,6 +26,7 @@ struct LoadedKernel {
   const driver::GpuDevice* device;
   driver::cuda::Function function;
   const driver::LoadedCode* code;
+  driver::cuda::Function preparation;  // null where the source has none
 };
 
 class DeviceArtifact final : public ArtifactState,

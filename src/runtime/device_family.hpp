@@ -29,6 +29,8 @@ struct EmittedSource {
   std::string entry;                 // its extern "C" __global__ function, which takes one struct
   int max_dynamic_shared_bytes = 0;  // the most that any launch asks for
   std::vector<std::string> options;  // for the compiler, beyond those that every kernel gets
+  std::string preparation =
+      {};  // the kernel that fills a part of the workspace before; may be empty
 };
 
 // Everything that a launch is packed from.

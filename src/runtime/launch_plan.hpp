@@ -12,6 +12,31 @@
 
 namespace gemmery::runtime {
 
+// A kernel of the same code that a plan's own waits for: it fills a part of the workspace. Launched
+// ahead of it on the same stream; takes one struct.
+struct Preparation {
+  static constexpr std::size_t parameter_capacity = 256;
+
+  Preparation() noexcept {}  // not defaulted, as in LaunchPlan
+
+  template <class Parameters>
+  void set_parameters(const Parameters& parameters) noexcept {
+    static_assert(std::is_trivially_copyable_v<Parameters>);
+    static_assert(sizeof(Parameters) <= parameter_capacity && alignof(Parameters) <= 16);
+    std::memcpy(parameter_bytes, &parameters, sizeof parameters);
+  }
+
+  driver::LaunchShape shape;
+  std::size_t workspace_slot = 0;  // where the workspace's address is among its parameters
+  alignas(16) std::byte parameter_bytes[parameter_capacity];
+};
+
+// A tensor map among a plan's parameters that shows a part of the workspace.
+struct WorkspaceMap {
+  std::size_t parameter_offset = 0;
+  std::size_t workspace_offset = 0;  // a multiple of 16
+};
+
 // A plan is made on the stack for every run, so its parameter bytes are not cleared.
 struct LaunchPlan {
   // The most parameter bytes of a kernel (CUDA C++ programming guide, __global__ function
@@ -30,10 +55,8 @@ struct LaunchPlan {
     parameter_size = sizeof parameters;
   }
 
-  // Writes the address of the scratch memory into the parameters.
-  void place_workspace(void* workspace) noexcept {
-    if (workspace_slot != no_slot)
-      std::memcpy(parameter_bytes + workspace_slot, &workspace, sizeof workspace);
+  void add_workspace_map(const WorkspaceMap& map) noexcept {
+    workspace_maps[workspace_map_count++] = map;
   }
 
   driver::LaunchShape shape;
@@ -46,6 +69,13 @@ struct LaunchPlan {
   std::size_t zeroed_workspace_bytes = 0;
   bool leaves_zeros = false;
   std::size_t workspace_slot = no_slot;
+  static constexpr std::size_t most_workspace_maps = 2;
+  std::size_t workspace_map_count = 0;
+  std::array<WorkspaceMap, most_workspace_maps> workspace_maps;
+
+  // Where there is one, the entry of EmittedSource::preparation runs ahead of the kernel.
+  bool has_preparation = false;
+  Preparation preparation;
 
   std::size_t parameter_size = 0;
   alignas(64) std::byte parameter_bytes[parameter_capacity];

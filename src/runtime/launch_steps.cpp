@@ -4,8 +4,12 @@
 
 #include <gemmery/error.hpp>
 
+#include <cstddef>
+#include <cstring>
+
 #include "driver/driver.hpp"
 #include "driver/launch.hpp"
+#include "driver/tensor_map.hpp"
 
 namespace gemmery::runtime {
 namespace {
@@ -25,6 +29,10 @@ driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Fun
   for (std::size_t index = 0; index < plan.parameter_count; ++index)
     parameters[index] = plan.parameter_bytes + plan.parameter_offsets[index];
   return driver::launch_with_parameters(api, function, plan.shape, stream, parameters.data());
+}
+
+void write_address(std::byte* parameter, void* address) noexcept {
+  std::memcpy(parameter, &address, sizeof address);
 }
 
 // The kernel's own handle is valid, so an invalid handle is the stream.
@@ -50,10 +58,31 @@ void check_stream(Stream stream, Device operands) {
     throw_stream_error(stream, operands);
 }
 
+void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspace) {
+  if (plan.workspace_slot != LaunchPlan::no_slot)
+    write_address(plan.parameter_bytes + plan.workspace_slot, workspace);
+  if (plan.has_preparation)
+    write_address(plan.preparation.parameter_bytes + plan.preparation.workspace_slot, workspace);
+  for (std::size_t index = 0; index < plan.workspace_map_count; ++index) {
+    const WorkspaceMap& place = plan.workspace_maps[index];
+    auto& map =
+        *reinterpret_cast<driver::cuda::TensorMap*>(plan.parameter_bytes + place.parameter_offset);
+    driver::move_map(loaded.device->api(), map,
+                     static_cast<std::byte*>(workspace) + place.workspace_offset);
+  }
+}
+
 void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, Stream stream) {
   loaded.code->note_launch();
   const driver::ScopedContext current(*loaded.device);
   const driver::DriverApi& api = loaded.device->api();
+  if (plan.has_preparation) {
+    Preparation& first = plan.preparation;
+    const driver::cuda::Result prepared =
+        driver::launch(api, loaded.preparation, first.shape, stream, first.parameter_bytes);
+    if (prepared != driver::cuda::Result::success) [[unlikely]]
+      throw_launch_error(kernel, api, prepared, first.shape, stream);
+  }
   const driver::cuda::Result result = launch_plan(api, loaded.function, plan, stream);
   if (result != driver::cuda::Result::success) [[unlikely]]
     throw_launch_error(kernel, api, result, plan.shape, stream);

@@ -12,7 +12,11 @@ namespace gemmery::runtime {
 // Throws Error (invalid_argument) for a stream of another device than that of the operands.
 void check_stream(Stream stream, Device operands);
 
-// Throws Error (launch), which names the kernel and its launch shape.
+// Writes the address of the workspace wherever the plan's kernels look for it.
+void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspace);
+
+// Launches the preparation first, if the plan has one. Throws Error (launch) with the
+// kernel and its launch shape.
 void put_launch(const Kernel& kernel, const LoadedKernel& loaded, LaunchPlan& plan, Stream stream);
 
 // Clears the zeroed part of the workspace, then launches.

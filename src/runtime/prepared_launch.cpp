@@ -24,7 +24,7 @@ DevicePreparedLaunch::DevicePreparedLaunch(std::shared_ptr<const DeviceArtifact>
   const std::size_t bytes = std::max(workspace_bytes, plan_.workspace_bytes);
   if (bytes == 0) return;
   workspace_.emplace(arguments.device(), bytes);
-  plan_.place_workspace(workspace_->lend().data);
+  place_workspace(loaded_, plan_, workspace_->lend().data);
   has_zeros_ = plan_.leaves_zeros;
 }
 
@@ -83,7 +83,7 @@ void DevicePreparedLaunch::adopt(const GemmArguments& arguments) {
     LaunchPlan plan;
     artifact_->pack(arguments, *loaded_.device, 0, plan);
     check_workspace(plan);
-    if (workspace_) plan.place_workspace(workspace_->lend().data);
+    if (workspace_) place_workspace(loaded_, plan, workspace_->lend().data);
     // The zeroed part of another plan may lie where earlier launches have left other data.
     has_zeros_ = has_zeros_ && plan.leaves_zeros &&
                  plan.zeroed_workspace_bytes == plan_.zeroed_workspace_bytes;

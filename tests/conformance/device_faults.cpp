@@ -20,6 +20,7 @@ constexpr auto ping_pong = SoundKernel::ping_pong;
 constexpr auto pair = SoundKernel::pair_of_blocks;
 constexpr auto chained = SoundKernel::chained;
 constexpr auto split = SoundKernel::split;
+constexpr auto repacked = SoundKernel::repacked;
 constexpr auto rotation = SoundKernel::rotation;
 constexpr auto addition = SoundKernel::addition;
 constexpr auto reduction = SoundKernel::reduction;
@@ -385,6 +386,46 @@ constexpr DeviceFault fault_table[] = {
      .kernel = reduction,
      .edits = {{{"ptx::st_relaxed_gpu(is_open_, 0);", ";"}, late_zero}}},
 
+    {.name = "nothing", .kernel = repacked},
+    {.name = "the last element of a line is not copied",
+     .kernel = repacked,
+     .edits = {{{"min(left / bytes, unit_elements)", "min(left / bytes, unit_elements) - 1"}}}},
+    {.name = "the last line is not copied",
+     .kernel = repacked,
+     .edits = {{{"far_begin + far < operand_.far &&", "far_begin + far + 1 < operand_.far &&"}}}},
+    {.name = "a line too many is read",
+     .kernel = repacked,
+     .edits = {{{"far_begin + far < operand_.far &&", "far_begin + far <= operand_.far &&"}}}},
+    {.name = "bytes of a unit are shifted by a word too few",
+     .kernel = repacked,
+     .edits = {{{"(shift & 8) != 0 ? words[word + 2]", "(shift & 8) != 0 ? words[word + 1]"}}}},
+    {.name = "a transposed tile is read before all have written it",
+     .kernel = repacked,
+     .edits = {{{"__syncthreads();  // waits for all rows of the tile", ""}}}},
+    {.name = "words of a transposed tile are those of other rows",
+     .kernel = repacked,
+     .edits =
+         {{{"const unsigned row = chunk * unit_elements + static_cast<unsigned>(element);",
+            "const unsigned row = chunk * unit_elements + static_cast<unsigned>(element ^ 1);"}}}},
+    {.name = "the second operand's copy is of the first",
+     .kernel = repacked,
+     .edits = {{{"params.operand[is_second ? 1 : 0]", "params.operand[0]"}}}},
+    {.name = "batches are copied on top of each other",
+     .kernel = repacked,
+     .edits = {{{"batch * abi::lines_of(operand) * operand.pitch", "0 * batch"}}}},
+    // The emulator runs one launch after the other.
+    {.name = "a copy takes the place of one that is in use",
+     .kernel = repacked,
+     .edits = {{{"ptx::griddepcontrol_wait();\n  ptx::griddepcontrol_launch_dependents();",
+                 "ptx::griddepcontrol_launch_dependents();"}}},
+     .on_gpu = Shows::seldom,
+     .on_emulator = Shows::seldom},
+    {.name = "the product does not wait for the copies",
+     .kernel = repacked,
+     .edits = {{{"sync_cluster();\n    ptx::griddepcontrol_wait();", "sync_cluster();"}}},
+     .on_gpu = Shows::seldom,
+     .on_emulator = Shows::seldom},
+
     // The emulator runs one launch after the other.
     {.name = "no wait for the launch ahead",
      .kernel = chained,
@@ -507,12 +548,13 @@ constexpr DelayPlace delay_places[] = {
 std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 13> names{"simt",
+  constexpr std::array<std::string_view, 14> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
                                                    "sm90 coop, chained",
                                                    "sm90 k2 coop",
+                                                   "sm90 coop, repacked",
                                                    "sm90 rotation, program",
                                                    "sm90 rotation-add, program",
                                                    "sm90 coop, reductions",

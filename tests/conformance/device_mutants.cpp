@@ -14,6 +14,7 @@
 
 #include "kernel/epilogue.hpp"
 #include "kernel/rules.hpp"
+#include "providers/templates/repacking.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
 #include "providers/templates/sm80/design.hpp"
@@ -117,7 +118,12 @@ OperandRules sm90_rules(SoundKernel kernel) {
   const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
   OperandRule out = in;
   if (kernel != SoundKernel::chained && kernel != SoundKernel::addition) out.dtype = DType::float32;
-  return {.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
+  OperandRules rules{.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
+  if (kernel == SoundKernel::repacked) {
+    rules.a = templates::repacked_rule(DType::bfloat16, LayoutRule::any);
+    rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
+  }
+  return rules;
 }
 
 EpilogueId epilogue_of(SoundKernel kernel) {

@@ -468,6 +468,11 @@ Result encode_tiled(TensorMap* map, TensorMapDataType, std::uint32_t, void*, con
   return Result::success;
 }
 
+Result replace_address(TensorMap*, void*) {
+  FAIL_WHERE_ASKED(cuTensorMapReplaceAddress);
+  return Result::success;
+}
+
 driver::DriverApi fake_api() {
   return {.cuInit = init,
           .cuDriverGetVersion = driver_version,
@@ -520,7 +525,8 @@ driver::DriverApi fake_api() {
           .cuKernelGetAttribute = kernel_attribute,
           .cuKernelSetAttribute = set_kernel_attribute,
           .cuLaunchKernelEx = launch_kernel,
-          .cuTensorMapEncodeTiled = encode_tiled};
+          .cuTensorMapEncodeTiled = encode_tiled,
+          .cuTensorMapReplaceAddress = replace_address};
 }
 
 }  // namespace

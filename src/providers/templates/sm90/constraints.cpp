@@ -3,6 +3,8 @@
 #include "providers/templates/sm90/constraints.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/program.hpp"
 #include "providers/templates/tma_view.hpp"
 
@@ -20,15 +23,58 @@ OperandRule rule_of(DType dtype, LayoutRule layout) {
   return {.dtype = dtype, .layout = layout, .alignment = widest_access};
 }
 
+constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
+
+bool keeps(const OperandRule& rule, const ProductOperand& operand) {
+  return kernel::keeps_layout(rule.layout, operand.source, operand.rows, operand.columns) &&
+         kernel::run_alignment(rule.layout, operand.source, operand.rows, operand.columns) %
+                 rule.alignment ==
+             0;
+}
+
+using OperandOf = OperandRule OperandRules::*;
+
+// Whether A or B, as `operand` says, can be multiplied by this rule.
+bool serves(const GemmProblem& problem, OperandOf operand, const OperandRule& rule) {
+  OperandRules rules;
+  rules.*operand = rule;
+  const ProductOperand product =
+      operand == &OperandRules::a ? product_a(rules, problem) : product_b(rules, problem);
+  return keeps(rule, product) && find_misfit(product).empty();
+}
+
+// The rules of A or B: where TMA walks it, in rows or columns; else where a copy is made along
+// them; else of any strides.
+std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf operand,
+                                         std::array<OperandRule, 2>& rules) {
+  const DType dtype = operand == &OperandRules::a ? problem.a.dtype : problem.b.dtype;
+  std::size_t count = 0;
+  const auto add = [&](const OperandRule& rule) {
+    if (serves(problem, operand, rule)) rules[count++] = rule;
+  };
+  for (const LayoutRule layout : layouts) add(rule_of(dtype, layout));
+  if (count == 0)
+    for (const LayoutRule layout : layouts) add(repacked_rule(dtype, layout));
+  if (count == 0) add(repacked_rule(dtype, LayoutRule::any));
+  return {rules.data(), count};
+}
+
 LayoutRule nearest_rule(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
   return layout_of(matrix, rows, columns) == Layout::column ? LayoutRule::column : LayoutRule::row;
+}
+
+// The rule that serves A or B, or of a copy that cannot be made.
+OperandRule nearest_input(const GemmProblem& problem, OperandOf operand) {
+  std::array<OperandRule, 2> rules;
+  const auto fitting = find_inputs(problem, operand, rules);
+  return fitting.empty() ? repacked_rule(problem.a.dtype, LayoutRule::any) : fitting.front();
 }
 
 // Why no layout fits: what the rules nearest to the operands ask for.
 std::string find_layout_failure(const GemmProblem& problem) {
   OperandRules rules{
-      .a = rule_of(problem.a.dtype, nearest_rule(problem.a, problem.m, problem.k)),
-      .b = rule_of(problem.b.dtype, nearest_rule(problem.b, problem.k, problem.n)),
+      .a = nearest_input(problem, &OperandRules::a),
+      .b = nearest_input(problem, &OperandRules::b),
       .c = {},
       .out = rule_of(problem.out.dtype, nearest_rule(problem.out, problem.m, problem.n)),
       .accumulator = problem.accumulator};
@@ -65,10 +111,8 @@ std::string find_sm90_failure(const Query& query) {
 }
 
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
-  std::string misfit =
-      find_misfit("A", view_of(rules.a, problem.a, problem.m, problem.k, problem.l));
-  if (misfit.empty())
-    misfit = find_misfit("B", view_of(rules.b, problem.b, problem.k, problem.n, problem.l));
+  std::string misfit = find_misfit(product_a(rules, problem));
+  if (misfit.empty()) misfit = find_misfit(product_b(rules, problem));
   if (misfit.empty())
     misfit = find_misfit("out", view_of(rules.out, problem.out, problem.m, problem.n, problem.l));
   return misfit;
@@ -91,7 +135,6 @@ std::string find_program_failure(const GemmProblem& problem) {
 
 std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accumulator, DType out,
                                                          std::optional<DType> c) {
-  constexpr LayoutRule layouts[] = {LayoutRule::row, LayoutRule::column};
   std::array<OperandRules, sm90_layout_count> all;
   std::size_t count = 0;
   for (const LayoutRule a_layout : layouts) {
@@ -110,11 +153,23 @@ std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accu
 }
 
 FittingLayouts::FittingLayouts(const GemmProblem& problem) {
-  const std::optional<DType> c = problem.c ? std::optional(problem.c->dtype) : std::nullopt;
-  for (const OperandRules& rules :
-       sm90_layouts(problem.a.dtype, problem.accumulator, problem.out.dtype, c)) {
-    if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty())
-      rules_[count_++] = rules;
+  std::array<OperandRule, 2> a_rules;
+  std::array<OperandRule, 2> b_rules;
+  const auto of_a = find_inputs(problem, &OperandRules::a, a_rules);
+  const auto of_b = find_inputs(problem, &OperandRules::b, b_rules);
+  for (const OperandRule& a : of_a) {
+    for (const OperandRule& b : of_b) {
+      for (const LayoutRule out : layouts) {
+        const OperandRules rules{.a = a,
+                                 .b = b,
+                                 .c = problem.c ? rule_of(problem.c->dtype, out) : OperandRule{},
+                                 .out = rule_of(problem.out.dtype, out),
+                                 .accumulator = problem.accumulator,
+                                 .has_c = problem.c.has_value()};
+        if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty())
+          rules_[count_++] = rules;
+      }
+    }
   }
 }
 

@@ -31,12 +31,13 @@ std::string find_program_failure(const GemmProblem& problem);
 
 // --- layouts ------------------------------------------------------------------------------------
 
-// Every choice of layouts for operands of these types; C lies as out does.
+// Every choice of layouts for operands of these types that TMA walks; C lies as out does.
 inline constexpr std::size_t sm90_layout_count = 8;
 std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accumulator, DType out,
                                                          std::optional<DType> c);
 
-// Those that a problem's operands have; no allocation.
+// Those that a problem's operands have, copies of A and B for operands that TMA does not walk; no
+// allocation.
 class FittingLayouts {
  public:
   explicit FittingLayouts(const GemmProblem& problem);

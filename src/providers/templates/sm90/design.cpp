@@ -10,6 +10,7 @@
 #include "device/abi/simt_design.hpp"
 #include "providers/templates/class_table.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/repacking.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -105,9 +106,14 @@ bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
          rule.alignment == widest_access;
 }
 
+bool is_input_rule(const OperandRule& rule) {
+  return is_sm90_rule(rule, inputs) || (std::ranges::find(inputs, rule.dtype) != std::end(inputs) &&
+                                        rule == repacked_rule(rule.dtype, rule.layout));
+}
+
 bool is_served(const OperandRules& rules) {
-  return is_sm90_rule(rules.a, inputs) && is_sm90_rule(rules.b, inputs) &&
-         rules.a.dtype == rules.b.dtype && is_sm90_rule(rules.out, outputs) &&
+  return is_input_rule(rules.a) && is_input_rule(rules.b) && rules.a.dtype == rules.b.dtype &&
+         is_sm90_rule(rules.out, outputs) &&
          is_sm90_accumulator(rules.accumulator, rules.a.dtype) &&
          (!rules.has_c || (is_sm90_rule(rules.c, outputs) && rules.c.layout == rules.out.layout));
 }
@@ -134,10 +140,16 @@ std::optional<abi::Raster> read_raster(std::string_view text) {
                      .band = static_cast<unsigned char>(*band)};
 }
 
-// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4"
+// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked
 constexpr std::size_t fewest_design_words = 5;
+constexpr std::size_t most_design_words = 7;
+
+bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
 
 std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
+  if (is_repacking_word(words.back())) words = words.first(words.size() - 1);
+  if (words.size() < fewest_design_words || words.size() > fewest_design_words + 1)
+    return std::nullopt;
   const auto extents = read_integers(words[0], 3);
   const auto blocks = read_integers(words[1], 2);
   const bool is_split = words.size() > fewest_design_words;
@@ -217,9 +229,10 @@ bool is_turned(const OperandRules& rules) noexcept {
 }
 
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept {
-  // A has k adjacent where it is row major, B where it is column major; out^T = B^T A^T.
-  const abi::Major a = rules.a.layout == LayoutRule::row ? abi::Major::k : abi::Major::extent;
-  const abi::Major b = rules.b.layout == LayoutRule::column ? abi::Major::k : abi::Major::extent;
+  // A has k adjacent where it is row major, B where it is column major, and so do copies of
+  // operands of any strides; out^T = B^T A^T.
+  const abi::Major a = rules.a.layout == LayoutRule::column ? abi::Major::extent : abi::Major::k;
+  const abi::Major b = rules.b.layout == LayoutRule::row ? abi::Major::extent : abi::Major::k;
   return {.operand = abi_type(rules.a.dtype),
           .accumulator = abi_type(rules.accumulator),
           .c = abi_type(rules.has_c ? rules.c.dtype : rules.out.dtype),
@@ -288,20 +301,27 @@ std::string raster_text(abi::Raster raster) {
   return fmt::format("{}{}", raster.along == abi::Along::m ? 'm' : 'n', raster.band);
 }
 
+std::string repacked_text(const OperandRules& rules) {
+  return std::string(is_repacked(rules.a) ? "a" : "") + (is_repacked(rules.b) ? "b" : "");
+}
+
 std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
+  const std::string repacked = repacked_text(kernel.operands());
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
-      fmt::format("{}x{}x64_{}x{}{}_{}_{}_s{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
+      fmt::format("{}x{}x64_{}x{}{}_{}_{}_s{}{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
                   tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "", schedule_text(tile),
-                  raster_text(tile.raster), tile.stages),
+                  raster_text(tile.raster), tile.stages,
+                  repacked.empty() ? "" : "_pack" + repacked),
       kernel.epilogue());
 }
 
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   const std::string head = fmt::format("sm90v{}", sm90_version);
-  auto name_parts = read_gemm_name(name, head, fewest_design_words);
-  if (!name_parts) name_parts = read_gemm_name(name, head, fewest_design_words + 1);
+  std::optional<GemmNameParts> name_parts;
+  for (std::size_t words = fewest_design_words; !name_parts && words <= most_design_words; ++words)
+    name_parts = read_gemm_name(name, head, words);
   if (!name_parts) return std::nullopt;
   const auto tile = read_tile(name_parts->design);
   if (!tile) return std::nullopt;

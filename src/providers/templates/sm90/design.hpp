@@ -101,7 +101,8 @@ Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) no
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
 // "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
-// end where C is read, and "1x1_k4" where four blocks have shares of k.
+// end where C is read, "1x1_k4" where four blocks have shares of k, and "s4_packab" where copies of
+// A and B are multiplied.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not
@@ -114,9 +115,10 @@ struct Sm90Parts {
 std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
 // "128x256x64", "coop", "pingpong", "rotation", or "rotation-add" where a wgmma adds a vector, and
-// "m8" for bands of 8 tiles along m
+// "m8" for bands of 8 tiles along m, and "a", "b" or "ab" of which copies are multiplied, or ""
 std::string tile_text(const Sm90Tile& tile);
 std::string schedule_text(const Sm90Tile& tile);
 std::string raster_text(abi::Raster raster);
+std::string repacked_text(const OperandRules& rules);
 
 }  // namespace gemmery::templates

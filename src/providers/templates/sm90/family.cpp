@@ -166,6 +166,8 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
       {"schedule", schedule_text(tile)},
       {"raster", raster_text(tile.raster)}};
   if (tile.adds_vector) fields.push_back({"addend", "wgmma"});
+  if (std::string repacked = repacked_text(kernel.operands()); !repacked.empty())
+    fields.push_back({"repacked", std::move(repacked)});
   return fields;
 }
 

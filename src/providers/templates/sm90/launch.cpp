@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of sm90 kernels: their tensor maps, their other parameters and their grids.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <variant>
 
@@ -11,6 +14,7 @@
 #include "driver/tensor_map.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
@@ -61,27 +65,27 @@ abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
           .row_stride = is_turned(rules) ? matrix.column_stride : matrix.row_stride};
 }
 
-// One side of a product as the kernel takes it.
-struct Side {
-  const Tensor& tensor;
-  const MatrixType& matrix;
-  TmaView view;
-};
-
-struct Sides {
-  Side first;  // A, or B where the kernel computes out^T
-  Side second;
-};
-
-Sides sides_of(const GemmArguments& arguments, const OperandRules& rules) {
-  const GemmProblem& problem = arguments.problem();
-  const Side a{arguments.a(), problem.a,
-               view_of(rules.a, problem.a, problem.m, problem.k, problem.l)};
-  const Side b{arguments.b(), problem.b,
-               view_of(rules.b, problem.b, problem.k, problem.n, problem.l)};
-  return is_turned(rules) ? Sides{b, a} : Sides{a, b};
+// A and B, or B and A where the kernel computes out^T.
+std::array<ProductOperand, 2> sides_of(const GemmProblem& problem, const OperandRules& rules) {
+  const ProductOperand a = product_a(rules, problem);
+  const ProductOperand b = product_b(rules, problem);
+  return is_turned(rules) ? std::array{b, a} : std::array{a, b};
 }
 
+std::array<const void*, 2> data_of(const GemmArguments& arguments, const OperandRules& rules) {
+  const void* const a = arguments.a().data();
+  const void* const b = arguments.b().data();
+  return is_turned(rules) ? std::array{b, a} : std::array{a, b};
+}
+
+// An address that a tensor map may have: of a copy, which gets its own with the workspace, or where
+// nothing is read.
+const void* aligned_down(const void* address) {
+  constexpr std::uintptr_t unit = 16;
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) / unit * unit);
+}
+
+// The maps of copies get their addresses with the workspace.
 void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& design,
                 const Sm90Extents& extents, abi::Sm90Params& params) {
   const GemmArguments& arguments = request.arguments;
@@ -99,7 +103,7 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   if (problem.k == 0 || arguments.alpha() == 0) {
     // Maps of anything: the one block of k lies beyond them and is all zeros.
     constexpr TmaView least{8, 1, 1, 16, 16};
-    const void* const out = arguments.out().data();
+    const void* const out = aligned_down(arguments.out().data());
     params.k_blocks = 1;
     params.first_k = 1 << 30;
     params.a = encode(out, problem.a.dtype, least, a_copies.box);
@@ -107,12 +111,30 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
     return;
   }
   const unsigned k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), abi::tile_k(design));
-  const auto [first, second] = sides_of(arguments, request.kernel.operands());
+  const auto [first, second] = sides_of(problem, request.kernel.operands());
+  const auto [first_data, second_data] = data_of(arguments, request.kernel.operands());
   params.k_blocks = abi::tiles_along(k_blocks, design.split_k);
-  params.a_batch_step = first.view.batches > 1 ? 1 : 0;
-  params.b_batch_step = second.view.batches > 1 ? 1 : 0;
-  params.a = encode(first.tensor.data(), first.matrix.dtype, first.view, a_copies.box);
-  params.b = encode(second.tensor.data(), second.matrix.dtype, second.view, b_copies.box);
+  params.a_batch_step = first.view().batches > 1 ? 1 : 0;
+  params.b_batch_step = second.view().batches > 1 ? 1 : 0;
+  params.a = encode(aligned_down(first_data), first.rule.dtype, first.view(), a_copies.box);
+  params.b = encode(aligned_down(second_data), second.rule.dtype, second.view(), b_copies.box);
+}
+
+// Workspace for the copies, and the launch that makes them; it reads A and B only where the product
+// does.
+void set_copies(const runtime::PackRequest& request, runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = request.arguments;
+  const OperandRules& rules = request.kernel.operands();
+  if (!is_repacked(rules.a) && !is_repacked(rules.b)) return;
+  const auto sides = sides_of(arguments.problem(), rules);
+  const auto data = data_of(arguments, rules);
+  const auto offsets = reserve_copies(sides, plan);
+  if (arguments.problem().k == 0 || arguments.alpha() == 0) return;
+  prepare_copies({OperandData{sides[0], data[0]}, OperandData{sides[1], data[1]}}, offsets, plan);
+  constexpr std::size_t maps[] = {offsetof(abi::Sm90Params, a), offsetof(abi::Sm90Params, b)};
+  for (std::size_t side = 0; side < sides.size(); ++side)
+    if (sides[side].is_copy)
+      plan.add_workspace_map({.parameter_offset = maps[side], .workspace_offset = offsets[side]});
 }
 
 void set_results(const runtime::PackRequest& request, const abi::Sm90Design& design,
@@ -213,10 +235,12 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   plan.shape.cluster = {size, 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
   plan.shape.is_programmatic = true;
-  if (request.kernel.epilogue() == default_epilogue) return;
-  append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules),
-                             regions_of(design, extents, batches, blocks), plan);
-  append_input_maps(request, design, plan);
+  if (request.kernel.epilogue() != default_epilogue) {
+    append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules),
+                               regions_of(design, extents, batches, blocks), plan);
+    append_input_maps(request, design, plan);
+  }
+  set_copies(request, plan);
 }
 
 }  // namespace gemmery::templates

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "epilogue/cost.hpp"
+#include "model/copy_time.hpp"
 #include "providers/templates/class_table.hpp"
+#include "providers/templates/repacking.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -141,7 +143,8 @@ Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& r
                                const DeviceInfo& device,
                                const model::WarpSpecializedConstants& constants) noexcept
     : rules_(rules),
-      model_(problem, is_turned(rules), device, constants,
+      copy_us_(model::copy_microseconds(bytes_moved(rules, problem), device)),
+      model_(problem_of_product(rules, problem), is_turned(rules), device, constants,
              program_work(problem, is_turned(rules))) {}
 
 model::WarpSpecializedParts Sm90Prediction::parts(const Sm90Tile& tile) const noexcept {

@@ -34,21 +34,25 @@ class Sm90Prediction {
   Sm90Prediction(const GemmProblem& problem, const OperandRules& rules, const DeviceInfo& device,
                  const model::WarpSpecializedConstants& constants = {}) noexcept;
 
+  // Of the product alone.
   model::WarpSpecializedParts parts(const Sm90Tile& tile) const noexcept;
-  // Of one launch.
-  double microseconds(const Sm90Tile& tile) const noexcept { return parts(tile).total_us(); }
+  // Of one run.
+  double microseconds(const Sm90Tile& tile) const noexcept {
+    return parts(tile).total_us() + copy_us_;
+  }
   double microseconds(const Sm90Candidate& candidate) const noexcept {
-    return model_.predict(candidate.terms).total_us();
+    return model_.predict(candidate.terms).total_us() + copy_us_;
   }
   // With other stages than those of its tile.
   double microseconds(const Sm90Candidate& candidate, int stages) const noexcept {
     return stages == candidate.tile.stages
                ? microseconds(candidate)
-               : model_.predict(candidate.terms.with_stages(stages)).total_us();
+               : model_.predict(candidate.terms.with_stages(stages)).total_us() + copy_us_;
   }
 
  private:
   OperandRules rules_;
+  double copy_us_;  // of the operands that are repacked
   model::WarpSpecializedModel model_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/name_words.hpp"
+#include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/family.hpp"
 
@@ -37,6 +38,22 @@ std::string design_text(const abi::Sm90Design& d) {
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
+constexpr std::string_view repack_name = "gemmery_sm90_repack";
+
+// The kernel that copies operands into the workspace; empty where none is copied.
+std::string repack_text(const OperandRules& rules) {
+  if (!is_repacked(rules.a) && !is_repacked(rules.b)) return {};
+  const abi::RepackDesign design = repack_design(rules);
+  return fmt::format(
+      "\n"
+      "#include <device/copy/repack.cuh>\n\n"
+      "constexpr RepackDesign repacking{{.element_bytes = {}, .has_any_strides = {}}};\n"
+      "extern \"C\" __global__ void __launch_bounds__(repack_threads)\n"
+      "{}(const __grid_constant__ RepackParams params) {{\n"
+      "    gemmery::device::repack<repacking>(params);\n"
+      "}}\n",
+      design.element_bytes, design.has_any_strides, repack_name);
+}
 
 }  // namespace
 
@@ -44,6 +61,7 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
   EpilogueText epilogue =
       epilogue_text(kernel, is_turned(kernel.operands()), "Sm90Params", "sm90_gemm");
+  const std::string repacking = repack_text(kernel.operands());
   const bool has_program = kernel.epilogue() != default_epilogue;
   if (has_program) {
     epilogue.parameters = fmt::format(
@@ -64,13 +82,15 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
           "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
           "{}(const __grid_constant__ {} params) {{\n"
           "    gemmery::device::{}(params);\n"
-          "}}\n",
-          class_line(kernel.operands()), epilogue.comment,
-          has_program ? "sm90_program" : "sm90", design_text(design), abi::thread_count(design),
-          abi::shared_bytes(design), epilogue.head, entry_name, epilogue.parameters, epilogue.call),
+          "}}\n"
+          "{}",
+          class_line(kernel.operands()), epilogue.comment, has_program ? "sm90_program" : "sm90",
+          design_text(design), abi::thread_count(design), abi::shared_bytes(design), epilogue.head,
+          entry_name, epilogue.parameters, epilogue.call, repacking),
       .entry = std::string(entry_name),
       .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
-      .options = {}};
+      .options = {},
+      .preparation = repacking.empty() ? "" : std::string(repack_name)};
 }
 
 }  // namespace gemmery::templates

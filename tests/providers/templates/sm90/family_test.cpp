@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernel/rules.hpp"
+#include "providers/templates/name_words.hpp"
 #include "providers/templates/sm90/design.hpp"
 #include "providers/templates/sm90/prediction.hpp"
 #include "tests/support/random_programs.hpp"
@@ -378,31 +379,63 @@ TEST(Sm90Family, says_why_it_does_not_serve) {
            {"gemm 64x64x64 a=f32", "A and B: expected the same of bfloat16, float16"},
            {"gemm 64x64x64 a=bf16 b=f16 out=f32", "A and B: expected the same of"},
            {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "accumulator: expected float32, or"},
-           {"gemm 64x64x63 a=bf16 b=bf16:c out=f32", "A: expected alignment in bytes of 16"},
            {"gemm 64x63x64 a=bf16 b=bf16:c out=f32", "out: expected alignment in bytes of 16"},
-           {"gemm 64x64x64 a=bf16/align=8 b=bf16 out=f32", "A: expected alignment in bytes of 16"},
            {"gemm 64x64x64 a=bf16 b=bf16 out=f32 c=f32:c beta=1", "C: expected layout row"}}) {
     EXPECT_TRUE(match(row.line).empty()) << row.line;
     EXPECT_EQ(why_not(row.line).find(row.expected), 0U) << row.line << ": " << why_not(row.line);
   }
 }
 
-TEST(Sm90Family, rows_that_lie_backwards_or_on_each_other_are_refused) {
-  GemmProblem problem = parse_problem("gemm 64x64x64x2 a=bf16 b=bf16 out=f32").problem;
-  const DeviceInfo device = *find_device_info("h200");
-  const auto failure = [&] {
-    std::vector<Reason> reasons;
-    family().explain({problem, device}, reasons);
-    return reasons.front().failed;
+// Where TMA walks an operand, no copy of it is offered.
+TEST(Sm90Family, operands_that_tma_does_not_walk_are_repacked) {
+  struct Row {
+    const char* line;
+    const char* a;
+    const char* b;
+    const char* repacked;
   };
-  EXPECT_EQ(failure(), "");
-  for (const std::int64_t stride : {-64, 0}) {
-    problem.a.row_stride = stride;
-    EXPECT_EQ(failure().find("A: expected a stride of 16"), 0U) << failure();
+  for (const Row& row : std::initializer_list<Row>{
+           {"gemm 64x64x64 a=bf16", "bf16r16", "bf16r16", ""},
+           {"gemm 64x64x63 a=bf16", "bf16r2", "bf16r16", "a"},
+           {"gemm 64x64x63 a=bf16 b=bf16:c", "bf16r2", "bf16c2", "ab"},
+           {"gemm 64x64x64 a=f16/align=8 b=f16", "f16r2", "f16r16", "a"},
+           {"gemm 63x64x64 a=f16 b=f16:c/ld=100 out=f16", "f16r16", "f16c2", "b"},
+           {"gemm 63x64x64 a=f16:c b=f16", "f16c2", "f16r16", "a"},
+           {"gemm 64x64x64 a=bf16/strides=-64,1", "bf16r2", "bf16r16", "a"},
+           {"gemm 64x64x64 a=bf16/strides=0,1", "bf16r2", "bf16r16", "a"},
+           {"gemm 64x64x64 a=bf16 b=bf16/strides=200,3", "bf16r16", "bf16x2", "b"},
+           {"gemm 64x64x64x2 a=bf16 b=bf16/batch=4097", "bf16r16", "bf16r2", "b"}}) {
+    const auto kernels = match(row.line);
+    ASSERT_FALSE(kernels.empty()) << row.line << ": " << why_not(row.line);
+    for (const Kernel& kernel : kernels) {
+      EXPECT_EQ(rule_text(kernel.operands().a), row.a) << row.line;
+      EXPECT_EQ(rule_text(kernel.operands().b), row.b) << row.line;
+      EXPECT_EQ(repacked_text(kernel.operands()), row.repacked) << row.line;
+      const bool has_word =
+          kernel.name().find("_pack" + std::string(row.repacked)) != std::string::npos;
+      EXPECT_EQ(has_word, *row.repacked != 0) << kernel.name();
+      EXPECT_EQ(family().parse_name(kernel.name()), kernel) << kernel.name();
+    }
   }
-  problem.a.row_stride = 64;
-  problem.b.batch_stride = -4096;
-  EXPECT_EQ(failure().find("B: expected a batch stride of 16"), 0U) << failure();
+}
+
+TEST(Sm90Family, a_name_says_which_operands_are_repacked) {
+  const std::string head = "sm90v6_gemm_bf16r2_bf16r16_bf16r16_acc-f32_128x128x64_1x1_coop_m8_s4";
+  EXPECT_TRUE(family().parse_name(head + "_packa"));
+  for (const char* other : {"", "_packb", "_packab", "_pack", "_packa_packa"})
+    EXPECT_FALSE(family().parse_name(head + other)) << other;
+}
+
+TEST(Sm90Family, repacking_comes_first_where_the_product_is_large) {
+  const DeviceInfo device = *find_device_info("h200");
+  const auto first = [&](const char* line) {
+    return get_kernels(parse_problem(line).problem, device).front().name();
+  };
+  for (const char* large :
+       {"gemm 4096x4096x4099 a=bf16", "gemm 4096x4096x4096 a=f16/strides=8193,2"})
+    EXPECT_NE(first(large).find("_packa"), std::string::npos) << first(large);
+  for (const char* small : {"gemm 64x64x67 a=bf16", "gemm 8x4096x4096 a=bf16 b=bf16:c/ld=4097"})
+    EXPECT_EQ(first(small).find("_pack"), std::string::npos) << first(small);
 }
 
 TEST(Sm90Family, other_devices_are_refused_by_target) {
