@@ -38,6 +38,12 @@ struct GemmOptions {
 // Zero extents are legal; K = 0 gives alpha * 0 + beta * C. The tensors' memory stays the caller's.
 // All operands are on one device.
 //
+// A, B, C, out and what an epilogue reads or stores without reducing may be batches by pointers
+// (PointerArray), each by itself: as many pointers as out has matrices. Kernels read them, so work
+// may be captured into a graph and the addresses changed between its launches. That the matrices of
+// out overlap each other and those of inputs no more than is said above is the caller's promise, as
+// is their alignment; on the CPU a run checks for null, alignment and equal addresses in out.
+//
 // Tensors that an epilogue reads broadcast to (L, M, N) by NumPy's rule: they may lack leading
 // dimensions, and extents of 1 are repeated. Its further results have out's shape; those of
 // reductions have an extent of 1, or lack the dimension, where they reduce. Results must not
@@ -74,8 +80,9 @@ class GEMMERY_API GemmArguments {
 
   // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result
   // would be another problem: a null or less aligned pointer, an overlap, a beta other than 0
-  // without a C. Operands are "A", "B", "C", "out" and the names of the epilogue's tensors; one
-  // of those that is called A, B or out is "epilogue.A", …
+  // without a C. Of a batch by pointers `data` is another array. Operands are "A", "B", "C", "out"
+  // and the names of the epilogue's tensors; one of those that is called A, B or out is
+  // "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);           // of the default program
   void set_scalar(std::string_view name, double value);  // a number of the epilogue

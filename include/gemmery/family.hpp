@@ -55,6 +55,10 @@ class GEMMERY_API Family {
   // `explain` and `supports` are only called for epilogues that are accepted here.
   virtual Status carries(const GemmProblem& problem) const;
 
+  // Whether kernels of this family take batches by pointers (Tensor). If not, `match` and `explain`
+  // are not called for problems with one, and `supports` refuses it by the operand's name.
+  virtual bool takes_pointers() const noexcept { return false; }
+
   // Appends every kernel that serves the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

@@ -16,6 +16,7 @@
 #include <gemmery/dtype.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/export.hpp>
+#include <gemmery/tensor.hpp>
 
 namespace gemmery {
 
@@ -40,7 +41,8 @@ enum class Layout : std::uint8_t { row, column, strided };
 GEMMERY_API std::string_view name(Layout layout) noexcept;
 
 // One matrix (or batch of them) of a problem. Strides are in elements; those of extents 0 and 1 are
-// stored as 0 and ignored. What an epilogue reduces to keeps those of extents 0.
+// stored as 0 and ignored. What an epilogue reduces to keeps those of extents 0. The batch stride
+// is `by_pointers` where an array of pointers says where the matrices lie, also where it is one.
 struct MatrixType {
   DType dtype = DType::float32;
   std::uint8_t alignment =
@@ -49,6 +51,7 @@ struct MatrixType {
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 0;
 
+  bool has_pointers() const noexcept { return batch_stride == by_pointers; }
   friend bool operator==(const MatrixType&, const MatrixType&) = default;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A non-owning view of strided memory: pointer, element type, shape, strides in elements, device.
+// A non-owning view of memory: pointer, element type, shape, strides in elements, device; or of a
+// batch of matrices that an array of pointers names.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -25,6 +27,20 @@ concept MdspanLike = requires(const T& view) {
   { view.stride(0) } -> std::convertible_to<std::int64_t>;
   { T::rank() } -> std::convertible_to<std::size_t>;
   typename T::element_type;
+};
+
+// The batch stride of matrices that lie anywhere: an array of pointers says where (Tensor,
+// MatrixType).
+inline constexpr std::int64_t by_pointers = std::numeric_limits<std::int64_t>::min();
+
+// A batch of matrices, each at an address of its own.
+struct PointerArray {
+  // As many addresses as the batch has matrices, in memory of the device. They are read when work
+  // runs, never before: they may change between runs.
+  const void* const* pointers = nullptr;
+  // What the caller promises: every address is a multiple of so many bytes, a power of two from
+  // the element's width on. More than 16 serve as 16.
+  int alignment = 16;
 };
 
 // A view of at most five dimensions. `data` points at the element of index 0 in every dimension,
@@ -56,6 +72,15 @@ class GEMMERY_API Tensor {
       : Tensor(data, dtype, std::span<const std::int64_t>(shape.begin(), shape.size()),
                std::span<const std::int64_t>(strides.begin(), strides.size()), device) {}
 
+  // A batch of shape (L, rows, columns) by pointers. `strides` are those of rows and of columns in
+  // every matrix; without them matrices are packed, row major. Throws Error (invalid_argument) for
+  // another rank, for an alignment that is no power of two or less than an element, and like the
+  // other forms.
+  Tensor(const PointerArray& matrices, DType dtype, std::array<std::int64_t, 3> shape,
+         Device device = Device::cpu());
+  Tensor(const PointerArray& matrices, DType dtype, std::array<std::int64_t, 3> shape,
+         std::array<std::int64_t, 2> strides, Device device = Device::cpu());
+
   // From std::mdspan or anything of its form; the element type must be one that C++ knows
   // (dtype_of).
   template <MdspanLike View>
@@ -73,6 +98,7 @@ class GEMMERY_API Tensor {
                   std::span<const std::int64_t>(strides.data(), View::rank()), device);
   }
 
+  // Of a batch by pointers: their array.
   void* data() const noexcept { return data_; }
   DType dtype() const noexcept { return dtype_; }
   int rank() const noexcept { return rank_; }
@@ -90,10 +116,16 @@ class GEMMERY_API Tensor {
     return {strides_.data(), static_cast<std::size_t>(rank_)};
   }
 
+  // A batch by pointers has a stride(0) of by_pointers.
+  bool has_pointers() const noexcept { return pointer_alignment_ != 0; }
+  // Bytes that divide every address of a batch by pointers, 16 at most; 0 for other views.
+  int pointer_alignment() const noexcept { return pointer_alignment_; }
+
   // Elements; 1 for rank 0.
   std::int64_t element_count() const noexcept;
 
-  // The same view of other memory, for patching; shape and strides stay.
+  // The same view of other memory, for patching; shape and strides stay. Of a batch by pointers:
+  // another array of them.
   Tensor with_data(const void* data) const noexcept;
 
  private:
@@ -102,10 +134,12 @@ class GEMMERY_API Tensor {
   Extents strides_{};
   Device device_;
   std::int8_t rank_ = 0;
+  std::uint8_t pointer_alignment_ = 0;
   DType dtype_ = DType::float32;
 };
 
 // The addresses that a view touches, as [first, last) in bytes; both 0 for a view without elements.
+// Of a batch by pointers those of the array: where its matrices lie is known only when work runs.
 struct ByteRange {
   std::uintptr_t first = 0;
   std::uintptr_t last = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "operation/matrix.hpp"
 #include "platform/parallel.hpp"
 #include "providers/host/number.hpp"
 
@@ -25,24 +26,6 @@ std::byte poison_of(DType dtype) { return is_floating(dtype) ? float_poison : in
 // Differs from byte to byte, so that a copied neighbour is noticed as well.
 std::byte canary_at(std::size_t position) {
   return static_cast<std::byte>(0xc1 ^ (position * 37 + (position >> 8)));
-}
-
-// Elements that the matrix extends below and above the one of index 0.
-struct Reach {
-  std::int64_t below = 0;
-  std::int64_t above = 0;
-};
-
-Reach reach_of(const MatrixType& type, const Extents3& extents) {
-  Reach reach;
-  const auto add = [&](std::int64_t extent, std::int64_t stride) {
-    const std::int64_t step = (extent - 1) * stride;
-    (step < 0 ? reach.below : reach.above) += step < 0 ? -step : step;
-  };
-  add(extents.batch, type.batch_stride);
-  add(extents.rows, type.row_stride);
-  add(extents.columns, type.column_stride);
-  return reach;
 }
 
 // Room for a few rows or columns too many, which is what a wrong edge writes.
@@ -73,20 +56,23 @@ void GuardedOperand::Free::operator()(std::byte* bytes) const noexcept {
 GuardedOperand::GuardedOperand(const GuardedOperand& other)
     : type_(other.type_),
       extents_(other.extents_),
+      starts_(other.starts_),
       size_(other.size_),
       origin_(other.origin_),
       bytes_(allocate(other.size_)) {
   std::memcpy(bytes_.get(), other.bytes_.get(), size_);
+  pointers_ = pointers_at(bytes_.get());
 }
 
-GuardedOperand::GuardedOperand(const Place& place) : type_(place.type), extents_(place.extents) {
+GuardedOperand::GuardedOperand(const Place& place)
+    : type_(place.type), extents_(place.extents), starts_(place.type, place.extents) {
   const std::size_t width = byte_width(type_.dtype);
   const std::size_t guard = place.guard_bands ? guard_bytes_of(type_, width) : 0;
-  const Reach reach = extents_.is_empty() ? Reach{0, -1} : reach_of(type_, extents_);
-  origin_ = place_exactly(guard + static_cast<std::size_t>(reach.below) * width,
+  origin_ = place_exactly(guard + static_cast<std::size_t>(starts_.below()) * width,
                           std::max<std::size_t>(type_.alignment, 1));
-  size_ = origin_ + static_cast<std::size_t>(reach.above + 1) * width + guard;
+  size_ = origin_ + static_cast<std::size_t>(starts_.above() + 1) * width + guard;
   bytes_.reset(allocate(size_));
+  pointers_ = pointers_at(bytes_.get());
   if (place.surroundings == Surroundings::poison) {
     std::memset(bytes_.get(), std::to_integer<int>(poison_of(type_.dtype)), size_);
   } else {
@@ -95,16 +81,21 @@ GuardedOperand::GuardedOperand(const Place& place) : type_(place.type), extents_
   }
 }
 
-Tensor GuardedOperand::here() const { return at(bytes_.get(), Device::cpu()); }
+Tensor GuardedOperand::here() const { return at(bytes_.get(), pointers_.data(), Device::cpu()); }
 
-Tensor GuardedOperand::at(const void* base, Device device) const {
-  return Tensor(static_cast<const std::byte*>(base) + origin_, type_.dtype,
-                {extents_.batch, extents_.rows, extents_.columns},
-                {type_.batch_stride, type_.row_stride, type_.column_stride}, device);
+Tensor GuardedOperand::at(const void* base, const void* pointers, Device device) const {
+  const void* const data =
+      has_pointers() ? pointers : static_cast<const std::byte*>(base) + origin_;
+  return operation::make_view(data, type_, {extents_.batch, extents_.rows, extents_.columns},
+                              device);
+}
+
+std::vector<const void*> GuardedOperand::pointers_at(const void* base) const {
+  return starts_.pointers(static_cast<const std::byte*>(base) + origin_);
 }
 
 std::int64_t GuardedOperand::offset_of(std::int64_t batch, std::int64_t row) const noexcept {
-  return batch * type_.batch_stride + row * type_.row_stride;
+  return starts_[batch] + row * type_.row_stride;
 }
 
 // True if no address belongs to two rows, by the sufficient condition that one stride spans the
@@ -116,8 +107,8 @@ bool GuardedOperand::has_separate_rows() const noexcept {
   const std::int64_t column_reach = (extents_.columns - 1) * column;
   const bool in_matrix =
       row > column_reach || (column > row_reach && row > 0) || extents_.rows == 1;
-  const bool across =
-      extents_.batch == 1 || std::abs(type_.batch_stride) > row_reach + column_reach;
+  const bool across = extents_.batch == 1 || has_pointers() ||
+                      std::abs(type_.batch_stride) > row_reach + column_reach;
   return in_matrix && across;
 }
 

@@ -12,19 +12,10 @@
 #include <gemmery/problem.hpp>
 #include <gemmery/tensor.hpp>
 
+#include "api/matrix_starts.hpp"
 #include "api/random_numbers.hpp"
 
 namespace gemmery::api {
-
-// A batch of matrices.
-struct Extents3 {
-  std::int64_t batch = 1;
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-
-  bool is_empty() const noexcept { return batch == 0 || rows == 0 || columns == 0; }
-  std::int64_t count() const noexcept { return batch * rows * columns; }
-};
 
 // The content of bytes that belong to no element: values that show when they are read, or values
 // that show when they are overwritten.
@@ -41,6 +32,8 @@ class GuardedOperand {
     Surroundings surroundings = Surroundings::poison;
     bool guard_bands = true;  // otherwise the allocation ends where the operand does
   };
+  // Place::type's matrices lie apart where it has pointers, with bytes between them that are no
+  // elements.
   explicit GuardedOperand(const Place& place);
   GuardedOperand(const GuardedOperand& other);  // the same image in other memory
   GuardedOperand(GuardedOperand&&) noexcept = default;
@@ -50,9 +43,15 @@ class GuardedOperand {
   std::span<std::byte> bytes() noexcept { return {bytes_.get(), size_}; }
   std::span<const std::byte> bytes() const noexcept { return {bytes_.get(), size_}; }
 
-  // The operand in this image, or in a copy of it at `base` on a device.
+  // The operand in this image, or in a copy of it at `base` on a device. `pointers` is memory there
+  // with what `pointers_at` says, of an operand that has pointers.
   Tensor here() const;
-  Tensor at(const void* base, Device device) const;
+  Tensor at(const void* base, const void* pointers, Device device) const;
+
+  bool has_pointers() const noexcept { return starts_.is_pointed(); }
+  std::vector<const void*> pointers_at(const void* base) const;
+  // Those of this image, which `here` takes.
+  std::span<const void* const> pointers() const noexcept { return pointers_; }
 
   // Overwrites the elements; elements that share an address get the number of the last one.
   void fill(const Numbers& numbers);
@@ -77,9 +76,11 @@ class GuardedOperand {
 
   MatrixType type_;
   Extents3 extents_;
+  MatrixStarts starts_;
   std::size_t size_ = 0;
   std::size_t origin_ = 0;  // position of element 0
   std::unique_ptr<std::byte[], Free> bytes_;
+  std::vector<const void*> pointers_;
 };
 
 }  // namespace gemmery::api

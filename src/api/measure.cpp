@@ -20,6 +20,7 @@
 #include "core/device_rates.hpp"
 #include "driver/graph.hpp"
 #include "driver/stream.hpp"
+#include "operation/matrix.hpp"
 #include "operation/types.hpp"
 #include "platform/host_info.hpp"
 
@@ -82,31 +83,41 @@ class NumberPattern {
 struct Placement {
   MatrixType type;
   api::Extents3 extents;
-  std::size_t bytes = 0;
+  api::MatrixStarts starts;
+  std::size_t bytes = 0;  // of the elements, which may be any numbers
   std::size_t origin = 0;
+  std::size_t array = 0;  // where the pointers begin, behind the elements
 
-  Placement(const MatrixType& matrix, const api::Extents3& sizes) : type(matrix), extents(sizes) {
+  Placement(const MatrixType& matrix, const api::Extents3& sizes)
+      : type(matrix), extents(sizes), starts(matrix, sizes) {
     const auto width = static_cast<std::int64_t>(byte_width(type.dtype));
-    std::int64_t below = 0;
-    std::int64_t above = 0;
-    const auto reach = [&](std::int64_t extent, std::int64_t stride) {
-      const std::int64_t step = std::max<std::int64_t>(extent - 1, 0) * stride;
-      (step < 0 ? below : above) += std::abs(step);
-    };
-    reach(extents.batch, type.batch_stride);
-    reach(extents.rows, type.row_stride);
-    reach(extents.columns, type.column_stride);
     // A multiple of the stated alignment and of no larger one.
     const std::size_t alignment = type.alignment;
-    const auto least = static_cast<std::size_t>(below * width);
+    const auto least = static_cast<std::size_t>(starts.below() * width);
     origin = (least + 255) / 256 * 256 + (alignment < 16 ? alignment : 0);
-    bytes = origin + static_cast<std::size_t>((above + 1) * width);
+    bytes =
+        origin + static_cast<std::size_t>(std::max<std::int64_t>(starts.above() + 1, 1) * width);
+    array = (bytes + 255) / 256 * 256;
+  }
+
+  std::size_t all_bytes() const {
+    if (!starts.is_pointed()) return bytes;
+    return array + static_cast<std::size_t>(extents.batch) * sizeof(void*);
+  }
+
+  // Writes the pointers of an operand that has them.
+  void put_pointers(void* base, Stream stream) const {
+    const auto pointers = starts.pointers(static_cast<const std::byte*>(base) + origin);
+    if (pointers.empty()) return;
+    copy(static_cast<std::byte*>(base) + array, stream.device(), pointers.data(), Device::cpu(),
+         pointers.size() * sizeof(void*), stream);
+    synchronize(stream);
   }
 
   Tensor view(const void* base, Device device) const {
-    return Tensor(static_cast<const std::byte*>(base) + origin, type.dtype,
-                  {extents.batch, extents.rows, extents.columns},
-                  {type.batch_stride, type.row_stride, type.column_stride}, device);
+    const auto* const data =
+        static_cast<const std::byte*>(base) + (starts.is_pointed() ? array : origin);
+    return operation::make_view(data, type, {extents.batch, extents.rows, extents.columns}, device);
   }
 };
 
@@ -122,8 +133,8 @@ struct Placements {
       epilogue.emplace_back(tensor.type, tensor.extents);
   }
   std::size_t bytes() const {
-    std::size_t sum = a.bytes + b.bytes + out.bytes + (c ? c->bytes : 0);
-    for (const Placement& place : epilogue) sum += place.bytes;
+    std::size_t sum = a.all_bytes() + b.all_bytes() + out.all_bytes() + (c ? c->all_bytes() : 0);
+    for (const Placement& place : epilogue) sum += place.all_bytes();
     return sum;
   }
 };
@@ -134,11 +145,22 @@ struct OperandSet {
   std::vector<Buffer> epilogue;
 
   OperandSet(const Placements& places, Stream stream)
-      : a(places.a.bytes, stream),
-        b(places.b.bytes, stream),
-        out(places.out.bytes, stream),
-        c(places.c ? Buffer(places.c->bytes, stream) : Buffer()) {
-    for (const Placement& place : places.epilogue) epilogue.emplace_back(place.bytes, stream);
+      : a(places.a.all_bytes(), stream),
+        b(places.b.all_bytes(), stream),
+        out(places.out.all_bytes(), stream),
+        c(places.c ? Buffer(places.c->all_bytes(), stream) : Buffer()) {
+    for (const Placement& place : places.epilogue) epilogue.emplace_back(place.all_bytes(), stream);
+    put_pointers(places, stream);
+  }
+
+ private:
+  void put_pointers(const Placements& places, Stream stream) {
+    places.a.put_pointers(a.data(), stream);
+    places.b.put_pointers(b.data(), stream);
+    places.out.put_pointers(out.data(), stream);
+    if (places.c) places.c->put_pointers(c.data(), stream);
+    for (std::size_t i = 0; i < epilogue.size(); ++i)
+      places.epilogue[i].put_pointers(epilogue[i].data(), stream);
   }
 };
 

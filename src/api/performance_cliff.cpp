@@ -32,7 +32,8 @@ MatrixType pad(MatrixType matrix, std::int64_t rows, std::int64_t columns) {
   if (layout == Layout::strided) {
     matrix.column_stride = 1;
     matrix.row_stride = columns;
-    matrix.batch_stride = matrix.batch_stride == 0 ? 0 : rows * round_up(columns, unit);
+    if (matrix.batch_stride != 0 && !matrix.has_pointers())
+      matrix.batch_stride = rows * round_up(columns, unit);
   }
   std::int64_t& leading = layout == Layout::column ? matrix.column_stride : matrix.row_stride;
   const std::int64_t lines = layout == Layout::column ? columns : rows;
@@ -41,7 +42,7 @@ MatrixType pad(MatrixType matrix, std::int64_t rows, std::int64_t columns) {
   if (padded != leading && matrix.batch_stride != 0 && matrix.batch_stride == lines * leading)
     matrix.batch_stride = lines * padded;
   leading = padded;
-  matrix.batch_stride = round_up(matrix.batch_stride, unit);
+  if (!matrix.has_pointers()) matrix.batch_stride = round_up(matrix.batch_stride, unit);
   matrix.alignment = widest_alignment;
   return matrix;
 }

@@ -117,13 +117,20 @@ class PlacedOperand {
  public:
   PlacedOperand(GuardedOperand& operand, Stream stream)
       : operand_(&operand), stream_(stream), before_(operand.snapshot()) {
-    if (!stream.device().is_cpu()) copy_ = Buffer(operand.bytes().size(), stream);
+    if (!stream.device().is_cpu()) {
+      copy_ = Buffer(operand.bytes().size(), stream);
+      expected_ = operand.pointers_at(copy_.data());
+    } else {
+      expected_ = operand.pointers_at(operand.bytes().data());
+    }
+    if (!expected_.empty() && !stream.device().is_cpu())
+      pointers_ = Buffer(expected_.size() * sizeof(void*), stream);
     put();
   }
 
   Tensor view() const {
     if (stream_.device().is_cpu()) return operand_->here();
-    return operand_->at(copy_.data(), stream_.device());
+    return operand_->at(copy_.data(), pointers_.data(), stream_.device());
   }
   // Copies the initial image to the device.
   void put() {
@@ -131,6 +138,9 @@ class PlacedOperand {
       std::memcpy(operand_->bytes().data(), before_.data(), before_.size());
     } else {
       copy(copy_.data(), stream_.device(), before_.data(), Device::cpu(), before_.size(), stream_);
+      if (!expected_.empty())
+        copy(pointers_.data(), stream_.device(), expected_.data(), Device::cpu(),
+             expected_.size() * sizeof(void*), stream_);
     }
   }
   void fetch() {
@@ -147,14 +157,33 @@ class PlacedOperand {
     return static_cast<std::int64_t>(device.memory.count_unwritten(
         reinterpret_cast<std::uintptr_t>(copy_.data()), before_.size()));
   }
-  std::int64_t changes() const { return operand_->count_changes(before_); }
-  std::int64_t changes_outside() const { return operand_->count_changes_outside(before_); }
+  std::int64_t changes() const { return operand_->count_changes(before_) + pointer_changes(); }
+  std::int64_t changes_outside() const {
+    return operand_->count_changes_outside(before_) + pointer_changes();
+  }
 
  private:
+  // Bytes, whole pointers.
+  std::int64_t pointer_changes() const {
+    if (expected_.empty()) return 0;
+    std::vector<const void*> now(operand_->pointers().begin(), operand_->pointers().end());
+    if (!stream_.device().is_cpu()) {
+      copy(now.data(), Device::cpu(), pointers_.data(), stream_.device(),
+           now.size() * sizeof(void*), stream_);
+      synchronize(stream_);
+    }
+    std::int64_t changes = 0;
+    for (std::size_t i = 0; i < now.size(); ++i)
+      changes += now[i] == expected_[i] ? 0 : static_cast<std::int64_t>(sizeof(void*));
+    return changes;
+  }
+
   GuardedOperand* operand_;
   Stream stream_;
   std::vector<std::byte> before_;
   Buffer copy_;
+  std::vector<const void*> expected_;  // of the copy's matrices, where it has pointers
+  Buffer pointers_;                    // the same in the device's memory
 };
 
 // Scratch memory filled with NaN, followed by canaries.
@@ -349,9 +378,11 @@ double span_bytes(const MatrixType& type, const Extents3& extents) {
     return static_cast<double>(extent - 1) * std::abs(static_cast<double>(stride));
   };
   if (extents.is_empty()) return 0;
-  return static_cast<double>(byte_width(type.dtype)) *
-         (step(extents.batch, type.batch_stride) + step(extents.rows, type.row_stride) +
-          step(extents.columns, type.column_stride) + 1);
+  const double matrix =
+      step(extents.rows, type.row_stride) + step(extents.columns, type.column_stride) + 1;
+  const double others = type.has_pointers() ? static_cast<double>(extents.batch - 1) * matrix
+                                            : step(extents.batch, type.batch_stride);
+  return static_cast<double>(byte_width(type.dtype)) * (matrix + others);
 }
 
 [[noreturn]] void throw_out_of_memory(const ProblemLine& line) {

@@ -4,6 +4,7 @@
 #include <gemmery/tensor.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/arithmetic.hpp"
@@ -73,7 +74,28 @@ void check_reach(std::span<const std::int64_t> shape, std::span<const std::int64
   }
 }
 
+void check_promise(int alignment, DType dtype) {
+  const auto width = static_cast<int>(std::max<std::size_t>(byte_width(dtype), 1));
+  if (alignment >= width && std::has_single_bit(static_cast<unsigned>(alignment))) return;
+  refuse_tensor("pointers aligned to a power of two of " + std::to_string(width) +
+                    " bytes, an element, or more",
+                std::to_string(alignment));
+}
+
 }  // namespace
+
+Tensor::Tensor(const PointerArray& matrices, DType dtype, std::array<std::int64_t, 3> shape,
+               Device device)
+    : Tensor(matrices, dtype, shape, {shape[2], 1}, device) {}
+
+Tensor::Tensor(const PointerArray& matrices, DType dtype, std::array<std::int64_t, 3> shape,
+               std::array<std::int64_t, 2> strides, Device device)
+    : Tensor(matrices.pointers, dtype, shape, std::array{std::int64_t{0}, strides[0], strides[1]},
+             device) {
+  check_promise(matrices.alignment, dtype);
+  strides_[0] = by_pointers;
+  pointer_alignment_ = static_cast<std::uint8_t>(std::min(matrices.alignment, 16));
+}
 
 Tensor::Tensor(const void* data, DType dtype, std::span<const std::int64_t> shape, Device device)
     : Tensor(data, dtype, shape,
@@ -112,6 +134,10 @@ Tensor Tensor::with_data(const void* data) const noexcept {
 
 ByteRange byte_range(const Tensor& tensor) noexcept {
   if (!has_elements(tensor.shape())) return {};
+  if (tensor.has_pointers()) {
+    const auto array = reinterpret_cast<std::uintptr_t>(tensor.data());
+    return {array, array + static_cast<std::uintptr_t>(tensor.extent(0)) * sizeof(void*)};
+  }
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
   for (int d = 0; d < tensor.rank(); ++d) {
@@ -126,6 +152,11 @@ ByteRange byte_range(const Tensor& tensor) noexcept {
 }
 
 std::string to_string(const Tensor& tensor) {
+  if (tensor.has_pointers()) {
+    return std::string(name(tensor.dtype())) + " " + list_text(tensor.shape()) + " strides " +
+           list_text(tensor.strides().subspan(1)) + " by pointers aligned to " +
+           std::to_string(tensor.pointer_alignment()) + " on " + to_string(tensor.device());
+  }
   return std::string(name(tensor.dtype())) + " " + list_text(tensor.shape()) + " strides " +
          list_text(tensor.strides()) + " on " + to_string(tensor.device());
 }

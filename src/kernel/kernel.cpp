@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernel/epilogue.hpp"
+#include "kernel/forms.hpp"
 #include "kernel/rules.hpp"
 
 namespace gemmery {
@@ -90,7 +91,7 @@ Status Kernel::supports(const GemmProblem& problem, const DeviceInfo& device) co
   if (Status status = family_->availability(); !status) return status;
   if (Status status = kernel::check_determinism(*this); !status) return status;
   if (Status status = kernel::check_rules(operands_, problem); !status) return status;
-  if (Status status = family_->carries(problem); !status) return status;
+  if (Status status = kernel::check_form(*family_, problem); !status) return status;
   if (Status status = kernel::check_epilogue(epilogue_, problem.epilogue); !status) return status;
   if (Status status = check_target(family_->targets(*this), device); !status) return status;
   return family_->supports(*this, {problem, device});
@@ -106,6 +107,7 @@ Status Kernel::supports(const GemmArguments& arguments) const {
   // for a refusal.
   const GemmProblem& problem = arguments.problem();
   const bool fits = kernel::keeps_rules(operands_, problem) &&
+                    kernel::serves_form(*family_, problem) &&
                     kernel::serves_epilogue(epilogue_, problem.epilogue) &&
                     runs_on(family_->target_for(*this, *device), device->target) &&
                     kernel::keeps_determinism(*this);

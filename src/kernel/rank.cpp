@@ -10,6 +10,7 @@
 
 #include <gemmery/error.hpp>
 
+#include "kernel/forms.hpp"
 #include "kernel/rules.hpp"
 
 namespace gemmery::kernel {
@@ -63,7 +64,7 @@ void explain_determinism(const Family& family, const Query& query, std::vector<R
 void match_family(const Family& family, const Query& query, std::vector<RankedKernel>& kernels) {
   const auto before = static_cast<std::ptrdiff_t>(kernels.size());
   try {
-    if (family.availability() && family.carries(query.problem)) family.match(query, kernels);
+    if (family.availability() && check_form(family, query.problem)) family.match(query, kernels);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const Interruption&) {
@@ -90,7 +91,7 @@ void explain_family(const Family& family, const Query& query, std::vector<Reason
   };
   try {
     const Status available = family.availability();
-    const Status status = available ? family.carries(query.problem) : available;
+    const Status status = available ? check_form(family, query.problem) : available;
     if (!status) return refuse(status.error());
     family.explain(query, reasons);
     if (is_determinism_required()) explain_determinism(family, query, reasons);

@@ -84,6 +84,7 @@ void require_extent(std::string_view operand, std::string_view what, std::int64_
 Tensor broadcast_batch(const NamedOperand& operand, std::int64_t batches) {
   const Tensor& view = operand.tensor;
   if (view.extent(0) == batches) return view;
+  operation::check_pointer_count(operand.name, view, batches);
   if (view.extent(0) == 1) return with_batch_stride_zero(view, batches);
   refuse(operand.name, std::to_string(batches) + " batches (as out has) or 1",
          std::to_string(view.extent(0)));
@@ -92,8 +93,9 @@ Tensor broadcast_batch(const NamedOperand& operand, std::int64_t batches) {
 // C broadcasts by NumPy's rule: missing leading dimensions and extents of 1 are repeated.
 Tensor broadcast_c(const Tensor& c, const Tensor& out) {
   if (c.rank() > 3) refuse("C", "a tensor of rank 3 or less", "rank " + std::to_string(c.rank()));
-  Tensor::Extents shape{};
-  Tensor::Extents strides{};
+  operation::check_pointer_count("C", c, out.extent(0));
+  std::array<std::int64_t, 3> shape{};
+  std::array<std::int64_t, 3> strides{};
   for (int d = 0; d < 3; ++d) {
     const int source = d - (3 - c.rank());
     const auto at = static_cast<std::size_t>(d);
@@ -104,8 +106,7 @@ Tensor broadcast_c(const Tensor& c, const Tensor& out) {
     shape[at] = out.extent(d);
     strides[at] = extent == 1 ? 0 : c.stride(source);
   }
-  return Tensor(c.data(), c.dtype(), std::span<const std::int64_t>(shape.data(), 3),
-                std::span<const std::int64_t>(strides.data(), 3), c.device());
+  return operation::with_strides(c, shape, strides);
 }
 
 // --- memory -------------------------------------------------------------------------------------

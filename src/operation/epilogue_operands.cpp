@@ -90,7 +90,7 @@ Tensor broadcast(const Tensor& tensor, const Tensor& out) {
     shape[at] = out.extent(d);
     strides[at] = own.extent == 1 ? 0 : own.stride;
   }
-  return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
+  return with_strides(tensor, shape, strides);
 }
 
 // A tensor that is stored, with its own extents.
@@ -103,7 +103,7 @@ Tensor with_three_dimensions(const Tensor& tensor) {
     shape[at] = own.extent;
     strides[at] = own.extent == 1 ? 0 : own.stride;
   }
-  return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
+  return with_strides(tensor, shape, strides);
 }
 
 Tensor view_input(const Place& place, const Tensor& tensor, const Tensor& out) {
@@ -123,6 +123,9 @@ Tensor view_result(const Place& place, const Tensor& tensor, const Tensor& out, 
                             : "out's shape " + shape_text(out.shape()),
                  shape_text(tensor.shape()));
   }
+  if (is_reduced && tensor.has_pointers())
+    place.refuse("one tensor for what is reduced to", "a batch by pointers", {},
+                 ErrorKind::unsupported);
   return with_three_dimensions(tensor);
 }
 
@@ -238,10 +241,11 @@ std::vector<EpilogueOperand> view_operands(const EpilogueArguments& epilogue, co
     if (tensor == nullptr) continue;
     const Place place(program, views[i].name);
     const bool is_reduced = reduction_of(program, views[i].name) != epilogue::Reduction::none;
+    const std::string label = "epilogue operand " + views[i].name;
     check_type(place, tensor->dtype());
+    check_pointer_count(label, *tensor, out.extent(0));
     *tensor = i < results ? view_input(place, *tensor, out)
                           : view_result(place, *tensor, out, is_reduced);
-    const std::string label = "epilogue operand " + views[i].name;
     check_device(label, *tensor, out.device());
     check_memory(label, *tensor);
     if (i >= results && has_self_overlap(*tensor))
@@ -329,12 +333,23 @@ void check_memory(std::string_view operand, const Tensor& tensor) {
   }
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
   const std::size_t width = byte_width(tensor.dtype());
+  if (tensor.has_pointers()) {
+    if (address % sizeof(void*) == 0) return;
+    refuse(operand, "an array of pointers at a multiple of 8 bytes",
+           "an address that is " + std::to_string(address % sizeof(void*)) + " bytes off");
+  }
   if (address % width != 0) {
     refuse(operand,
            "an address that is a multiple of its " + std::to_string(width) + "-byte elements",
            "an address that is " + std::to_string(address % width) + " bytes off",
            "copy it to aligned memory");
   }
+}
+
+void check_pointer_count(std::string_view operand, const Tensor& tensor, std::int64_t batches) {
+  if (!tensor.has_pointers() || tensor.extent(0) == batches) return;
+  refuse(operand, std::to_string(batches) + " pointers, one for each matrix of out",
+         std::to_string(tensor.extent(0)), "an address may stand in the array several times");
 }
 
 void check_device(std::string_view operand, const Tensor& tensor, Device device) {

@@ -76,6 +76,8 @@ void check_epilogue_overlaps(const std::vector<EpilogueOperand>& views,
 // Throws Error (invalid_argument) if elements would be read from a null pointer or at addresses
 // that are not multiples of their width.
 void check_memory(std::string_view operand, const Tensor& tensor);
+// Throws Error (invalid_argument) for a batch by pointers of another number of matrices.
+void check_pointer_count(std::string_view operand, const Tensor& tensor, std::int64_t batches);
 void check_device(std::string_view operand, const Tensor& tensor, Device device);
 
 }  // namespace gemmery::operation

@@ -310,10 +310,9 @@ void check_types(const GemmProblem& problem) {
 
 // An out whose elements share memory is refused, as in arguments.
 void check_out(const Word& word, const GemmProblem& problem) {
-  const std::array shape{problem.l, problem.m, problem.n};
-  const MatrixType& out = problem.out;
-  const std::array strides{out.batch_stride, out.row_stride, out.column_stride};
-  if (operation::has_self_overlap(Tensor(nullptr, out.dtype, shape, strides)))
+  const MatrixExtents extents{problem.l, problem.m, problem.n};
+  if (operation::has_self_overlap(
+          operation::make_view(nullptr, problem.out, extents, Device::cpu())))
     refuse(word, "strides of out under which no two elements share memory");
 }
 

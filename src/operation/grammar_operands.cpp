@@ -27,6 +27,11 @@ void read_modifier(OperandWords& operand, std::string_view modifier) {
   const std::string_view key = modifier.substr(0, equals);
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view{} : modifier.substr(equals + 1);
+  if (modifier == "pointers") {
+    if (operand.has_pointers) refuse(operand.word, "each modifier once");
+    operand.has_pointers = true;
+    return;
+  }
   if (key == "strides") {
     if (operand.strides) refuse(operand.word, "each modifier once");
     const auto parts = split(value, ',');
@@ -44,7 +49,8 @@ void read_modifier(OperandWords& operand, std::string_view modifier) {
                        : key == "batch" ? &operand.batch
                        : key == "align" ? &operand.alignment
                                         : nullptr;
-  if (target == nullptr) refuse(operand.word, "ld=, batch=, align= or strides= after '/'");
+  if (target == nullptr)
+    refuse(operand.word, "ld=, batch=, pointers, align= or strides= after '/'");
   if (!number || magnitude(*number) > largest_stride) {
     refuse(operand.word, fmt::format("a whole number of at most 2^40 after {}=", key));
   }
@@ -71,6 +77,16 @@ void apply_dims(const OperandWords& operand, MatrixType& matrix, const MatrixExt
   if (inner == "n" || inner == "1") kept.rows = 1;
   if (inner == "m" || inner == "1") kept.columns = 1;
   matrix = packed_matrix(operand.dtype, inner == "m" ? Layout::column : operand.layout, kept);
+}
+
+// Refuses pointers for an operand that has no matrix of its own for each batch, and for results of
+// reductions.
+void check_pointers(const OperandWords& operand) {
+  if (operand.batch) refuse(operand.word, "either batch= or pointers");
+  if (operand.role == Role::reduced)
+    refuse(operand.word, "no pointers for the result of a reduction", {}, ErrorKind::unsupported);
+  if (operand.dims && !operand.dims->starts_with("l"))
+    refuse(operand.word, "pointers with [l,m,n], [l,m], [l,n] or [l,1]");
 }
 
 // The extents of a reduction's result, by its strides, which are 0 along reduced directions.
@@ -103,6 +119,8 @@ MatrixType make_matrix(const OperandWords& operand, const MatrixExtents& extents
   }
   if (operand.strides) std::tie(matrix.row_stride, matrix.column_stride) = *operand.strides;
   if (operand.batch) matrix.batch_stride = *operand.batch;
+  if (operand.has_pointers) check_pointers(operand);
+  if (operand.has_pointers) matrix.batch_stride = by_pointers;
   matrix = operand.role == Role::reduced
                ? operation::normalize_reduced(matrix, own_extents(matrix, extents_of_out))
                : normalize(matrix, extents);
@@ -133,6 +151,7 @@ std::string spell(const OperandWords& operand) {
   if (operand.strides)
     text += fmt::format("/strides={},{}", operand.strides->first, operand.strides->second);
   if (operand.batch) text += fmt::format("/batch={}", *operand.batch);
+  if (operand.has_pointers) text += "/pointers";
   if (operand.alignment) text += fmt::format("/align={}", *operand.alignment);
   return text;
 }
@@ -140,6 +159,7 @@ std::string spell(const OperandWords& operand) {
 // Adds the modifiers that make the spelling read back as `matrix`; nothing if that is impossible.
 std::optional<std::string> complete(OperandWords spelling, const MatrixType& matrix,
                                     const MatrixExtents& extents) {
+  spelling.has_pointers = matrix.has_pointers();
   MatrixType read = make_matrix(spelling, extents);
   if (read.batch_stride != matrix.batch_stride) {
     spelling.batch = matrix.batch_stride;
@@ -218,7 +238,7 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value) {
 // Within the range that can be spelled.
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents) {
   const MatrixType matrix = make_matrix(operand, extents);
-  if (magnitude(matrix.batch_stride) > largest_stride)
+  if (!matrix.has_pointers() && magnitude(matrix.batch_stride) > largest_stride)
     refuse(operand.word,
            operand.leading ? "ld= under which batches are at most 2^40 elements apart"
                            : "extents under which matrices of a batch have at most 2^40 elements");

@@ -35,6 +35,7 @@ struct OperandWords {
   std::optional<std::string> dims = {};
   std::optional<std::int64_t> leading = {};
   std::optional<std::int64_t> batch = {};
+  bool has_pointers = false;  // instead of a way from matrix to matrix
   std::optional<std::int64_t> alignment = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> strides = {};  // of rows, of columns
 };

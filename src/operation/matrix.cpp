@@ -3,6 +3,7 @@
 #include "operation/matrix.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/arithmetic.hpp"
 
@@ -24,10 +25,15 @@ MatrixType strides_of(const Tensor& view) noexcept {
           .column_stride = view.stride(2)};
 }
 
+// An address with the alignment that matrices are known to have.
+std::uintptr_t address_of(const Tensor& view) noexcept {
+  if (view.element_count() == 0) return 0;
+  if (view.has_pointers()) return static_cast<std::uintptr_t>(view.pointer_alignment());
+  return reinterpret_cast<std::uintptr_t>(view.data());
+}
+
 MatrixType aligned_as(const Tensor& view, MatrixType matrix) noexcept {
-  const bool is_empty = view.element_count() == 0;
-  matrix.alignment =
-      alignment_of(is_empty ? 0 : reinterpret_cast<std::uintptr_t>(view.data()), matrix);
+  matrix.alignment = alignment_of(address_of(view), matrix);
   return matrix;
 }
 
@@ -35,7 +41,7 @@ MatrixType aligned_as(const Tensor& view, MatrixType matrix) noexcept {
 
 MatrixType normalize(MatrixType matrix, const MatrixExtents& extents) noexcept {
   const bool is_empty = extents.batch == 0 || extents.rows == 0 || extents.columns == 0;
-  if (is_empty || extents.batch <= 1) matrix.batch_stride = 0;
+  if (is_empty || (extents.batch <= 1 && !matrix.has_pointers())) matrix.batch_stride = 0;
   if (is_empty || extents.rows <= 1) matrix.row_stride = 0;
   if (is_empty || extents.columns <= 1) matrix.column_stride = 0;
   return matrix;
@@ -65,6 +71,25 @@ std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noex
     bits |= static_cast<std::uint64_t>(stride) * width;
   }
   return static_cast<std::uint8_t>(std::min(lowest_set_bit(bits), largest_alignment));
+}
+
+Tensor make_view(const void* data, const MatrixType& matrix, const MatrixExtents& extents,
+                 Device device) {
+  const std::array shape{extents.batch, extents.rows, extents.columns};
+  if (matrix.has_pointers())
+    return Tensor(PointerArray{static_cast<const void* const*>(data), matrix.alignment},
+                  matrix.dtype, shape, {matrix.row_stride, matrix.column_stride}, device);
+  const std::array strides{matrix.batch_stride, matrix.row_stride, matrix.column_stride};
+  return Tensor(data, matrix.dtype, shape, strides, device);
+}
+
+Tensor with_strides(const Tensor& tensor, const std::array<std::int64_t, 3>& shape,
+                    const std::array<std::int64_t, 3>& strides) {
+  if (tensor.has_pointers())
+    return Tensor(
+        PointerArray{static_cast<const void* const*>(tensor.data()), tensor.pointer_alignment()},
+        tensor.dtype(), shape, {strides[1], strides[2]}, tensor.device());
+  return Tensor(tensor.data(), tensor.dtype(), shape, strides, tensor.device());
 }
 
 MatrixType matrix_type(const Tensor& view) noexcept {

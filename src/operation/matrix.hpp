@@ -5,6 +5,7 @@
 #include <gemmery/problem.hpp>
 #include <gemmery/tensor.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gemmery::operation {
@@ -26,6 +27,14 @@ MatrixType packed_matrix(DType dtype, Layout layout, const MatrixExtents& extent
 // The alignment in bytes (1, 2, 4, 8 or 16) of all starts of rows or columns: of the address and of
 // each stride except the contiguous one.
 std::uint8_t alignment_of(std::uintptr_t address, const MatrixType& matrix) noexcept;
+
+// A view of a matrix at `data`, which is an array of pointers if the matrix has pointers.
+Tensor make_view(const void* data, const MatrixType& matrix, const MatrixExtents& extents,
+                 Device device);
+
+// The same memory as a view of rank 3. A batch by pointers stays one, whatever strides[0] is.
+Tensor with_strides(const Tensor& tensor, const std::array<std::int64_t, 3>& shape,
+                    const std::array<std::int64_t, 3>& strides);
 
 // The matrix of a view of rank 3 (batch, rows, columns).
 MatrixType matrix_type(const Tensor& view) noexcept;

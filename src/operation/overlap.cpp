@@ -24,7 +24,8 @@ struct Dimensions {
 
 Dimensions moving_dimensions(const Tensor& view) {
   Dimensions dimensions;
-  for (int d = 0; d < view.rank(); ++d) {
+  // Where pointers lead is not known here.
+  for (int d = view.has_pointers() ? 1 : 0; d < view.rank(); ++d) {
     if (view.extent(d) > 1)
       dimensions.items[dimensions.count++] = {view.extent(d), magnitude(view.stride(d))};
   }
@@ -105,6 +106,7 @@ bool may_overlap(const Tensor& first, const Tensor& second) noexcept {
   const ByteRange x = byte_range(first);
   const ByteRange y = byte_range(second);
   if (x.is_empty() || y.is_empty() || x.last <= y.first || y.last <= x.first) return false;
+  if (first.has_pointers() || second.has_pointers()) return true;
   // Every address of either view is its start plus a multiple of `step`: views whose starts differ
   // enough modulo it never meet.
   const std::int64_t step = common_step_bytes(second, common_step_bytes(first, 0));
@@ -119,7 +121,7 @@ bool may_overlap(const Tensor& first, const Tensor& second) noexcept {
 
 bool is_same_view(const Tensor& first, const Tensor& second) noexcept {
   if (first.data() != second.data() || first.rank() != second.rank() ||
-      first.dtype() != second.dtype())
+      first.dtype() != second.dtype() || first.has_pointers() != second.has_pointers())
     return false;
   for (int d = 0; d < first.rank(); ++d) {
     if (first.extent(d) != second.extent(d)) return false;

@@ -6,6 +6,9 @@
 
 namespace gemmery::operation {
 
+// The memory of a batch by pointers is here its array of pointers: that its matrices overlap
+// nothing is the caller's promise.
+
 // True if two elements of the view with different indices have the same address. Exact up to rank
 // 3; true if the search would take too long.
 bool has_self_overlap(const Tensor& view) noexcept;

@@ -220,6 +220,10 @@ constexpr const char* degenerate_lines[] = {
     "gemm 33x17x1x4 a=f64 b=f64/batch=0",
     "gemm 16x16x0 a=f32 c=f32[n] beta=0.5",
     "gemm 64x8x8 a=f16/strides=0,0 out=f32",
+    "gemm 33x17x40x1 a=f32/pointers b=f32/pointers out=f32/pointers",
+    "gemm 64x64x64x3 a=bf16/pointers b=bf16:c/pointers out=f32/pointers c=f32/pointers beta=1",
+    "gemm 64x64x1x2 a=s8/pointers b=s8:c out=s32/pointers",
+    "gemm 16x16x0x2 a=f16/pointers b=f16 out=f32:c/pointers/align=4 c=f32[l,n]/pointers beta=0.5",
 };
 
 TEST_P(DeviceConformance, degenerate_problems_are_right_on_every_layout_that_fits) {
@@ -258,9 +262,9 @@ DeviceOperands DeviceOperands::make(const ProblemLine& line, std::uint64_t seed,
   Buffer b = upload(host.b, stream);
   Buffer out(host.out.bytes().size(), stream);
   synchronize(stream);
-  GemmArguments arguments(host.a.at(a.data(), stream.device()),
-                          host.b.at(b.data(), stream.device()),
-                          host.out.at(out.data(), stream.device()), p.accumulator,
+  GemmArguments arguments(host.a.at(a.data(), nullptr, stream.device()),
+                          host.b.at(b.data(), nullptr, stream.device()),
+                          host.out.at(out.data(), nullptr, stream.device()), p.accumulator,
                           {.alpha = line.alpha, .math = p.math});
   return {std::move(a), std::move(b), std::move(out), std::move(arguments)};
 }

@@ -39,10 +39,13 @@ long double read_float(std::uint64_t code, int exponent_bits, int mantissa_bits,
 
 long double read(const Tensor& tensor, std::int64_t l, std::int64_t r, std::int64_t c) {
   const DTypeFacts& known = facts(tensor.dtype());
-  const std::int64_t index = l * tensor.stride(0) + r * tensor.stride(1) + c * tensor.stride(2);
+  const std::int64_t of_batch = tensor.has_pointers() ? 0 : l * tensor.stride(0);
+  const std::int64_t index = of_batch + r * tensor.stride(1) + c * tensor.stride(2);
+  const void* const data =
+      tensor.has_pointers() ? static_cast<void* const*>(tensor.data())[l] : tensor.data();
   const auto width = static_cast<std::int64_t>(byte_width(tensor.dtype()));
   std::uint64_t code = 0;
-  std::memcpy(&code, static_cast<const std::byte*>(tensor.data()) + index * width,
+  std::memcpy(&code, static_cast<const std::byte*>(data) + index * width,
               static_cast<std::size_t>(width));
   if (known.kind == DTypeKind::floating) {
     return read_float(code, known.exponent_bits, known.mantissa_bits,

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "api/trial.hpp"
+#include "epilogue/graph.hpp"
 
 namespace gemmery::conformance {
 namespace {
@@ -84,6 +85,22 @@ void add(EpilogueReport& sum, const EpilogueReport& part) {
   sum.failures.insert(sum.failures.end(), part.failures.begin(), part.failures.end());
 }
 
+// Some operands of a batch by pointers.
+GemmProblem with_pointers(GemmProblem problem, std::mt19937_64& random) {
+  const auto maybe = [&](MatrixType& matrix) {
+    if (matrix.batch_stride != 0 && random() % 2 == 0) matrix.batch_stride = by_pointers;
+  };
+  for (MatrixType* const matrix : {&problem.a, &problem.b, &problem.out}) maybe(*matrix);
+  const epilogue::Graph& graph = rules_of(problem.epilogue).program.graph();
+  for (std::size_t i = 0; i < problem.epilogue_operands.size(); ++i) {
+    const std::string& name = rules_of(problem.epilogue).operands[i].name;
+    const auto output = std::ranges::find(graph.outputs, name, &epilogue::Output::name);
+    if (output == graph.outputs.end() || output->reduction == epilogue::Reduction::none)
+      maybe(problem.epilogue_operands[i]);
+  }
+  return problem;
+}
+
 class Run {
  public:
   explicit Run(const EpilogueOptions& options)
@@ -95,8 +112,14 @@ class Run {
     const std::string text = tests::add_random_program(
         random, random_product(random, options_.most_extent), options_.limits);
     replay_ = fmt::format("{} (seed {})", text, seed);
-    const ProblemLine line = parse_problem(text);
-    const auto kernels = kernels_of(line.problem, device_, options_);
+    ProblemLine line = parse_problem(text);
+    auto kernels = kernels_of(line.problem, device_, options_);
+    const GemmProblem pointed = with_pointers(line.problem, random);
+    if (auto takers = kernels_of(pointed, device_, options_); !takers.empty()) {
+      line.problem = pointed;
+      kernels = std::move(takers);
+      replay_ = fmt::format("{} (seed {})", to_string(line), seed);
+    }
     if (kernels.empty()) {
       check_refusal(line.problem);
       return false;

@@ -2,6 +2,8 @@
 // Draws trials for a kernel.
 #include "tests/conformance/random_trials.hpp"
 
+#include <gemmery/family.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -88,11 +90,16 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 enum class Role : std::uint8_t { input, output };
 
-// Draws strides in elements for one operand that keep to its rule.
+// Draws strides in elements for one operand that keep to its rule, or pointers to its matrices.
 class MatrixDraw {
  public:
-  MatrixDraw(const OperandRule& rule, MatrixExtents extents, Role role, Choices& choices)
-      : rule_(rule), extents_(extents), role_(role), choices_(choices) {
+  MatrixDraw(const Kernel& kernel, const OperandRule& rule, MatrixExtents extents, Role role,
+             Choices& choices)
+      : rule_(rule),
+        extents_(extents),
+        role_(role),
+        choices_(choices),
+        may_have_pointers_(kernel.family().takes_pointers()) {
     const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
     unit_ = std::max<std::int64_t>(rule.alignment / width, 1);
   }
@@ -137,13 +144,15 @@ class MatrixDraw {
                               std::max<std::int64_t>(extents_.columns, 1) * matrix.column_stride;
     matrix.batch_stride = round_up(span + padding(), unit_);
     if (is_input() && choices_.percent(25)) matrix.batch_stride = 0;
+    const int chance = extents_.batch > 1 ? 30 : 5;
+    if (may_have_pointers_ && choices_.percent(chance)) matrix.batch_stride = by_pointers;
   }
 
   // Only strides that are not the 1 of a fixed layout.
   void flip_signs(MatrixType& matrix) {
     for (std::int64_t* const stride :
          {&matrix.batch_stride, &matrix.row_stride, &matrix.column_stride}) {
-      if (*stride != 1 && choices_.percent(10)) *stride = -*stride;
+      if (*stride != 1 && *stride != by_pointers && choices_.percent(10)) *stride = -*stride;
     }
     if (rule_.layout == LayoutRule::any && choices_.percent(4)) {
       for (std::int64_t* const stride : {&matrix.row_stride, &matrix.column_stride})
@@ -165,6 +174,7 @@ class MatrixDraw {
   MatrixExtents extents_;
   Role role_;
   Choices& choices_;
+  bool may_have_pointers_;
   std::int64_t unit_ = 1;
 };
 
@@ -226,9 +236,9 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   GemmProblem& problem = trial.line.problem;
   draw_extents(kernel.metadata(), choices, limits, problem);
   const auto& [m, n, k, l] = std::array{problem.m, problem.n, problem.k, problem.l};
-  problem.a = MatrixDraw(rules.a, {l, m, k}, Role::input, choices).draw();
-  problem.b = MatrixDraw(rules.b, {l, k, n}, Role::input, choices).draw();
-  problem.out = MatrixDraw(rules.out, {l, m, n}, Role::output, choices).draw();
+  problem.a = MatrixDraw(kernel, rules.a, {l, m, k}, Role::input, choices).draw();
+  problem.b = MatrixDraw(kernel, rules.b, {l, k, n}, Role::input, choices).draw();
+  problem.out = MatrixDraw(kernel, rules.out, {l, m, n}, Role::output, choices).draw();
   problem.accumulator = rules.accumulator;
   problem.math = rules.math;
   problem.epilogue = kernel.epilogue();
@@ -236,7 +246,7 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   if (rules.has_c) {
     trial.line.beta = draw_beta(choices);
     trial.in_place = can_be_in_place(rules, problem.out) && choices.percent(25);
-    const MatrixType full = MatrixDraw(rules.c, {l, m, n}, Role::input, choices).draw();
+    const MatrixType full = MatrixDraw(kernel, rules.c, {l, m, n}, Role::input, choices).draw();
     problem.c = trial.in_place ? problem.out : broadcast_some(full, {l, m, n}, rules.c, choices);
   }
   trial.nan_inputs = trial.line.alpha == 0 && choices.percent(60);

@@ -96,9 +96,10 @@ TEST(Grammar, random_problems_are_read_back_as_they_were_printed) {
   const auto operand = [&](std::string name, std::string dtype) {
     std::string text = name + "=" + dtype;
     text += pick("", ":r", ":c");
-    if (name == "out") return text + pick("", "/ld=4096", "/batch=99999999");  // shares no memory
+    if (name == "out")
+      return text + pick("", "/ld=4096", "/batch=99999999", "/pointers");  // shares no memory
     text += pick("", "", "/ld=4096", "/ld=513", "/strides=3,700", "/strides=-513,1");
-    return text + pick("", "", "/batch=0", "/batch=999999");
+    return text + pick("", "", "/batch=0", "/batch=999999", "/pointers");
   };
   for (int round = 0; round < 2000; ++round) {
     std::string line = "gemm " + std::to_string(random() % 500) + "x" +

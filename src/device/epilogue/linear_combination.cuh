@@ -6,6 +6,7 @@
 #include <device/abi/simt_design.hpp>
 #include <device/abi/simt_params.hpp>
 #include <device/ptx/memory.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 #include <device/tile/spread.cuh>
 
@@ -18,13 +19,13 @@ struct MatrixCorner {
   abi::Int64 row_stride;
   abi::Int64 column_stride;
 
-  __device__ MatrixCorner(const abi::SimtMatrix& matrix, abi::UInt64 batch, unsigned row,
+  __device__ MatrixCorner(const abi::SimtMatrix& matrix, unsigned batch, unsigned row,
                           unsigned column)
       : row_stride(contiguity == abi::Contiguity::column_major ? 1 : matrix.row_stride),
         column_stride(contiguity == abi::Contiguity::row_major ? 1 : matrix.column_stride) {
-    const abi::Int64 elements = static_cast<abi::Int64>(batch) * matrix.batch_stride +
-                                row * row_stride + column * column_stride;
-    first = static_cast<char*>(const_cast<void*>(matrix.data)) + elements * abi::bytes_of(dtype);
+    constexpr int bytes = abi::bytes_of(dtype);
+    first = matrix_of_batch<bytes>(matrix.data, matrix.batch_stride, batch) +
+            (row * row_stride + column * column_stride) * bytes;
   }
 
   __device__ char* at(int row, int column) const {
@@ -72,7 +73,7 @@ __device__ __forceinline__ void add_c(Compute (&values)[OutputRun<design>::lengt
 template <abi::SimtDesign design, class Number>
 __device__ __forceinline__ void store_linear_combination(
     const abi::SimtParams& params, const Number (&sums)[design.thread_m][design.thread_n],
-    abi::UInt64 batch, unsigned row, unsigned column) {
+    unsigned batch, unsigned row, unsigned column) {
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
   using Run = OutputRun<design>;
   constexpr Spread rows = row_spread(design);

@@ -12,6 +12,7 @@
 
 #include <device/abi/epilogue.hpp>
 #include <device/ptx/memory.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -91,6 +92,45 @@ struct LoadedPatch {
   unsigned words[at_least_one(Epilogue::inputs)][rows][2 * columns];
 };
 
+/// Where the tensors of a program begin in one matrix of the batch. Those that are reduced to begin
+/// elsewhere.
+template <class Epilogue>
+struct ProgramBatch {
+  char* input[at_least_one(Epilogue::inputs)];
+  char* output[at_least_one(Epilogue::outputs)];
+
+  template <class Params>
+  __device__ __forceinline__ ProgramBatch(const Params& params, unsigned batch) {
+    begin_inputs(params, batch);
+    begin_outputs(params, batch);
+  }
+
+ private:
+  template <int at = 0, class Params>
+  __device__ __forceinline__ void begin_inputs(const Params& params, unsigned batch) {
+    if constexpr (at < Epilogue::inputs) {
+      input[at] = first_of<Epilogue::input[at]>(params.input[at], batch);
+      begin_inputs<at + 1>(params, batch);
+    }
+  }
+
+  template <int at = 0, class Params>
+  __device__ __forceinline__ void begin_outputs(const Params& params, unsigned batch) {
+    if constexpr (at < Epilogue::outputs) {
+      if constexpr (Epilogue::output[at].reduction == abi::Reduction::none)
+        output[at] = first_of<Epilogue::output[at]>(params.output[at], batch);
+      begin_outputs<at + 1>(params, batch);
+    }
+  }
+
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ static char* first_of(const abi::EpiloguePlace& place,
+                                                   unsigned batch) {
+    if constexpr (!tensor.varies_l) return static_cast<char*>(place.data);
+    return matrix_of_batch<abi::bytes_of(tensor.dtype)>(place.data, place.batch_stride, batch);
+  }
+};
+
 /// Every input is read by ProgramRows: patch by patch where it varies with n, otherwise at once.
 struct ReadsAllInputs {
   GEMMERY_HOST_DEVICE
@@ -104,8 +144,10 @@ class ProgramRows {
  public:
   using Params = EpilogueParamsOf<Epilogue, Compute>;
 
+  /// `batch`: a ProgramBatch, or the number of a batch whose tensors are not arrays of pointers.
   /// `row` and `column`: of the thread's first element in out, which has m rows and n columns.
-  __device__ __forceinline__ ProgramRows(const Params& params, unsigned batch, unsigned row,
+  template <class Batch>
+  __device__ __forceinline__ ProgramRows(const Params& params, const Batch& batch, unsigned row,
                                          unsigned column, unsigned m, unsigned n)
       : params_(params),
         rows_left_(row < m ? static_cast<int>(min(m - row, 0x7fffffffU)) : 0),
@@ -161,22 +203,24 @@ class ProgramRows {
   __device__ bool has_row(int row) const { return row * row_step < rows_left_; }
 
  private:
-  template <int input = 0>
-  __device__ __forceinline__ void begin_inputs(unsigned batch, unsigned row, unsigned column) {
+  template <int input = 0, class Batch>
+  __device__ __forceinline__ void begin_inputs(const Batch& batch, unsigned row, unsigned column) {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
-      input_[input] = corner<tensor>(params_.input[input], batch, row, column);
+      input_[input] =
+          corner<tensor>(params_.input[input], origin_of_input<input>(batch), row, column);
       if constexpr (!tensor.varies_n && Reader::reads(input)) read_held<input>();
       begin_inputs<input + 1>(batch, row, column);
     }
   }
 
-  template <int output = 0>
-  __device__ __forceinline__ void begin_outputs(unsigned batch, unsigned row, unsigned column) {
+  template <int output = 0, class Batch>
+  __device__ __forceinline__ void begin_outputs(const Batch& batch, unsigned row, unsigned column) {
     if constexpr (output < Epilogue::outputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
       if constexpr (tensor.reduction == abi::Reduction::none)
-        output_[output] = corner<tensor>(params_.output[output], batch, row, column);
+        output_[output] =
+            corner<tensor>(params_.output[output], origin_of_output<output>(batch), row, column);
       begin_outputs<output + 1>(batch, row, column);
     }
   }
@@ -202,15 +246,39 @@ class ProgramRows {
     }
   }
 
+  template <int input>
+  __device__ __forceinline__ char* origin_of_input(const ProgramBatch<Epilogue>& batch) const {
+    return batch.input[input];
+  }
+  template <int input>
+  __device__ __forceinline__ char* origin_of_input(unsigned batch) const {
+    return strided_origin<Epilogue::input[input]>(params_.input[input], batch);
+  }
+  template <int output>
+  __device__ __forceinline__ char* origin_of_output(const ProgramBatch<Epilogue>& batch) const {
+    return batch.output[output];
+  }
+  template <int output>
+  __device__ __forceinline__ char* origin_of_output(unsigned batch) const {
+    return strided_origin<Epilogue::output[output]>(params_.output[output], batch);
+  }
+
   template <abi::EpilogueTensor tensor>
-  __device__ __forceinline__ static char* corner(const abi::EpiloguePlace& place, unsigned batch,
+  __device__ __forceinline__ static char* strided_origin(const abi::EpiloguePlace& place,
+                                                         unsigned batch) {
+    if constexpr (!tensor.varies_l) return static_cast<char*>(place.data);
+    return static_cast<char*>(place.data) +
+           static_cast<abi::Int64>(batch) * place.batch_stride * abi::bytes_of(tensor.dtype);
+  }
+
+  template <abi::EpilogueTensor tensor>
+  __device__ __forceinline__ static char* corner(const abi::EpiloguePlace& place, char* origin,
                                                  unsigned row, unsigned column) {
     abi::Int64 elements = 0;
-    if constexpr (tensor.varies_l) elements += static_cast<abi::Int64>(batch) * place.batch_stride;
     if constexpr (tensor.varies_m) elements += static_cast<abi::Int64>(row) * place.row_stride;
     if constexpr (tensor.varies_n)
       elements += static_cast<abi::Int64>(column) * place.column_stride;
-    return static_cast<char*>(place.data) + elements * abi::bytes_of(tensor.dtype);
+    return origin + elements * abi::bytes_of(tensor.dtype);
   }
 
   __device__ static abi::Int64 row_bytes(const abi::EpiloguePlace& place, DType dtype, int row) {

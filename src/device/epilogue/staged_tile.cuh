@@ -17,6 +17,7 @@
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
 #include <device/ptx/shared_memory.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 #include <device/tile/mma_accumulator.cuh>
 
@@ -114,15 +115,26 @@ class TileStaging {
   int thread_;
 };
 
-/// The address of an element of a matrix.
+/// Out or C in one matrix of the batch.
 template <DType dtype>
-__device__ __forceinline__ char* element_of(const abi::SimtMatrix& matrix, unsigned batch,
-                                            unsigned row, unsigned column) {
-  const abi::Int64 element = static_cast<abi::Int64>(batch) * matrix.batch_stride +
-                             static_cast<abi::Int64>(row) * matrix.row_stride +
-                             static_cast<abi::Int64>(column) * matrix.column_stride;
-  return static_cast<char*>(const_cast<void*>(matrix.data)) + element * abi::bytes_of(dtype);
-}
+class MatrixElements {
+ public:
+  __device__ __forceinline__ MatrixElements(const abi::SimtMatrix& matrix, unsigned batch)
+      : matrix_(matrix), first_(matrix_of_batch<bytes>(matrix.data, matrix.batch_stride, batch)) {}
+
+  __device__ __forceinline__ char* at(unsigned row, unsigned column) const {
+    return first_ + (static_cast<abi::Int64>(row) * matrix_.row_stride +
+                     static_cast<abi::Int64>(column) * matrix_.column_stride) *
+                        bytes;
+  }
+  /// From an element to the next of its row.
+  __device__ __forceinline__ abi::Int64 step_bytes() const { return matrix_.column_stride * bytes; }
+
+ private:
+  static constexpr int bytes = abi::bytes_of(dtype);
+  const abi::SimtMatrix& matrix_;
+  char* first_;
+};
 
 /// out = alpha * accumulator + beta * c.
 template <abi::Sm80Design design>
@@ -140,6 +152,8 @@ class StagedLinearCombination {
   template <class Sums>
   __device__ __forceinline__ void store(const Staging& staging, const Sums& sums,
                                         const TileCorner& corner, bool holds_sums) const {
+    const MatrixElements<design.out> out(params_.out, corner.batch);
+    const MatrixElements<design.c> c(params_.c, corner.batch);
 #pragma unroll 1
     for (int index = 0; index < Staging::Blocks::rows; ++index) {
       staging.fill(sums, index, holds_sums);
@@ -151,35 +165,32 @@ class StagedLinearCombination {
         if (tile_row < 0 || row >= params_.m || column >= params_.n) continue;
         typename Staging::Run sums_of_run;
         staging.read(sums_of_run, sweep);
-        store_run_of(sums_of_run, {corner.batch, row, column});
+        store_run_of(sums_of_run, out, c, row, column);
       }
     }
   }
 
  private:
   __device__ __forceinline__ void store_run_of(const typename Staging::Run& sums,
-                                               const TileCorner& place) const {
+                                               const MatrixElements<design.out>& out,
+                                               const MatrixElements<design.c>& c, unsigned row,
+                                               unsigned column) const {
     constexpr int columns = Staging::columns;
-    const int left =
-        static_cast<int>(min(params_.n - place.column, static_cast<unsigned>(columns)));
+    const int left = static_cast<int>(min(params_.n - column, static_cast<unsigned>(columns)));
     Compute values[columns];
 #pragma unroll
     for (int at = 0; at < columns; ++at) values[at] = alpha_ * static_cast<Compute>(sums[at]);
     if constexpr (design.has_c) {
-      if (reads_c_) add_c(values, place, left);
+      if (reads_c_) add_c(values, c.at(row, column), left, c.step_bytes());
     }
-    constexpr int bytes = abi::bytes_of(design.out);
-    store_run<design.out, design.out_vector_bytes, columns>(
-        element_of<design.out>(params_.out, place.batch, place.row, place.column), values, left,
-        params_.out.column_stride * bytes);
+    store_run<design.out, design.out_vector_bytes, columns>(out.at(row, column), values, left,
+                                                            out.step_bytes());
   }
 
-  __device__ __forceinline__ void add_c(Compute (&values)[Staging::columns],
-                                        const TileCorner& place, int left) const {
-    constexpr int bytes = abi::bytes_of(design.c);
-    const auto run = load_run<design.c, design.c_vector_bytes, Staging::columns>(
-        element_of<design.c>(params_.c, place.batch, place.row, place.column), left,
-        params_.c.column_stride * bytes);
+  __device__ __forceinline__ void add_c(Compute (&values)[Staging::columns], const char* first,
+                                        int left, abi::Int64 step_bytes) const {
+    const auto run =
+        load_run<design.c, design.c_vector_bytes, Staging::columns>(first, left, step_bytes);
 #pragma unroll
     for (int at = 0; at < Staging::columns; ++at)
       values[at] += beta_ * decode<design.c, Compute>(run, at);
@@ -201,7 +212,12 @@ class StagedProgram {
 
   __device__ __forceinline__ StagedProgram(const abi::Sm80Params& params, const Params& epilogue,
                                            const TileCorner& corner, int thread)
-      : params_(params), epilogue_(epilogue), corner_(corner), thread_(thread) {}
+      : params_(params),
+        epilogue_(epilogue),
+        corner_(corner),
+        out_(params.out, corner.batch),
+        batch_(epilogue, corner.batch),
+        thread_(thread) {}
 
   template <class Sums>
   __device__ __forceinline__ void store(const Staging& staging, const Sums& sums, bool holds_sums) {
@@ -263,7 +279,7 @@ class StagedProgram {
 
   __device__ __forceinline__ void finish_run(const Staging& staging, int sweep, unsigned row,
                                              unsigned column) {
-    Program program(epilogue_, corner_.batch, row, column, params_.m, params_.n);
+    Program program(epilogue_, batch_, row, column, params_.m, params_.n);
     LoadedPatch<Epilogue, 1, columns> loaded;
     program.load(loaded, 0);
     typename Staging::Run sums;
@@ -275,11 +291,9 @@ class StagedProgram {
     Compute results[Epilogue::outputs + 1][1][columns];
     program.apply(loaded, values, 0, results);
     const int left = program.has_row(0) ? program.columns_left(0) : 0;
-    constexpr int bytes = abi::bytes_of(design.out);
     if (left > 0)
-      store_run<design.out, design.out_vector_bytes, columns>(
-          element_of<design.out>(params_.out, corner_.batch, row, column), results[0][0], left,
-          params_.out.column_stride * bytes);
+      store_run<design.out, design.out_vector_bytes, columns>(out_.at(row, column), results[0][0],
+                                                              left, out_.step_bytes());
     collect(results, left, row, column);
   }
 
@@ -370,6 +384,8 @@ class StagedProgram {
   const abi::Sm80Params& params_;
   const Params& epilogue_;
   const TileCorner corner_;
+  const MatrixElements<design.out> out_;
+  const ProgramBatch<Epilogue> batch_;
   int thread_;
   Compute collected_[at_least_one(Epilogue::outputs)][columns];
 };

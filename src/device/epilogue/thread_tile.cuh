@@ -40,12 +40,13 @@ class ThreadTileProgram {
     const unsigned first_column = place_.tile_column + place_.column;
     const MatrixCorner<design.out, design.out_contiguity> out(params_.out, place_.batch, first_row,
                                                               first_column);
+    const ProgramBatch<Epilogue> batch(epilogue_, place_.batch);
 #pragma unroll
     for (int thread_row = 0; thread_row < design.thread_m; thread_row += patch_rows) {
       const int tile_row = row_spread(design).offset(thread_row);
       const ProgramRows<Epilogue, Compute, patch_rows, 1> program(
-          epilogue_, place_.batch, first_row + static_cast<unsigned>(tile_row), first_column,
-          params_.m, params_.n);
+          epilogue_, batch, first_row + static_cast<unsigned>(tile_row), first_column, params_.m,
+          params_.n);
 #pragma unroll
       for (int thread_column = 0; thread_column < design.thread_n; thread_column += patch_columns) {
         const int tile_column = column_spread(design).offset(thread_column);

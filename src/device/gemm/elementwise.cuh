@@ -12,6 +12,7 @@
 #include <device/abi/elementwise.hpp>
 #include <device/epilogue/operations.cuh>
 #include <device/epilogue/program.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -40,8 +41,10 @@ class Elementwise {
   /// All reads come before the first store, so that they are under way together. An operand may be
   /// out itself: then each thread reads the very elements that it stores.
   __device__ __forceinline__ void compute(unsigned batch, unsigned row, unsigned column) {
-    const ProgramRows<Epilogue, Compute, 1, 1> program(epilogue_, batch, row, column, params_.m,
-                                                       params_.n);
+    const ProgramRows<Epilogue, Compute, 1, 1> program(
+        epilogue_, ProgramBatch<Epilogue>(epilogue_, batch), row, column, params_.m, params_.n);
+    constexpr int bytes = abi::bytes_of(design.out);
+    char* const out = matrix_of_batch<bytes>(params_.out.data, params_.out.batch_stride, batch);
     const int step = design.columns << params_.log2_row_threads;
     LoadedPatch<Epilogue, 1, design.columns> loaded[design.patches];
 #pragma unroll
@@ -51,20 +54,18 @@ class Elementwise {
       const Compute nothing[1][design.columns]{};
       Compute results[Epilogue::outputs + 1][1][design.columns];
       program.apply(loaded[patch], nothing, patch * step, results);
-      store(results[0][0], batch, row, column, patch * step, program.columns_left(patch * step));
+      store(out, results[0][0], row, column, patch * step, program.columns_left(patch * step));
     }
   }
 
-  __device__ __forceinline__ void store(const Compute (&values)[design.columns], unsigned batch,
+  __device__ __forceinline__ void store(char* out, const Compute (&values)[design.columns],
                                         unsigned row, unsigned column, int offset, int left) const {
     constexpr int bytes = abi::bytes_of(design.out);
-    const abi::EpiloguePlace& out = params_.out;
-    const abi::Int64 step = design.out_vector_bytes > 0 ? 1 : out.column_stride;
-    const abi::Int64 element = static_cast<abi::Int64>(batch) * out.batch_stride +
-                               static_cast<abi::Int64>(row) * out.row_stride +
+    const abi::Int64 step = design.out_vector_bytes > 0 ? 1 : params_.out.column_stride;
+    const abi::Int64 element = static_cast<abi::Int64>(row) * params_.out.row_stride +
                                (static_cast<abi::Int64>(column) + offset) * step;
-    store_run<design.out, design.out_vector_bytes, design.columns>(
-        static_cast<char*>(out.data) + element * bytes, values, left, step * bytes);
+    store_run<design.out, design.out_vector_bytes, design.columns>(out + element * bytes, values,
+                                                                   left, step * bytes);
   }
 
   const abi::ElementwiseParams& params_;

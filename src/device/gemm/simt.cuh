@@ -20,6 +20,7 @@
 #include <device/epilogue/thread_tile.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -119,9 +120,9 @@ class SimtGemm {
   __device__ OperandPanel panel_of_a(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& a = params_.a;
     const unsigned row = tile.row * static_cast<unsigned>(design.tile_m);
-    const abi::Int64 offset =
-        static_cast<abi::Int64>(tile.batch) * a.batch_stride + row * a.row_stride;
-    return {.data = static_cast<const char*>(a.data) + offset * abi::bytes_of(design.a),
+    constexpr int bytes = abi::bytes_of(design.a);
+    return {.data = matrix_of_batch<bytes>(a.data, a.batch_stride, tile.batch) +
+                    row * a.row_stride * bytes,
             .extent_stride = a.row_stride,
             .k_stride = a.column_stride,
             .extent_left = params_.m - row};
@@ -130,9 +131,9 @@ class SimtGemm {
   __device__ OperandPanel panel_of_b(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& b = params_.b;
     const unsigned column = tile.column * static_cast<unsigned>(design.tile_n);
-    const abi::Int64 offset =
-        static_cast<abi::Int64>(tile.batch) * b.batch_stride + column * b.column_stride;
-    return {.data = static_cast<const char*>(b.data) + offset * abi::bytes_of(design.b),
+    constexpr int bytes = abi::bytes_of(design.b);
+    return {.data = matrix_of_batch<bytes>(b.data, b.batch_stride, tile.batch) +
+                    column * b.column_stride * bytes,
             .extent_stride = b.column_stride,
             .k_stride = b.row_stride,
             .extent_left = params_.n - column};

@@ -22,6 +22,7 @@
 #include <device/gemm/sm80_mainloop.cuh>
 #include <device/pipeline/tile_share.cuh>
 #include <device/ptx/async_copy.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/mma_accumulator.cuh>
 
 namespace gemmery::device {
@@ -96,10 +97,9 @@ class Sm80Gemm {
                                                        unsigned extents, unsigned k) {
     const unsigned line = operand.is_k_adjacent ? extent : k;
     const unsigned along = operand.is_k_adjacent ? k : extent;
-    const abi::Int64 element =
-        static_cast<abi::Int64>(batch) * matrix.batch_stride + line * matrix.line_stride + along;
     constexpr int bytes = abi::bytes_of(operand.dtype);
-    return {.data = static_cast<const char*>(matrix.data) + element * bytes,
+    return {.data = matrix_of_batch<bytes>(matrix.data, matrix.batch_stride, batch) +
+                    (line * matrix.line_stride + along) * bytes,
             .line_bytes = matrix.line_stride * bytes,
             .extent_left = extents - extent};
   }

@@ -36,6 +36,13 @@ __device__ inline Registers<bytes> ld_global_nc(const void* address) {
   return value;
 }
 
+/// The same of an address.
+__device__ inline char* ld_global_nc_address(void* const* from) {
+  char* address;
+  asm("ld.global.nc.u64 %0, [%1];" : "=l"(address) : "l"(from));
+  return address;
+}
+
 template <int bytes>
 __device__ inline Registers<bytes> ld_global(const void* address) {
   Registers<bytes> value;

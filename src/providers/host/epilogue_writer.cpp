@@ -79,11 +79,15 @@ void write_tile(const EpilogueWriter& writer, const FinishedTile<Sum>& tile) {
 }  // namespace
 
 MatrixView matrix_of(const Tensor& view, std::int64_t batch) {
-  if (view.data() == nullptr)
-    return {view.dtype(), nullptr, view.stride(1), view.stride(2)};  // no elements
+  return {view.dtype(), first_of(view, batch), view.stride(1), view.stride(2)};
+}
+
+void* first_of(const Tensor& view, std::int64_t batch) {
+  if (view.data() == nullptr) return nullptr;
+  if (view.has_pointers())
+    return view.element_count() == 0 ? nullptr : static_cast<void* const*>(view.data())[batch];
   const auto offset = batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
-  return {view.dtype(), static_cast<std::byte*>(view.data()) + offset, view.stride(1),
-          view.stride(2)};
+  return static_cast<std::byte*>(view.data()) + offset;
 }
 
 EpilogueWriter::EpilogueWriter(const GemmArguments& arguments, std::int64_t batch)

@@ -143,17 +143,15 @@ class RowCheck {
 
 // One row of the problem as a problem of its own.
 Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
-  const std::int64_t offset = (batch * view.stride(0) + row * view.stride(1)) *
-                              static_cast<std::int64_t>(byte_width(view.dtype()));
-  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
+  const std::int64_t offset =
+      row * view.stride(1) * static_cast<std::int64_t>(byte_width(view.dtype()));
+  return Tensor(static_cast<const std::byte*>(first_of(view, batch)) + offset, view.dtype(),
                 {1, view.extent(2)}, {0, view.stride(2)});
 }
 
 Tensor matrix_tensor(const Tensor& view, std::int64_t batch) {
-  const std::int64_t offset =
-      batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
-  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
-                {view.extent(1), view.extent(2)}, {view.stride(1), view.stride(2)});
+  return Tensor(first_of(view, batch), view.dtype(), {view.extent(1), view.extent(2)},
+                {view.stride(1), view.stride(2)});
 }
 
 Comparison check_row(const GemmArguments& arguments, const DeclaredMath& declared,

@@ -9,6 +9,7 @@
 
 #include "kernel/codeless.hpp"
 #include "kernel/epilogue.hpp"
+#include "operation/pointed_memory.hpp"
 #include "platform/float_mode.hpp"
 #include "platform/host_info.hpp"
 #include "providers/host/number.hpp"
@@ -282,6 +283,7 @@ Artifact HostFamily::compile(const Kernel& kernel, Target) const {
 void HostFamily::run(const Kernel&, const GemmArguments& arguments,
                      const RunOptions& options) const {
   require_cpu_stream(options.stream);
+  operation::check_pointed_memory(arguments);
   const platform::DefaultFloatMode mode;
   multiply(arguments, options.max_multiprocessors);
 }

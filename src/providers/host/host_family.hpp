@@ -32,6 +32,7 @@ class HostFamily : public Family {
 
   // Any program.
   Status carries(const GemmProblem&) const override { return Status::success(); }
+  bool takes_pointers() const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -135,6 +135,7 @@ struct Extents {
 // A batch of matrices in place, in oneDNN's terms; nothing if its strides are not those of packed
 // or padded matrices.
 std::optional<OperandShape> in_place_shape(const MatrixType& matrix, const Extents& extents) {
+  if (matrix.has_pointers()) return std::nullopt;
   const bool is_row_major = matrix.column_stride == 1 || extents.columns <= 1;
   const bool is_column_major = matrix.row_stride == 1 || extents.rows <= 1;
   if (!is_row_major && !is_column_major) return std::nullopt;

@@ -76,8 +76,7 @@ void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) 
 }
 
 double element(const Tensor& view, std::int64_t l, std::int64_t m, std::int64_t n) {
-  return load(view.dtype(), view.data(),
-              l * view.stride(0) + m * view.stride(1) + n * view.stride(2));
+  return load(view.dtype(), first_of(view, l), m * view.stride(1) + n * view.stride(2));
 }
 
 // --- what is judged -----------------------------------------------------------------------------
@@ -243,18 +242,16 @@ class ProgramComparison {
 
 Tensor row_of(const Tensor& view, std::int64_t batch, std::int64_t row) {
   const auto at = [](std::int64_t extent, std::int64_t index) { return extent == 1 ? 0 : index; };
-  const std::int64_t offset =
-      (at(view.extent(0), batch) * view.stride(0) + at(view.extent(1), row) * view.stride(1)) *
-      static_cast<std::int64_t>(byte_width(view.dtype()));
-  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
-                {1, 1, view.extent(2)}, {0, 0, view.stride(2)});
+  const std::int64_t offset = at(view.extent(1), row) * view.stride(1) *
+                              static_cast<std::int64_t>(byte_width(view.dtype()));
+  const auto* const first =
+      static_cast<const std::byte*>(first_of(view, at(view.extent(0), batch)));
+  return Tensor(first + offset, view.dtype(), {1, 1, view.extent(2)}, {0, 0, view.stride(2)});
 }
 
 Tensor matrix_of_batch(const Tensor& view, std::int64_t batch) {
-  const std::int64_t offset =
-      batch * view.stride(0) * static_cast<std::int64_t>(byte_width(view.dtype()));
-  return Tensor(static_cast<const std::byte*>(view.data()) + offset, view.dtype(),
-                {1, view.extent(1), view.extent(2)}, {0, view.stride(1), view.stride(2)});
+  return Tensor(first_of(view, batch), view.dtype(), {1, view.extent(1), view.extent(2)},
+                {0, view.stride(1), view.stride(2)});
 }
 
 // True if a row of out contains everything that this result is made of.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/pointer_array.hpp"
 #include "epilogue/addend.hpp"
 #include "epilogue/brief.hpp"
 #include "epilogue/emit_cuda.hpp"
@@ -16,6 +17,8 @@
 
 namespace gemmery::templates {
 namespace {
+
+static_assert(abi::by_pointers == gemmery::by_pointers);
 
 constexpr std::size_t workspace_unit = 256;  // each reduction's parts begin there
 

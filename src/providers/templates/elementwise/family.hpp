@@ -14,6 +14,7 @@ class ElementwiseFamily final : public TemplateFamily {
   ElementwiseFamily();
 
   Status carries(const GemmProblem& problem) const override;
+  bool takes_pointers() const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   // None: its kernels are made for programs, of which there is no end.

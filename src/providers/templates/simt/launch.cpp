@@ -8,17 +8,13 @@
 namespace gemmery::templates {
 namespace {
 
-// Strides of extents 1 say nothing, and the copies' addresses beyond k must be aligned, too, though
-// nothing is read there.
-std::int64_t stride_or_zero(const Tensor& view, int dimension) {
-  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
-}
-
-abi::SimtMatrix to_abi(const Tensor& view) {
+// With the problem's strides, which are 0 where they say nothing: the copies' addresses beyond k
+// must be aligned, too, though nothing is read there.
+abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix) {
   return {.data = view.data(),
-          .batch_stride = stride_or_zero(view, 0),
-          .row_stride = stride_or_zero(view, 1),
-          .column_stride = stride_or_zero(view, 2)};
+          .batch_stride = matrix.batch_stride,
+          .row_stride = matrix.row_stride,
+          .column_stride = matrix.column_stride};
 }
 
 }  // namespace
@@ -33,10 +29,10 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const unsigned tile_columns = abi::tiles_along(n, design.tile_n);
   const auto batches = static_cast<unsigned>(problem.l);
   plan.set_parameters(abi::SimtParams{
-      .a = to_abi(arguments.a()),
-      .b = to_abi(arguments.b()),
-      .c = arguments.c() ? to_abi(*arguments.c()) : abi::SimtMatrix{},
-      .out = to_abi(arguments.out()),
+      .a = to_abi(arguments.a(), problem.a),
+      .b = to_abi(arguments.b(), problem.b),
+      .c = problem.c ? to_abi(*arguments.c(), *problem.c) : abi::SimtMatrix{},
+      .out = to_abi(arguments.out(), problem.out),
       .alpha = arguments.alpha(),
       .beta = arguments.beta(),
       .m = m,

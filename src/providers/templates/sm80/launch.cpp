@@ -13,25 +13,19 @@
 namespace gemmery::templates {
 namespace {
 
-// Strides of extents 1 say nothing.
-std::int64_t stride_or_zero(const Tensor& view, int dimension) {
-  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
-}
-
 // Out or C as what is computed has it.
-abi::SimtMatrix to_abi(const Tensor& view, bool is_turned) {
-  const int row = is_turned ? 2 : 1;
+abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_turned) {
   return {.data = view.data(),
-          .batch_stride = stride_or_zero(view, 0),
-          .row_stride = stride_or_zero(view, row),
-          .column_stride = stride_or_zero(view, 3 - row)};
+          .batch_stride = matrix.batch_stride,
+          .row_stride = is_turned ? matrix.column_stride : matrix.row_stride,
+          .column_stride = is_turned ? matrix.row_stride : matrix.column_stride};
 }
 
 // A or B: the stride of the index that is not adjacent.
-abi::Sm80Operand operand_of(const Tensor& view, LayoutRule layout) {
+abi::Sm80Operand operand_of(const Tensor& view, const MatrixType& matrix, LayoutRule layout) {
   return {.data = view.data(),
-          .batch_stride = stride_or_zero(view, 0),
-          .line_stride = stride_or_zero(view, layout == LayoutRule::row ? 1 : 2)};
+          .batch_stride = matrix.batch_stride,
+          .line_stride = layout == LayoutRule::row ? matrix.row_stride : matrix.column_stride};
 }
 
 // --- split k ------------------------------------------------------------------------------------
@@ -134,13 +128,13 @@ void Sm80Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                   .k_blocks = std::max(abi::tiles_along(k, design.tile_k), 1U),
                   .blocks = std::min(blocks_at_once, limit)};
 
-  const abi::Sm80Operand a = operand_of(arguments.a(), rules.a.layout);
-  const abi::Sm80Operand b = operand_of(arguments.b(), rules.b.layout);
+  const abi::Sm80Operand a = operand_of(arguments.a(), problem.a, rules.a.layout);
+  const abi::Sm80Operand b = operand_of(arguments.b(), problem.b, rules.b.layout);
   abi::Sm80Params params{
       .a = turns ? b : a,
       .b = turns ? a : b,
-      .c = arguments.c() ? to_abi(*arguments.c(), turns) : abi::SimtMatrix{},
-      .out = to_abi(arguments.out(), turns),
+      .c = problem.c ? to_abi(*arguments.c(), *problem.c, turns) : abi::SimtMatrix{},
+      .out = to_abi(arguments.out(), problem.out, turns),
       .alpha = arguments.alpha(),
       .beta = arguments.beta(),
       .m = extents.rows,

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the matrices of a batch begin.
+#pragma once
+
+#include <device/abi/pointer_array.hpp>
+#include <device/ptx/memory.cuh>
+
+namespace gemmery::device {
+
+/// The first element of one matrix. Matrices lie `batch_stride` elements apart, or where an array
+/// of addresses says.
+template <int element_bytes>
+__device__ __forceinline__ char* matrix_of_batch(const void* data, abi::Int64 batch_stride,
+                                                 unsigned batch) {
+  if (batch_stride == abi::by_pointers)
+    return ptx::ld_global_nc_address(static_cast<void* const*>(data) + batch);
+  const auto offset = static_cast<abi::Int64>(batch) * batch_stride * element_bytes;
+  return static_cast<char*>(const_cast<void*>(data)) + offset;
+}
+
+}  // namespace gemmery::device
