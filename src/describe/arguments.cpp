@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -137,53 +137,51 @@ void check_device(const GemmDescription& description, Device device) {
 
 // --- views --------------------------------------------------------------------------------------
 
-// Operands as plain memory, of `batch` products one behind the other.
+// The matrices of one operand: packed one behind the other, or by pointers.
+struct OperandMemory {
+  const void* data = nullptr;  // the first of them, or an array of their addresses
+  int pointer_alignment = 0;   // bytes that divide these addresses; 0 for packed ones
+};
+
+// Operands of `batch` products.
 struct PlainMemory {
-  const void* a;
-  const void* b;
-  const void* c;  // null where there is none
-  void* d;
+  OperandMemory a;
+  OperandMemory b;
+  std::optional<OperandMemory> c;
+  OperandMemory d;
   std::int64_t batch;
 };
 
+Tensor by_pointers_or_packed(const Tensor& packed, const OperandMemory& memory) {
+  if (memory.pointer_alignment == 0) return packed;
+  const PointerArray pointers{static_cast<const void* const*>(memory.data),
+                              memory.pointer_alignment};
+  return Tensor(pointers, packed.dtype(), {packed.extent(0), packed.extent(1), packed.extent(2)},
+                {packed.stride(1), packed.stride(2)}, packed.device());
+}
+
 ProblemViews views_of(const GemmDescription& description, const GemmCoord& size,
                       const PlainMemory& memory, Device device, bool is_bias) {
-  const auto view = [&](const void* data, const TensorDescription& tensor,
+  const auto view = [&](const OperandMemory& operand, const TensorDescription& tensor,
                         const MatrixShape& shape) {
-    return packed_view(data, storage_type(tensor.element), tensor.layout, shape, memory.batch,
-                       device);
+    return by_pointers_or_packed(packed_view(operand.data, storage_type(tensor.element),
+                                             tensor.layout, shape, memory.batch, device),
+                                 operand);
   };
   const MatrixShape of_d{size.m, size.n};
   ProblemViews views{.a = view(memory.a, description.A, {size.m, size.k}),
                      .b = view(memory.b, description.B, {size.k, size.n}),
                      .c = std::nullopt,
                      .out = view(memory.d, description.C, of_d)};
-  if (memory.c == nullptr) return views;
-  views.c =
-      is_bias ? bias_view(memory.c, storage_type(description.C.element), of_d, memory.batch, device)
-              : view(memory.c, description.C, of_d);
+  if (!memory.c) return views;
+  const DType dtype = storage_type(description.C.element);
+  views.c = is_bias ? by_pointers_or_packed(
+                          bias_view(memory.c->data, dtype, of_d, memory.batch, device), *memory.c)
+                    : view(*memory.c, description.C, of_d);
   return views;
 }
 
 // --- steps --------------------------------------------------------------------------------------
-
-// An operand of a visitor that has a matrix, row or column for each product, of one product.
-EpilogueOperand of_product(EpilogueOperand operand, std::int64_t product, std::int64_t batch) {
-  auto* const tensor = std::get_if<Tensor>(&operand.value);
-  if (tensor == nullptr || tensor->rank() != 3 || tensor->extent(0) != batch) return operand;
-  const auto width = static_cast<std::int64_t>(byte_width(tensor->dtype()));
-  const auto* const data =
-      static_cast<const std::byte*>(tensor->data()) + product * tensor->stride(0) * width;
-  const std::array<std::int64_t, 3> shape{1, tensor->extent(1), tensor->extent(2)};
-  *tensor = Tensor(data, tensor->dtype(), shape, tensor->strides(), tensor->device());
-  return operand;
-}
-
-OutputOp of_product(OutputOp op, std::int64_t product, std::int64_t batch) {
-  for (EpilogueOperand& operand : op.operands)
-    operand = of_product(std::move(operand), product, batch);
-  return op;
-}
 
 // Adds to a state the steps of its mode. Layouts are plain.
 class StepPlan {
@@ -198,14 +196,10 @@ class StepPlan {
     const bool is_parallel = state_.options.gemm_mode == Mode::GemmSplitKParallel;
     if (is_parallel) state_.views = views;
     if (slices > 1 && is_simt()) return add_two_passes(views);
-    const OutputOp op =
-        state_.options.gemm_mode == Mode::Array
-            ? of_product(state_.options.output_op, products_++, state_.options.batch)
-            : state_.options.output_op;
     state_.whole.push_back(make_step({.own = state_.operation,
                                       .description = description_,
                                       .views = views,
-                                      .output_op = op,
+                                      .output_op = state_.options.output_op,
                                       .is_bias = state_.options.bias,
                                       .serial_slices = is_parallel ? 1 : slices,
                                       .parallel_slices = is_parallel ? slices : 1}));
@@ -235,91 +229,114 @@ class StepPlan {
 
   GemmArguments::State& state_;
   const GemmDescription& description_;
-  std::int64_t products_ = 0;  // so far
 };
 
-const void* pointer_of(const std::vector<const void*>& pointers, std::size_t product) {
-  return pointers.empty() ? nullptr : pointers[product];
+// --- where operands lie -------------------------------------------------------------------------
+
+// The operand of the only product, or of all by pointers, which are put into an array on the
+// device.
+template <class Pointer>
+OperandMemory memory_of(const std::vector<Pointer>& pointers, GemmArguments::State& state) {
+  if (pointers.size() == 1) return {.data = pointers.front()};
+  const Stream stream = Stream::of(nullptr, state.device);
+  std::uintptr_t bits = 16;
+  for (const auto* const pointer : pointers) bits |= reinterpret_cast<std::uintptr_t>(pointer);
+  const std::size_t bytes = pointers.size() * sizeof(void*);
+  const Buffer& array = state.staging.emplace_back(bytes, stream);
+  copy(array.data(), state.device, pointers.data(), Device::cpu(), bytes, stream);
+  synchronize(stream);
+  return {.data = array.data(), .pointer_alignment = 1 << std::countr_zero(bits)};
+}
+
+PlainMemory memory_of(const GemmPointers& pointers, GemmArguments::State& state) {
+  PlainMemory memory{.a = memory_of(pointers.A, state),
+                     .b = memory_of(pointers.B, state),
+                     .c = std::nullopt,
+                     .d = memory_of(pointers.D, state),
+                     .batch = state.options.batch};
+  if (!pointers.C.empty() && pointers.C.front() != nullptr) memory.c = memory_of(pointers.C, state);
+  return memory;
 }
 
 // --- interleaved operands -----------------------------------------------------------------------
 
-// Plain copies of the operands of one product.
+// Lines of neighbours of one product's matrix.
+struct Lines {
+  std::int64_t count;
+  std::int64_t length;
+};
+
+// Plain copies of the operands of all products, one behind the other.
 class PlainCopies {
  public:
   PlainCopies(GemmArguments::State& state, const GemmDescription& described)
-      : state_(state), described_(described) {}
+      : state_(state), described_(described), batch_(state.options.batch) {}
 
-  // The steps that fill the copies, those of the product, the one that takes D out.
-  void add(StepPlan& plan, const GemmPointers& pointers, std::size_t product) {
+  // The steps that fill the copies, that of the products, those that take D out.
+  void add(StepPlan& plan, const GemmPointers& pointers) {
     const auto& [m, n, k] = std::tie(state_.size.m, state_.size.n, state_.size.k);
-    const auto batch = state_.options.gemm_mode == Mode::Batched ? state_.options.batch : 1;
-    PlainMemory plain{.a = reserve(described_.A, m, k, batch),
-                      .b = reserve(described_.B, n, k, batch),
-                      .c = nullptr,
-                      .d = reserve(described_.C, m, n, batch),
-                      .batch = batch};
-    copy_in(pointers.A[product], plain.a, described_.A, m, k, batch);
-    copy_in(pointers.B[product], plain.b, described_.B, n, k, batch);
-    if (const void* const c = pointer_of(pointers.C, product)) {
-      plain.c = state_.options.bias ? c : reserve(described_.C, m, n, batch);
-      if (!state_.options.bias) copy_in(c, plain.c, described_.C, m, n, batch);
-    }
+    const Lines of_d{m, n};
+    PlainMemory plain{.a = copy_in(pointers.A, described_.A, {m, k}),
+                      .b = copy_in(pointers.B, described_.B, {n, k}),
+                      .c = std::nullopt,
+                      .d = {.data = reserve(described_.C, of_d)},
+                      .batch = batch_};
+    if (!pointers.C.empty() && pointers.C.front() != nullptr)
+      plain.c = state_.options.bias ? memory_of(pointers.C, state_)
+                                    : copy_in(pointers.C, described_.C, of_d);
     plan.add(plain);
-    for (std::int64_t at = 0; at < batch; ++at)
+    for (std::int64_t product = 0; product < batch_; ++product)
       state_.whole.push_back(
-          out_of_lines(operand(pointers.D[product], plain.d, described_.C, m, n, at)));
+          out_of_lines(operand(pointers.D, plain.d.data, described_.C, of_d, product)));
   }
 
  private:
-  void* reserve(const TensorDescription& tensor, std::int64_t lines, std::int64_t length,
-                std::int64_t batch) {
+  const void* reserve(const TensorDescription& tensor, const Lines& lines) {
     const DType dtype = storage_type(tensor.element);
-    state_.staging.emplace_back(packed_bytes("interleaved operands", {batch, lines, length}, dtype),
-                                Stream::of(nullptr, state_.device));
+    state_.staging.emplace_back(
+        packed_bytes("interleaved operands", {batch_, lines.count, lines.length}, dtype),
+        Stream::of(nullptr, state_.device));
     return state_.staging.back().data();
   }
 
-  void copy_in(const void* from, const void* to, const TensorDescription& tensor,
-               std::int64_t lines, std::int64_t length, std::int64_t batch) {
-    for (std::int64_t at = 0; at < batch; ++at)
-      state_.whole.push_back(into_lines(operand(from, to, tensor, lines, length, at)));
+  OperandMemory copy_in(const std::vector<const void*>& from, const TensorDescription& tensor,
+                        const Lines& lines) {
+    const void* const plain = reserve(tensor, lines);
+    for (std::int64_t product = 0; product < batch_; ++product)
+      state_.whole.push_back(into_lines(operand(from, plain, tensor, lines, product)));
+    return {.data = plain};
   }
 
-  InterleavedOperand operand(const void* interleaved, const void* plain,
-                             const TensorDescription& tensor, std::int64_t lines,
-                             std::int64_t length, std::int64_t product) const {
+  template <class Pointer>
+  InterleavedOperand operand(const std::vector<Pointer>& interleaved, const void* plain,
+                             const TensorDescription& tensor, const Lines& lines,
+                             std::int64_t product) const {
     const DType dtype = storage_type(tensor.element);
-    const auto offset = static_cast<std::size_t>(product * lines * length) * byte_width(dtype);
-    return {.interleaved = static_cast<const std::byte*>(interleaved) + offset,
+    const auto offset =
+        static_cast<std::size_t>(product * lines.count * lines.length) * byte_width(dtype);
+    const bool is_array = interleaved.size() > 1;
+    const void* const first = interleaved[is_array ? static_cast<std::size_t>(product) : 0];
+    return {.interleaved = static_cast<const std::byte*>(first) + (is_array ? 0 : offset),
             .plain = static_cast<const std::byte*>(plain) + offset,
             .dtype = dtype,
-            .lines = lines,
-            .length = length,
+            .lines = lines.count,
+            .length = lines.length,
             .device = state_.device};
   }
 
   GemmArguments::State& state_;
   const GemmDescription& described_;
+  std::int64_t batch_;
 };
 
 void plan_steps(GemmArguments::State& state, const GemmPointers& pointers) {
   const GemmDescription& described = state.operation.description();
   const GemmDescription plain = with_plain_layouts(described);
   StepPlan plan(state, plain);
-  PlainCopies copies(state, described);
-  const std::int64_t batch = state.options.gemm_mode == Mode::Batched ? state.options.batch : 1;
-  for (std::size_t product = 0; product < pointers.D.size(); ++product) {
-    if (is_interleaved(described)) {
-      copies.add(plan, pointers, product);
-    } else {
-      plan.add({.a = pointers.A[product],
-                .b = pointers.B[product],
-                .c = pointer_of(pointers.C, product),
-                .d = pointers.D[product],
-                .batch = batch});
-    }
-  }
+  if (is_interleaved(described))
+    PlainCopies(state, described).add(plan, pointers);
+  else
+    plan.add(memory_of(pointers, state));
 }
 
 }  // namespace

@@ -120,21 +120,35 @@ void DescribedGemm::upload() {
   memory_.clear();
   d.fill_byte(poison);
   for (Operand* operand : {&a, &b, &c, &d}) {
-    memory_.emplace_back(std::max<std::size_t>(operand->bytes(), 16), stream());
-    copy(memory_.back().data(), device_, operand->data(), Device::cpu(), operand->bytes(),
-         stream());
+    memory_.emplace_back(std::max<std::size_t>(parts() * part_step(*operand), 16), stream());
+    for (std::size_t part = 0; part < parts(); ++part)
+      copy(part_of(memory_.back(), *operand, part), device_,
+           operand->data() + part * part_bytes(*operand), Device::cpu(), part_bytes(*operand),
+           stream());
   }
+}
+
+// Products of an array lie apart, the last one first; others are one part.
+std::size_t DescribedGemm::parts() const {
+  return options_.gemm_mode == Mode::Array ? static_cast<std::size_t>(options_.batch) : 1;
+}
+std::size_t DescribedGemm::part_bytes(const Operand& operand) const {
+  return operand.bytes() / parts();
+}
+std::size_t DescribedGemm::part_step(const Operand& operand) const {
+  return parts() == 1 ? operand.bytes() : (part_bytes(operand) + 511) / 256 * 256;
+}
+std::byte* DescribedGemm::part_of(const Buffer& memory, const Operand& operand,
+                                  std::size_t part) const {
+  return static_cast<std::byte*>(memory.data()) + (parts() - 1 - part) * part_step(operand);
 }
 
 GemmArguments DescribedGemm::arguments() {
   if (memory_.empty()) upload();
   GemmPointers pointers;
-  const bool is_array = options_.gemm_mode == Mode::Array;
-  for (int product = 0; product < (is_array ? options_.batch : 1); ++product) {
+  for (std::size_t product = 0; product < parts(); ++product) {
     const auto of_product = [&](std::size_t operand, const Operand& host) {
-      return static_cast<std::byte*>(memory_[operand].data()) +
-             static_cast<std::size_t>(product) * host.bytes() /
-                 static_cast<std::size_t>(options_.batch);
+      return part_of(memory_[operand], host, product);
     };
     pointers.A.push_back(of_product(0, a));
     pointers.B.push_back(of_product(1, b));
@@ -150,7 +164,9 @@ void DescribedGemm::launch(const GemmArguments& arguments) const {
 }
 
 void DescribedGemm::download() {
-  copy(d.data(), Device::cpu(), memory_[3].data(), device_, d.bytes(), stream());
+  for (std::size_t part = 0; part < parts(); ++part)
+    copy(d.data() + part * part_bytes(d), Device::cpu(), part_of(memory_[3], d, part), device_,
+         part_bytes(d), stream());
   synchronize(stream());
 }
 

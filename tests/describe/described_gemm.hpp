@@ -80,6 +80,11 @@ class DescribedGemm {
   std::vector<std::byte> b_after() const;  // B as it is on the device now
 
  private:
+  std::size_t parts() const;
+  std::size_t part_bytes(const Operand& operand) const;
+  std::size_t part_step(const Operand& operand) const;
+  std::byte* part_of(const Buffer& memory, const Operand& operand, std::size_t part) const;
+
   GemmOperationUniversal operation_;
   GemmCoord size_;
   GemmOptions options_;

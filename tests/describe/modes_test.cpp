@@ -182,6 +182,34 @@ TEST_F(DescribeModes, row_87_arrays_of_pointers) {
   }
 }
 
+// Each product's memory where it is, all in one launch.
+TEST_F(DescribeModes, row_87_arrays_are_one_launch) {
+  for (const OpcodeClass opcode_class : {OpcodeClass::TensorOp, OpcodeClass::Simt}) {
+    const bool is_simt = opcode_class == OpcodeClass::Simt;
+    Sketch sketch{.instruction = is_simt ? std::array{1, 1, 1} : std::array{16, 8, 16},
+                  .cd = float16,
+                  .opcode_class = opcode_class};
+    for (const bool is_generic : {false, true}) {
+      if (is_generic)
+        sketch.functor = LinearCombinationGeneric(epilogue::Activation::relu, float16, 8);
+      for (const bool bias : {false, true}) {
+        DescribedGemm gemm(operation_of(sketch), {72, 56, 40},
+                           {.gemm_mode = Mode::Array,
+                            .output_op = {.alpha = 1, .beta = 2},
+                            .batch = 5,
+                            .bias = bias});
+        gemm.run();
+        EXPECT_EQ(gemm.arguments().kernels().size(), 1U);
+        EXPECT_EQ(gemm.first_difference([&](double sum, double c) {
+          const double t = sum + 2 * c;
+          return is_generic ? std::max(t, 0.0) : t;
+        }),
+                  "");
+      }
+    }
+  }
+}
+
 TEST_F(DescribeModes, row_94_running_twice_gives_the_same_and_other_arguments_are_refused) {
   const GemmOperationUniversal operation = operation_of({});
   DescribedGemm gemm(operation, {72, 56, 40});
