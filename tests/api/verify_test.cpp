@@ -131,7 +131,7 @@ TEST(CheckResult, knows_whose_sums_they_are) {
                                 matrix(DType::bfloat16, ones.data()),
                                 Tensor(out.data(), DType::float32, {8, 8}));
   const Kernel kernel =
-      find_kernel("sm90v6_gemm_bf16r16_bf16r16_f32r16_acc-f32_64x64x64_1x1_coop_m8_s4").value();
+      find_kernel("sm90v7_gemm_bf16r16_bf16r16_f32r16_acc-f32_64x64x64_1x1_coop_m8_s4").value();
   EXPECT_TRUE(check_result(arguments, kernel).passed);
   bool are_told_apart = false;
   for (; out[9] > 7.99F && !are_told_apart; out[9] = std::nextafter(out[9], 0.0F))
@@ -158,7 +158,7 @@ TEST(CheckResult, knows_who_adds_a_bias) {
   const GemmArguments arguments(matrix(ones, 128, 8), matrix(ones, 8, 8), matrix(out, 128, 8),
                                 options);
   const auto check = [&](const std::string& schedule) {
-    const auto kernel = find_kernel("sm90v6_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_" +
+    const auto kernel = find_kernel("sm90v7_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_" +
                                     schedule + "_m8_s3_e-" + digest(arguments.problem().epilogue));
     return check_result(arguments, kernel.value());
   };

@@ -24,6 +24,9 @@ enum class SoundKernel : std::uint8_t {
   rotation,      // three consumers in turn, with a program
   addition,      // likewise, and a wgmma adds what the program adds first
   reduction,     // two consumers, with a program that makes single values of out
+  parallel,      // two consumers, k in slices that meet at the last to arrive
+  serial,        // likewise, in slices that add up one after the other
+  stream,        // consumers in turn, every block with as many blocks of k
   mma,           // sm80: two groups of warps share each block of k
   mma_parallel,  // k in slices that meet at the last to arrive
   mma_serial,    // k in slices that add up one after the other
@@ -60,6 +63,11 @@ struct DeviceFault {
 
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept { return kernel >= SoundKernel::mma; }
+
+// Whether blocks of sm90 share tiles through the workspace.
+constexpr bool has_parts(SoundKernel kernel) noexcept {
+  return kernel >= SoundKernel::parallel && kernel <= SoundKernel::stream;
+}
 
 // For each sound kernel one fault that is called "nothing".
 std::span<const DeviceFault> device_faults() noexcept;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <type_traits>
 
@@ -66,15 +67,25 @@ bool is_in_rotation(SoundKernel kernel) {
 }
 
 abi::Schedule schedule_of(SoundKernel kernel) {
-  if (kernel == SoundKernel::ping_pong) return abi::Schedule::ping_pong;
+  if (kernel == SoundKernel::ping_pong || kernel == SoundKernel::stream)
+    return abi::Schedule::ping_pong;
   return is_in_rotation(kernel) ? abi::Schedule::rotation : abi::Schedule::cooperative;
+}
+
+abi::SplitMode split_of(SoundKernel kernel) {
+  if (kernel == SoundKernel::parallel) return abi::SplitMode::parallel;
+  if (kernel == SoundKernel::serial) return abi::SplitMode::serial;
+  return kernel == SoundKernel::stream ? abi::SplitMode::stream : abi::SplitMode::none;
 }
 
 // Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  const bool has_two_consumers = kernel == SoundKernel::cooperative ||
-                                 kernel == SoundKernel::chained || kernel == SoundKernel::reduction;
+  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative, SoundKernel::chained,
+                                                SoundKernel::reduction, SoundKernel::parallel,
+                                                SoundKernel::serial};
+  const bool has_two_consumers =
+      std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
   tile.n = is_in_rotation(kernel) ? 128 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
@@ -83,6 +94,8 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.schedule = schedule_of(kernel);
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
+  tile.split = split_of(kernel);
+  tile.slices = kernel == SoundKernel::parallel || kernel == SoundKernel::serial ? 3 : 1;
   return tile;
 }
 
@@ -94,6 +107,9 @@ Sm80Tile sm80_tile_of(SoundKernel kernel) {
   if (kernel == SoundKernel::mma_serial) return with_split(tile, abi::SplitMode::serial, 3);
   return tile;
 }
+
+// Where the middle one of three has parts of two tiles.
+int multiprocessors_of(SoundKernel kernel) { return kernel == SoundKernel::stream ? 3 : 2; }
 
 OperandRules sm80_rules(SoundKernel kernel) {
   const bool splits = kernel == SoundKernel::mma_narrow;
@@ -117,7 +133,8 @@ OperandRules simt_rules() {
 OperandRules sm90_rules(SoundKernel kernel) {
   const OperandRule in{.dtype = DType::bfloat16, .layout = LayoutRule::row, .alignment = 16};
   OperandRule out = in;
-  if (kernel != SoundKernel::chained && kernel != SoundKernel::addition) out.dtype = DType::float32;
+  const bool is_narrow = kernel == SoundKernel::chained || kernel == SoundKernel::addition;
+  if (!is_narrow && !has_parts(kernel)) out.dtype = DType::float32;
   OperandRules rules{.a = in, .b = in, .c = {}, .out = out, .accumulator = DType::float32};
   if (kernel == SoundKernel::repacked) {
     rules.a = templates::repacked_rule(DType::bfloat16, LayoutRule::any);
@@ -225,7 +242,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     sm90_.pack({.kernel = request.kernel,
                 .arguments = request.arguments,
                 .device = request.device,
-                .max_multiprocessors = request.max_multiprocessors == 1 ? 1 : 2,
+                .max_multiprocessors =
+                    request.max_multiprocessors == 1 ? 1 : multiprocessors_of(fault.kernel),
                 .driver = api},
                plan);
   }

@@ -14,7 +14,8 @@
 namespace gemmery::conformance {
 
 // The family, with provider name "test" and family name "device_mutants". Its sm90 kernels run on
-// two multiprocessors at most, so that blocks have several tiles of small problems.
+// two multiprocessors at most, streams on three, so that blocks have several tiles of small
+// problems.
 std::unique_ptr<Family> make_device_mutants();
 
 const DeviceFault& fault_of(const Kernel& kernel);

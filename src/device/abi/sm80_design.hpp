@@ -8,19 +8,13 @@
 #include <device/abi/major.hpp>
 #include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
+#include <device/abi/split.hpp>
 #include <device/abi/staged_operand.hpp>
 
 namespace gemmery::abi {
 
 /// How tensor cores form the products of float32 operands; `native` for all other types.
 enum class MmaMath : unsigned char { native, tf32, tf32x3, bf16x3, bf16, saturate, f16x3, f16 };
-
-/// How blocks share the k of one tile. `serial`: slices add to a tile in workspace one after the
-/// other; `parallel`: each leaves its accumulators there, and the last to arrive adds them up in
-/// the order of the slices; `stream`: of the tiles that do not fill the device once more, and as
-/// many again, every block gets the same number of k blocks, and parts of a tile meet as in
-/// `parallel`. All three give the same bits each time.
-enum class SplitMode : unsigned char { none, serial, parallel, stream };
 
 /// out is row major, or neither of its indices is adjacent; the host turns a column-major out into
 /// out^T = B^T A^T.

@@ -7,6 +7,7 @@
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
 #include <device/abi/raster.hpp>
+#include <device/abi/split.hpp>
 
 namespace gemmery::abi {
 
@@ -37,6 +38,8 @@ struct Sm90Design {
   bool adds_vector = false;
   // Bytes of shared memory for an emitted epilogue (abi/sm90_program.hpp).
   int program_bytes = 0;
+  // How blocks share the k of a tile through the workspace, beyond clusters.
+  SplitMode split = SplitMode::none;
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -242,11 +245,17 @@ constexpr int split_sums_bytes(const Sm90Design& design) {
          (accumulator_registers(design) * 4 * warpgroup_threads + barrier_bytes);
 }
 
+/// Where tiles have parts: a word for each warpgroup that multiplies.
+GEMMERY_HOST_DEVICE
+constexpr int part_flag_bytes(const Sm90Design& design) {
+  return design.split == SplitMode::none ? 0 : consumer_count(design) * 4;
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int shared_bytes(const Sm90Design& design) {
   constexpr int alignment = 1024;  // divides the limit
-  const int used =
-      design.stages * stage_bytes(design) + all_staging_bytes(design) + split_sums_bytes(design);
+  const int used = design.stages * stage_bytes(design) + all_staging_bytes(design) +
+                   split_sums_bytes(design) + part_flag_bytes(design);
   return (used + alignment - 1) / alignment * alignment + design.program_bytes;
 }
 
@@ -262,7 +271,8 @@ constexpr int launch_shared_bytes(const Sm90Design& design) {
 /// What is left for stages and for what a program takes.
 GEMMERY_HOST_DEVICE
 constexpr int stage_room(const Sm90Design& design) {
-  return sm90_shared_limit - all_staging_bytes(design) - split_sums_bytes(design);
+  return sm90_shared_limit - all_staging_bytes(design) - split_sums_bytes(design) -
+         part_flag_bytes(design);
 }
 
 /// The stages that fit, at most 8: more are never waited for.
@@ -317,10 +327,12 @@ constexpr bool has_column_halves(const Sm90Design& design) {
 }
 
 /// A cluster has at most 8 blocks everywhere, and each stores a whole number of 16 columns. Blocks
-/// that share operands, too, and warpgroups that take tiles in turn are for many tiles.
+/// that share operands, too, and warpgroups that take tiles in turn are for many tiles. What is
+/// split through the workspace is not split within a cluster as well, nor in rotation.
 GEMMERY_HOST_DEVICE
 constexpr bool is_split(const Sm90Design& design) {
   const int blocks = design.split_k;
+  if (design.split != SplitMode::none) return blocks == 1 && design.schedule != Schedule::rotation;
   if (blocks == 1) return true;
   return (blocks == 2 || blocks == 4 || blocks == 8) && sharing_blocks(design) == 1 &&
          design.schedule == Schedule::cooperative && !splits_columns(design) &&
@@ -336,8 +348,15 @@ constexpr bool is_split(const Sm90Design& design) {
 ///   with C in float32          up to 7 if wgmmas have 192 columns and out has 16 bits, in turns or
 ///                              without a cluster; 1 at 208 without a cluster
 ///   without C, in turns        1 at 200 pairs in float16
+///   parts of tiles             2 to 6 at 208; in float16, which is added in float32, up to 18 at
+///   156
 GEMMERY_HOST_DEVICE
-constexpr int most_accumulator_registers(const Sm90Design& design) {
+constexpr int most_registers_beside_parts(const Sm90Design& design) {
+  if (design.split == SplitMode::none) return 208;
+  return design.accumulator == DType::float16 ? 128 : 192;
+}
+GEMMERY_HOST_DEVICE
+constexpr int most_registers_beside_stores(const Sm90Design& design) {
   if (consumers_per_tile(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
   const bool takes_turns = abi::takes_turns(design);
   const bool has_half_sums = design.accumulator == DType::float16;
@@ -352,6 +371,13 @@ constexpr int most_accumulator_registers(const Sm90Design& design) {
   }
   if (narrows_wide) return 184;
   return has_half_sums ? 184 : 200;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int most_accumulator_registers(const Sm90Design& design) {
+  const int stores = most_registers_beside_stores(design);
+  const int parts = most_registers_beside_parts(design);
+  return stores < parts ? stores : parts;
 }
 
 /// A thread of 160 registers holds at most 128 accumulators. A smaller tile needs more bandwidth of

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <device/abi/host_device.hpp>
+#include <device/abi/split.hpp>
 #include <device/abi/tile_order.hpp>
 
 namespace gemmery::abi {
@@ -50,9 +51,12 @@ struct Sm90Params {
   // multiprocessors only it would get the neighbours of those at work, which share their path to
   // memory: 128x4096x14336 in 74 blocks took 48.0 us for 44.8 (H200, 2026-11-21).
   unsigned lets_next_begin;
+  // Where blocks share the k of tiles through the workspace.
+  SplitSchedule split;
+  void* workspace;
 };
 
 static_assert(sizeof(TensorMap) == 128);
-static_assert(sizeof(Sm90Params) == 3 * 128 + 192);
+static_assert(sizeof(Sm90Params) == 3 * 128 + 256);
 
 }  // namespace gemmery::abi

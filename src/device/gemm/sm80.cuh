@@ -11,7 +11,7 @@
 //     | mma/warp_mma: mma.sync
 //   accumulators in registers
 //     | add_slices: where groups of warps split each block of k
-//     | pipeline/tile_share: where blocks split the k of a tile
+//     | pipeline/join_parts, pipeline/mma_parts: where blocks split the k of a tile
 //     | epilogue/staged_tile: through shared memory into runs of adjacent columns
 //   out in global memory
 #pragma once
@@ -20,8 +20,9 @@
 #include <device/abi/sm80_params.hpp>
 #include <device/epilogue/staged_tile.cuh>
 #include <device/gemm/sm80_mainloop.cuh>
-#include <device/pipeline/tile_share.cuh>
+#include <device/pipeline/mma_parts.cuh>
 #include <device/ptx/async_copy.cuh>
+#include <device/schedule/tile_share.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/mma_accumulator.cuh>
 

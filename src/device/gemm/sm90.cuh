@@ -10,7 +10,8 @@
 //     | with every second or third tile; one more wgmma may add a program's row vector
 //   accumulators in registers
 //     | pipeline/split_sums: if the blocks of a cluster split k, each adds up the accumulators of
-//     | all of them for some of the tile's columns
+//     | all of them for some of the tile's columns; pipeline/join_parts, pipeline/warpgroup_parts:
+//     | if blocks of the launch do, one of them gets those of all through the workspace
 //     | epilogue/warpgroup_store: alpha, beta * c, rounding; or epilogue/warpgroup_program: a
 //     | program, its further results and reductions. Meanwhile the ring fills for the next tile
 //   staging tiles in shared memory
@@ -26,11 +27,13 @@
 #include <device/pipeline/split_sums.cuh>
 #include <device/pipeline/stage_ring.cuh>
 #include <device/pipeline/turns.cuh>
+#include <device/pipeline/warpgroup_parts.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/cluster.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/grid_dependency.cuh>
 #include <device/ptx/warp.cuh>
+#include <device/schedule/persistent_shares.cuh>
 #include <device/schedule/persistent_tiles.cuh>
 
 namespace gemmery::device {
@@ -44,6 +47,7 @@ struct Sm90Shared {
   alignas(1024) char staging[staging_tiles][abi::staging_bytes(design)];
   StageBarriers<design.stages> barriers;
   SplitSumsShared<design> split_sums;
+  WarpgroupPartsShared<design> parts;
 };
 
 template <abi::Sm90Design design>
@@ -90,10 +94,12 @@ class Sm90Gemm {
 #pragma unroll 1
     for (Tiles tiles = all_tiles(); !tiles.is_done(); tiles.advance()) {
       const OutputPlace place = place_of(tiles.position());
+      const int k = first_k + static_cast<int>(first_k_block_of(tiles) * tile_k);
+      const unsigned k_blocks = k_blocks_of(tiles);
 #pragma unroll 1
-      for (unsigned k_block = 0; k_block < params_.k_blocks; ++k_block) {
+      for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
         const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
-        load_stage(cursor.stage, place, first_k + static_cast<int>(k_block * tile_k), barrier);
+        load_stage(cursor.stage, place, k + static_cast<int>(k_block * tile_k), barrier);
         cursor.advance();
       }
     }
@@ -126,13 +132,7 @@ class Sm90Gemm {
     while (!tiles.is_done()) {
       if constexpr (!looks_ahead) place = place_here();  // not kept while wgmmas are under way
       finish.begin_share(place);
-      if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
-      const Stage last_stage = multiply_tile<frees_sums<Finish>()>(cursor, share);
-      if constexpr (Finish::adds_vector) {
-        const auto& addend = finish.wait_for_addend();
-        add_to_all_rows<design>(addend.ones(), addend.vector());
-      }
-      if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);
+      const Stage last_stage = multiply_in_turn(tiles, cursor, share, finish, consumer);
       // Computes all about the next tile while wgmmas are still in flight, so that it can begin as
       // soon as this one is stored.
       if constexpr (looks_ahead) tiles.advance();
@@ -148,16 +148,52 @@ class Sm90Gemm {
       if constexpr (Finish::reads_early) finish_sums(sums, last_stage);
       if constexpr (Finish::reduces_whole_tiles) clear_beyond(sums, place);
       const auto& results = tile_sums.collect(sums, rows_left(place));
-      if (has_output) {
-        store_blocks<0>(output, results, place, finish, first);
-        output.flush(place);
-        finish.end_tile();
-      }
+      if (has_output) store_tile(output, results, place, finish, first);
       if constexpr (looks_ahead) {
         place = next_place;
       } else {
         tiles.advance();
       }
+    }
+    finish.finish();
+    output.finish();
+  }
+
+  /// The same where blocks share the k of tiles through the workspace. A warpgroup stores a tile
+  /// if it gets all accumulators of its share of it, and reads for the epilogue only then: before
+  /// it multiplies if that is certain.
+  template <class Finish>
+  __device__ __forceinline__ void consume_shares(unsigned consumer, Finish finish) const {
+    const Share share = share_of(consumer);
+    const unsigned thread = threadIdx.x % abi::warpgroup_threads;
+    WarpgroupStore<stored> output(params_, ptx::cvta_shared(&shared_.staging), consumer, thread);
+    const WarpgroupParts<design> parts(params_, shared_.parts, consumer, thread, rank_);
+    Cursor cursor;
+    Sums sums;
+    Tiles tiles = all_tiles();
+    const auto pass_shares = [&](unsigned count) {
+      for (; count > 0 && !tiles.is_done(); --count) {
+        cursor.advance_by(k_blocks_of(tiles));
+        tiles.advance();
+      }
+    };
+    if constexpr (takes_turns) pass_shares(consumer);
+#pragma unroll 1
+    while (!tiles.is_done()) {
+      const bool begins_early = finishes_tile<design.split>(tiles.share());
+      if (begins_early) finish.begin_share(place_of(tiles.position(), share));
+      const Stage last_stage = multiply_in_turn(tiles, cursor, share, finish, consumer);
+      finish_sums(sums, last_stage);
+      const OutputPlace place = place_of(tiles.position(), share);
+      if (parts.join(tiles.shares(), tiles.share(), rows_left(place))) {
+        if (!begins_early) finish.begin_share(place);
+        if (finish.begin_tile(place)) {
+          auto first = finish.begin_block(place, 0);
+          store_tile(output, sums, place, finish, first);
+        }
+      }
+      tiles.advance();
+      if constexpr (takes_turns) pass_shares(turns - 1);
     }
     finish.finish();
     output.finish();
@@ -173,6 +209,7 @@ class Sm90Gemm {
   static constexpr abi::Sm90Design stored = abi::stored_design(design);
   static constexpr unsigned cluster_size = abi::cluster_size(design);
   static constexpr bool splits_k = design.split_k > 1;
+  static constexpr bool has_parts = design.split != abi::SplitMode::none;
   /// True if a consumer computes its next tile before it stores this one. If k is split, tiles are
   /// few, and beside the accumulators of other blocks such a place spilled (ptxas 13.0).
   static constexpr bool looks_ahead = !splits_k;
@@ -190,7 +227,7 @@ class Sm90Gemm {
   using Ring = StageRing<design.stages, abi::sharing_blocks(design)>;
   using Cursor = typename Ring::Cursor;
   using Stage = typename Ring::Filled;
-  using Tiles = PersistentTiles<design.raster>;
+  using Tiles = typename PersistentWork<design.split, design.raster>::Type;
   using StoredSums = WarpgroupSums<stored>;
   using Sums = ConsumerSums<design>;
   using TileSums = SplitSums<design, Sums, StoredSums>;
@@ -220,7 +257,26 @@ class Sm90Gemm {
     ptx::fence_proxy_async();
   }
 
-  __device__ Tiles all_tiles() const { return {params_.order, cluster_size}; }
+  __device__ Tiles all_tiles() const {
+    if constexpr (has_parts)
+      return {params_.order, params_.split, params_.k_blocks, cluster_size};
+    else
+      return {params_.order, cluster_size};
+  }
+
+  /// Of a tile, what this block multiplies.
+  __device__ unsigned k_blocks_of(const Tiles& tiles) const {
+    if constexpr (has_parts)
+      return tiles.share().k_blocks;
+    else
+      return params_.k_blocks;
+  }
+  __device__ static unsigned first_k_block_of(const Tiles& tiles) {
+    if constexpr (has_parts)
+      return tiles.share().first_k_block;
+    else
+      return 0;
+  }
 
   /// The share of k that this block multiplies.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
@@ -288,10 +344,26 @@ class Sm90Gemm {
     }
   }
 
+  /// Multiplies a tile when this consumer's turn has come, and passes the turn on.
+  template <class Finish>
+  __device__ __forceinline__ Stage multiply_in_turn(const Tiles& tiles, Cursor& cursor,
+                                                    const Share& share, Finish& finish,
+                                                    unsigned consumer) const {
+    if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
+    const Stage last = multiply_tile<frees_sums<Finish>()>(cursor, share, k_blocks_of(tiles));
+    if constexpr (Finish::adds_vector) {
+      const auto& addend = finish.wait_for_addend();
+      add_to_all_rows<design>(addend.ones(), addend.vector());
+    }
+    if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);
+    return last;
+  }
+
   /// The mainloop. A stage is released one step late: then the wgmmas that read it have completed,
   /// while those of the next stage are in flight. Returns the last stage, which is not released.
   template <bool begins_apart>
-  __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, const Share& share) const {
+  __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, const Share& share,
+                                                 unsigned k_blocks) const {
     Stage previous;
     const auto multiply_next = [&](bool keeps_sums) {
       const Stage stage = ring_.wait_for_stage(cursor);
@@ -303,7 +375,7 @@ class Sm90Gemm {
     };
     if constexpr (begins_apart) previous = multiply_next(false);
 #pragma unroll 1
-    for (unsigned k_block = begins_apart ? 1 : 0; k_block < params_.k_blocks; ++k_block) {
+    for (unsigned k_block = begins_apart ? 1 : 0; k_block < k_blocks; ++k_block) {
       const bool is_later = begins_apart || k_block > 0;
       const Stage stage = multiply_next(is_later);
       ptx::wgmma_wait_group<1>();
@@ -334,6 +406,16 @@ class Sm90Gemm {
     } else {
       output.template store<index>(sums, place, block);
     }
+  }
+
+  /// What this consumer has of a tile, whose first block of rows has begun.
+  template <class Results, class Finish, class Block>
+  __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
+                                                    const Results& sums, const OutputPlace& place,
+                                                    Finish& finish, Block& first) {
+    store_blocks<0>(output, sums, place, finish, first);
+    output.flush(place);
+    finish.end_tile();
   }
 
   __device__ __forceinline__ void finish_sums(Sums& sums, const Stage& last_stage) const {
@@ -400,7 +482,11 @@ __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
   } else {
     if constexpr (registers.consumer > 0) ptx::setmaxnreg_inc<registers.consumer>();
     const unsigned consumer = warpgroup - 1;
-    gemm.consume(consumer, make_finish(behind, consumer, threadIdx.x % abi::warpgroup_threads));
+    const unsigned thread = threadIdx.x % abi::warpgroup_threads;
+    if constexpr (design.split == abi::SplitMode::none)
+      gemm.consume(consumer, make_finish(behind, consumer, thread));
+    else
+      gemm.consume_shares(consumer, make_finish(behind, consumer, thread));
   }
   gemm.leave();
 }

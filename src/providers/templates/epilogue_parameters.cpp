@@ -183,6 +183,14 @@ ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned) {
   return tensors;
 }
 
+bool has_reductions(EpilogueId epilogue) {
+  if (epilogue == default_epilogue) return false;
+  const auto is_reduced = [](const epilogue::Output& output) {
+    return output.reduction != epilogue::Reduction::none;
+  };
+  return std::ranges::any_of(rules_of(epilogue).program.graph().outputs, is_reduced);
+}
+
 EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_view parameters,
                            std::string_view function) {
   if (kernel.epilogue() == default_epilogue) {

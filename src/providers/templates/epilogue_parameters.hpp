@@ -35,6 +35,9 @@ struct ProgramTensors {
 };
 ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned);
 
+// Whether a further result falls together from several elements.
+bool has_reductions(EpilogueId epilogue);
+
 // What stands in a kernel's source for its epilogue.
 struct EpilogueText {
   std::string comment;     // lines at the head of the source; may be empty

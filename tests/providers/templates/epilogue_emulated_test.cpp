@@ -72,21 +72,21 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
     const char* words;
   };
   for (const Row& row : std::initializer_list<Row>{
-           {"sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_coop_m8_s4",
+           {"sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_coop_m8_s4",
             "a=bf16 b=bf16:c out=bf16"},
-           {"sm90v6_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x48x64_2x1_coop_m8_s4",
+           {"sm90v7_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x48x64_2x1_coop_m8_s4",
             "a=bf16 b=bf16:c out=f32"},
-           {"sm90v6_gemm_f16r16_f16r16_f16r16_acc-f16_64x96x64_1x1_pingpong_n2_s4",
+           {"sm90v7_gemm_f16r16_f16r16_f16r16_acc-f16_64x96x64_1x1_pingpong_n2_s4",
             "a=f16 b=f16 out=f16 acc=f16"},
-           {"sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_320x32x64_1x1_coop_m8_s3",
+           {"sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_320x32x64_1x1_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16"},
-           {"sm90v6_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
+           {"sm90v7_gemm_bf16r16_bf16c16_bf16c16_acc-f32_128x64x64_1x2_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16:c"},
-           {"sm90v6_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x128x64_2x1_rotation_m8_s3",
+           {"sm90v7_gemm_bf16r16_bf16c16_f32r16_acc-f32_128x128x64_2x1_rotation_m8_s3",
             "a=bf16 b=bf16:c out=f32"},
-           {"sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_coop_m8_s3",
+           {"sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_k4_coop_m8_s3",
             "a=bf16 b=bf16:c out=bf16"},
-           {"sm90v6_gemm_f16r16_f16c16_f32r16_acc-f16_128x96x64_1x1_k2_coop_m8_s2",
+           {"sm90v7_gemm_f16r16_f16c16_f32r16_acc-f16_128x96x64_1x1_k2_coop_m8_s2",
             "a=f16 b=f16:c out=f32 acc=f16"},
            {"simt1_gemm_f32r4_f32r4_f32x4_acc-f32_32x32x64_4x4_k4_s3", "a=f32/align=4 out=f32"},
            {"simt1_gemm_f32r16_f32r16_f32r16_acc-f32_64x64x16_8x4_k2_s3", "a=f32 out=f32"}}) {
@@ -105,10 +105,10 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
 // types.
 TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {
   for (const char* const design :
-       {"sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
-        "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
-        "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation_m8_s3",
-        "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s4",
+       {"sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_coop_m8_s4",
+        "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x32x64_1x1_pingpong_m8_s4",
+        "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation_m8_s3",
+        "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k8_coop_m8_s4",
         "simt1_gemm_bf16r16_bf16c16_bf16x2_acc-f32_32x32x64_4x4_k4_s3"}) {
     const std::string extents =
         extent(100, 300) + "x" + extent(136, 264, 8) + "x" + extent(8, 40, 8) + "x2";
@@ -156,7 +156,7 @@ TEST_F(EpilogueEmulated, programs_beside_many_sums_begin_every_tile_anew) {
                          Row{"128x128x64_1x1_rotation_m8_s5", extent(8, 64, 8), dense},
                          Row{"128x128x64_1x2_rotation_m8_s4", extent(72, 384, 8), dense},
                          Row{"128x128x64_2x1_rotation_n2_s2", extent(72, 256, 8), slow}}) {
-    check(std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
+    check(std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + row.design,
           "gemm " + extent(1, 128) + "x" + extent(200, 380, 8) + "x" + row.k + "x" + extent(6, 12) +
               " a=bf16 b=bf16:c out=bf16 " + row.program,
           4);
@@ -181,7 +181,7 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_the_row_vector_that_a_program_adds_first) 
            Row{"bf16r16_bf16c16_bf16c16_acc-f32_128x128x64_1x1_rotation-add_m8_s3",
                "a=bf16 b=bf16:c out=bf16:c epilogue=\"D = silu(accum + bias)\" bias=bf16[m]"},
        }) {
-    check(std::string("sm90v6_gemm_") + row.design,
+    check(std::string("sm90v7_gemm_") + row.design,
           "gemm " + extent(8, 264, 8) + "x" + extent(200, 380, 8) + "x" + extent(8, 200, 8) + "x" +
               extent(6, 12) + " " + row.words,
           2);
@@ -213,7 +213,7 @@ TEST_F(EpilogueEmulated, a_wgmma_adds_vectors_of_every_value) {
   const GemmArguments arguments(matrix(a, rows, depth), matrix(b, depth, columns),
                                 matrix(out, rows, columns), options);
   const auto kernel = find_kernel(
-      "sm90v6_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3_e-" +
+      "sm90v7_gemm_bf16r16_bf16r16_bf16r16_acc-f32_128x128x64_1x1_rotation-add_m8_s3_e-" +
       digest(arguments.problem().epilogue));
   ASSERT_TRUE(kernel);
   kernel->run(arguments, {.stream = stream_});
@@ -286,7 +286,7 @@ TEST_F(EpilogueEmulated, reductions_of_whole_tiles_make_nothing_of_what_is_beyon
         Tensor(out.data(), DType::bfloat16, {rows, columns}, {pitch, 1}, h200_), options);
     for (const char* const schedule : {"rotation", "rotation-add"}) {
       const auto kernel =
-          find_kernel("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_" +
+          find_kernel("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_" +
                       std::string(schedule) + "_m8_s3_e-" + digest(arguments.problem().epilogue));
       ASSERT_TRUE(kernel);
       kernel->run(arguments, {.stream = stream_});
@@ -318,7 +318,7 @@ TEST_F(EpilogueEmulated, kernels_that_reduce_whole_tiles_are_right_at_ragged_edg
         Row{"f16r16_f16c16_f16r16_acc-f16_128x128x64_1x1_rotation_m8_s3",
             "a=f16 b=f16:c out=f16/ld=384 acc=f16 epilogue=\"D = gelu(accum); peak = amax(D)\" "
             "peak=f32[1]"}}) {
-    check(std::string("sm90v6_gemm_") + row.design,
+    check(std::string("sm90v7_gemm_") + row.design,
           "gemm " + extent(1, 300) + "x" + extent(1, 380) + "x" + extent(8, 200, 8) + "x" +
               extent(1, 4) + " " + row.words,
           2);

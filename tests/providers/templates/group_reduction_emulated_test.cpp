@@ -136,7 +136,7 @@ class GroupReductionEmulated : public tests::OnEmulatedH200 {
 
   // Of a design without its operands and its epilogue.
   Kernel kernel_of(const std::string& design, const GemmArguments& arguments) const {
-    const std::string name = "sm90v6_gemm_f16r16_f16c16_f16r16_acc-f32_" + design + "_e-" +
+    const std::string name = "sm90v7_gemm_f16r16_f16c16_f16r16_acc-f32_" + design + "_e-" +
                              digest(arguments.problem().epilogue);
     const auto kernel = find_kernel(name);
     if (!kernel) throw std::runtime_error("no kernel " + name);

@@ -60,13 +60,6 @@ abi::ElementwiseDesign design_of(const Kernel& kernel) noexcept {
 
 // --- constraints --------------------------------------------------------------------------------
 
-bool has_reductions(EpilogueId epilogue) {
-  const auto is_reduced = [](const epilogue::Output& output) {
-    return output.reduction != epilogue::Reduction::none;
-  };
-  return std::ranges::any_of(rules_of(epilogue).program.graph().outputs, is_reduced);
-}
-
 // The first constraint that fails, in words; empty where the query is served.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;

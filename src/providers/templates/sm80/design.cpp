@@ -86,17 +86,6 @@ std::optional<Math> read_math(std::string_view word) {
 // What the word of a narrower instruction ends in.
 constexpr std::string_view half_mma = "-k8";
 
-std::optional<Sm80Tile> read_split(std::string_view word, Sm80Tile tile) {
-  if (word == "none") return tile;
-  if (word == "stream") return with_split(tile, abi::SplitMode::stream, 1);
-  for (const auto& [tag, mode] : {std::pair{"serial", abi::SplitMode::serial},
-                                  std::pair{"parallel", abi::SplitMode::parallel}}) {
-    const auto slices = read_tagged(word, tag);
-    if (slices && *slices > 1) return with_split(tile, mode, static_cast<std::uint16_t>(*slices));
-  }
-  return std::nullopt;
-}
-
 // "128x128x32", "2x2x1", "parallel4", "m8", "s4"
 std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
   const auto extents = read_integers(words[0], 3);
@@ -110,6 +99,8 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
   if (!std::ranges::all_of(*warps, is_small) || !is_small(*stages) || !is_small(*band) ||
       std::ranges::any_of(*extents, [](int extent) { return extent < 1 || extent > 1024; }))
     return std::nullopt;
+  const auto split = read_split(words[2]);
+  if (!split) return std::nullopt;
   const Sm80Tile tile{.m = static_cast<std::uint16_t>((*extents)[0]),
                       .n = static_cast<std::uint16_t>((*extents)[1]),
                       .k = static_cast<std::uint16_t>((*extents)[2]),
@@ -119,7 +110,7 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
                       .stages = static_cast<std::uint8_t>(*stages),
                       .raster = {.along = along_m ? abi::Along::m : abi::Along::n,
                                  .band = static_cast<unsigned char>(*band)}};
-  return read_split(words[2], tile);
+  return with_split(tile, split->mode, static_cast<std::uint16_t>(split->slices));
 }
 
 // Kernels may be made for every alignment, of which discovery offers some.
@@ -357,19 +348,11 @@ std::string warps_text(const Sm80Tile& tile) {
   return fmt::format("{}x{}x{}", tile.warps_m, tile.warps_n, tile.warps_k);
 }
 
-std::string split_text(const Sm80Tile& tile) {
-  switch (tile.split) {
-    case abi::SplitMode::none:
-      return "none";
-    case abi::SplitMode::serial:
-      return fmt::format("serial{}", tile.slices);
-    case abi::SplitMode::parallel:
-      return fmt::format("parallel{}", tile.slices);
-    case abi::SplitMode::stream:
-      return "stream";
-  }
-  return "none";
+SplitWord split_word(const Sm80Tile& tile) noexcept {
+  return {.mode = tile.split, .slices = tile.slices};
 }
+
+std::string split_text(const Sm80Tile& tile) { return split_text(split_word(tile)); }
 
 std::string sm80_name(const Kernel& kernel) {
   const Sm80Tile tile = sm80_tile(kernel);

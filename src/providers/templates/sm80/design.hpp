@@ -14,6 +14,7 @@
 
 #include "device/abi/simt_design.hpp"
 #include "device/abi/sm80_design.hpp"
+#include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 
@@ -83,6 +84,7 @@ Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
 // "128x128x32", "2x2x1", "none", "parallel4"
 std::string tile_text(const Sm80Tile& tile);
 std::string warps_text(const Sm80Tile& tile);
+SplitWord split_word(const Sm80Tile& tile) noexcept;
 std::string split_text(const Sm80Tile& tile);
 
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4".

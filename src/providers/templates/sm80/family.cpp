@@ -106,12 +106,6 @@ bool fits_count(const Sm80Tile& tile, const OperandRules& rules, const GemmProbl
   return units <= limit;
 }
 
-bool has_reductions(EpilogueId epilogue) {
-  return std::ranges::any_of(
-      program_tensors(epilogue, false).outputs,
-      [](const abi::EpilogueTensor& tensor) { return tensor.reduction != abi::Reduction::none; });
-}
-
 std::string find_misfit(const Kernel& kernel, const Query& query) {
   const abi::Sm80Design design = sm80_design(kernel);
   if (abi::shared_bytes(design) > query.device.shared_bytes_per_block) {

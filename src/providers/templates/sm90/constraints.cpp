@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "device/abi/simt_design.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/name_words.hpp"
@@ -118,6 +120,13 @@ std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
   return misfit;
 }
 
+std::string find_part_misfit(const Sm90Tile& tile, EpilogueId epilogue) {
+  const bool has_parts = tile.split != abi::SplitMode::none;
+  if (has_parts && has_reductions(epilogue))
+    return "epilogue: expected no reduction where k is split through the workspace, got one";
+  return {};
+}
+
 std::string find_program_failure(const GemmProblem& problem) {
   for (const OperandRules& rules : FittingLayouts(problem)) {
     const ProgramTensors tensors = program_tensors(problem.epilogue, is_turned(rules));
@@ -182,6 +191,16 @@ bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
          (per_matrix == 0 || static_cast<std::uint64_t>(batches) <= limit / per_matrix);
 }
 
+bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProblem& problem) {
+  const Sm90TileCounts tiles = count_tiles(extents, tile);
+  if (!fits_count(tiles, problem.l)) return false;
+  const double all =
+      static_cast<double>(tiles.rows) * tiles.columns * static_cast<double>(problem.l);
+  const double k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), 64);
+  const double units = tile.split == abi::SplitMode::stream ? std::max(k_blocks, 1.0) : tile.slices;
+  return all * units <= 0x7fffffff;
+}
+
 // A cluster lies in one group of multiprocessors, and groups have 14 to 18: of the 132 of an H200,
 // 66 clusters of two run at a time, 30 of four, 15 of eight (cuOccupancyMaxActiveClusters,
 // 2026-11-22).
@@ -199,6 +218,18 @@ bool may_split(const Sm90Extents& extents, const Query& query) {
   constexpr Sm90Tile largest{.m = 256, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
   constexpr std::int64_t shortest_k = 512;
   return query.problem.k >= shortest_k && fits_one_wave(count_tiles(extents, largest), 2, query);
+}
+
+bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query) {
+  const Sm90TileCounts counts = count_tiles(extents, tile);
+  const double tiles = static_cast<double>(query.problem.l) * counts.rows * counts.columns;
+  const double waves = tiles / clusters_at_once(query.device, tile.cluster_m * tile.cluster_n);
+  constexpr std::int64_t least_k = 256;  // of a slice
+  if (tile.split == abi::SplitMode::stream) {
+    const double last_wave = waves - std::floor(waves);
+    return query.problem.k >= 2 * least_k && waves < 8 && last_wave > 0 && last_wave < 0.5;
+  }
+  return waves * tile.slices <= 1 && query.problem.k >= tile.slices * least_k;
 }
 
 }  // namespace gemmery::templates

@@ -26,6 +26,10 @@ std::string find_sm90_failure(const Query& query);
 // What of the operands tensor maps cannot say.
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem);
 
+// Why blocks of a launch cannot share tiles, where they would: parts of tiles and of reductions
+// have one workspace.
+std::string find_part_misfit(const Sm90Tile& tile, EpilogueId epilogue);
+
 // What of a program's operands no kernel takes, where none fits.
 std::string find_program_failure(const GemmProblem& problem);
 
@@ -55,6 +59,8 @@ class FittingLayouts {
 
 // The kernel counts tiles of all matrices in 31 bits.
 bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches);
+// And slices of them, and the k blocks of a stream.
+bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProblem& problem);
 
 // Clusters that run at a time, one block a multiprocessor.
 int clusters_at_once(const DeviceInfo& device, int cluster_size);
@@ -66,5 +72,9 @@ bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Que
 // Whether any split may be: the largest tile of a split does not fill the device, and there is more
 // k than exchanging sums costs.
 bool may_split(const Sm90Extents& extents, const Query& query);
+
+// Whether a split through the workspace is worth a prediction: slices where they fit the device
+// once, streams where the last wave is less than half full; of a k that leaves each some blocks.
+bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query);
 
 }  // namespace gemmery::templates

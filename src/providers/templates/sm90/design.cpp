@@ -83,6 +83,34 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
   return tiles;
 }
 
+// Shapes whose columns are whole staging tiles; those of few accumulators leave registers for what
+// walks the shares.
+std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+    std::uint8_t cluster_m;
+  };
+  constexpr Shape shapes[] = {{256, 128, 2}, {256, 128, 1}, {128, 256, 1},
+                              {128, 192, 1}, {128, 128, 1}, {128, 64, 1},
+                              {64, 256, 1},  {64, 128, 1},  {64, 64, 1}};
+  constexpr std::uint8_t slice_counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+  std::vector<Sm90Tile> tiles;
+  for (const Shape& shape : shapes) {
+    Sm90Tile tile{
+        .m = shape.m, .n = shape.n, .cluster_m = shape.cluster_m, .cluster_n = 1, .stages = 0};
+    tile.split = abi::SplitMode::stream;
+    add_legal(rules, tile, tiles);
+    if (shape.cluster_m > 1) continue;
+    tile.split = abi::SplitMode::parallel;
+    for (const std::uint8_t slices : slice_counts) {
+      tile.slices = slices;
+      add_legal(rules, tile, tiles);
+    }
+  }
+  return tiles;
+}
+
 // What decides which tiles are legal and how many stages fit, a bit each: adjacent indices of what
 // the device multiplies, the widths of sums, out and C, and whether C is read.
 constexpr std::size_t k_major_a = 1;
@@ -140,6 +168,21 @@ std::optional<abi::Raster> read_raster(std::string_view text) {
                      .band = static_cast<unsigned char>(*band)};
 }
 
+// "k4", or as in sm80 "parallel4"; 255 slices at most.
+std::optional<Sm90Tile> read_split_word(std::string_view text) {
+  Sm90Tile tile{};
+  if (const auto blocks = read_tagged(text, "k")) {
+    if (*blocks < 2 || *blocks > 8) return std::nullopt;
+    tile.split_k = static_cast<std::uint8_t>(*blocks);
+    return tile;
+  }
+  const auto split = read_split(text);
+  if (!split || split->mode == abi::SplitMode::none || split->slices > 255) return std::nullopt;
+  tile.split = split->mode;
+  tile.slices = static_cast<std::uint8_t>(split->slices);
+  return tile;
+}
+
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 7;
@@ -153,14 +196,14 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
   const auto extents = read_integers(words[0], 3);
   const auto blocks = read_integers(words[1], 2);
   const bool is_split = words.size() > fewest_design_words;
-  const auto split_k = is_split ? read_tagged(words[2], "k") : 1;
+  const auto split = is_split ? read_split_word(words[2]) : Sm90Tile{};
   const auto others = words.last(3);
   const auto schedule = read_schedule(others[0]);
   const auto raster = read_raster(others[1]);
   const auto count = read_tagged(others[2], "s");
-  if (!extents || !blocks || !count || !schedule || !raster || !split_k) return std::nullopt;
+  if (!extents || !blocks || !count || !schedule || !raster || !split) return std::nullopt;
   if ((*extents)[0] > 320 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
-      (*blocks)[1] > 2 || *count > 8 || *split_k > 8) {
+      (*blocks)[1] > 2 || *count > 8) {
     return std::nullopt;
   }
   return Sm90Tile{.m = static_cast<std::uint16_t>((*extents)[0]),
@@ -170,8 +213,10 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .stages = static_cast<std::uint8_t>(*count),
                   .schedule = schedule->schedule,
                   .raster = *raster,
-                  .split_k = static_cast<std::uint8_t>(*split_k),
-                  .adds_vector = schedule->adds_vector};
+                  .split_k = split->split_k,
+                  .adds_vector = schedule->adds_vector,
+                  .slices = split->slices,
+                  .split = split->split};
 }
 
 }  // namespace
@@ -217,6 +262,11 @@ std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
   return tiles_of(*table, list_split_tiles, rules);
 }
 
+std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_part_tiles, rules);
+}
+
 std::span<const DType> sm90_inputs() noexcept { return inputs; }
 std::span<const DType> sm90_outputs() noexcept { return outputs; }
 
@@ -248,7 +298,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .stages = tile.stages,
           .has_c = rules.has_c,
           .split_k = tile.split_k,
-          .adds_vector = tile.adds_vector};
+          .adds_vector = tile.adds_vector,
+          .split = tile.split};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
@@ -290,6 +341,15 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 
 std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
 
+SplitWord split_word(const Sm90Tile& tile) noexcept {
+  return {.mode = tile.split, .slices = tile.slices};
+}
+
+std::string split_text(const Sm90Tile& tile) {
+  return tile.split == abi::SplitMode::none ? std::to_string(tile.split_k)
+                                            : split_text(split_word(tile));
+}
+
 std::string schedule_text(const Sm90Tile& tile) {
   constexpr std::string_view texts[] = {"coop", "pingpong", "rotation"};
   static_assert(std::size(texts) == std::size(sm90_schedules));
@@ -307,11 +367,13 @@ std::string repacked_text(const OperandRules& rules) {
 
 std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
+  const std::string_view tag = tile.split == abi::SplitMode::none ? "k" : "";
+  const bool is_split = tile.split_k > 1 || tile.split != abi::SplitMode::none;
   const std::string repacked = repacked_text(kernel.operands());
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
       fmt::format("{}x{}x64_{}x{}{}_{}_{}_s{}{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
-                  tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "", schedule_text(tile),
+                  is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "", schedule_text(tile),
                   raster_text(tile.raster), tile.stages,
                   repacked.empty() ? "" : "_pack" + repacked),
       kernel.epilogue());

@@ -17,10 +17,11 @@
 #include "device/abi/sm90_design.hpp"
 #include "device/abi/sm90_program.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 
-inline constexpr int sm90_version = 6;
+inline constexpr int sm90_version = 7;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
 // What an sm90 kernel is beside its operand rules; kept in DesignBytes. Where out is column major
@@ -40,10 +41,13 @@ struct Sm90Tile {
   std::uint8_t split_k = 1;
   // Whether a wgmma adds the row vector that a program adds to the sums first: for such programs.
   bool adds_vector = false;
+  // How blocks share the k of a tile through the workspace, and in how many slices; 1 of a stream.
+  std::uint8_t slices = 1;
+  abi::SplitMode split = abi::SplitMode::none;
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
-static_assert(sizeof(Sm90Tile) == 12);
+static_assert(sizeof(Sm90Tile) == 14);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
 inline constexpr std::size_t sm90_tile_class_count = 64;
@@ -60,8 +64,12 @@ std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept
 inline bool is_for_programs(const Sm90Tile& tile) noexcept {
   return tile.schedule == abi::Schedule::rotation;
 }
-// Those whose k is split, likewise. They are for problems of few tiles, small ones and a long k.
+// Those whose k is split within a cluster, likewise. They are for problems of few tiles, small ones
+// and a long k.
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
+// Those whose k is split through the workspace, likewise: in slices, also for more blocks than a
+// cluster has, and in streams, for tiles that fill little of their last wave.
+std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept;
 
 // All of them, each at its number.
 inline constexpr abi::Schedule sm90_schedules[] = {
@@ -100,9 +108,10 @@ struct Sm90TileCounts {
 Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept;
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
-// "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
-// end where C is read, "1x1_k4" where four blocks have shares of k, and "s4_packab" where copies of
-// A and B are multiplied.
+// "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
+// end where C is read, and "s4_packab" where copies of A and B are multiplied. "1x1_k4": the four
+// blocks of a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the
+// launch have.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not
@@ -117,6 +126,9 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 // "128x256x64", "coop", "pingpong", "rotation", or "rotation-add" where a wgmma adds a vector, and
 // "m8" for bands of 8 tiles along m, and "a", "b" or "ab" of which copies are multiplied, or ""
 std::string tile_text(const Sm90Tile& tile);
+// "4" of a cluster's blocks, or "parallel4", "serial4", "stream".
+SplitWord split_word(const Sm90Tile& tile) noexcept;
+std::string split_text(const Sm90Tile& tile);
 std::string schedule_text(const Sm90Tile& tile);
 std::string raster_text(abi::Raster raster);
 std::string repacked_text(const OperandRules& rules);

@@ -48,6 +48,10 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
   };
   add_fitting(sm90_candidates(rules));
   if (query.problem.epilogue != default_epilogue) add_fitting(sm90_program_candidates(rules));
+  for (const Sm90Candidate& candidate : sm90_part_candidates(rules))
+    if (is_worth_parts(extents, candidate.tile, query) &&
+        find_part_misfit(candidate.tile, query.problem.epilogue).empty())
+      add(candidate);
   if (!may_split(extents, query)) return;
   for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
     const Sm90TileCounts counts = count_tiles(extents, candidate.tile);
@@ -104,11 +108,13 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   const Sm90Tile tile = sm90_tile(kernel);
+  misfit = find_part_misfit(tile, problem.epilogue);
+  if (!misfit.empty()) return Status::fail(std::move(misfit));
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
                                        program_tensors(problem.epilogue, is_turned(rules))),
                        problem.epilogue);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
-  if (!fits_count(count_tiles(extents_of(rules, problem), tile), problem.l)) {
+  if (!fits_count(extents_of(rules, problem), tile, problem)) {
     return Status::fail(too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem));
   }
   return Status::success();
@@ -127,7 +133,8 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
 void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto add_layouts = [&](DType input, DType accumulator, DType out, std::optional<DType> c) {
     for (const OperandRules& rules : sm90_layouts(input, accumulator, out, c)) {
-      for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules)}) {
+      for (const auto tiles :
+           {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
     }
@@ -161,7 +168,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
       {"tile", tile_text(tile)},
       {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
       {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
-      {"split_k", std::to_string(tile.split_k)},
+      {"split_k", split_text(tile)},
       {"stages", std::to_string(tile.stages)},
       {"schedule", schedule_text(tile)},
       {"raster", raster_text(tile.raster)}};

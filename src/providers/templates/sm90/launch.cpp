@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <variant>
 
@@ -156,6 +157,22 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
                           : static_cast<int>(extents.columns) - abi::staging_columns(design);
 }
 
+// --- parts of tiles -----------------------------------------------------------------------------
+
+// The workspace in which parts of tiles meet, where there are any; `params` are in the plan.
+void set_parts(const SplitWord& split, const abi::Sm90Design& design, unsigned tiles,
+               abi::Sm90Params& params, runtime::LaunchPlan& plan) {
+  const std::size_t partials = partial_tiles(split, params.split, tiles);
+  if (partials == 0) return;
+  const auto parts =
+      static_cast<std::size_t>(abi::sharing_blocks(design) * abi::consumers_per_tile(design));
+  const std::size_t part_bytes =
+      static_cast<std::size_t>(abi::accumulator_registers(design)) * 4 * abi::warpgroup_threads;
+  params.split.partials = set_split_workspace(tiles * parts, partials * parts * part_bytes,
+                                              offsetof(abi::Sm90Params, workspace), plan);
+  std::memcpy(plan.parameter_bytes, &params, sizeof params);
+}
+
 // --- programs -----------------------------------------------------------------------------------
 
 // abi::Sm90ProgramParams::input, behind what the plan holds.
@@ -195,13 +212,12 @@ bool lets_next_begin(unsigned blocks, const DeviceInfo& device) {
 }
 
 // Clusters stride over tiles, so one for each that is resident covers them all.
-unsigned count_clusters(const runtime::PackRequest& request, int cluster_size, unsigned tiles) {
+unsigned resident_clusters(const runtime::PackRequest& request, int cluster_size) {
   const int allowed = request.max_multiprocessors > 0
                           ? std::min(request.max_multiprocessors, request.device.multiprocessors)
                           : request.device.multiprocessors;
-  const int resident =
-      std::min(std::max(allowed / cluster_size, 1), clusters_at_once(request.device, cluster_size));
-  return std::min(static_cast<unsigned>(resident), tiles);
+  return static_cast<unsigned>(std::min(std::max(allowed / cluster_size, 1),
+                                        clusters_at_once(request.device, cluster_size)));
 }
 
 }  // namespace
@@ -215,9 +231,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
   const auto batches = static_cast<unsigned>(problem.l);
   const int cluster_size = abi::cluster_size(design);
-  const auto size = static_cast<unsigned>(cluster_size);
-  const unsigned blocks =
-      size * count_clusters(request, cluster_size, tiles.rows * tiles.columns * batches);
+  const unsigned all_tiles = tiles.rows * tiles.columns * batches;
 
   abi::Sm90Params params{};
   params.alpha = static_cast<float>(arguments.alpha());
@@ -225,9 +239,15 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   params.m = extents.rows;
   params.n = extents.columns;
   params.order = abi::make_tile_order(design.raster, tiles.rows, tiles.columns, batches);
-  params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   set_inputs(request, design, extents, params);
   set_results(request, design, extents, params);
+  const unsigned resident = resident_clusters(request, cluster_size);
+  const SplitWord split = split_word(sm90_tile(request.kernel));
+  params.split =
+      split_schedule(split, {.tiles = all_tiles, .k_blocks = params.k_blocks, .blocks = resident});
+  const auto size = static_cast<unsigned>(cluster_size);
+  const unsigned blocks = size * std::min(resident, params.split.units);
+  params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   plan.set_parameters(params);
 
   plan.shape.grid = {blocks, 1, 1};
@@ -240,6 +260,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                                regions_of(design, extents, batches, blocks), plan);
     append_input_maps(request, design, plan);
   }
+  set_parts(split, design, all_tiles, params, plan);
   set_copies(request, plan);
 }
 

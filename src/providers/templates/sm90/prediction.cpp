@@ -2,13 +2,16 @@
 // The design of an sm90 kernel in the model's words.
 #include "providers/templates/sm90/prediction.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "epilogue/cost.hpp"
 #include "model/copy_time.hpp"
 #include "providers/templates/class_table.hpp"
 #include "providers/templates/repacking.hpp"
+#include "providers/templates/sm90/constraints.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -139,13 +142,71 @@ std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) 
   return candidates_of(*table, sm90_split_tiles, rules);
 }
 
+std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules) {
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_part_tiles, rules);
+}
+
 Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
                                const DeviceInfo& device,
                                const model::WarpSpecializedConstants& constants) noexcept
-    : rules_(rules),
+    : problem_(problem_of_product(rules, problem)),
+      device_(device),
+      constants_(constants),
+      rules_(rules),
       copy_us_(model::copy_microseconds(bytes_moved(rules, problem), device)),
-      model_(problem_of_product(rules, problem), is_turned(rules), device, constants,
+      model_(problem_, is_turned(rules), device, constants,
              program_work(problem, is_turned(rules))) {}
+
+// --- splits through the workspace ---------------------------------------------------------------
+
+// Not measured: by the way to the second-level cache and back, and by what one multiprocessor
+// moves to and from it in the model's constants and in the family sm80. They are on the careful
+// side, so that what has been measured comes first where times are close.
+namespace {
+constexpr double part_latency_us = 2.5;  // stores, a count, the first loads, each waited for
+constexpr double part_bytes_per_clock = 24;
+constexpr double stream_factor = 1.1;  // parts begin anywhere in k, and neighbours share less
+}  // namespace
+
+double Sm90Prediction::microseconds(const Sm90Tile& tile) const noexcept {
+  return product_us(tile, model::WarpSpecializedTerms(describe(sm90_design(rules_, tile)))) +
+         copy_us_;
+}
+
+// Until the last block to arrive has left its accumulators and added up those of all slices.
+double Sm90Prediction::exchange_us(const Sm90Tile& tile, double slices) const noexcept {
+  const double rows = std::min<double>(tile.m, extents_of(rules_, problem_).rows);
+  const double bytes = rows * tile.n * static_cast<double>(byte_width(rules_.accumulator));
+  return part_latency_us + (1 + slices) * bytes / (part_bytes_per_clock * model_.clock_ghz() * 1e3);
+}
+
+double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
+                                         const model::WarpSpecializedTerms& terms) const noexcept {
+  const Sm90TileCounts counts = count_tiles(extents_of(rules_, problem_), tile);
+  const double tiles =
+      static_cast<double>(problem_.l) * std::max(1.0, 1.0 * counts.rows * counts.columns);
+  if (tile.split == abi::SplitMode::stream) {
+    // Every multiprocessor has the same number of k blocks, of whole tiles and of parts.
+    const double resident = clusters_at_once(device_, tile.cluster_m * tile.cluster_n);
+    const double waves = tiles / resident;
+    model::WarpSpecializedParts parts = model_.predict(terms);
+    parts.compute_us *= waves / std::ceil(waves);
+    return parts.total_us() * stream_factor + exchange_us(tile, std::max(2.0, 1 / waves));
+  }
+  // Slices are tiles of their own with less k. Serial ones wait for each other.
+  GemmProblem sliced = problem_;
+  sliced.l *= tile.slices;
+  sliced.k = (sliced.k + tile.slices - 1) / tile.slices;
+  const bool turns = is_turned(rules_);
+  const double product =
+      model::WarpSpecializedModel(sliced, turns, device_, constants_, program_work(problem_, turns))
+          .predict(terms)
+          .total_us();
+  const bool is_serial = tile.split == abi::SplitMode::serial;
+  return product +
+         (is_serial ? tile.slices * exchange_us(tile, 1) : exchange_us(tile, tile.slices));
+}
 
 model::WarpSpecializedParts Sm90Prediction::parts(const Sm90Tile& tile) const noexcept {
   return model_.predict(describe(sm90_design(rules_, tile)));

@@ -23,10 +23,11 @@ struct Sm90Candidate {
   model::WarpSpecializedTerms terms;
 };
 
-// Those of sm90_tiles, sm90_program_tiles and sm90_split_tiles, in the same order.
+// Those of sm90_tiles, sm90_program_tiles, sm90_split_tiles and sm90_part_tiles, in the same order.
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules);
+std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules);
 
 // Predicts one design after another on the same problem, which `rules` must serve.
 class Sm90Prediction {
@@ -34,23 +35,32 @@ class Sm90Prediction {
   Sm90Prediction(const GemmProblem& problem, const OperandRules& rules, const DeviceInfo& device,
                  const model::WarpSpecializedConstants& constants = {}) noexcept;
 
-  // Of the product alone.
+  // Of the product alone, before what splits through the workspace add.
   model::WarpSpecializedParts parts(const Sm90Tile& tile) const noexcept;
   // Of one run.
-  double microseconds(const Sm90Tile& tile) const noexcept {
-    return parts(tile).total_us() + copy_us_;
-  }
+  double microseconds(const Sm90Tile& tile) const noexcept;
   double microseconds(const Sm90Candidate& candidate) const noexcept {
-    return model_.predict(candidate.terms).total_us() + copy_us_;
+    return product_us(candidate.tile, candidate.terms) + copy_us_;
   }
   // With other stages than those of its tile.
   double microseconds(const Sm90Candidate& candidate, int stages) const noexcept {
     return stages == candidate.tile.stages
                ? microseconds(candidate)
-               : model_.predict(candidate.terms.with_stages(stages)).total_us() + copy_us_;
+               : product_us(candidate.tile, candidate.terms.with_stages(stages)) + copy_us_;
   }
 
  private:
+  double product_us(const Sm90Tile& tile, const model::WarpSpecializedTerms& terms) const noexcept {
+    return tile.split == abi::SplitMode::none ? model_.predict(terms).total_us()
+                                              : part_microseconds(tile, terms);
+  }
+  double part_microseconds(const Sm90Tile& tile,
+                           const model::WarpSpecializedTerms& terms) const noexcept;
+  double exchange_us(const Sm90Tile& tile, double slices) const noexcept;
+
+  GemmProblem problem_;
+  DeviceInfo device_;
+  model::WarpSpecializedConstants constants_;
   OperandRules rules_;
   double copy_us_;  // of the operands that are repacked
   model::WarpSpecializedModel model_;

@@ -24,17 +24,23 @@ std::string_view text_of(abi::Schedule schedule) {
   return texts[static_cast<std::size_t>(schedule)];
 }
 
+std::string_view text_of(abi::SplitMode split) {
+  constexpr std::string_view texts[] = {"none", "serial", "parallel", "stream"};
+  return texts[static_cast<std::size_t>(split)];
+}
+
 std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(
       "{{.operand = DType::{}, .accumulator = DType::{}, .c = DType::{}, .out = DType::{},\n"
       "    .a_major = Major::{}, .b_major = Major::{},\n"
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
-      "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {}}}",
+      "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
+      "    .split = SplitMode::{}}}",
       text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
       text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, text_of(d.schedule),
       d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k,
-      d.adds_vector, d.program_bytes);
+      d.adds_vector, d.program_bytes, text_of(d.split));
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";

@@ -105,8 +105,8 @@ std::vector<Kernel> draw_from_problems(std::size_t count, Random& random) {
 
 // Where registers are fewest beside sums: kernels that spilled once, a few among 100,000.
 constexpr const char* once_spilled[] = {
-    "sm90v6_gemm_f16c16_f16c16_f16c16_acc-f16_256x192x64_1x1_k2_coop_m8_s2_c-bf16c16",
-    "sm90v6_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
+    "sm90v7_gemm_f16c16_f16c16_f16c16_acc-f16_256x192x64_1x1_k2_coop_m8_s2_c-bf16c16",
+    "sm90v7_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
 };
 
 std::vector<Kernel> choose_kernels(Random& random) {

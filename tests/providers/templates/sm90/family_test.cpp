@@ -148,14 +148,14 @@ TEST(Sm90Family, programs_come_first_where_other_groups_multiply_meanwhile) {
 
 TEST(Sm90Family, a_name_may_ask_for_fewer_stages) {
   const auto kernel =
-      family().parse_name("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s3");
+      family().parse_name("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s3");
   ASSERT_TRUE(kernel);
   EXPECT_EQ(sm90_tile(*kernel).stages, 3);
 }
 
 TEST(Sm90Family, a_name_may_ask_for_any_raster) {
   for (const char* word : {"m1", "m4", "m16", "m64", "n1", "n2", "n8", "n32"}) {
-    const std::string name = std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
+    const std::string name = std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") +
                              "128x256x64_1x1_coop_" + word + "_s4";
     const auto kernel = family().parse_name(name);
     ASSERT_TRUE(kernel) << name;
@@ -171,7 +171,7 @@ TEST(Sm90Family, a_name_of_no_tile_is_none_also_with_a_program) {
   const EpilogueId program =
       parse_problem(R"(gemm 512x512x512 a=bf16 b=bf16:c epilogue="D = accum + bias" bias=bf16[n])")
           .problem.epilogue;
-  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   const std::string tail = "_e-" + digest(program);
   ASSERT_TRUE(family().parse_name(head + "64x128x64_1x1_k2_coop_m8_s4" + tail));
   for (const char* design :
@@ -195,7 +195,7 @@ TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
                                     is_rotation),
               0)
         << heavy << ": 32 registers are too few";
-  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
   const std::string tail = "_e-" + digest(parse_problem(program).problem.epilogue);
   for (const char* design : {"128x128x64_1x1_rotation_m8_s5", "128x128x64_2x1_rotation_n4_s2"}) {
     const auto kernel = family().parse_name(head + design + tail);
@@ -209,7 +209,7 @@ TEST(Sm90Family, rotation_is_offered_to_programs_alone) {
 }
 
 TEST(Sm90Family, a_wgmma_adds_a_vector_where_a_program_adds_one_first) {
-  const std::string head = "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation";
+  const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x128x64_1x1_rotation";
   const auto count = [](const std::string& words) {
     return std::ranges::count_if(
         match("gemm 4096x4096x512 a=bf16 b=bf16:c " + words),
@@ -257,7 +257,7 @@ TEST(Sm90Family, a_vector_is_added_by_a_wgmma_where_k_is_small) {
 
 TEST(Sm90Family, a_name_may_split_k) {
   const std::string name =
-      "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
+      "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x128x64_1x1_k4_coop_m8_s5";
   const auto kernel = family().parse_name(name);
   ASSERT_TRUE(kernel);
   EXPECT_EQ(sm90_tile(*kernel).split_k, 4);
@@ -268,9 +268,68 @@ TEST(Sm90Family, a_name_may_split_k) {
                             "64x128x64_1x1_k4_pingpong_m8_s2", "64x128x64_2x1_k4_coop_m8_s5",
                             "64x96x64_1x1_k4_coop_m8_s5", "64x128x64_k4_1x1_coop_m8_s5"}) {
     EXPECT_FALSE(
-        family().parse_name(std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + other))
+        family().parse_name(std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_") + other))
         << other;
   }
+}
+
+TEST(Sm90Family, a_name_may_split_k_through_the_workspace) {
+  const std::string head = "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_";
+  for (const std::string word : {"parallel2", "parallel255", "serial3", "stream"}) {
+    for (const std::string& schedule :
+         {"1x1_" + word + "_coop_m8_s3", "2x1_" + word + "_pingpong_n4_s2"}) {
+      const std::string name = head + "64x128x64_" + schedule;
+      const auto kernel = family().parse_name(name);
+      ASSERT_TRUE(kernel) << name;
+      EXPECT_EQ(family().kernel_name(*kernel), name);
+      EXPECT_EQ(kernel->metadata().design_value("split_k"), word);
+    }
+  }
+  for (const char* other :
+       {"64x128x64_1x1_none_coop_m8_s3", "64x128x64_1x1_parallel1_coop_m8_s3",
+        "64x128x64_1x1_parallel256_coop_m8_s3", "64x128x64_1x1_serial_coop_m8_s3",
+        "64x128x64_1x1_stream2_coop_m8_s3", "64x128x64_1x1_k2_stream_coop_m8_s3",
+        "128x208x64_1x1_stream_pingpong_m8_s2", "64x128x64_stream_1x1_coop_m8_s3"})
+    EXPECT_FALSE(family().parse_name(head + other)) << other;
+  const EpilogueId program =
+      parse_problem(R"(gemm 512x512x512 a=bf16 b=bf16:c epilogue="D = accum + bias" bias=bf16[n])")
+          .problem.epilogue;
+  EXPECT_FALSE(
+      family().parse_name(head + "128x128x64_1x1_stream_rotation_m8_s3_e-" + digest(program)));
+}
+
+// Parts of tiles and of reductions would have one workspace.
+TEST(Sm90Family, parts_of_tiles_refuse_reductions) {
+  const ProblemLine line = parse_problem(
+      R"p(gemm 128x128x8192 a=bf16 b=bf16:c epilogue="D = accum; peak = amax(D)" peak=f32[1])p");
+  const auto kernel = family().parse_name(
+      "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_parallel4_coop_m8_s3_e-" +
+      digest(line.problem.epilogue));
+  ASSERT_TRUE(kernel);
+  const Status status = family().supports(*kernel, {line.problem, *find_device_info("h200")});
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("expected no reduction where k is split"), std::string::npos);
+  for (const RankedKernel& offered : match(to_string(line)))
+    EXPECT_EQ(sm90_tile(offered).split, abi::SplitMode::none) << offered.name();
+}
+
+std::ptrdiff_t count_parts(const std::string& line, abi::SplitMode mode) {
+  return std::ranges::count_if(
+      match(line), [&](const RankedKernel& kernel) { return sm90_tile(kernel).split == mode; });
+}
+
+TEST(Sm90Family, parts_are_offered_where_tiles_leave_multiprocessors_idle) {
+  for (const char* line :
+       {"gemm 16x512x16384 a=bf16 b=bf16:c out=bf16", "gemm 128x128x65536 a=f16 b=f16 out=f32"})
+    EXPECT_GT(count_parts(line, abi::SplitMode::parallel), 0) << line;
+  EXPECT_GT(count_parts("gemm 2304x2048x8192 a=bf16 b=bf16:c", abi::SplitMode::stream), 0)
+      << "tiles of 128x256 make 1.1 waves";
+  for (const char* line :
+       {"gemm 8192x8192x4096 a=bf16 b=bf16:c", "gemm 64x64x256 a=bf16 b=bf16:c"}) {
+    EXPECT_EQ(count_parts(line, abi::SplitMode::parallel), 0) << line;
+    EXPECT_EQ(count_parts(line, abi::SplitMode::stream), 0) << line;
+  }
+  EXPECT_EQ(count_parts("gemm 16x512x16384 a=bf16 b=bf16:c", abi::SplitMode::serial), 0);
 }
 
 std::ptrdiff_t count_splits(const std::string& line) {
@@ -309,21 +368,21 @@ TEST(Sm90Family, other_names_are_not_its_own) {
         good + "_c-",
         good.substr(0, good.size() - 1),
         "sm90v1" + good.substr(6),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_m8_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s5"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_m8_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m3_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m0_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_n128_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_k8_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
-        std::string("sm90v6_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
-        std::string("sm90v6_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
-        std::string("sm90v6_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x32_1x1_coop_m8_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s5"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_2x2_coop_m8_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m3_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m0_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_n128_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_k8_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_s4"),
+        std::string("sm90v7_gemm_bf16r16_f16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v7_gemm_bf16r8_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v7_gemm_bf16x16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f64_128x256x64_1x1_coop_m8_s4"),
         std::string(
-            "sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4_c-bf16c16"),
-        std::string("sm90v6_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_m8_s0")}) {
+            "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4_c-bf16c16"),
+        std::string("sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_0x0x64_0x0_coop_m8_s0")}) {
     EXPECT_FALSE(family().parse_name(bad)) << bad;
   }
 }
@@ -420,7 +479,7 @@ TEST(Sm90Family, operands_that_tma_does_not_walk_are_repacked) {
 }
 
 TEST(Sm90Family, a_name_says_which_operands_are_repacked) {
-  const std::string head = "sm90v6_gemm_bf16r2_bf16r16_bf16r16_acc-f32_128x128x64_1x1_coop_m8_s4";
+  const std::string head = "sm90v7_gemm_bf16r2_bf16r16_bf16r16_acc-f32_128x128x64_1x1_coop_m8_s4";
   EXPECT_TRUE(family().parse_name(head + "_packa"));
   for (const char* other : {"", "_packb", "_packab", "_pack", "_packa_packa"})
     EXPECT_FALSE(family().parse_name(head + other)) << other;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks of k of which tile a block of threads multiplies, where blocks share tiles
+// (pipeline/join_parts.cuh makes them one).
+#pragma once
+
+#include <device/abi/split.hpp>
+
+namespace gemmery::device {
+
+/// Consecutive blocks of k of one tile.
+struct TileShare {
+  unsigned tile;
+  unsigned first_k_block;
+  unsigned k_blocks;
+  unsigned slice;   // which part of the tile this is
+  unsigned slices;  // parts of the tile
+  unsigned slot;    // where its accumulators lie in the workspace, counted in tiles
+};
+
+/// The shares of a unit, one after the other: one, or in `stream` some whole tiles, next to those
+/// of other units so that they share operands in L2, and then as many as its k blocks reach.
+template <abi::SplitMode mode>
+class UnitShares {
+ public:
+  __device__ __forceinline__ UnitShares(const abi::SplitSchedule& schedule, unsigned k_blocks,
+                                        unsigned unit)
+      : schedule_(schedule), k_blocks_(k_blocks) {
+    begin(unit);
+  }
+
+  /// Those of another unit.
+  __device__ __forceinline__ void begin(unsigned unit) {
+    constexpr bool is_stream = mode == abi::SplitMode::stream;
+    unit_ = unit;
+    next_ = is_stream ? begin_of(unit) : 0;
+    end_ = is_stream ? begin_of(unit + 1) : 1;
+    wave_ = 0;
+  }
+
+  __device__ bool is_done() const { return next_ >= end_ && is_past_whole_tiles(); }
+
+  __device__ __forceinline__ TileShare take() {
+    if constexpr (mode == abi::SplitMode::none) {
+      ++next_;
+      return {.tile = unit_,
+              .first_k_block = 0,
+              .k_blocks = k_blocks_,
+              .slice = 0,
+              .slices = 1,
+              .slot = 0};
+    } else if constexpr (mode == abi::SplitMode::stream) {
+      return is_past_whole_tiles() ? take_of_stream() : take_whole();
+    } else {
+      ++next_;
+      const unsigned tile = schedule_.slice.divide(unit_);
+      const unsigned slice = unit_ - tile * schedule_.slices;
+      const unsigned first = slice * schedule_.per_unit;
+      return {.tile = tile,
+              .first_k_block = first,
+              .k_blocks = min(schedule_.per_unit, k_blocks_ - first),
+              .slice = slice,
+              .slices = schedule_.slices,
+              .slot = mode == abi::SplitMode::serial ? tile : unit_};
+    }
+  }
+
+  /// Where part `slice` of a share's tile lies.
+  __device__ __forceinline__ unsigned slot_of(const TileShare& share, unsigned slice) const {
+    if constexpr (mode == abi::SplitMode::stream) {
+      const unsigned tile = share.tile - streamed_from();
+      return slot_in_stream(unit_of(tile * k_blocks_) + slice, tile);
+    } else {
+      return share.slot - share.slice + slice;
+    }
+  }
+
+ private:
+  __device__ bool is_past_whole_tiles() const {
+    return mode != abi::SplitMode::stream || wave_ == schedule_.whole;
+  }
+  /// The first tile of which blocks have parts; from it on they are counted below.
+  __device__ unsigned streamed_from() const { return schedule_.whole * schedule_.units; }
+
+  __device__ __forceinline__ TileShare take_whole() {
+    const unsigned tile = wave_ * schedule_.units + unit_;
+    ++wave_;
+    return {.tile = tile,
+            .first_k_block = 0,
+            .k_blocks = k_blocks_,
+            .slice = 0,
+            .slices = 1,
+            .slot = 0};
+  }
+
+  /// A stream's unit takes the k blocks from here, counted over the tiles that are shared.
+  __device__ unsigned begin_of(unsigned unit) const {
+    return unit * schedule_.per_unit + min(unit, schedule_.longer);
+  }
+  /// The unit that a k block falls to.
+  __device__ unsigned unit_of(unsigned k_block) const {
+    const unsigned in_longer = schedule_.longer * (schedule_.per_unit + 1);
+    return k_block < in_longer ? k_block / (schedule_.per_unit + 1)
+                               : schedule_.longer + (k_block - in_longer) / schedule_.per_unit;
+  }
+  /// A unit has parts of two tiles at most: of that in which it begins, and of that in which it
+  /// ends; all between are its own.
+  __device__ unsigned slot_in_stream(unsigned unit, unsigned tile) const {
+    return 2 * unit + (schedule_.k_block.divide(begin_of(unit)) == tile ? 0U : 1U);
+  }
+
+  __device__ __forceinline__ TileShare take_of_stream() {
+    const unsigned tile = schedule_.k_block.divide(next_);
+    const unsigned first = tile * k_blocks_;
+    const unsigned end = min(end_, first + k_blocks_);
+    const unsigned first_unit = unit_of(first);
+    const TileShare share{.tile = tile + streamed_from(),
+                          .first_k_block = next_ - first,
+                          .k_blocks = end - next_,
+                          .slice = unit_ - first_unit,
+                          .slices = unit_of(first + k_blocks_ - 1) - first_unit + 1,
+                          .slot = slot_in_stream(unit_, tile)};
+    next_ = end;
+    return share;
+  }
+
+  const abi::SplitSchedule& schedule_;
+  unsigned k_blocks_;
+  unsigned unit_;
+  unsigned next_;  // of a stream k blocks over all tiles, else whether the share was taken
+  unsigned end_;
+  unsigned wave_;  // of whole tiles
+};
+
+/// Whether all of a tile falls to the unit of this share, known before it is multiplied.
+template <abi::SplitMode mode>
+__device__ __forceinline__ bool finishes_tile(const TileShare& share) {
+  return mode == abi::SplitMode::serial ? share.slice + 1 == share.slices : share.slices == 1;
+}
+
+}  // namespace gemmery::device

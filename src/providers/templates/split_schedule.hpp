@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How launches split k through the workspace: the schedule of slices and streams, and what lies in
+// the workspace.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "device/abi/split.hpp"
+#include "runtime/launch_plan.hpp"
+
+namespace gemmery::templates {
+
+// "none", "serial3", "parallel4", "stream", and back. Slices of a stream are 1.
+struct SplitWord {
+  abi::SplitMode mode = abi::SplitMode::none;
+  int slices = 1;
+};
+std::string split_text(const SplitWord& split);
+std::optional<SplitWord> read_split(std::string_view text);
+
+// Of a launch.
+struct SplitWork {
+  unsigned tiles;  // of all matrices; where blocks of a cluster share operands, of clusters
+  unsigned k_blocks;
+  unsigned blocks;  // of threads that may be resident at once, or clusters of them
+};
+
+// `split_schedule(...).partials` is set by `set_split_workspace`.
+abi::SplitSchedule split_schedule(const SplitWord& split, const SplitWork& work);
+
+// Tiles of accumulators that the workspace holds; 0 where no tile has parts.
+std::size_t partial_tiles(const SplitWord& split, const abi::SplitSchedule& schedule,
+                          unsigned tiles);
+
+// Room for so many counters, which begin at zero and end so, and behind them for accumulators.
+// Returns where these begin.
+std::size_t set_split_workspace(std::size_t counters, std::size_t partial_bytes,
+                                std::size_t workspace_slot, runtime::LaunchPlan& plan);
+
+}  // namespace gemmery::templates
