@@ -150,6 +150,14 @@ typedef struct gemmery_gemm {
   double beta;
   const char* accumulator; /* "f32"; NULL: f64 for f64, int32 for integers, f32 otherwise */
   const char* math;        /* NULL: "native" */
+  /* Operands by pointers. 0: the tensor's data is memory. Otherwise it is an array of L addresses
+   * in the device's memory, one for each matrix of a tensor (L, rows, columns), whose strides[0] is
+   * ignored, and the number is what divides every address: bytes, a power of two from the width of
+   * an element on. Kernels read the array: it may change between launches. */
+  int32_t a_pointers;
+  int32_t b_pointers;
+  int32_t c_pointers;
+  int32_t out_pointers;
 } gemmery_gemm;
 
 /* Scratch memory on the operands' device, its address a multiple of 256. */
@@ -180,7 +188,8 @@ typedef struct gemmery_launch gemmery_launch;
 
 GEMMERY_API gemmery_result gemmery_bind(const gemmery_kernel* kernel, const gemmery_gemm* gemm,
                                         gemmery_launch** launch);
-/* Replaces the memory of "A", "B", "C" or "out"; shape, strides and alignment stay the same. */
+/* Replaces the memory (or the array of pointers) of "A", "B", "C" or "out"; shape, strides and
+ * alignment stay the same. */
 GEMMERY_API gemmery_result gemmery_set_data(gemmery_launch* launch, const char* operand,
                                             const void* data);
 GEMMERY_API gemmery_result gemmery_set_scalars(gemmery_launch* launch, double alpha, double beta);

@@ -4,6 +4,7 @@
 
 #include <gemmery/dlpack.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -12,7 +13,18 @@
 namespace gemmery::c_api {
 namespace {
 
-Tensor to_tensor(const gemmery_tensor* tensor, const char* name) {
+// The same memory as an array of pointers.
+Tensor by_pointers_of(const Tensor& view, int alignment, Device device, const char* name) {
+  if (view.rank() != 3)
+    refuse_argument(name, "rank 3, (L, rows, columns), for pointers",
+                    "rank " + std::to_string(view.rank()));
+  const PointerArray pointers{static_cast<const void* const*>(view.data()), alignment};
+  return Tensor(pointers, view.dtype(), {view.extent(0), view.extent(1), view.extent(2)},
+                {view.stride(1), view.stride(2)}, device);
+}
+
+// `pointers`: what divides the addresses of a batch by pointers, 0 for other operands.
+Tensor to_tensor(const gemmery_tensor* tensor, const char* name, int pointers) {
   required(tensor, name);
   // The library's DLPack reader checks everything but the device; we support one type more.
   const dlpack::TensorLayout layout{
@@ -25,8 +37,9 @@ Tensor to_tensor(const gemmery_tensor* tensor, const char* name) {
       .byte_offset = tensor->byte_offset};
   try {
     const Tensor view = from_dlpack(reinterpret_cast<const DLTensor&>(layout));
-    return Tensor(view.data(), view.dtype(), view.shape(), view.strides(),
-                  to_device(tensor->device));
+    const Device device = to_device(tensor->device);
+    if (pointers != 0) return by_pointers_of(view, pointers, device, name);
+    return Tensor(view.data(), view.dtype(), view.shape(), view.strides(), device);
   } catch (const Error& error) {
     throw Error({.kind = error.kind(),
                  .operand = std::string(name) + ", " + error.operand(),
@@ -105,12 +118,13 @@ gemmery_device from_device(Device device) noexcept {
 }
 
 GemmArguments to_arguments(const gemmery_gemm* gemm) {
-  const gemmery_gemm known = read_struct(gemm, sizeof(gemmery_gemm), "gemm");
-  const Tensor a = to_tensor(known.a, "A");
-  const Tensor b = to_tensor(known.b, "B");
-  const Tensor out = to_tensor(known.out, "out");
+  constexpr std::size_t first_version = offsetof(gemmery_gemm, a_pointers);
+  const gemmery_gemm known = read_struct(gemm, first_version, "gemm");
+  const Tensor a = to_tensor(known.a, "A", known.a_pointers);
+  const Tensor b = to_tensor(known.b, "B", known.b_pointers);
+  const Tensor out = to_tensor(known.out, "out", known.out_pointers);
   GemmOptions options;
-  if (known.c != nullptr) options.c = to_tensor(known.c, "C");
+  if (known.c != nullptr) options.c = to_tensor(known.c, "C", known.c_pointers);
   options.alpha = known.alpha;
   options.beta = known.beta;
   options.math = to_math(known.math);

@@ -183,6 +183,40 @@ TEST_F(CApiOfAFile, operands_are_checked_by_name) {
   EXPECT_EQ(gemmery_run(kernel_, &gemm, nullptr, nullptr), GEMMERY_INVALID_ARGUMENT);
 }
 
+TEST_F(CApiOfAFile, operands_may_be_arrays_of_pointers) {
+  const void* pointers[3][2] = {};
+  const int64_t a_shape[] = {2, 24, 8}, b_shape[] = {2, 8, 16}, out_shape[] = {2, 24, 16};
+  gemmery_tensor a{};
+  a.data = static_cast<void*>(pointers[0]);
+  ASSERT_EQ(gemmery_parse_device("emulated:h200", &a.device), GEMMERY_OK);
+  a.ndim = 3;
+  a.dtype_code = 2;
+  a.dtype_bits = 32;
+  a.dtype_lanes = 1;
+  a.shape = a_shape;
+  gemmery_tensor b = a, out = a;
+  b.data = static_cast<void*>(pointers[1]);
+  b.shape = b_shape;
+  out.data = static_cast<void*>(pointers[2]);
+  out.shape = out_shape;
+  gemmery_gemm gemm = GEMMERY_INIT(gemmery_gemm);
+  gemm.a = &a;
+  gemm.b = &b;
+  gemm.out = &out;
+  gemm.alpha = 1;
+  gemm.a_pointers = gemm.b_pointers = gemm.out_pointers = 16;
+  EXPECT_EQ(gemmery_supports(kernel_, &gemm), GEMMERY_OK) << gemmery_last_error();
+  gemm.b_pointers = 2;
+  EXPECT_EQ(gemmery_supports(kernel_, &gemm), GEMMERY_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(gemmery_last_error(), "B, "), nullptr) << gemmery_last_error();
+  gemm.b_pointers = 16;
+  a.ndim = 2;
+  EXPECT_EQ(gemmery_supports(kernel_, &gemm), GEMMERY_INVALID_ARGUMENT);
+  a.ndim = 3;
+  gemm.struct_size = offsetof(gemmery_gemm, a_pointers);  // compiled before there were pointers
+  EXPECT_EQ(gemmery_supports(kernel_, &gemm), GEMMERY_INVALID_ARGUMENT) << "overlapping memory";
+}
+
 TEST_F(CApiOfAFile, a_problem_that_no_kernel_serves_is_told_with_each_reason) {
   const gemmery_kernel* found = nullptr;
   gemmery_device h200{};
