@@ -34,6 +34,7 @@ namespace nb = nanobind;
 void bind_errors(nb::module_& module);
 void bind_types(nb::module_& module);
 void bind_tensors(nb::module_& module);
+void bind_pointer_arrays(nb::module_& module);
 void bind_streams(nb::module_& module);
 void bind_epilogues(nb::module_& module);
 void bind_arguments(nb::module_& module);

@@ -172,6 +172,8 @@ std::optional<Pair> find_pair(nb::handle object) {
 }
 
 dlpack::DeviceCode dlpack_device(const ImportedTensor& tensor) {
+  if (tensor.view.has_pointers())
+    throw nb::buffer_error("a batch by pointers has no memory that other libraries know");
   const Device device = tensor.view.device();
   if (device.type == DeviceType::cpu) return {dlpack::device_cpu, 0};
   if (device.type == DeviceType::cuda) return {dlpack::device_cuda, device.index};

@@ -30,6 +30,7 @@ std::size_t width_of(const Tensor& tensor) {
 
 // True if the elements fill the memory from `data` on without gaps, in any order.
 bool is_dense(const Tensor& tensor) {
+  if (tensor.has_pointers()) return false;
   std::int64_t expected = 1;
   int counted = 0;  // dimensions that are neighbours so far, and those without extent
   for (int d = 0; d < tensor.rank(); ++d) counted += tensor.extent(d) == 1 ? 1 : 0;
@@ -127,6 +128,14 @@ void copy_strided(const Tensor& destination, const Tensor& source, void* handle)
                .got = to_string(source)});
 }
 
+[[noreturn]] void refuse_pointers() {
+  throw Error({.kind = ErrorKind::unsupported,
+               .operand = "tensor",
+               .expected = "elements in one piece of memory",
+               .got = "a batch by pointers",
+               .hint = "copy its matrices one by one"});
+}
+
 }  // namespace
 
 ImportedTensor allocate(std::span<const std::int64_t> shape, DType dtype, Device device,
@@ -147,6 +156,7 @@ void copy_elements(const Tensor& destination, const Tensor& source, void* handle
   const bool has_same_shape = std::equal(destination.shape().begin(), destination.shape().end(),
                                          source.shape().begin(), source.shape().end());
   if (!has_same_shape || destination.dtype() != source.dtype()) refuse_copy(destination, source);
+  if (source.has_pointers() || destination.has_pointers()) refuse_pointers();
   width_of(source);
   if (source.element_count() == 0) return;
   if (is_dense(source) && is_dense(destination) && has_same_strides(destination, source)) {
@@ -224,7 +234,11 @@ void bind_tensors(nb::module_& module) {
                      return reinterpret_cast<std::uintptr_t>(tensor.view.data());
                    })
       .def_prop_ro("shape", [](const ImportedTensor& t) { return to_tuple(t.view.shape()); })
-      .def_prop_ro("strides", [](const ImportedTensor& t) { return to_tuple(t.view.strides()); })
+      .def_prop_ro("strides",
+                   [](const ImportedTensor& t) {
+                     return to_tuple(t.view.strides().subspan(t.view.has_pointers() ? 1 : 0));
+                   })
+      .def_prop_ro("has_pointers", [](const ImportedTensor& t) { return t.view.has_pointers(); })
       .def_prop_ro("dtype", [](const ImportedTensor& t) { return t.view.dtype(); })
       .def_prop_ro("device",
                    [](const ImportedTensor& t) {

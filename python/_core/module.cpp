@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   bind_errors(module);
   bind_types(module);
   bind_tensors(module);
+  bind_pointer_arrays(module);
   bind_streams(module);
   bind_epilogues(module);
   bind_arguments(module);

@@ -77,7 +77,7 @@ from gemmery.matmul import matmul
 from gemmery.metadata import KernelMetadata
 from gemmery.providers import Provider
 from gemmery.status import Status
-from gemmery.tensor import Stream, Tensor, as_tensor, empty, synchronize
+from gemmery.tensor import Stream, Tensor, as_tensor, empty, pointer_array, synchronize
 
 __version__ = version()
 _log.install()
@@ -150,6 +150,7 @@ __all__ = [
     "measure",
     "metadata",
     "own_kernels",
+    "pointer_array",
     "provider_names",
     "providers",
     "status",

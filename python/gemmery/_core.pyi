@@ -101,7 +101,11 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
-    def strides(self) -> tuple[int, ...]: ...
+    def strides(self) -> tuple[int, ...]:
+        """In elements; of a batch by pointers those of rows and columns."""
+    @property
+    def has_pointers(self) -> bool:
+        """Whether it is a batch by pointers: `data_ptr` is their array."""
     @property
     def dtype(self) -> DType: ...
     @property
@@ -137,6 +141,15 @@ def as_tensor(of: TensorLike) -> Tensor:
 
 def empty(shape: Sequence[int], dtype: DTypeLike, device: DeviceLike = "cpu") -> Tensor:
     """Memory of our own, packed, row major, not initialised."""
+
+def pointer_array(
+    pointers: TensorLike,
+    shape: tuple[int, int, int],
+    dtype: DTypeLike,
+    strides: tuple[int, int] | None = None,
+    alignment: int = 16,
+) -> Tensor: ...
+def pointer_array_of(matrices: tuple[TensorLike, ...], alignment: int | None = None) -> Tensor: ...
 
 @final
 class Stream:

@@ -1,6 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of tensors of any framework, memory of our own, streams of our own."""
+"""Views of tensors of any framework, batches by pointers, memory of our own, streams of our own."""
 
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gemmery import _core
 from gemmery._core import Stream, Tensor, as_tensor, empty, synchronize
+from gemmery.typing import DTypeLike, TensorLike
 
-__all__ = ["Stream", "Tensor", "as_tensor", "empty", "synchronize"]
+__all__ = ["Stream", "Tensor", "as_tensor", "empty", "pointer_array", "synchronize"]
+
+
+def pointer_array(
+    matrices: Sequence[TensorLike] | TensorLike,
+    shape: tuple[int, int, int] | None = None,
+    dtype: DTypeLike | None = None,
+    strides: tuple[int, int] | None = None,
+    alignment: int | None = None,
+) -> Tensor:
+    """A batch whose matrices lie anywhere, as an operand of shape (L, rows, columns).
+
+    matrices: a list of L matrices of one shape, layout, type and device, whose addresses are copied into an array on the device
+    now; or such an array, a packed tensor of L 64-bit integers, with `shape`, `dtype` and `strides` of (rows, columns) in
+    elements (None: packed, row major). The matrices, or the array, are kept alive by what is returned; matrices behind an array
+    are not. Kernels read the array, so the addresses in it may change between launches, graphs included.
+    alignment: the bytes that divide every address, which is a promise: a power of two from the width of an element on. None:
+    what the matrices have, or 16 for an array.
+    Raises InvalidArgumentError for matrices that differ and arrays of another size.
+
+        batch = gemmery.pointer_array([a0, a1, a2])
+        gemmery.GemmArguments(batch, weights, out)
+    """
+    if isinstance(matrices, (list, tuple)):
+        if shape is not None or dtype is not None or strides is not None:
+            raise TypeError("pointer_array: expected none of shape, dtype and strides beside a list of matrices, which have them")
+        return _core.pointer_array_of(tuple(matrices), alignment)
+    if shape is None or dtype is None:
+        raise TypeError("pointer_array: an array of addresses needs shape and dtype of what they lead to")
+    return _core.pointer_array(_in_words(matrices), tuple(shape), dtype, strides, 16 if alignment is None else alignment)
+
+
+def _in_words(array: Any) -> Any:
+    """The same memory as 32-bit integers: no operand has elements of 64."""
+    if str(getattr(array, "dtype", "")).removeprefix("torch.") not in ("int64", "uint64"):
+        return array
+    torch = sys.modules.get("torch")
+    return array.view(torch.int32 if torch is not None and isinstance(array, torch.Tensor) else "int32")
