@@ -42,8 +42,10 @@ TEST_P(CliffRow, is_told_with_the_constraint_that_failed) {
 INSTANTIATE_TEST_SUITE_P(
     Problems, CliffRow,
     testing::Values(
-        Row{"gemm 4096x4095x4096 a=bf16", "out: expected alignment in bytes of 16, got 2"},
-        Row{"gemm 4096x4096x4095 a=bf16", ""},
+        // The copy of B takes longer than the product.
+        Row{"gemm 256x4096x4096 a=bf16 b=bf16:c/ld=4097",
+            "its fastest kernels ask for alignment in bytes of 16"},
+        Row{"gemm 4096x4095x4096 a=bf16", ""}, Row{"gemm 4096x4096x4095 a=bf16", ""},
         Row{"gemm 4095x4096x4096 a=bf16", ""}, Row{"gemm 4096x4096x4096 a=bf16", ""},
         // Nothing is faster for these types, and a small problem is latency alone.
         Row{"gemm 4096x4095x4096 a=f64", ""}, Row{"gemm 7x7x7 a=bf16", ""}));

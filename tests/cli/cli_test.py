@@ -228,9 +228,9 @@ class List(unittest.TestCase):
         self.assertTrue(all(record["device"] == "h200" for record in records))
 
     def test_tells_what_padded_operands_would_gain(self):
-        problem = ["gemm", "4096x4095x4096", "a=bf16", "--device", "h200"]
+        problem = ["gemm", "256x4096x4096", "a=bf16", "b=bf16:c/ld=4097", "--device", "h200"]
         done = run("list", *problem)
-        self.assertRegex(done.stderr, r"note: gemm 4096x4095x4096 a=bf16 is \d+\.\d times slower than sm90.*got 2\)")
+        self.assertRegex(done.stderr, r"note: gemm 256x4096x4096 a=bf16 b=bf16:c/ld=4097 is \d+\.\d times slower than sm90.*of 16\)")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertEqual(run("list", *problem, "--provider", "templates").stderr, "")
         self.assertEqual(run("list", "gemm", "4096x4096x4096", "a=bf16", "--device", "h200").stderr, "")

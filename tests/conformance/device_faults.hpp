@@ -20,7 +20,7 @@ enum class SoundKernel : std::uint8_t {
   pair_of_blocks,
   chained,
   split,         // k over two blocks
-  repacked,      // copies of both operands, A of any strides
+  repacked,      // copies of both operands, A of any strides; threads store out
   rotation,      // three consumers in turn, with a program
   addition,      // likewise, and a wgmma adds what the program adds first
   reduction,     // two consumers, with a program that makes single values of out

@@ -139,6 +139,7 @@ OperandRules sm90_rules(SoundKernel kernel) {
   if (kernel == SoundKernel::repacked) {
     rules.a = templates::repacked_rule(DType::bfloat16, LayoutRule::any);
     rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
+    rules.out.alignment = 4;
   }
   return rules;
 }

@@ -124,7 +124,8 @@ bool warns_with(const char* setting, int expected) {
     int warnings = 0;
     set_log_sink([&](LogLevel, std::string_view) { ++warnings; }, LogLevel::warning);
     for (int round = 0; round < 3; ++round) {
-      for (const auto* const line : {"gemm 4096x4095x4096 a=bf16", "gemm 4096x4096x4095 a=bf16"})
+      for (const auto* const line : {"gemm 256x4096x4096 a=bf16 b=bf16:c/ld=4097",
+                                     "gemm 128x4096x4096 a=bf16 b=bf16:c/ld=4097"})
         (void)get_kernels(parse_problem(line).problem, h200());
     }
     set_log_sink({});

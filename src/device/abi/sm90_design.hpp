@@ -40,6 +40,11 @@ struct Sm90Design {
   int program_bytes = 0;
   // How blocks share the k of a tile through the workspace, beyond clusters.
   SplitMode split = SplitMode::none;
+  // Bytes of one store of out: 16 by TMA, 1 to 8 by threads, to rows that are aligned to as many; 0
+  // by threads to single elements at any strides.
+  int out_access = 16;
+  // True if elements of C are read one by one, at any strides.
+  bool has_any_c = false;
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -144,6 +149,9 @@ GEMMERY_HOST_DEVICE
 constexpr bool has_room_beside_sums(const Sm90Design& design) {
   return registers_beside_sums(design) >= 72;
 }
+
+GEMMERY_HOST_DEVICE
+constexpr bool stores_by_tma(const Sm90Design& design) { return design.out_access == 16; }
 
 /// Blocks that share an operand.
 GEMMERY_HOST_DEVICE

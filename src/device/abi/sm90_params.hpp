@@ -13,11 +13,12 @@ struct alignas(64) TensorMap {
   UInt64 words[16];
 };
 
-/// A batch of row-major matrices; strides count elements.
+/// A batch of matrices; strides count elements. `column_stride` is 1 but in designs that take any.
 struct RowMajorMatrix {
   const void* data;
   Int64 batch_stride;
   Int64 row_stride;
+  Int64 column_stride;
 };
 
 /// out[l] = alpha * a[l] b[l] + beta * c[l]. The maps' coordinates are (adjacent index, the other,
@@ -28,7 +29,7 @@ struct Sm90Params {
   TensorMap b;
   TensorMap out;
   RowMajorMatrix c;
-  RowMajorMatrix out_rows;  // what the map of out shows
+  RowMajorMatrix out_rows;  // what the map of out shows, or out that threads store
   float alpha;
   float beta;
   unsigned m;

@@ -51,7 +51,7 @@ __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk)
 }
 
 /// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
-/// time and nothing beyond the matrix. Without a C it is empty.
+/// time, or one where C has any strides, and nothing beyond the matrix. Without a C it is empty.
 template <abi::Sm90Design design, bool has_c = design.has_c>
 class AddendReader {
  public:
@@ -62,22 +62,34 @@ class AddendReader {
     const unsigned column = place.column + thread % 4 * 2;
     first_ = static_cast<const char*>(params.c.data) +
              (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +
-              row * params.c.row_stride + column) *
+              row * params.c.row_stride + offset_of(column)) *
                  element_bytes;
     // With beta = 0, C is not read.
     const int columns =
         params.beta == 0.0F ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
     columns_left_[0] = row < params.m ? columns : 0;
     columns_left_[1] = row + 8 < params.m ? columns : 0;
+    if constexpr (!design.has_any_c) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
+      for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
+    }
     ptx::pin(first_);  // else the compiler computes it again for every staging tile
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
   __device__ __forceinline__ void add(float (&values)[2], int eight, int half) const {
-    const char* const source = row_of(half) + 8 * eight * element_bytes;
+    const char* const source =
+        row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
     const int left = columns_left_[half] - 8 * eight;
+    if constexpr (design.has_any_c) {
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        const auto element = ptx::ld_global_if<element_bytes>(
+            left > column, source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
+        values[column] += params_.beta * decode<design.c, float>(element, 0);
+      }
+      return;
+    }
     const auto pair =
         ptx::ld_global_if<2 * element_bytes>(left > 1, source, {{last_[half].words[0]}});
     values[0] += params_.beta * decode<design.c, float>(pair, 0);
@@ -86,6 +98,11 @@ class AddendReader {
 
  private:
   static constexpr int element_bytes = abi::bytes_of(design.c);
+
+  /// Of columns, in elements.
+  __device__ __forceinline__ abi::Int64 offset_of(unsigned columns) const {
+    return design.has_any_c ? columns * params_.c.column_stride : columns;
+  }
 
   __device__ __forceinline__ const char* row_of(int half) const {
     return first_ + half * (8 * params_.c.row_stride * element_bytes);
@@ -148,7 +165,8 @@ class WarpgroupLinearCombination {
   static constexpr bool adds_vector = false;
   static constexpr bool reduces_whole_tiles = false;
   // Not beside more accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
-  static constexpr bool prefetches = design.has_c && abi::accumulator_registers(design) <= 160;
+  static constexpr bool prefetches =
+      design.has_c && !design.has_any_c && abi::accumulator_registers(design) <= 160;
 
   /// Prefetches C during the mainloop; `place` is this consumer's share of the tile.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
@@ -217,22 +235,25 @@ class WarpgroupStore {
       corner.column += columns;
     }
     block.end();
-    if (place.column < params_.n) store_ragged();
+    if (stores_by_tma && place.column < params_.n) store_ragged();
   }
 
   /// Stores the last staging tile of a tile, whose first column is that of `place`.
   __device__ __forceinline__ void flush(const OutputPlace& place) const {
     if (place.column >= params_.n) return;
+    if constexpr (!stores_by_tma) return store_by_threads();
     complete_writes();
     if (sends_by_all || ptx::elect_sync()) send();
   }
 
   /// Waits until shared memory is no longer read: it must outlive the stores.
   __device__ __forceinline__ void finish() const {
+    if constexpr (!stores_by_tma) return;
     if (sends_by_all || ptx::elect_sync()) ptx::bulk_wait_group_read<0>();
   }
 
  private:
+  static constexpr bool stores_by_tma = abi::stores_by_tma(design);
   static constexpr int columns = abi::staging_columns(design);
   static constexpr int staging_tiles = abi::columns_per_consumer(design) / columns;
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
@@ -293,6 +314,83 @@ class WarpgroupStore {
     }
   }
 
+  /// Stores the staging tile that was filled last where TMA cannot store any. The lanes have read
+  /// it before they fill the same buffer again: they wait for each other before the one between.
+  __device__ __forceinline__ void store_by_threads() const {
+    __syncwarp();  // waits until it is filled by all
+    if constexpr (design.out_access == 0)
+      store_at_any_strides(filled_staging(), filled_);
+    else
+      store_by_vectors(filled_staging(), filled_);
+  }
+
+  /// Rows of out that are aligned to `out_access` bytes. Lanes of a warp store adjacent vectors.
+  __device__ __forceinline__ void store_by_vectors(unsigned source,
+                                                   const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    constexpr int access = design.out_access == 0 ? element_bytes : design.out_access;
+    constexpr unsigned elements = access / element_bytes;
+    constexpr unsigned vectors = columns / elements;
+    char* const first = first_of(corner);
+#pragma unroll 1
+    for (unsigned index = lane_; index < abi::sm90_warp_rows * vectors; index += 32) {
+      const unsigned row = index / vectors;
+      const unsigned column = index % vectors * elements;
+      if (corner.row + row >= params_.m) continue;
+      const auto vector = read_staging<access>(source, row, column);
+      char* const target =
+          first + (row * params_.out_rows.row_stride + column) * static_cast<int>(element_bytes);
+      const int left = static_cast<int>(params_.n - corner.column) - static_cast<int>(column);
+      if (left >= static_cast<int>(elements)) {
+        ptx::st_global<access>(target, vector);
+      } else if constexpr (elements > 1) {
+#pragma unroll
+        for (int element = 0; element < static_cast<int>(elements) - 1; ++element)
+          if (element < left)
+            ptx::st_global<element_bytes>(target + element * static_cast<int>(element_bytes),
+                                          {{extract<element_bytes>(vector, element)}});
+      }
+    }
+  }
+
+  /// Lanes of a warp walk along the columns of out, or along its rows where these are closer.
+  __device__ __forceinline__ void store_at_any_strides(unsigned source,
+                                                       const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    const abi::Int64 row_stride = params_.out_rows.row_stride;
+    const abi::Int64 column_stride = params_.out_rows.column_stride;
+    const auto distance = [](abi::Int64 stride) { return stride < 0 ? -stride : stride; };
+    const bool walks_rows = distance(row_stride) < distance(column_stride);
+    char* const first = first_of(corner);
+#pragma unroll 1
+    for (unsigned index = lane_; index < abi::sm90_warp_rows * columns; index += 32) {
+      const unsigned row = walks_rows ? index % abi::sm90_warp_rows : index / columns;
+      const unsigned column = walks_rows ? index / abi::sm90_warp_rows : index % columns;
+      if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
+      ptx::st_global<element_bytes>(
+          first + (row * row_stride + column * column_stride) * static_cast<int>(element_bytes),
+          read_staging<element_bytes>(source, row, column));
+    }
+  }
+
+  /// The element of out where a staging tile begins.
+  __device__ __forceinline__ char* first_of(const OutputPlace& corner) const {
+    const abi::RowMajorMatrix& out = params_.out_rows;
+    return static_cast<char*>(const_cast<void*>(out.data)) +
+           (static_cast<abi::Int64>(corner.batch) * out.batch_stride + corner.row * out.row_stride +
+            corner.column * out.column_stride) *
+               abi::bytes_of(design.out);
+  }
+
+  template <int access>
+  __device__ __forceinline__ static ptx::Registers<access> read_staging(unsigned source,
+                                                                        unsigned row,
+                                                                        unsigned column) {
+    const unsigned byte = column * abi::bytes_of(design.out);
+    return ptx::ld_shared_registers<access>(source + swizzled_chunk<pitch>(row, byte / 16) +
+                                            byte % 16);
+  }
+
   /// Makes the writes of all lanes visible to TMA.
   __device__ __forceinline__ static void complete_writes() {
     ptx::fence_proxy_async();
@@ -322,6 +420,10 @@ class WarpgroupStore {
   /// do, and waits until the store before it has read its buffer. The wait is short: arithmetic
   /// comes between.
   __device__ __forceinline__ void make_room(bool sends) const {
+    if constexpr (!stores_by_tma) {
+      if (sends) store_by_threads();
+      return;
+    }
     if (sends) complete_writes();
     if (sends_by_all || ptx::elect_sync()) {
       if (sends) send();

@@ -71,7 +71,7 @@ class Sm90Gemm {
     if (threadIdx.x == 0) {
       ptx::prefetch_tensormap(params_.a);
       ptx::prefetch_tensormap(params_.b);
-      ptx::prefetch_tensormap(params_.out);
+      if constexpr (abi::stores_by_tma(design)) ptx::prefetch_tensormap(params_.out);
       ring_.initialize(abi::consumers_per_tile(design) * abi::warps_per_consumer);
       TileSums::initialize(shared_.split_sums);
       ptx::fence_mbarrier_init();

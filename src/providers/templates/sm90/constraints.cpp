@@ -61,8 +61,47 @@ std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf o
   return {rules.data(), count};
 }
 
-LayoutRule nearest_rule(const MatrixType& matrix, std::int64_t rows, std::int64_t columns) {
-  return layout_of(matrix, rows, columns) == Layout::column ? LayoutRule::column : LayoutRule::row;
+// Threads store to any addresses; extents are limited as where TMA stores.
+std::string find_output_misfit(const OperandRule& rule, const GemmProblem& problem) {
+  TmaView view = view_of(rule, problem.out, problem.m, problem.n, problem.l);
+  if (rule.alignment < widest_access) view.stride_bytes = view.batch_stride_bytes = widest_access;
+  return find_misfit("out", view);
+}
+
+// The rules of out: where TMA stores it, in rows or columns; else where threads store along them,
+// by accesses as wide as its alignment; else of any strides.
+std::span<const OperandRule> find_outputs(const GemmProblem& problem,
+                                          std::array<OperandRule, 2>& rules) {
+  const MatrixType& out = problem.out;
+  std::size_t count = 0;
+  const auto add = [&](LayoutRule layout, int widest) {
+    const int aligned =
+        std::min<int>(kernel::run_alignment(layout, out, problem.m, problem.n), widest);
+    const OperandRule rule{
+        .dtype = out.dtype, .layout = layout, .alignment = static_cast<std::uint8_t>(aligned)};
+    const bool fits =
+        kernel::keeps_layout(layout, out, problem.m, problem.n) &&
+        (widest == widest_access ? aligned == widest_access
+                                 : aligned >= static_cast<int>(byte_width(out.dtype)));
+    if (fits && find_output_misfit(rule, problem).empty()) rules[count++] = rule;
+  };
+  constexpr int widest_of_threads = 8;
+  for (const LayoutRule layout : layouts) add(layout, widest_access);
+  if (count == 0)
+    for (const LayoutRule layout : layouts) add(layout, widest_of_threads);
+  if (count == 0) add(LayoutRule::any, static_cast<int>(byte_width(out.dtype)));
+  return {rules.data(), count};
+}
+
+// C is read in pairs where it lies as out does and is aligned, else element by element.
+OperandRule find_addend(const GemmProblem& problem, const OperandRule& out) {
+  if (!problem.c) return {};
+  const bool fits =
+      out.layout != LayoutRule::any &&
+      kernel::keeps_layout(out.layout, *problem.c, problem.m, problem.n) &&
+      kernel::run_alignment(out.layout, *problem.c, problem.m, problem.n) == widest_access;
+  return fits ? rule_of(problem.c->dtype, out.layout)
+              : repacked_rule(problem.c->dtype, LayoutRule::any);
 }
 
 // The rule that serves A or B, or of a copy that cannot be made.
@@ -72,18 +111,13 @@ OperandRule nearest_input(const GemmProblem& problem, OperandOf operand) {
   return fitting.empty() ? repacked_rule(problem.a.dtype, LayoutRule::any) : fitting.front();
 }
 
-// Why no layout fits: what the rules nearest to the operands ask for.
+// Why no layout fits: what is beyond the rules that ask for least.
 std::string find_layout_failure(const GemmProblem& problem) {
-  OperandRules rules{
-      .a = nearest_input(problem, &OperandRules::a),
-      .b = nearest_input(problem, &OperandRules::b),
-      .c = {},
-      .out = rule_of(problem.out.dtype, nearest_rule(problem.out, problem.m, problem.n)),
-      .accumulator = problem.accumulator};
-  rules.has_c = problem.c.has_value();
-  if (problem.c) rules.c = rule_of(problem.c->dtype, rules.out.layout);
-  const Status status = kernel::check_rules(rules, problem);
-  return status ? find_misfit(rules, problem) : status.error();
+  return find_misfit(OperandRules{.a = nearest_input(problem, &OperandRules::a),
+                                  .b = nearest_input(problem, &OperandRules::b),
+                                  .c = {},
+                                  .out = repacked_rule(problem.out.dtype, LayoutRule::any)},
+                     problem);
 }
 
 }  // namespace
@@ -115,9 +149,7 @@ std::string find_sm90_failure(const Query& query) {
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
   std::string misfit = find_misfit(product_a(rules, problem));
   if (misfit.empty()) misfit = find_misfit(product_b(rules, problem));
-  if (misfit.empty())
-    misfit = find_misfit("out", view_of(rules.out, problem.out, problem.m, problem.n, problem.l));
-  return misfit;
+  return misfit.empty() ? find_output_misfit(rules.out, problem) : misfit;
 }
 
 std::string find_part_misfit(const Sm90Tile& tile, EpilogueId epilogue) {
@@ -166,17 +198,17 @@ FittingLayouts::FittingLayouts(const GemmProblem& problem) {
   std::array<OperandRule, 2> b_rules;
   const auto of_a = find_inputs(problem, &OperandRules::a, a_rules);
   const auto of_b = find_inputs(problem, &OperandRules::b, b_rules);
+  std::array<OperandRule, 2> out_rules;
+  const auto of_out = find_outputs(problem, out_rules);
   for (const OperandRule& a : of_a) {
     for (const OperandRule& b : of_b) {
-      for (const LayoutRule out : layouts) {
-        const OperandRules rules{.a = a,
-                                 .b = b,
-                                 .c = problem.c ? rule_of(problem.c->dtype, out) : OperandRule{},
-                                 .out = rule_of(problem.out.dtype, out),
-                                 .accumulator = problem.accumulator,
-                                 .has_c = problem.c.has_value()};
-        if (kernel::keeps_rules(rules, problem) && find_misfit(rules, problem).empty())
-          rules_[count_++] = rules;
+      for (const OperandRule& out : of_out) {
+        rules_[count_++] = {.a = a,
+                            .b = b,
+                            .c = find_addend(problem, out),
+                            .out = out,
+                            .accumulator = problem.accumulator,
+                            .has_c = problem.c.has_value()};
       }
     }
   }

@@ -134,6 +134,21 @@ bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
          rule.alignment == widest_access;
 }
 
+bool is_output_rule(const OperandRule& rule) {
+  if (is_sm90_rule(rule, outputs)) return true;
+  const int width = static_cast<int>(byte_width(rule.dtype));
+  const bool is_narrow = std::has_single_bit(rule.alignment) && rule.alignment >= width &&
+                         rule.alignment < widest_access;
+  return std::ranges::find(outputs, rule.dtype) != std::end(outputs) &&
+         (rule.layout == LayoutRule::any ? rule.alignment == width : is_narrow);
+}
+
+// C lies as out does, or has any strides.
+bool is_c_rule(const OperandRule& rule, const OperandRule& out) {
+  return (is_sm90_rule(rule, outputs) && rule.layout == out.layout) ||
+         (is_output_rule(rule) && rule.layout == LayoutRule::any);
+}
+
 bool is_input_rule(const OperandRule& rule) {
   return is_sm90_rule(rule, inputs) || (std::ranges::find(inputs, rule.dtype) != std::end(inputs) &&
                                         rule == repacked_rule(rule.dtype, rule.layout));
@@ -141,9 +156,8 @@ bool is_input_rule(const OperandRule& rule) {
 
 bool is_served(const OperandRules& rules) {
   return is_input_rule(rules.a) && is_input_rule(rules.b) && rules.a.dtype == rules.b.dtype &&
-         is_sm90_rule(rules.out, outputs) &&
-         is_sm90_accumulator(rules.accumulator, rules.a.dtype) &&
-         (!rules.has_c || (is_sm90_rule(rules.c, outputs) && rules.c.layout == rules.out.layout));
+         is_output_rule(rules.out) && is_sm90_accumulator(rules.accumulator, rules.a.dtype) &&
+         (!rules.has_c || is_c_rule(rules.c, rules.out));
 }
 
 // The schedule of a name, and whether it adds a vector.
@@ -299,7 +313,9 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .has_c = rules.has_c,
           .split_k = tile.split_k,
           .adds_vector = tile.adds_vector,
-          .split = tile.split};
+          .split = tile.split,
+          .out_access = rules.out.layout == LayoutRule::any ? 0 : rules.out.alignment,
+          .has_any_c = rules.has_c && rules.c.layout == LayoutRule::any};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {

@@ -61,9 +61,11 @@ StageCopies stage_copies(abi::Major major, int tile, bool is_shared, unsigned ex
 // Out or C as the kernel sees it.
 abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
                             const OperandRules& rules) {
+  const bool turned = is_turned(rules);
   return {.data = tensor.data(),
           .batch_stride = matrix.batch_stride,
-          .row_stride = is_turned(rules) ? matrix.column_stride : matrix.row_stride};
+          .row_stride = turned ? matrix.column_stride : matrix.row_stride,
+          .column_stride = turned ? matrix.row_stride : matrix.column_stride};
 }
 
 // A and B, or B and A where the kernel computes out^T.
@@ -143,11 +145,13 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
   const OperandRules& rules = request.kernel.operands();
-  params.out =
-      encode_map(request.driver,
-                 map_of(arguments.out().data(), problem.out.dtype,
-                        view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
-                        {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows}));
+  if (abi::stores_by_tma(design)) {
+    params.out = encode_map(
+        request.driver,
+        map_of(arguments.out().data(), problem.out.dtype,
+               view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
+               {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows}));
+  }
   params.out_rows = rows_of(arguments.out(), problem.out, rules);
   if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
   const bool ends_in_whole_units =

@@ -46,8 +46,9 @@ std::vector<TmaInput> list_inputs(const GemmProblem& problem, const OperandRules
     const auto input = static_cast<std::size_t>(by_tma.index[place]);
     const std::size_t operand = tensors.input_operands[input];
     const MatrixType& matrix = problem.epilogue_operands[operand];
-    const OperandRule rule{
-        .dtype = matrix.dtype, .layout = rules.out.layout, .alignment = widest_access};
+    const OperandRule rule{.dtype = matrix.dtype,
+                           .layout = is_turned(rules) ? LayoutRule::column : LayoutRule::row,
+                           .alignment = widest_access};
     inputs.push_back({operand, view_of(rule, matrix, problem.m, problem.n, problem.l)});
   }
   return inputs;

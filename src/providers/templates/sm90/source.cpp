@@ -36,11 +36,11 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
-      "    .split = SplitMode::{}}}",
+      "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}}}",
       text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
       text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, text_of(d.schedule),
       d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k,
-      d.adds_vector, d.program_bytes, text_of(d.split));
+      d.adds_vector, d.program_bytes, text_of(d.split), d.out_access, d.has_any_c);
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
