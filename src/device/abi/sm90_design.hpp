@@ -356,8 +356,8 @@ constexpr bool is_split(const Sm90Design& design) {
 ///   with C in float32          up to 7 if wgmmas have 192 columns and out has 16 bits, in turns or
 ///                              without a cluster; 1 at 208 without a cluster
 ///   without C, in turns        1 at 200 pairs in float16
-///   parts of tiles             2 to 6 at 208; in float16, which is added in float32, up to 18 at
-///   156
+///   parts of tiles             2 to 6 at 208, up to 18 at 156 pairs in float16, when values of C++
+///                              carried them; the bounds below are kept by what does not spill
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
