@@ -81,6 +81,16 @@ class ChunkedCopy {
     advance(1);
   }
 
+  /// Either of them.
+  __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool is_whole) {
+    if (is_whole) {
+      fetch_whole(stage, 0);
+      advance(1);
+    } else {
+      fetch_edge(stage, k_left);
+    }
+  }
+
   /// Moves on by so many blocks of k.
   __device__ __forceinline__ void advance(int blocks) {
 #pragma unroll
@@ -154,6 +164,7 @@ class RegisterCopy {
   static constexpr int load_lines = is_transposed ? abi::chunk_bytes : 1;
   static constexpr int access_bytes =
       operand.vector_bytes < load_bytes ? operand.vector_bytes : load_bytes;
+  static constexpr int access_elements = access_bytes / element_bytes;
   static constexpr int line_elements = operand.is_k_adjacent ? operand.k : operand.extent;
   static constexpr int lines = operand.is_k_adjacent ? operand.extent : operand.k;
   static constexpr int units_along = line_elements * element_bytes / load_bytes;
@@ -169,12 +180,8 @@ class RegisterCopy {
 
   __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
 
-  __device__ __forceinline__ void fetch_whole(unsigned stage, int) {
-    fetch_edge(stage, static_cast<unsigned>(operand.k));
-  }
-  __device__ static void advance(int) {}  // fetching does
-
-  __device__ __forceinline__ void fetch_edge(unsigned stage, unsigned k_left) {
+  /// The next block of k, and moves on; `k_left`: from the block's begin to the end of k.
+  __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool) {
     if constexpr (is_immediate) {
 #pragma unroll 1
       for (int unit = thread_; unit < units; unit += threads) {
@@ -209,12 +216,21 @@ class RegisterCopy {
     const unsigned valid_along = operand.is_k_adjacent ? k : extent;
     const unsigned along = static_cast<unsigned>(unit % units_along) * (load_bytes / element_bytes);
     const unsigned first_line = static_cast<unsigned>(unit / units_along) * load_lines;
+    const char* const source = panel_.data + first_line * panel_.line_bytes + along * element_bytes;
+    const int valid = valid_along > along ? static_cast<int>(valid_along - along) : 0;
 #pragma unroll
     for (int line = 0; line < load_lines; ++line) {
       const bool has_line = unit < units && first_line + line < valid_lines;
-      load(loaded.lines[line],
-           panel_.data + (first_line + line) * panel_.line_bytes + along * element_bytes,
-           has_line && valid_along > along ? static_cast<int>(valid_along - along) : 0);
+      load(loaded.lines[line], source + line * panel_.line_bytes, has_line ? valid : 0);
+    }
+    if constexpr (access_elements > 1) {
+      if (valid >= load_bytes / element_bytes) return;
+#pragma unroll
+      for (int line = 0; line < load_lines; ++line) {
+        const bool has_line = unit < units && first_line + line < valid_lines;
+        load_rest<access_elements / 2>(loaded.lines[line], source + line * panel_.line_bytes,
+                                       has_line ? valid : 0);
+      }
     }
   }
 
@@ -227,36 +243,29 @@ class RegisterCopy {
       put(stage, group, along, loaded.lines[0].words);
   }
 
-  /// `valid` elements from an address on, zeros for the rest.
+  /// What whole accesses bring of `valid` elements from an address on, zeros for the rest.
   __device__ static void load(ptx::Registers<load_bytes>& value, const char* source, int valid) {
     value = {};
 #pragma unroll
-    for (int at = 0; at < load_bytes; at += access_bytes) {
-      constexpr int elements = access_bytes / element_bytes;
-      const int first = at / element_bytes;
-      if (valid >= first + elements) {
-        insert_bytes<access_bytes>(value, at, ptx::ld_global_nc<access_bytes>(source + at));
-      } else if constexpr (elements > 1) {
-#pragma unroll
-        for (int element = 0; element < elements - 1; ++element) {
-          if (valid > first + element)
-            insert_bytes<element_bytes>(
-                value, at + element * element_bytes,
-                ptx::ld_global_nc<element_bytes>(source + at + element * element_bytes));
-        }
-      }
-    }
+    for (int at = 0; at < load_bytes; at += access_bytes)
+      value.words[at / 4] |= ptx::ld_global_nc_if<access_bytes>(
+                                 valid >= at / element_bytes + access_elements, source + at)
+                             << (8 * (at % 4));
   }
-
-  template <int bytes>
-  __device__ static void insert_bytes(ptx::Registers<load_bytes>& value, int at,
-                                      const ptx::Registers<bytes>& part) {
-    if constexpr (bytes >= 4) {
+  /// The elements of an access that is partly valid, in pieces: one of each power of two.
+  template <int piece>
+  __device__ static void load_rest(ptx::Registers<load_bytes>& value, const char* source,
+                                   int valid) {
 #pragma unroll
-      for (int word = 0; word < bytes / 4; ++word) value.words[at / 4 + word] = part.words[word];
-    } else {
-      value.words[at / 4] |= part.words[0] << (8 * (at % 4));
+    for (int at = 0; at < load_bytes; at += access_bytes) {
+      const int left = valid - at / element_bytes;
+      const int before = (left & (access_elements - 2 * piece)) * element_bytes;
+      const bool has_piece = left > 0 && left < access_elements && (left & piece) != 0;
+      value.words[at / 4] |=
+          ptx::ld_global_nc_if<piece * element_bytes>(has_piece, source + at + before)
+          << (8 * (at % 4 + before));
     }
+    if constexpr (piece > 1) load_rest<piece / 2>(value, source, valid);
   }
 
   __device__ void put(unsigned stage, int row, int chunk, const unsigned (&words)[4]) const {

@@ -120,14 +120,11 @@ class Sm80Mainloop {
 
   /// Begins to bring a block of k, if there is one.
   __device__ __forceinline__ void fetch(unsigned block, unsigned stage) {
-    if (block < whole_blocks_) {
-      copy_a_.fetch_whole(stage, 0);
-      copy_b_.fetch_whole(stage, 0);
-      copy_a_.advance(1);
-      copy_b_.advance(1);
-    } else if (block < blocks_) {
-      copy_a_.fetch_edge(stage, k_ - block * design.tile_k);
-      copy_b_.fetch_edge(stage, k_ - block * design.tile_k);
+    if (block < blocks_) {
+      const unsigned k_left = k_ - block * design.tile_k;
+      const bool is_whole = block < whole_blocks_;
+      copy_a_.fetch(stage, k_left, is_whole);
+      copy_b_.fetch(stage, k_left, is_whole);
     }
     ptx::cp_async_commit_group();
   }

@@ -43,6 +43,29 @@ __device__ inline char* ld_global_nc_address(void* const* from) {
   return address;
 }
 
+/// The same of 1, 2 or 4 bytes; 0 where `is_valid` is false, and then nothing is read. Without a
+/// branch: many of them in a row compile several times faster.
+template <int bytes>
+__device__ inline unsigned ld_global_nc_if(bool is_valid, const void* address) {
+  unsigned value = 0;
+  const unsigned valid = is_valid ? 1U : 0U;
+  if constexpr (bytes == 1) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u8 %0, [%1];\n}"
+                 : "+r"(value)
+                 : "l"(address), "r"(valid));
+  } else if constexpr (bytes == 2) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u16 %0, [%1];\n}"
+                 : "+r"(value)
+                 : "l"(address), "r"(valid));
+  } else {
+    static_assert(bytes == 4);
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}"
+                 : "+r"(value)
+                 : "l"(address), "r"(valid));
+  }
+  return value;
+}
+
 template <int bytes>
 __device__ inline Registers<bytes> ld_global(const void* address) {
   Registers<bytes> value;
