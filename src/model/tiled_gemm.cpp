@@ -55,8 +55,10 @@ TiledGemmModel::TiledGemmModel(const GemmProblem& problem, const DeviceInfo& dev
                  1e6) {}
 
 TimeParts TiledGemmModel::predict(const TiledDesign& design) const noexcept {
-  const double tiles = divide_up(m_, design.tile_m) * divide_up(n_, design.tile_n) * l_;
-  const double steps = std::max(divide_up(k_, design.tile_k), 1.0);
+  const double tiles =
+      divide_up(m_, design.tile_m) * divide_up(n_, design.tile_n) * l_ * design.k_slices;
+  const double k = divide_up(k_, design.k_slices);
+  const double steps = std::max(divide_up(k, design.tile_k), 1.0);
 
   // The busiest multiprocessor decides. A step is bound by arithmetic, or by the latency of its
   // loads if few blocks share the multiprocessor.
@@ -70,7 +72,7 @@ TimeParts TiledGemmModel::predict(const TiledDesign& design) const noexcept {
   const double step_clocks =
       std::max(tile_fma / (design.fma_per_clock * design.efficiency * rate_share),
                design.step_latency_clocks / resident);
-  const double operand_bytes = (design.tile_m * a_bytes_ + design.tile_n * b_bytes_) * k_;
+  const double operand_bytes = (design.tile_m * a_bytes_ + design.tile_n * b_bytes_) * k;
 
   TimeParts parts;
   parts.launch_us = launch_us;

@@ -12,6 +12,7 @@ struct TiledDesign {
   int tile_m = 0;
   int tile_n = 0;
   int tile_k = 0;
+  int k_slices = 1;                   // of k, each a tile of its own
   int threads = 0;                    // of one block
   int blocks_per_multiprocessor = 1;  // resident at a time, by registers and shared memory
   double fma_per_clock = 0;           // of one multiprocessor, peak for the kernel's arithmetic

@@ -127,29 +127,29 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
   const abi::Sm80Design design = sm80_design(rules, tile);
   GemmProblem problem = problem_;
   if (is_turned_sm80(rules)) std::swap(problem.m, problem.n);
-  const auto slices = tile.split == abi::SplitMode::stream ? 1 : std::int64_t{tile.slices};
-  // Slices are tiles of their own with less k.
-  problem.l *= slices;
-  problem.k = (problem.k + slices - 1) / slices;
-  const model::TimeParts parts =
+  const int slices = tile.split == abi::SplitMode::stream ? 1 : tile.slices;
+  model::TimeParts parts =
       model::TiledGemmModel(problem, device_)
           .predict({.tile_m = tile.m,
                     .tile_n = tile.n,
                     .tile_k = tile.k,
+                    .k_slices = slices,
                     .threads = abi::thread_count(design),
                     .blocks_per_multiprocessor = resident_blocks(design, device_),
                     .fma_per_clock = fma_per_clock_,
                     .efficiency = efficiency_of(tile, rules, fma_per_clock_ < 8),
                     .step_latency_clocks = 700.0 / (tile.stages - 1)});
-  double total = (parts.total_us() + epilogue_us_) * caution(device_.target);
   const double tiles = std::ceil(static_cast<double>(problem.m) / tile.m) *
                        std::ceil(static_cast<double>(problem.n) / tile.n) *
-                       static_cast<double>(problem.l);
-  if (tile.split == abi::SplitMode::stream) {
+                       static_cast<double>(problem.l) * slices;
+  const bool is_stream = tile.split == abi::SplitMode::stream;
+  if (is_stream) {
     // No wave is partly filled; parts of tiles are exchanged instead.
     const double waves = tiles / std::max(device_.multiprocessors, 1);
-    total = (total - parts.math_us * (1 - waves / std::ceil(waves))) * stream_factor;
+    parts.math_us *= waves / std::ceil(waves);
   }
+  double total = (parts.total_us() + epilogue_us_) * caution(device_.target);
+  if (is_stream) total *= stream_factor;
   if (tile.split != abi::SplitMode::none) {
     const double bytes = 2.0 * tiles * tile.m * tile.n * abi::accumulator_bytes(design);
     total += split_us + bytes / (device_.bandwidth_bytes_per_second * 2) * 1e6;
