@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -643,10 +645,17 @@ constexpr DelayPlace delay_places[] = {
 
 }  // namespace
 
-std::span<const DeviceFault> device_faults() noexcept { return fault_table; }
+std::span<const DeviceFault> device_faults() {
+  static const std::vector<DeviceFault> all = [] {
+    std::vector<DeviceFault> faults(std::begin(fault_table), std::end(fault_table));
+    faults.insert(faults.end(), skinny_faults().begin(), skinny_faults().end());
+    return faults;
+  }();
+  return all;
+}
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 17> names{"simt",
+  constexpr std::array<std::string_view, 19> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
@@ -662,8 +671,10 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80",
                                                    "sm80 parallel",
                                                    "sm80 serial",
-                                                   "sm80 f16x3 by k8"};
-  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::mma_narrow) + 1);
+                                                   "sm80 f16x3 by k8",
+                                                   "skinny",
+                                                   "skinny parallel"};
+  static_assert(names.size() == static_cast<std::size_t>(SoundKernel::skinny_columns) + 1);
   return names[static_cast<std::size_t>(kernel)];
 }
 

@@ -19,18 +19,20 @@ enum class SoundKernel : std::uint8_t {
   ping_pong,
   pair_of_blocks,
   chained,
-  split,         // k over two blocks
-  repacked,      // copies of both operands, A of any strides; threads store out
-  rotation,      // three consumers in turn, with a program
-  addition,      // likewise, and a wgmma adds what the program adds first
-  reduction,     // two consumers, with a program that makes single values of out
-  parallel,      // two consumers, k in slices that meet at the last to arrive
-  serial,        // likewise, in slices that add up one after the other
-  stream,        // consumers in turn, every block with as many blocks of k
-  mma,           // sm80: two groups of warps share each block of k
-  mma_parallel,  // k in slices that meet at the last to arrive
-  mma_serial,    // k in slices that add up one after the other
-  mma_narrow     // float32 by f16x3, with m16n8k8
+  split,          // k over two blocks
+  repacked,       // copies of both operands, A of any strides; threads store out
+  rotation,       // three consumers in turn, with a program
+  addition,       // likewise, and a wgmma adds what the program adds first
+  reduction,      // two consumers, with a program that makes single values of out
+  parallel,       // two consumers, k in slices that meet at the last to arrive
+  serial,         // likewise, in slices that add up one after the other
+  stream,         // consumers in turn, every block with as many blocks of k
+  mma,            // sm80: two groups of warps share each block of k
+  mma_parallel,   // k in slices that meet at the last to arrive
+  mma_serial,     // k in slices that add up one after the other
+  mma_narrow,     // float32 by f16x3, with m16n8k8
+  skinny,         // B adjacent along k
+  skinny_columns  // B adjacent along columns, k in slices
 };
 
 // What a sound kernel makes of A B, in the words of a problem line; empty: A B itself.
@@ -62,7 +64,10 @@ struct DeviceFault {
 };
 
 // Whether it is one of the family sm80.
-constexpr bool is_mma(SoundKernel kernel) noexcept { return kernel >= SoundKernel::mma; }
+constexpr bool is_mma(SoundKernel kernel) noexcept {
+  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_narrow;
+}
+constexpr bool is_skinny(SoundKernel kernel) noexcept { return kernel >= SoundKernel::skinny; }
 
 // Whether blocks of sm90 share tiles through the workspace.
 constexpr bool has_parts(SoundKernel kernel) noexcept {
@@ -70,7 +75,8 @@ constexpr bool has_parts(SoundKernel kernel) noexcept {
 }
 
 // For each sound kernel one fault that is called "nothing".
-std::span<const DeviceFault> device_faults() noexcept;
+std::span<const DeviceFault> device_faults();
+std::span<const DeviceFault> skinny_faults() noexcept;  // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

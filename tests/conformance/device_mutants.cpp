@@ -18,6 +18,8 @@
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
+#include "providers/templates/skinny/design.hpp"
+#include "providers/templates/skinny/family.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm90/design.hpp"
@@ -27,6 +29,7 @@ namespace gemmery::conformance {
 namespace {
 
 using templates::SimtTile;
+using templates::SkinnyTile;
 using templates::Sm80Tile;
 using templates::Sm90Tile;
 
@@ -42,7 +45,7 @@ static_assert(std::has_unique_object_representations_v<Mark>);
 
 constexpr std::size_t mark_offset = DesignBytes::capacity - sizeof(Mark);
 static_assert(sizeof(SimtTile) <= mark_offset && sizeof(Sm80Tile) <= mark_offset &&
-              sizeof(Sm90Tile) <= mark_offset);
+              sizeof(Sm90Tile) <= mark_offset && sizeof(SkinnyTile) <= mark_offset);
 
 template <class Tile>
 DesignBytes marked(const Tile& tile, const Mark& mark) {
@@ -110,6 +113,26 @@ Sm80Tile sm80_tile_of(SoundKernel kernel) {
 
 // Where the middle one of three has parts of two tiles.
 int multiprocessors_of(SoundKernel kernel) { return kernel == SoundKernel::stream ? 3 : 2; }
+
+// Two warps of two columns, or eight groups of eight lanes; panels of few k.
+SkinnyTile skinny_tile_of(SoundKernel kernel) {
+  SkinnyTile tile{.rows = 4, .loads = 2, .slots = 2, .threads = 64};
+  if (kernel != SoundKernel::skinny_columns) return tile;
+  tile.lanes = 8;
+  tile.slices = 3;
+  return tile;
+}
+
+OperandRules skinny_rules(SoundKernel kernel) {
+  const bool is_along_k = kernel == SoundKernel::skinny;
+  const OperandRule any{.dtype = DType::float32, .layout = LayoutRule::any, .alignment = 4};
+  OperandRule a = any;
+  if (is_along_k) a = {.dtype = DType::float32, .layout = LayoutRule::row, .alignment = 16};
+  const OperandRule b{.dtype = DType::float32,
+                      .layout = is_along_k ? LayoutRule::column : LayoutRule::row,
+                      .alignment = 16};
+  return {.a = a, .b = b, .c = {}, .out = any, .accumulator = DType::float32};
+}
 
 OperandRules sm80_rules(SoundKernel kernel) {
   const bool splits = kernel == SoundKernel::mma_narrow;
@@ -238,6 +261,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
     const DeviceFault& fault = fault_of(request.kernel);
     if (fault.kernel == SoundKernel::simt) return simt_.pack(request, plan);
     if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
+    if (is_skinny(fault.kernel)) return skinny_.pack(request, plan);
     const driver::DriverApi api =
         fault.maps_a_row_too_many ? with_maps_of_a_row_too_many(request.driver) : request.driver;
     sm90_.pack({.kernel = request.kernel,
@@ -262,6 +286,8 @@ class DeviceMutants final : public runtime::DeviceFamily {
     const SoundKernel sound = device_faults()[row].kernel;
     const Mark mark{.row = static_cast<std::uint32_t>(row), .delays = 0};
     if (is_mma(sound)) return Kernel(*this, sm80_rules(sound), marked(sm80_tile_of(sound), mark));
+    if (is_skinny(sound))
+      return Kernel(*this, skinny_rules(sound), marked(skinny_tile_of(sound), mark));
     return sound == SoundKernel::simt
                ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
                : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
@@ -271,10 +297,12 @@ class DeviceMutants final : public runtime::DeviceFamily {
   const runtime::DeviceFamily& sound_family(const Kernel& kernel) const {
     if (fault_of(kernel).kernel == SoundKernel::simt) return simt_;
     if (is_mma(fault_of(kernel).kernel)) return sm80_;
+    if (is_skinny(fault_of(kernel).kernel)) return skinny_;
     return sm90_;
   }
 
   templates::SimtFamily simt_;
+  templates::SkinnyFamily skinny_;
   templates::Sm80Family sm80_;
   templates::Sm90Family sm90_;
 };

@@ -22,6 +22,8 @@ namespace {
 // several tiles, each of several blocks of k, to go wrong.
 TrialLimits limits_on(Device device, SoundKernel kernel) {
   const bool is_simt = kernel == SoundKernel::simt;
+  if (device.type == DeviceType::emulated && is_skinny(kernel))
+    return {.products = 1 << 15, .depth = 1100, .device = device};
   if (device.type == DeviceType::emulated && is_mma(kernel))
     return {.products = 1 << 18, .depth = 700, .device = device};
   if (device.type == DeviceType::emulated)
@@ -36,6 +38,9 @@ constexpr const char* simt_lines[] = {"gemm 96x64x100 a=f32", "gemm 70x45x33x2 a
 constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
 constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
                                        "gemm 70x44x132x2 a=f32 math=f16x3"};
+constexpr const char* skinny_lines[] = {"gemm 4x96x1025 a=f32/ld=1028 b=f32:c/ld=1028",
+                                        "gemm 3x67x1210x2 a=f32/ld=1212 b=f32:c/ld=1212"};
+constexpr const char* skinny_column_lines[] = {"gemm 4x96x1025 a=f32", "gemm 3x68x1210x2 a=f32"};
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
@@ -44,6 +49,9 @@ constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
 std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
   if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
+  if (kernel == SoundKernel::skinny_columns)
+    return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};
+  if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
   if (kernel == SoundKernel::chained || has_parts(kernel))
     return {std::begin(chained_lines), std::end(chained_lines)};
   if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};

@@ -64,6 +64,14 @@ std::int64_t draw_batches(Choices& choices) {
 // Beyond every tile, where blocks and threads meet.
 std::int64_t draw_large_extent(Choices& choices) { return choices.between(150, 700); }
 
+// Where a design has few rows of m or n ("m4"), as many or fewer; seldom more, which are refused.
+void draw_few(const Metadata& metadata, Choices& choices, GemmProblem& problem) {
+  const std::string_view rows = metadata.design_value("rows");
+  if (rows.size() != 2 || choices.percent(4)) return;
+  std::int64_t& few = rows[0] == 'm' ? problem.m : problem.n;
+  few = choices.percent(2) ? 0 : choices.between(1, rows[1] - '0');
+}
+
 void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits& limits,
                   GemmProblem& problem) {
   std::vector<std::int64_t> tile = tile_numbers(metadata);
@@ -76,6 +84,7 @@ void draw_extents(const Metadata& metadata, Choices& choices, const TrialLimits&
     for (std::int64_t* const extent : {&problem.m, &problem.n, &problem.k})
       *extent = draw_large_extent(choices);
   }
+  draw_few(metadata, choices, problem);
   const std::array extents{&problem.m, &problem.n, &problem.k, &problem.l};
   while (problem.flops() > 2.0 * static_cast<double>(limits.products))
     **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /=

@@ -11,7 +11,6 @@
 
 #include <device/copy/operand_plan.cuh>
 #include <device/ptx/async_copy.cuh>
-#include <device/ptx/integer.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/tile/element.cuh>
 
@@ -200,10 +199,8 @@ class OperandStager {
     if constexpr (plan.k_per_word == 1) {
       return decode<plan.dtype, Word>(unit.loads[0], position);
     } else {
-      const unsigned selector = static_cast<unsigned>(position) * 0x11U + 0x40U;
-      const unsigned low = ptx::prmt(unit.loads[0].words[0], unit.loads[1].words[0], selector);
-      const unsigned high = ptx::prmt(unit.loads[2].words[0], unit.loads[3].words[0], selector);
-      return ptx::prmt(low, high, 0x5410U);
+      return column_of_bytes(unit.loads[0].words[0], unit.loads[1].words[0],
+                             unit.loads[2].words[0], unit.loads[3].words[0], position);
     }
   }
 

@@ -22,7 +22,8 @@ struct ThreadTilePlace {
   unsigned column;
 };
 
-template <abi::SimtDesign design, class Epilogue>
+/// `shared_bytes`: of the block, for reductions.
+template <abi::SimtDesign design, class Epilogue, int shared_bytes = abi::shared_bytes(design)>
 class ThreadTileProgram {
  public:
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
@@ -249,8 +250,7 @@ class ThreadTileProgram {
     return rows > columns ? rows : columns;
   }
   static_assert(!has_reductions<Epilogue>() ||
-                    staged_values() * static_cast<int>(sizeof(Compute)) <=
-                        abi::shared_bytes(design),
+                    staged_values() * static_cast<int>(sizeof(Compute)) <= shared_bytes,
                 "more shared memory than the stages have: fewer threads");
 
   const abi::SimtParams& params_;

@@ -66,6 +66,34 @@ __device__ inline unsigned ld_global_nc_if(bool is_valid, const void* address) {
   return value;
 }
 
+/// The same of what is read once: it displaces nothing in the first-level cache.
+template <int bytes>
+__device__ inline Registers<bytes> ld_global_nc_no_allocate(const void* address) {
+  Registers<bytes> value;
+  if constexpr (bytes == 1) {
+    asm volatile("ld.global.nc.L1::no_allocate.u8 %0, [%1];" : "=r"(value.words[0]) : "l"(address));
+  } else if constexpr (bytes == 2) {
+    asm volatile("ld.global.nc.L1::no_allocate.u16 %0, [%1];"
+                 : "=r"(value.words[0])
+                 : "l"(address));
+  } else if constexpr (bytes == 4) {
+    asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];"
+                 : "=r"(value.words[0])
+                 : "l"(address));
+  } else if constexpr (bytes == 8) {
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(value.words[0]), "=r"(value.words[1])
+                 : "l"(address));
+  } else {
+    static_assert(bytes == 16);
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]),
+                   "=r"(value.words[3])
+                 : "l"(address));
+  }
+  return value;
+}
+
 template <int bytes>
 __device__ inline Registers<bytes> ld_global(const void* address) {
   Registers<bytes> value;

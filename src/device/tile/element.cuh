@@ -6,6 +6,7 @@
 #include <device/abi/dtype.hpp>
 #include <device/abi/epilogue.hpp>
 #include <device/ptx/convert.cuh>
+#include <device/ptx/integer.cuh>
 #include <device/ptx/memory.cuh>
 
 namespace gemmery::device {
@@ -61,6 +62,13 @@ __device__ inline void insert(ptx::Registers<bytes>& registers, int position,
     registers.words[position / per_word] |= part.words[0]
                                             << (8 * part_bytes * (position % per_word));
   }
+}
+
+/// Byte `position` of each of four words, as one word.
+__device__ inline unsigned column_of_bytes(unsigned first, unsigned second, unsigned third,
+                                           unsigned fourth, int position) {
+  const unsigned selector = static_cast<unsigned>(position) * 0x11U + 0x40U;
+  return ptx::prmt(ptx::prmt(first, second, selector), ptx::prmt(third, fourth, selector), 0x5410U);
 }
 
 /// e4m3 is f16's layout with 4 exponent bits: placed in a float's fields it is 2^-120 of its value,

@@ -4,6 +4,7 @@
 
 #include "providers/templates/elementwise/family.hpp"
 #include "providers/templates/simt/family.hpp"
+#include "providers/templates/skinny/family.hpp"
 #include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm90/family.hpp"
 
@@ -13,6 +14,7 @@ std::vector<std::unique_ptr<Family>> make_families() {
   std::vector<std::unique_ptr<Family>> families;
   families.push_back(std::make_unique<Sm90Family>());
   families.push_back(std::make_unique<Sm80Family>());
+  families.push_back(std::make_unique<SkinnyFamily>());
   families.push_back(std::make_unique<ElementwiseFamily>());
   families.push_back(std::make_unique<SimtFamily>());
   return families;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time parameters of a skinny kernel, byte for byte as the host passes them.
+#pragma once
+
+#include <device/abi/host_device.hpp>
+#include <device/abi/simt_params.hpp>
+#include <device/abi/split.hpp>
+
+namespace gemmery::abi {
+
+/// The product as simt kernels take it, turned where the host turned it, and how k is split: a unit
+/// is a slice of a tile, a block of k one split_unit of the design.
+struct SkinnyParams {
+  SimtParams gemm;  // order: tiles of all matrices, one row of them in each
+  SplitSchedule split;
+  unsigned k_blocks;  // of a tile
+  void* workspace;
+};
+
+}  // namespace gemmery::abi

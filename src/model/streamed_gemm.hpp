@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts the time of a GEMM of few rows whose large operand goes once from memory to registers.
+// Arithmetic only.
+#pragma once
+
+#include <gemmery/device.hpp>
+
+namespace gemmery::model {
+
+// What a prediction needs to know of a launch.
+struct StreamedDesign {
+  double streamed_bytes = 0;             // of the large operand, in all
+  double other_bytes = 0;                // of all other operands and results
+  double units = 1;                      // of work, one block of threads each
+  double bytes_under_way = 0;            // of a block
+  double blocks_per_multiprocessor = 1;  // that fit at a time
+  double instructions_per_byte = 0;      // of a thread, for each byte that it streams
+  double slices = 1;                     // of k, by blocks that add up their parts
+  double exchanged_bytes = 0;            // by which they do: written and read
+};
+
+struct StreamedParts {
+  double fixed_us = 0;     // launch, first loads, last stores
+  double memory_us = 0;    // all operands through device memory
+  double busiest_us = 0;   // the multiprocessor with most units
+  double exchange_us = 0;  // of parts between blocks
+
+  double total_us() const noexcept;
+};
+
+StreamedParts predict_streamed(const StreamedDesign& design, const DeviceInfo& device) noexcept;
+
+}  // namespace gemmery::model

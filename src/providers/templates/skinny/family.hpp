@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM of few rows or columns, host half: the family's answers, its source, its launches. Device
+// half: device/gemm/skinny.cuh.
+#pragma once
+
+#include "providers/templates/template_family.hpp"
+
+namespace gemmery::templates {
+
+// Up to 8 rows or columns of out: floats accumulated in float32, float64 in float64, 8-bit integers
+// in int32; any strides, alignment and size; sm_80 to sm_121.
+class SkinnyFamily final : public TemplateFamily {
+ public:
+  SkinnyFamily();
+
+  void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
+  void explain(const Query& query, std::vector<Reason>& reasons) const override;
+  void enumerate(const std::function<void(const Kernel&)>& visit) const override;
+
+  std::string kernel_name(const Kernel& kernel) const override;
+  std::vector<DesignField> design_fields(const Kernel& kernel) const override;
+  Status supports(const Kernel& kernel, const Query& query) const override;
+
+  runtime::EmittedSource emit(const Kernel& kernel, Target target) const override;
+  void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;
+
+ private:
+  std::optional<Kernel> read_name(std::string_view text) const override;
+};
+
+}  // namespace gemmery::templates

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of skinny kernels: their parameters, slices of k, and grids.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "device/abi/skinny_params.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/skinny/design.hpp"
+#include "providers/templates/skinny/family.hpp"
+#include "providers/templates/skinny/prediction.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// Strides of extents 1 say nothing.
+std::int64_t stride_or_zero(const Tensor& view, int dimension) {
+  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
+}
+
+// A matrix as what is computed has it, or its transpose.
+abi::SimtMatrix to_abi(const Tensor& view, bool is_turned) {
+  const int row = is_turned ? 2 : 1;
+  return {.data = view.data(),
+          .batch_stride = stride_or_zero(view, 0),
+          .row_stride = stride_or_zero(view, row),
+          .column_stride = stride_or_zero(view, 3 - row)};
+}
+
+abi::SplitSchedule schedule_of(const SkinnySlices& slices, unsigned tiles) {
+  return {.units = tiles * slices.count,
+          .slices = slices.count,
+          .slice = abi::make_fast_divisor(slices.count),
+          .per_unit = slices.per_slice,
+          .longer = 0,
+          .whole = 0,
+          .k_block = {},
+          .partials = 0};
+}
+
+constexpr std::size_t workspace_unit = 256;
+
+// Counters of tiles, and behind them a part of the tile for every unit.
+void set_workspace(const abi::SkinnyDesign& design, unsigned tiles, abi::SkinnyParams& params,
+                   runtime::LaunchPlan& plan) {
+  if (params.split.slices == 1) return;
+  const std::size_t counters =
+      (tiles * sizeof(unsigned) + workspace_unit - 1) / workspace_unit * workspace_unit;
+  params.split.partials = counters;
+  plan.zeroed_workspace_bytes = counters;
+  plan.workspace_bytes = counters + std::size_t{params.split.units} *
+                                        static_cast<std::size_t>(design.rows) *
+                                        static_cast<std::size_t>(abi::tile_columns(design)) *
+                                        static_cast<std::size_t>(abi::word_bytes(design));
+  plan.leaves_zeros = true;
+  plan.workspace_slot = offsetof(abi::SkinnyParams, workspace);
+}
+
+}  // namespace
+
+void SkinnyFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const SkinnyTile tile = skinny_tile(request.kernel);
+  const abi::SkinnyDesign design = skinny_design(request.kernel);
+  const bool turns = is_turned(tile);
+  const auto rows = static_cast<unsigned>(skinny_row_count(tile, problem));
+  const auto columns = static_cast<unsigned>(skinny_column_count(tile, problem));
+  const unsigned tile_rows = rows > 0 ? 1 : 0;
+  const unsigned tile_columns = abi::tiles_along(columns, abi::tile_columns(design));
+  const auto batches = static_cast<unsigned>(problem.l);
+  const unsigned tiles = tile_rows * tile_columns * batches;
+  // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+  const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
+  const SkinnySlices slices = skinny_slices(design, tile.slices, k);
+  const abi::SimtMatrix a = to_abi(arguments.a(), turns);
+  const abi::SimtMatrix b = to_abi(arguments.b(), turns);
+  abi::SkinnyParams params{
+      .gemm = {.a = turns ? b : a,
+               .b = turns ? a : b,
+               .c = arguments.c() ? to_abi(*arguments.c(), turns) : abi::SimtMatrix{},
+               .out = to_abi(arguments.out(), turns),
+               .alpha = arguments.alpha(),
+               .beta = arguments.beta(),
+               .m = rows,
+               .n = columns,
+               .k = k,
+               .batches = batches,
+               .order = abi::make_tile_order(abi::simt_raster, tile_rows, tile_columns, batches)},
+      .split = schedule_of(slices, tiles),
+      .k_blocks = slices.k_blocks,
+      .workspace = nullptr};
+  plan.set_parameters(params);
+  if (request.kernel.epilogue() != default_epilogue) {
+    const abi::RegionGrid regions{.rows = tile_rows,
+                                  .columns = tile_columns,
+                                  .batches = batches,
+                                  .column_parts = 1,
+                                  .whole_parts = 1,
+                                  .arrivals = 1,
+                                  .groups = 0};
+    append_epilogue_parameters(arguments, request.kernel.epilogue(), turns, regions, plan);
+  }
+  set_workspace(design, tiles, params, plan);
+  std::memcpy(plan.parameter_bytes, &params, sizeof params);  // with the workspace's layout
+  const unsigned limit = request.max_multiprocessors > 0
+                             ? static_cast<unsigned>(request.max_multiprocessors)
+                             : 0x7fffffffU;
+  plan.shape.grid = {std::min(params.split.units, limit), 1, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(design.threads), 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+}
+
+}  // namespace gemmery::templates

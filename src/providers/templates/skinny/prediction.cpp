@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What skinny kernels load, keep in registers and execute, from their design.
+#include "providers/templates/skinny/prediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "epilogue/cost.hpp"
+#include "model/streamed_gemm.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// Instructions by which an element that was loaded becomes a number, by SASS for sm_90.
+double decode_instructions(abi::DType dtype) noexcept {
+  switch (dtype) {
+    case abi::DType::float8_e4m3fn:
+      return 6;
+    case abi::DType::float8_e5m2:
+      return 2;
+    case abi::DType::float16:
+      return 1.5;
+    case abi::DType::bfloat16:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+// Of a thread for one load of B: decoded, multiplied by every row, with its share of the reads of A
+// and of the loop. By SASS for sm_90, of bfloat16: 21 to 82 along k, 29 to 86 along columns.
+double instructions_per_load(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept {
+  constexpr double issue = 128;  // threads' instructions per clock
+  const double elements = abi::load_elements(design);
+  const double words = elements / abi::k_per_word(design);
+  const bool is_along_k = design.b_major == abi::Major::k;
+  const double loop = is_along_k ? 4 : 12;
+  const double multiply = design.accumulator == abi::DType::float64
+                              ? issue / std::max(device.fma_f64_per_clock, 1)
+                              : 1.0;
+  const double reads = is_along_k ? design.rows * words / abi::run_words(design) / design.loads
+                                  : std::ceil(design.rows / 4.0) / abi::k_per_word(design);
+  const double gathered = design.accumulator == abi::DType::int32 && !is_along_k ? 3 * words : 0;
+  return elements * decode_instructions(design.b) + gathered + design.rows * words * multiply +
+         reads + loop;
+}
+
+double element_bytes(const MatrixType& matrix) { return bit_width(matrix.dtype) / 8.0; }
+
+// Time of an emitted epilogue's arithmetic: few elements, of which each block has some.
+double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
+  if (problem.epilogue == default_epilogue) return 0;
+  const epilogue::Graph& graph = rules_of(problem.epilogue).program.graph();
+  constexpr double instructions_a_clock = 128;
+  constexpr double slow_a_clock = 16;
+  const double clocks = epilogue::count_instructions(graph) / instructions_a_clock +
+                        epilogue::count_slow_results(graph) / slow_a_clock;
+  const double elements = static_cast<double>(problem.l) * static_cast<double>(problem.m) *
+                          static_cast<double>(problem.n);
+  return elements * clocks / (std::max(device.multiprocessors, 1) * device.clock_ghz * 1e3);
+}
+
+double tile_count(const abi::SkinnyDesign& design, const SkinnyTile& tile,
+                  const GemmProblem& problem) {
+  return std::ceil(static_cast<double>(skinny_column_count(tile, problem)) /
+                   abi::tile_columns(design)) *
+         static_cast<double>(problem.l);
+}
+
+}  // namespace
+
+int resident_blocks(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept {
+  const auto shared = static_cast<std::int64_t>(abi::shared_bytes(design)) + 1024;
+  const auto by_shared = static_cast<int>(device.shared_bytes_per_multiprocessor / shared);
+  return std::clamp(by_shared, 1, abi::least_blocks_per_multiprocessor(design));
+}
+
+SkinnySlices skinny_slices(const abi::SkinnyDesign& design, unsigned slices, unsigned k) noexcept {
+  const unsigned k_blocks = std::max(abi::tiles_along(k, abi::split_unit(design)), 1U);
+  const unsigned wanted = std::clamp(slices, 1U, k_blocks);
+  const unsigned per_slice = (k_blocks + wanted - 1) / wanted;
+  return {.k_blocks = k_blocks,
+          .per_slice = per_slice,
+          .count = (k_blocks + per_slice - 1) / per_slice};
+}
+
+std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& rules,
+                                    const GemmProblem& problem, const DeviceInfo& device) {
+  std::vector<SkinnyTile> all{tile};
+  const abi::SkinnyDesign design = skinny_design(rules, tile);
+  const double tiles = tile_count(design, tile, problem);
+  const double places =
+      static_cast<double>(device.multiprocessors) * resident_blocks(design, device);
+  const unsigned k_blocks =
+      abi::tiles_along(static_cast<unsigned>(problem.k), abi::split_unit(design));
+  for (std::uint16_t slices = 2; slices <= 64; slices = static_cast<std::uint16_t>(slices * 2)) {
+    if (tiles * slices > 2 * places || slices > k_blocks) break;
+    all.push_back(tile);
+    all.back().slices = slices;
+  }
+  return all;
+}
+
+double predict_skinny_us(const SkinnyTile& tile, const OperandRules& rules,
+                         const GemmProblem& problem, const DeviceInfo& device) {
+  const abi::SkinnyDesign design = skinny_design(rules, tile);
+  const MatrixType& streamed = is_turned(tile) ? problem.a : problem.b;
+  const double tiles = tile_count(design, tile, problem);
+  const SkinnySlices slices = skinny_slices(design, tile.slices, static_cast<unsigned>(problem.k));
+  const double streamed_bytes = static_cast<double>(problem.k) *
+                                static_cast<double>(skinny_column_count(tile, problem)) *
+                                static_cast<double>(problem.l) * element_bytes(streamed);
+  const double matrix_bytes = streamed.batch_stride == 0 && problem.l > 0
+                                  ? streamed_bytes / static_cast<double>(problem.l)
+                                  : streamed_bytes;
+  const double partial_bytes =
+      tiles * slices.count * tile.rows * abi::tile_columns(design) * abi::word_bytes(design);
+  return model::predict_streamed(
+             {.streamed_bytes = streamed_bytes,
+              .other_bytes = problem.bytes() - matrix_bytes,
+              .units = tiles * slices.count,
+              .bytes_under_way = static_cast<double>(abi::bytes_under_way(design)),
+              .blocks_per_multiprocessor = static_cast<double>(resident_blocks(design, device)),
+              .instructions_per_byte =
+                  instructions_per_load(design, device) / abi::load_bytes(design),
+              .slices = static_cast<double>(slices.count),
+              .exchanged_bytes = 2 * partial_bytes},
+             device)
+             .total_us() +
+         epilogue_us(problem, device);
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast skinny kernels are on a problem: what discovery sorts by. Estimated: no board has been
+// timed with them.
+#pragma once
+
+#include <gemmery/device.hpp>
+#include <gemmery/problem.hpp>
+
+#include "providers/templates/skinny/design.hpp"
+
+namespace gemmery::templates {
+
+// Of one launch.
+double predict_skinny_us(const SkinnyTile& tile, const OperandRules& rules,
+                         const GemmProblem& problem, const DeviceInfo& device);
+
+// Blocks that share a multiprocessor, by their shared memory, threads and registers.
+int resident_blocks(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept;
+
+// The tile and what splits of its k are worth a look on a device: powers of two, while there are
+// split units for them, up to some blocks for every place that the device has for one.
+std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& rules,
+                                    const GemmProblem& problem, const DeviceInfo& device);
+
+// How often k is split in fact: no slice is empty.
+struct SkinnySlices {
+  unsigned k_blocks;   // of a tile
+  unsigned per_slice;  // of them
+  unsigned count;
+};
+SkinnySlices skinny_slices(const abi::SkinnyDesign& design, unsigned slices, unsigned k) noexcept;
+
+}  // namespace gemmery::templates
