@@ -7,6 +7,7 @@
 #include <device/abi/simt_params.hpp>
 #include <device/abi/skinny_design.hpp>
 #include <device/copy/element_run.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -27,8 +28,7 @@ class RowPanel {
                                       unsigned first_k, unsigned k, Word* words, int thread)
       : k_bytes_(a.column_stride * element_bytes),
         row_bytes_(a.row_stride * element_bytes),
-        source_(static_cast<const char*>(a.data) +
-                static_cast<abi::Int64>(batch) * a.batch_stride * element_bytes +
+        source_(matrix_of_batch<element_bytes>(a.data, a.batch_stride, batch) +
                 first_k * step_bytes()),
         rows_(static_cast<int>(rows)),
         k_(k),

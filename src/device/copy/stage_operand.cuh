@@ -199,8 +199,8 @@ class OperandStager {
     if constexpr (plan.k_per_word == 1) {
       return decode<plan.dtype, Word>(unit.loads[0], position);
     } else {
-      return column_of_bytes(unit.loads[0].words[0], unit.loads[1].words[0],
-                             unit.loads[2].words[0], unit.loads[3].words[0], position);
+      return column_of_bytes(unit.loads[0].words[0], unit.loads[1].words[0], unit.loads[2].words[0],
+                             unit.loads[3].words[0], position);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <device/abi/simt_params.hpp>
 #include <device/abi/skinny_design.hpp>
 #include <device/ptx/memory.cuh>
+#include <device/tile/batch.cuh>
 
 namespace gemmery::device {
 
@@ -34,13 +35,12 @@ class StreamAlongK {
     const unsigned lane = static_cast<unsigned>(thread) % 32;
     const unsigned column =
         share.column + static_cast<unsigned>(thread) / 32 * static_cast<unsigned>(design.loads);
-    const abi::Int64 first = static_cast<abi::Int64>(share.batch) * b.batch_stride +
-                             (share.first_k + lane * elements) * k_stride_;
+    const char* const first = matrix_of_batch<element_bytes>(b.data, b.batch_stride, share.batch) +
+                              (share.first_k + lane * elements) * k_stride_ * element_bytes;
 #pragma unroll
     for (int load = 0; load < design.loads; ++load) {
       const unsigned of_load = min(column + static_cast<unsigned>(load), share.columns - 1);
-      sources_[load] =
-          static_cast<const char*>(b.data) + (first + of_load * b.column_stride) * element_bytes;
+      sources_[load] = first + of_load * b.column_stride * element_bytes;
     }
     const unsigned vectors = share.k / elements;
     steps_ = vectors > lane ? (vectors - lane + 31) / 32 : 0;
@@ -93,8 +93,8 @@ class StreamAlongColumns {
     const unsigned column =
         min(share.column + static_cast<unsigned>(thread % design.lanes) * elements,
             share.columns - elements);
-    next_ = static_cast<const char*>(b.data) +
-            (static_cast<abi::Int64>(share.batch) * b.batch_stride + column) * element_bytes +
+    next_ = matrix_of_batch<element_bytes>(b.data, b.batch_stride, share.batch) +
+            static_cast<abi::Int64>(column) * element_bytes +
             (share.first_k + k_of_group_) * line_bytes_;
   }
 

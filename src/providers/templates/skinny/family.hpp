@@ -13,6 +13,8 @@ class SkinnyFamily final : public TemplateFamily {
  public:
   SkinnyFamily();
 
+  bool takes_pointers() const noexcept override { return true; }
+
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -13,18 +13,13 @@
 namespace gemmery::templates {
 namespace {
 
-// Strides of extents 1 say nothing.
-std::int64_t stride_or_zero(const Tensor& view, int dimension) {
-  return view.extent(dimension) > 1 ? view.stride(dimension) : 0;
-}
-
-// A matrix as what is computed has it, or its transpose.
-abi::SimtMatrix to_abi(const Tensor& view, bool is_turned) {
-  const int row = is_turned ? 2 : 1;
+// A matrix with the problem's strides, which are 0 where they say nothing, as what is computed has
+// it: or its transpose.
+abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_turned) {
   return {.data = view.data(),
-          .batch_stride = stride_or_zero(view, 0),
-          .row_stride = stride_or_zero(view, row),
-          .column_stride = stride_or_zero(view, 3 - row)};
+          .batch_stride = matrix.batch_stride,
+          .row_stride = is_turned ? matrix.column_stride : matrix.row_stride,
+          .column_stride = is_turned ? matrix.row_stride : matrix.column_stride};
 }
 
 abi::SplitSchedule schedule_of(const SkinnySlices& slices, unsigned tiles) {
@@ -73,13 +68,13 @@ void SkinnyFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
   const SkinnySlices slices = skinny_slices(design, tile.slices, k);
-  const abi::SimtMatrix a = to_abi(arguments.a(), turns);
-  const abi::SimtMatrix b = to_abi(arguments.b(), turns);
+  const abi::SimtMatrix a = to_abi(arguments.a(), problem.a, turns);
+  const abi::SimtMatrix b = to_abi(arguments.b(), problem.b, turns);
   abi::SkinnyParams params{
       .gemm = {.a = turns ? b : a,
                .b = turns ? a : b,
-               .c = arguments.c() ? to_abi(*arguments.c(), turns) : abi::SimtMatrix{},
-               .out = to_abi(arguments.out(), turns),
+               .c = arguments.c() ? to_abi(*arguments.c(), *problem.c, turns) : abi::SimtMatrix{},
+               .out = to_abi(arguments.out(), problem.out, turns),
                .alpha = arguments.alpha(),
                .beta = arguments.beta(),
                .m = rows,
