@@ -55,23 +55,16 @@ int vector_bytes(const OperandRule& rule, LayoutRule adjacent) noexcept {
 
 // --- names --------------------------------------------------------------------------------------
 
-constexpr std::string_view split_tag = "parallel";
-
-std::optional<std::uint16_t> read_split(std::string_view word) {
-  if (word == "none") return std::uint16_t{1};
-  const auto slices = read_tagged(word, split_tag);
-  if (!slices || *slices < 2) return std::nullopt;
-  return static_cast<std::uint16_t>(*slices);
-}
-
 // "m4", "parallel8", "256x4x2x32"
 std::optional<SkinnyTile> read_tile(std::span<const std::string_view> words) {
   const auto of_m = read_tagged(words[0], "m");
   const auto rows = of_m ? of_m : read_tagged(words[0], "n");
-  const auto slices = read_split(words[1]);
+  const auto split = read_split(words[1]);
   const auto shape = read_integers(words[2], 4);
-  if (!rows || !shape || !slices || *rows > 255 || (*shape)[1] > 255 || (*shape)[2] > 255 ||
+  if (!rows || !shape || !split || *rows > 255 || (*shape)[1] > 255 || (*shape)[2] > 255 ||
       (*shape)[3] > 255)
+    return std::nullopt;
+  if (split->mode != abi::SplitMode::none && split->mode != abi::SplitMode::parallel)
     return std::nullopt;
   return SkinnyTile{.side = of_m ? SkinnySide::m : SkinnySide::n,
                     .rows = static_cast<std::uint8_t>(*rows),
@@ -79,7 +72,7 @@ std::optional<SkinnyTile> read_tile(std::span<const std::string_view> words) {
                     .slots = static_cast<std::uint8_t>((*shape)[2]),
                     .lanes = static_cast<std::uint8_t>((*shape)[3]),
                     .threads = static_cast<std::uint16_t>((*shape)[0]),
-                    .slices = *slices};
+                    .slices = static_cast<std::uint16_t>(split->slices)};
 }
 
 // Of the fields that the arithmetic of a design divides by.
@@ -235,15 +228,16 @@ std::string rows_text(const SkinnyTile& tile) {
   return fmt::format("{}{}", is_turned(tile) ? 'n' : 'm', tile.rows);
 }
 
-std::string split_text(const SkinnyTile& tile) {
-  return tile.slices > 1 ? fmt::format("{}{}", split_tag, tile.slices) : "none";
+SplitWord split_word(const SkinnyTile& tile) noexcept {
+  if (tile.slices == 1) return {};
+  return {.mode = abi::SplitMode::parallel, .slices = tile.slices};
 }
 
 std::string skinny_name(const Kernel& kernel) {
   const SkinnyTile tile = skinny_tile(kernel);
   return gemm_name(fmt::format("skinny{}", skinny_version), kernel.operands(),
-                   fmt::format("{}_{}_{}x{}x{}x{}", rows_text(tile), split_text(tile), tile.threads,
-                               tile.loads, tile.slots, tile.lanes),
+                   fmt::format("{}_{}_{}x{}x{}x{}", rows_text(tile), split_text(split_word(tile)),
+                               tile.threads, tile.loads, tile.slots, tile.lanes),
                    kernel.epilogue());
 }
 

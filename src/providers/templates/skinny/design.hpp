@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "device/abi/skinny_design.hpp"
+#include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 
@@ -87,9 +88,9 @@ std::int64_t skinny_column_count(const SkinnyTile& tile, const GemmProblem& prob
 // Columns that one load covers: the operand that is streamed must hold such runs wholly.
 std::int64_t skinny_long_run(const abi::SkinnyDesign& design) noexcept;
 
-// "m4", "none" or "parallel8"
+// "m4"; "none" or "parallel8"
 std::string rows_text(const SkinnyTile& tile);
-std::string split_text(const SkinnyTile& tile);
+SplitWord split_word(const SkinnyTile& tile) noexcept;
 
 // "skinny1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_m4_parallel8_256x4x2x32": rows, the split
 // of k, then threads by loads by slots by lanes.

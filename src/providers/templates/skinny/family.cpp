@@ -276,7 +276,7 @@ std::vector<DesignField> SkinnyFamily::design_fields(const Kernel& kernel) const
           {"loads", std::to_string(tile.loads)},
           {"slots", std::to_string(tile.slots)},
           {"lanes", std::to_string(tile.lanes)},
-          {"split_k", split_text(tile)}};
+          {"split_k", split_text(split_word(tile))}};
 }
 
 }  // namespace gemmery::templates

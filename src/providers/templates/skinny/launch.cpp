@@ -9,6 +9,7 @@
 #include "providers/templates/skinny/design.hpp"
 #include "providers/templates/skinny/family.hpp"
 #include "providers/templates/skinny/prediction.hpp"
+#include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -22,33 +23,16 @@ abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_tur
           .column_stride = is_turned ? matrix.row_stride : matrix.column_stride};
 }
 
-abi::SplitSchedule schedule_of(const SkinnySlices& slices, unsigned tiles) {
-  return {.units = tiles * slices.count,
-          .slices = slices.count,
-          .slice = abi::make_fast_divisor(slices.count),
-          .per_unit = slices.per_slice,
-          .longer = 0,
-          .whole = 0,
-          .k_block = {},
-          .partials = 0};
-}
-
-constexpr std::size_t workspace_unit = 256;
-
 // Counters of tiles, and behind them a part of the tile for every unit.
 void set_workspace(const abi::SkinnyDesign& design, unsigned tiles, abi::SkinnyParams& params,
                    runtime::LaunchPlan& plan) {
   if (params.split.slices == 1) return;
-  const std::size_t counters =
-      (tiles * sizeof(unsigned) + workspace_unit - 1) / workspace_unit * workspace_unit;
-  params.split.partials = counters;
-  plan.zeroed_workspace_bytes = counters;
-  plan.workspace_bytes = counters + std::size_t{params.split.units} *
-                                        static_cast<std::size_t>(design.rows) *
-                                        static_cast<std::size_t>(abi::tile_columns(design)) *
-                                        static_cast<std::size_t>(abi::word_bytes(design));
-  plan.leaves_zeros = true;
-  plan.workspace_slot = offsetof(abi::SkinnyParams, workspace);
+  const std::size_t partials = std::size_t{params.split.units} *
+                               static_cast<std::size_t>(design.rows) *
+                               static_cast<std::size_t>(abi::tile_columns(design)) *
+                               static_cast<std::size_t>(abi::word_bytes(design));
+  params.split.partials =
+      set_split_workspace(tiles, partials, offsetof(abi::SkinnyParams, workspace), plan);
 }
 
 }  // namespace
@@ -67,7 +51,7 @@ void SkinnyFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
   const unsigned tiles = tile_rows * tile_columns * batches;
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
-  const SkinnySlices slices = skinny_slices(design, tile.slices, k);
+  const unsigned k_blocks = skinny_k_blocks(design, k);
   const abi::SimtMatrix a = to_abi(arguments.a(), problem.a, turns);
   const abi::SimtMatrix b = to_abi(arguments.b(), problem.b, turns);
   abi::SkinnyParams params{
@@ -82,8 +66,9 @@ void SkinnyFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
                .k = k,
                .batches = batches,
                .order = abi::make_tile_order(abi::simt_raster, tile_rows, tile_columns, batches)},
-      .split = schedule_of(slices, tiles),
-      .k_blocks = slices.k_blocks,
+      .split =
+          split_schedule(split_word(tile), {.tiles = tiles, .k_blocks = k_blocks, .blocks = 1}),
+      .k_blocks = k_blocks,
       .workspace = nullptr};
   plan.set_parameters(params);
   if (request.kernel.epilogue() != default_epilogue) {

@@ -7,6 +7,7 @@
 
 #include "epilogue/cost.hpp"
 #include "model/streamed_gemm.hpp"
+#include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -75,13 +76,8 @@ int resident_blocks(const abi::SkinnyDesign& design, const DeviceInfo& device) n
   return std::clamp(by_shared, 1, abi::least_blocks_per_multiprocessor(design));
 }
 
-SkinnySlices skinny_slices(const abi::SkinnyDesign& design, unsigned slices, unsigned k) noexcept {
-  const unsigned k_blocks = std::max(abi::tiles_along(k, abi::split_unit(design)), 1U);
-  const unsigned wanted = std::clamp(slices, 1U, k_blocks);
-  const unsigned per_slice = (k_blocks + wanted - 1) / wanted;
-  return {.k_blocks = k_blocks,
-          .per_slice = per_slice,
-          .count = (k_blocks + per_slice - 1) / per_slice};
+unsigned skinny_k_blocks(const abi::SkinnyDesign& design, unsigned k) noexcept {
+  return std::max(abi::tiles_along(k, abi::split_unit(design)), 1U);
 }
 
 std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& rules,
@@ -91,8 +87,7 @@ std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& 
   const double tiles = tile_count(design, tile, problem);
   const double places =
       static_cast<double>(device.multiprocessors) * resident_blocks(design, device);
-  const unsigned k_blocks =
-      abi::tiles_along(static_cast<unsigned>(problem.k), abi::split_unit(design));
+  const unsigned k_blocks = skinny_k_blocks(design, static_cast<unsigned>(problem.k));
   for (std::uint16_t slices = 2; slices <= 64; slices = static_cast<std::uint16_t>(slices * 2)) {
     if (tiles * slices > 2 * places || slices > k_blocks) break;
     all.push_back(tile);
@@ -106,7 +101,9 @@ double predict_skinny_us(const SkinnyTile& tile, const OperandRules& rules,
   const abi::SkinnyDesign design = skinny_design(rules, tile);
   const MatrixType& streamed = is_turned(tile) ? problem.a : problem.b;
   const double tiles = tile_count(design, tile, problem);
-  const SkinnySlices slices = skinny_slices(design, tile.slices, static_cast<unsigned>(problem.k));
+  const unsigned k_blocks = skinny_k_blocks(design, static_cast<unsigned>(problem.k));
+  const unsigned slices =
+      split_schedule(split_word(tile), {.tiles = 1, .k_blocks = k_blocks, .blocks = 1}).slices;
   const double streamed_bytes = static_cast<double>(problem.k) *
                                 static_cast<double>(skinny_column_count(tile, problem)) *
                                 static_cast<double>(problem.l) * element_bytes(streamed);
@@ -114,16 +111,16 @@ double predict_skinny_us(const SkinnyTile& tile, const OperandRules& rules,
                                   ? streamed_bytes / static_cast<double>(problem.l)
                                   : streamed_bytes;
   const double partial_bytes =
-      tiles * slices.count * tile.rows * abi::tile_columns(design) * abi::word_bytes(design);
+      tiles * slices * tile.rows * abi::tile_columns(design) * abi::word_bytes(design);
   return model::predict_streamed(
              {.streamed_bytes = streamed_bytes,
               .other_bytes = problem.bytes() - matrix_bytes,
-              .units = tiles * slices.count,
+              .units = tiles * slices,
               .bytes_under_way = static_cast<double>(abi::bytes_under_way(design)),
               .blocks_per_multiprocessor = static_cast<double>(resident_blocks(design, device)),
               .instructions_per_byte =
                   instructions_per_load(design, device) / abi::load_bytes(design),
-              .slices = static_cast<double>(slices.count),
+              .slices = static_cast<double>(slices),
               .exchanged_bytes = 2 * partial_bytes},
              device)
              .total_us() +

@@ -22,12 +22,7 @@ int resident_blocks(const abi::SkinnyDesign& design, const DeviceInfo& device) n
 std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& rules,
                                     const GemmProblem& problem, const DeviceInfo& device);
 
-// How often k is split in fact: no slice is empty.
-struct SkinnySlices {
-  unsigned k_blocks;   // of a tile
-  unsigned per_slice;  // of them
-  unsigned count;
-};
-SkinnySlices skinny_slices(const abi::SkinnyDesign& design, unsigned slices, unsigned k) noexcept;
+// Blocks of k of a tile: units in which it can be split, at least one.
+unsigned skinny_k_blocks(const abi::SkinnyDesign& design, unsigned k) noexcept;
 
 }  // namespace gemmery::templates

@@ -199,12 +199,13 @@ double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
   sliced.l *= tile.slices;
   sliced.k = (sliced.k + tile.slices - 1) / tile.slices;
   const bool turns = is_turned(rules_);
-  const double product =
+  model::WarpSpecializedParts product =
       model::WarpSpecializedModel(sliced, turns, device_, constants_, program_work(problem_, turns))
-          .predict(terms)
-          .total_us();
+          .predict(terms);
+  // To the model, slices of one matrix are copies of one slice, which are read once.
+  product.memory_us = std::max(product.memory_us, model_.predict(terms).memory_us);
   const bool is_serial = tile.split == abi::SplitMode::serial;
-  return product +
+  return product.total_us() +
          (is_serial ? tile.slices * exchange_us(tile, 1) : exchange_us(tile, tile.slices));
 }
 
