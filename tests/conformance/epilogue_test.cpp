@@ -81,6 +81,17 @@ TEST(EpilogueConformance, sm80_kernels_on_an_emulated_gpu) {
                 .seed = tests::random_seed()});
 }
 
+// Few rows or columns, turned or not, k in slices among others.
+TEST(EpilogueConformance, skinny_kernels_on_an_emulated_gpu) {
+  expect_right({.device = parse_device("emulated:a100").value(),
+                .family = "skinny",
+                .family_on_few = "skinny",
+                .programs = program_count(4, 300),
+                .kernels_per_program = 2,
+                .seed = tests::random_seed(),
+                .most_rows = 8});
+}
+
 TEST(EpilogueConformance, on_a_gpu) {
   if (devices().empty()) GTEST_SKIP() << "no GPU";
   expect_right({.device = devices().front(),

@@ -30,13 +30,15 @@ constexpr const char* products[] = {"f32",
                                     "f64",
                                     "bf16 out=f16"};
 
-std::string random_product(std::mt19937_64& random, int most_extent) {
+std::string random_product(std::mt19937_64& random, int most_extent, int most_rows) {
   const auto extent = [&] {
     const auto value = 1 + static_cast<int>(random() % static_cast<unsigned>(most_extent));
     return random() % 2 == 0 ? value : (value + 7) / 8 * 8;
   };
-  const int m = extent();
-  const int n = extent();
+  int m = extent();
+  int n = extent();
+  if (most_rows > 0)
+    (random() % 2 == 0 ? m : n) = 1 + static_cast<int>(random() % static_cast<unsigned>(most_rows));
   const int k = extent();
   const std::string batches = random() % 4 == 0 ? "x" + std::to_string(2 + random() % 3) : "";
   const std::string_view product = products[random() % std::size(products)];
@@ -110,7 +112,7 @@ class Run {
   bool try_program(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const std::string text = tests::add_random_program(
-        random, random_product(random, options_.most_extent), options_.limits);
+        random, random_product(random, options_.most_extent, options_.most_rows), options_.limits);
     replay_ = fmt::format("{} (seed {})", text, seed);
     ProblemLine line = parse_problem(text);
     auto kernels = kernels_of(line.problem, device_, options_);

@@ -25,6 +25,7 @@ struct EpilogueOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   int most_extent = 80;  // of M, N and K
+  int most_rows = 0;     // of M or N, where not 0
   tests::ProgramLimits limits = {};
 };
 
