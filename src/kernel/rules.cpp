@@ -71,10 +71,15 @@ Pairing pair_c(const OperandRules& rules, const GemmProblem& problem) noexcept {
   return {"C", rules.c, *problem.c, problem.m, problem.n};
 }
 
+// Promoted accumulators are what 8-bit floats get where a problem does not choose.
+bool serves_math(Math kernel, Math problem) noexcept {
+  return kernel == problem || (kernel == Math::fp8_promoted && problem == Math::native);
+}
+
 }  // namespace
 
 bool keeps_rules(const OperandRules& rules, const GemmProblem& problem) noexcept {
-  return rules.accumulator == problem.accumulator && rules.math == problem.math &&
+  return rules.accumulator == problem.accumulator && serves_math(rules.math, problem.math) &&
          rules.has_c == problem.c.has_value() && keeps_rule(pair_a(rules, problem)) &&
          keeps_rule(pair_b(rules, problem)) && keeps_rule(pair_out(rules, problem)) &&
          (!rules.has_c || keeps_rule(pair_c(rules, problem)));
@@ -96,7 +101,7 @@ Status check_rules(const OperandRules& rules, const GemmProblem& problem) {
     return Status::fail("accumulator: expected " + std::string(name(rules.accumulator)) + ", got " +
                         std::string(name(problem.accumulator)));
   }
-  if (rules.math != problem.math) {
+  if (!serves_math(rules.math, problem.math)) {
     return Status::fail("math: expected " + std::string(name(rules.math)) + ", got " +
                         std::string(name(problem.math)));
   }

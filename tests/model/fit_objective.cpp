@@ -73,7 +73,7 @@ void report(const std::vector<MeasuredProblem>& problems, const DeviceInfo& devi
     const Verdict verdict = judge(problem, device, question.constants);
     const auto text = [&](const MeasuredDesign& design) {
       const templates::Sm90Tile& tile = design.tile;
-      return fmt::format("{}_{}x{}{}_{}_{}", templates::tile_text(tile), tile.cluster_m,
+      return fmt::format("{}_{}x{}{}_{}_{}", templates::tile_text(design.rules, tile), tile.cluster_m,
                          tile.cluster_n, tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "",
                          templates::schedule_text(tile), templates::raster_text(tile.raster));
     };

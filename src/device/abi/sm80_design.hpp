@@ -6,15 +6,13 @@
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
+#include <device/abi/mma_math.hpp>
 #include <device/abi/power_of_two.hpp>
 #include <device/abi/raster.hpp>
 #include <device/abi/split.hpp>
 #include <device/abi/staged_operand.hpp>
 
 namespace gemmery::abi {
-
-/// How tensor cores form the products of float32 operands; `native` for all other types.
-enum class MmaMath : unsigned char { native, tf32, tf32x3, bf16x3, bf16, saturate, f16x3, f16 };
 
 /// out is row major, or neither of its indices is adjacent; the host turns a column-major out into
 /// out^T = B^T A^T.

@@ -6,6 +6,7 @@
 #include <device/abi/dtype.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
+#include <device/abi/mma_math.hpp>
 #include <device/abi/raster.hpp>
 #include <device/abi/split.hpp>
 
@@ -19,8 +20,10 @@ enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
 
 /// out is row major here; the host turns a column-major out into out^T = B^T A^T.
 struct Sm90Design {
-  DType operand;  // of A and B
+  DType a;
+  DType b;  // of as many bits
   DType accumulator;
+  MmaMath math;
   DType c;
   DType out;
   Major a_major;
@@ -57,8 +60,25 @@ constexpr int rotation_tile = 128;  // rows and columns of a tile where three ta
 
 /// Elements of k in one stage: a swizzled row of a K-major operand.
 GEMMERY_HOST_DEVICE
-constexpr int tile_k(const Sm90Design& design) {
-  return sm90_swizzle_bytes / bytes_of(design.operand);
+constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / bytes_of(design.a); }
+
+/// Rows or columns of an operand whose k is not adjacent that one copy brings of all k of a stage,
+/// as a swizzled row for each k: as many as the stage has k.
+GEMMERY_HOST_DEVICE
+constexpr int atom_extent(const Sm90Design& design) { return tile_k(design); }
+
+/// True if wgmma takes operands whose k is not adjacent. Others are transposed in shared memory.
+GEMMERY_HOST_DEVICE
+constexpr bool takes_any_major(DType operand) { return bytes_of(operand) == 2; }
+GEMMERY_HOST_DEVICE
+constexpr bool is_transposed(DType operand, Major major) {
+  return major != Major::k && !takes_any_major(operand);
+}
+
+/// As wgmma finds the operand in shared memory.
+GEMMERY_HOST_DEVICE
+constexpr Major multiplied_major(DType operand, Major major) {
+  return takes_any_major(operand) ? major : Major::k;
 }
 
 /// Whether two consumers take all rows of a tile and half of its columns each: five blocks of rows
@@ -118,6 +138,16 @@ constexpr int accumulator_registers(const Sm90Design& design) {
   return accumulators_per_thread(design) * bytes_of(design.accumulator) / 4;
 }
 
+/// True if a consumer adds the products of each block of k to accumulators of its own.
+GEMMERY_HOST_DEVICE
+constexpr bool is_promoted(const Sm90Design& design) { return design.math == MmaMath::promoted; }
+
+/// Registers that hold accumulators: twice as many if they are promoted.
+GEMMERY_HOST_DEVICE
+constexpr int held_registers(const Sm90Design& design) {
+  return accumulator_registers(design) * (is_promoted(design) ? 2 : 1);
+}
+
 /// Registers of a thread after `setmaxnreg`; 0 where the launch gives every thread enough.
 struct RegisterBudget {
   int producer;
@@ -130,7 +160,7 @@ GEMMERY_HOST_DEVICE
 constexpr RegisterBudget register_budget(const Sm90Design& design) {
   if (consumer_count(design) == 1) return {.producer = 0, .consumer = 0};
   if (consumer_count(design) == 3) return {.producer = 32, .consumer = 160};
-  if (accumulator_registers(design) >= 200) return {.producer = 24, .consumer = 240};
+  if (held_registers(design) >= 200) return {.producer = 24, .consumer = 240};
   return {.producer = 40, .consumer = 232};
 }
 
@@ -139,7 +169,7 @@ GEMMERY_HOST_DEVICE
 constexpr int registers_beside_sums(const Sm90Design& design) {
   constexpr int most = 255;
   const int budget = register_budget(design).consumer;
-  return (budget == 0 ? most : budget) - accumulator_registers(design);
+  return (budget == 0 ? most : budget) - held_registers(design);
 }
 
 /// True if they are enough for any program: 72 are. 48 (240 less 192 accumulators) and 32 (in
@@ -165,35 +195,34 @@ constexpr int cluster_size(const Sm90Design& design) {
 }
 
 /// What a block stores, as a design whose tile it is: of a tile whose k is split, its share of the
-/// columns, for which it has added up the accumulators of all blocks, in float32.
+/// columns, for which it has added up the accumulators of all blocks, floating ones in float32.
 GEMMERY_HOST_DEVICE
 constexpr Sm90Design stored_design(const Sm90Design& design) {
   Sm90Design stored = design;
   if (design.split_k == 1) return stored;
   stored.tile_n = design.tile_n / design.split_k;
-  stored.accumulator = DType::float32;
+  if (!is_integer(design.accumulator)) stored.accumulator = DType::float32;
   stored.split_k = 1;
   return stored;
 }
 
 // --- shared memory ------------------------------------------------------------------------------
 
-/// Bytes of one stage of an operand: K-major by rows, otherwise in atoms of 64 columns that are
-/// brought whole.
+/// Bytes of one stage of an operand: K-major by rows, otherwise in atoms that are brought whole.
 GEMMERY_HOST_DEVICE
-constexpr int operand_stage_bytes(Major major, int extent) {
-  const int rows = major == Major::k ? extent : (extent + 63) / 64 * 64;
+constexpr int operand_stage_bytes(Major major, int extent, int atom) {
+  const int rows = major == Major::k ? extent : (extent + atom - 1) / atom * atom;
   return rows * sm90_swizzle_bytes;
 }
 
 GEMMERY_HOST_DEVICE
 constexpr int a_stage_bytes(const Sm90Design& design) {
-  return operand_stage_bytes(design.a_major, design.tile_m);
+  return operand_stage_bytes(design.a_major, design.tile_m, atom_extent(design));
 }
 
 GEMMERY_HOST_DEVICE
 constexpr int b_stage_bytes(const Sm90Design& design) {
-  return operand_stage_bytes(design.b_major, design.tile_n);
+  return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design));
 }
 
 /// Rows of a K-major operand that one copy brings: a box has at most 256, and two blocks that share
@@ -210,7 +239,7 @@ constexpr int staging_columns(const Sm90Design& design) {
   const int widest = sm90_swizzle_bytes / bytes_of(design.out);
   const int columns = columns_per_consumer(stored_design(design));
   if (columns % widest == 0) return widest;
-  return columns % (widest / 2) == 0 ? widest / 2 : 16;
+  return columns % (widest / 2) == 0 ? widest / 2 : widest / 4;
 }
 
 GEMMERY_HOST_DEVICE
@@ -299,6 +328,7 @@ constexpr int most_stages(const Sm90Design& design) {
 enum class Sm90Fault : unsigned char {
   none,
   operand_type,
+  math,
   accumulator_type,
   c_type,
   out_type,
@@ -317,34 +347,76 @@ enum class Sm90Fault : unsigned char {
 namespace detail {
 
 GEMMERY_HOST_DEVICE
-constexpr bool is_sm90_operand(DType dtype) {
-  return dtype == DType::float16 || dtype == DType::bfloat16;
+constexpr bool is_wgmma_integer(DType dtype) {
+  return dtype == DType::int8 || dtype == DType::uint8;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool is_wgmma_byte_float(DType dtype) {
+  return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+/// wgmma multiplies 8-bit integers, and 8-bit floats, of different types, too.
+GEMMERY_HOST_DEVICE
+constexpr bool are_sm90_operands(DType a, DType b) {
+  if (is_wgmma_integer(a)) return is_wgmma_integer(b);
+  if (is_wgmma_byte_float(a)) return is_wgmma_byte_float(b);
+  return a == b && (is_half(a) || a == DType::float32);
 }
 
 GEMMERY_HOST_DEVICE
-constexpr bool is_sm90_output(DType dtype) {
-  return dtype == DType::float32 || is_sm90_operand(dtype);
+constexpr bool is_sm90_math(MmaMath math, DType operand) {
+  switch (math) {
+    case MmaMath::native:
+      return operand != DType::float32;
+    case MmaMath::tf32:
+      return operand == DType::float32;
+    case MmaMath::saturate:
+      return is_wgmma_integer(operand);
+    case MmaMath::promoted:
+      return is_wgmma_byte_float(operand);
+    default:
+      return false;
+  }
+}
+
+/// Types that the epilogue of an accumulator reads as C and writes.
+GEMMERY_HOST_DEVICE
+constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
+  if (dtype == DType::float32) return true;
+  if (is_integer(accumulator)) return dtype == DType::int32 || is_wgmma_integer(dtype);
+  return is_half(dtype) || (is_wgmma_byte_float(operand) && is_wgmma_byte_float(dtype));
 }
 
 /// Where consumers share a tile by columns, the second one's begin at a row of B's that the swizzle
-/// repeats at (every 8th), or at an atom of 64 columns.
+/// repeats at (every 8th), or at an atom.
 GEMMERY_HOST_DEVICE
 constexpr bool has_column_halves(const Sm90Design& design) {
   if (!splits_columns(design)) return true;
-  return design.tile_n % (design.b_major == Major::k ? 32 : 128) == 0;
+  const bool is_in_rows = multiplied_major(design.b, design.b_major) == Major::k;
+  return design.tile_n % (is_in_rows ? 32 : 2 * atom_extent(design)) == 0;
+}
+
+/// A staging tile has rows of 32 bytes at least.
+GEMMERY_HOST_DEVICE
+constexpr bool has_staging_tiles(const Sm90Design& design) {
+  return columns_per_consumer(stored_design(design)) * bytes_of(design.out) % 32 == 0;
 }
 
 /// A cluster has at most 8 blocks everywhere, and each stores a whole number of 16 columns. Blocks
 /// that share operands, too, and warpgroups that take tiles in turn are for many tiles. What is
-/// split through the workspace is not split within a cluster as well, nor in rotation.
+/// split through the workspace is not split within a cluster as well, nor in rotation, and has
+/// operands of 16 bits. Accumulators of shares of k would saturate elsewhere than those of all k.
 GEMMERY_HOST_DEVICE
 constexpr bool is_split(const Sm90Design& design) {
   const int blocks = design.split_k;
-  if (design.split != SplitMode::none) return blocks == 1 && design.schedule != Schedule::rotation;
+  if (design.split != SplitMode::none)
+    return blocks == 1 && design.schedule != Schedule::rotation && is_half(design.a);
   if (blocks == 1) return true;
   return (blocks == 2 || blocks == 4 || blocks == 8) && sharing_blocks(design) == 1 &&
-         design.schedule == Schedule::cooperative && !splits_columns(design) &&
-         design.tile_n % (16 * blocks) == 0;
+         design.math != MmaMath::saturate && design.schedule == Schedule::cooperative &&
+         !splits_columns(design) && design.tile_n % (16 * blocks) == 0;
 }
 
 /// What a consumer has for its accumulators. With 512 threads a kernel starts with 128 registers
@@ -402,7 +474,7 @@ constexpr bool is_rotation(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr bool can_add_vector(const Sm90Design& design) {
   return design.schedule == Schedule::rotation && design.accumulator == DType::float32 &&
-         bytes_of(design.out) == 2;
+         is_half(design.a) && bytes_of(design.out) == 2;
 }
 
 /// Bands beyond 64 tiles would hold more tiles than any device has multiprocessors.
@@ -414,9 +486,10 @@ constexpr bool is_raster(const Raster& raster) {
 
 }  // namespace detail
 
-/// Accumulators may be float16 if the operands are.
+/// Accumulators may be float16 if the operands are; those of integers are int32.
 GEMMERY_HOST_DEVICE
 constexpr bool is_sm90_accumulator(DType dtype, DType operand) {
+  if (is_integer(operand)) return dtype == DType::int32;
   return dtype == DType::float32 || (dtype == DType::float16 && operand == DType::float16);
 }
 
@@ -424,10 +497,12 @@ constexpr bool is_sm90_accumulator(DType dtype, DType operand) {
 GEMMERY_HOST_DEVICE
 constexpr Sm90Fault find_fault(const Sm90Design& design) {
   using namespace detail;
-  if (!is_sm90_operand(design.operand)) return Sm90Fault::operand_type;
-  if (!is_sm90_accumulator(design.accumulator, design.operand)) return Sm90Fault::accumulator_type;
-  if (design.has_c && !is_sm90_output(design.c)) return Sm90Fault::c_type;
-  if (!is_sm90_output(design.out)) return Sm90Fault::out_type;
+  if (!are_sm90_operands(design.a, design.b)) return Sm90Fault::operand_type;
+  if (!is_sm90_math(design.math, design.a)) return Sm90Fault::math;
+  if (!is_sm90_accumulator(design.accumulator, design.a)) return Sm90Fault::accumulator_type;
+  if (design.has_c && !is_sm90_output(design.c, design.accumulator, design.a))
+    return Sm90Fault::c_type;
+  if (!is_sm90_output(design.out, design.accumulator, design.a)) return Sm90Fault::out_type;
   if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 320)
     return Sm90Fault::tile_m;
   if (design.tile_n % 16 != 0 || design.tile_n < 16 || design.tile_n > 256)
@@ -439,9 +514,9 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (design.cluster_m < 1 || design.cluster_n < 1 || sharing_blocks(design) != (is_pair ? 2 : 1))
     return Sm90Fault::cluster;
   if (!is_split(design)) return Sm90Fault::split_k;
+  if (!has_staging_tiles(design)) return Sm90Fault::tile_n;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
-  if (accumulator_registers(design) > most_accumulator_registers(design))
-    return Sm90Fault::accumulators;
+  if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

@@ -55,6 +55,8 @@ struct Sm90Params {
   // Where blocks share the k of tiles through the workspace.
   SplitSchedule split;
   void* workspace;
+  double wide_alpha;  // the same numbers for accumulators of int32
+  double wide_beta;
 };
 
 static_assert(sizeof(TensorMap) == 128);

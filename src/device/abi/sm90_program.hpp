@@ -41,7 +41,7 @@ struct StoredShare {
   GEMMERY_HOST_DEVICE
   constexpr StoredShare(const Sm90Design& stored)
       : adds_vector(stored.adds_vector),
-        operand(stored.operand),
+        operand(stored.a),
         consumers(consumer_count(stored)),
         rows(blocks_per_consumer(stored) * sm90_block_rows),
         columns(columns_per_consumer(stored)),
@@ -60,7 +60,8 @@ GEMMERY_HOST_DEVICE
 constexpr bool fits_tma(const EpilogueTensor& tensor, int staging_columns) {
   const int pitch = staging_columns * bytes_of(tensor.dtype);
   return tensor.varies_m && tensor.varies_n && tensor.vector_bytes == 16 &&
-         detail::is_sm90_output(tensor.dtype) && (pitch == 32 || pitch == 64 || pitch == 128);
+         (detail::is_half(tensor.dtype) || tensor.dtype == DType::float32) &&
+         (pitch == 32 || pitch == 64 || pitch == 128);
 }
 
 /// The inputs that TMA brings into staging tiles: the first few that it can.

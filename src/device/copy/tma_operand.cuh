@@ -12,6 +12,7 @@ namespace gemmery::device {
 struct TmaOperand {
   abi::Major major;
   int extent;  // of the tile along m or n
+  int atom;    // of abi::atom_extent
   bool is_shared;
 };
 
@@ -43,14 +44,16 @@ __device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap
       }
     }
   } else {
-    constexpr int atoms = (operand.extent + 63) / 64;
+    constexpr int atoms = (operand.extent + operand.atom - 1) / operand.atom;
+    constexpr unsigned atom_bytes = operand.atom * abi::sm90_swizzle_bytes;
 #pragma unroll
     for (int atom = 0; atom < atoms; ++atom) {
       const ptx::BoxPlace box{
-          .adjacent = place.extent + atom * 64, .row = place.k, .batch = place.batch};
+          .adjacent = place.extent + atom * operand.atom, .row = place.k, .batch = place.batch};
       const unsigned target = tile + static_cast<unsigned>(atom) * atom_bytes;
       if constexpr (operand.is_shared) {
-        const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * 32), box.batch};
+        constexpr unsigned half = operand.atom / 2;
+        const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * half), box.batch};
         ptx::tma_load_multicast(target + rank * (atom_bytes / 2), map, mine, barrier, both);
       } else {
         ptx::tma_load(target, map, box, barrier);

@@ -22,7 +22,8 @@ namespace gemmery::device {
 template <abi::Sm90Design design, class Epilogue>
 class StagedInputs {
  public:
-  using Params = EpilogueParamsOf<Epilogue, float>;
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
   /// Whether an input comes this way.
@@ -110,11 +111,11 @@ class StagedInputs {
 
   /// The element of a vector that does not vary with n, for a row of the share.
   template <int input>
-  __device__ __forceinline__ float read_held(unsigned row) const {
+  __device__ __forceinline__ Compute read_held(unsigned row) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
     constexpr int element = abi::bytes_of(tensor.dtype);
     const unsigned at = tensor.varies_m ? row * element : 0;
-    return decode<tensor.dtype, float>(
+    return decode<tensor.dtype, Compute>(
         ptx::ld_shared_registers<element>(vectors_ + vector_offset(input) + at), 0);
   }
 

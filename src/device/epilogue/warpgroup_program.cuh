@@ -27,7 +27,8 @@ namespace gemmery::device {
 template <abi::Sm90Design design, class Epilogue>
 class WarpgroupProgram {
  public:
-  using Params = EpilogueParamsOf<Epilogue, float>;
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
   using Staged = StagedInputs<design, Epilogue>;
   class Block;
 
@@ -126,8 +127,8 @@ class WarpgroupProgram {
   static constexpr int region_rows = abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr int region_columns = abi::columns_per_consumer(design);
   static constexpr int eights = abi::staging_columns(design) / 8;
-  using Region = RegionReductions<Epilogue, float, region_rows, region_columns>;
-  using Rows = ProgramRows<Epilogue, float, 2, 8, DirectInputs<design, Epilogue>>;
+  using Region = RegionReductions<Epilogue, Compute, region_rows, region_columns>;
+  using Rows = ProgramRows<Epilogue, Compute, 2, 8, DirectInputs<design, Epilogue>>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
   __device__ __forceinline__ bool holds_output(const OutputPlace& place) const {
@@ -208,6 +209,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
     read_ahead(0);
   }
 
+  __device__ static constexpr bool passes_accumulators() { return false; }
+
   /// The staging tile is about to be filled: before `finish` for its first columns.
   __device__ __forceinline__ void begin_staging(int staging) {
     if (staging == 0) hold();
@@ -221,10 +224,10 @@ class WarpgroupProgram<design, Epilogue>::Block {
 
   /// Turns accumulators of two rows by two columns into values of D; `eight` counts columns by 8.
   /// Called in ascending order.
-  __device__ __forceinline__ void finish(float (&values)[2][2], int eight) {
+  __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
     if (eight % near == 0) read_staging(eight);
-    float results[Epilogue::outputs + 1][2][2];
+    Compute results[Epilogue::outputs + 1][2][2];
     rows_.apply(patches_[eight % ring], values, 8 * eight, results);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -325,14 +328,14 @@ class WarpgroupProgram<design, Epilogue>::Block {
   __device__ __forceinline__ void clear() {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_reduced<Epilogue, output>)
-        of_row_[output][0] = of_row_[output][1] = ReducerOf<Epilogue, output, float>::nothing();
+        of_row_[output][0] = of_row_[output][1] = ReducerOf<Epilogue, output, Compute>::nothing();
       clear<output + 1>();
     }
   }
 
   /// The results of 8 columns go to where they are reduced, or wait for `collect`.
   template <int output = 0>
-  __device__ __forceinline__ void take(const float (&results)[Epilogue::outputs + 1][2][2],
+  __device__ __forceinline__ void take(const Compute (&results)[Epilogue::outputs + 1][2][2],
                                        int eight) {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_reduced<Epilogue, output>) take_output<output>(results[output + 1], eight);
@@ -341,11 +344,11 @@ class WarpgroupProgram<design, Epilogue>::Block {
   }
 
   template <int output>
-  __device__ __forceinline__ void take_output(const float (&results)[2][2], int eight) {
+  __device__ __forceinline__ void take_output(const Compute (&results)[2][2], int eight) {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-    using Reducer = ReducerOf<Epilogue, output, float>;
+    using Reducer = ReducerOf<Epilogue, output, Compute>;
     if constexpr (reduces_whole_tiles) {
-      float of_rows[2];
+      Compute of_rows[2];
 #pragma unroll
       for (int half = 0; half < 2; ++half)
         of_rows[half] = Reducer::both(Reducer::of(results[half][0]), Reducer::of(results[half][1]));
@@ -360,7 +363,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     } else if constexpr (tensor.varies_m) {
       write_elements<output>(results, eight);
     } else {
-      float both[2];
+      Compute both[2];
 #pragma unroll
       for (int column = 0; column < 2; ++column)
         both[column] = Reducer::both(in_row<Reducer>(results[0][column], 0),
@@ -383,7 +386,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   __device__ __forceinline__ void add_kept(int first) {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_along_rows(Epilogue::output[output])) {
-        using Reducer = ReducerOf<Epilogue, output, float>;
+        using Reducer = ReducerOf<Epilogue, output, Compute>;
 #pragma unroll
         for (int eight = first; eight < first + collected; ++eight) {
 #pragma unroll
@@ -402,7 +405,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
 
   /// What an element counts as; nothing where out does not have its row.
   template <class Reducer>
-  __device__ __forceinline__ float in_row(float value, int half) const {
+  __device__ __forceinline__ Compute in_row(Compute value, int half) const {
     return rows_.has_row(half) ? Reducer::of(value) : Reducer::nothing();
   }
 
@@ -414,8 +417,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
       if constexpr (is_reduced<Epilogue, output> && tensor.varies_m && !tensor.varies_n) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const float all =
-              ReducerOf<Epilogue, output, float>::across_lanes(of_row_[output][half], 1, 4);
+          const Compute all =
+              ReducerOf<Epilogue, output, Compute>::across_lanes(of_row_[output][half], 1, 4);
           if (program_.lane() % 4 == 0 && rows_.has_row(half))
             *program_.region().template part_of<output>(row_ + 8 * static_cast<unsigned>(half), 0,
                                                         0) = all;
@@ -431,7 +434,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     if constexpr (output < Epilogue::outputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
       if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n) {
-        using Reducer = ReducerOf<Epilogue, output, float>;
+        using Reducer = ReducerOf<Epilogue, output, Compute>;
         if constexpr (reduces_whole_tiles) {
           program_.reductions_.template add<output>(of_row_[output][0]);
         } else {
@@ -447,7 +450,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
 
   /// Where batches alone are reduced, every element is a part by itself.
   template <int output>
-  __device__ __forceinline__ void write_elements(const float (&values)[2][2], int eight) const {
+  __device__ __forceinline__ void write_elements(const Compute (&values)[2][2], int eight) const {
     const Region region = program_.region();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -456,19 +459,19 @@ class WarpgroupProgram<design, Epilogue>::Block {
         if (!rows_.has_row(half) || rows_.columns_left(8 * eight) <= column) continue;
         *region.template part_of<output>(row_ + 8 * static_cast<unsigned>(half),
                                          column_ + static_cast<unsigned>(8 * eight + column), 0) =
-            ReducerOf<Epilogue, output, float>::of(values[half][column]);
+            ReducerOf<Epilogue, output, Compute>::of(values[half][column]);
       }
     }
   }
 
   /// Of the 16 rows of a warp.
   template <int output>
-  __device__ __forceinline__ void write_columns(float first, float second, int eight) const {
-    using Reducer = ReducerOf<Epilogue, output, float>;
+  __device__ __forceinline__ void write_columns(Compute first, Compute second, int eight) const {
+    using Reducer = ReducerOf<Epilogue, output, Compute>;
     first = Reducer::across_lanes(first, 4, 32);
     second = Reducer::across_lanes(second, 4, 32);
     if (program_.lane() >= 4) return;
-    float* const part = program_.region().template part_of<output>(
+    Compute* const part = program_.region().template part_of<output>(
         0, column_ + 8 * static_cast<unsigned>(eight),
         static_cast<unsigned>(index_) * 4 + program_.warp());
     const int left = static_cast<int>(program_.params_.n) -
@@ -484,8 +487,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
   Rows rows_;
   Patch patches_[ring];
   /// Of reductions along rows. The first is of both where whole tiles are reduced.
-  float of_row_[at_least_one(Epilogue::outputs)][2];
-  float kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // what goes there next
+  Compute of_row_[at_least_one(Epilogue::outputs)][2];
+  Compute kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // what goes there next
 };
 
 }  // namespace gemmery::device

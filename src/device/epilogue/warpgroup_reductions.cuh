@@ -21,7 +21,8 @@ namespace gemmery::device {
 template <abi::Sm90Design design, class Epilogue, class Staged, class Region>
 class WarpgroupReductions {
  public:
-  using Params = EpilogueParamsOf<Epilogue, float>;
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+  using Params = EpilogueParamsOf<Epilogue, Compute>;
 
   /// `thread` of the warpgroup.
   __device__ __forceinline__ WarpgroupReductions(unsigned consumer, unsigned thread)
@@ -33,8 +34,8 @@ class WarpgroupReductions {
 
   /// To a reduction to one value.
   template <int output>
-  __device__ __forceinline__ void add(float value) {
-    values_[output] = ReducerOf<Epilogue, output, float>::both(values_[output], value);
+  __device__ __forceinline__ void add(Compute value) {
+    values_[output] = ReducerOf<Epilogue, output, Compute>::both(values_[output], value);
   }
 
   /// Hands over what the tile has that is in `region`: parts of rows and columns are written, those
@@ -113,7 +114,7 @@ class WarpgroupReductions {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_reduced<Epilogue, output> &&
                     abi::is_of_everything(Epilogue::output[output]) == of_all)
-        values_[output] = ReducerOf<Epilogue, output, float>::nothing();
+        values_[output] = ReducerOf<Epilogue, output, Compute>::nothing();
       clear<of_all, output + 1>();
     }
   }
@@ -125,7 +126,8 @@ class WarpgroupReductions {
       constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
       if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n &&
                     tensor.varies_l) {
-        const float all = ReducerOf<Epilogue, output, float>::across_lanes(values_[output], 1, 32);
+        const Compute all =
+            ReducerOf<Epilogue, output, Compute>::across_lanes(values_[output], 1, 32);
         if (lane() == 0) *region.template part_of<output>(0, 0, warp()) = all;
       }
       write_parts<output + 1>(region);
@@ -137,7 +139,8 @@ class WarpgroupReductions {
   __device__ __forceinline__ void share_parts(const Staged& staged) const {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_by_words(Epilogue::output[output])) {
-        const float all = ReducerOf<Epilogue, output, float>::across_lanes(values_[output], 1, 32);
+        const Compute all =
+            ReducerOf<Epilogue, output, Compute>::across_lanes(values_[output], 1, 32);
         if (lane() == 0)
           ptx::st_shared<4>(staged.parts() + (place * warps + warp()) * 4,
                             {{__float_as_uint(all)}});
@@ -153,8 +156,8 @@ class WarpgroupReductions {
   __device__ __forceinline__ void leave_parts(const Params& params, const Staged& staged) const {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_by_words(Epilogue::output[output])) {
-        using Reducer = ReducerOf<Epilogue, output, float>;
-        float part = Reducer::nothing();
+        using Reducer = ReducerOf<Epilogue, output, Compute>;
+        Compute part = Reducer::nothing();
 #pragma unroll
         for (int warp = 0; warp < warps; ++warp)
           part = Reducer::both(
@@ -193,7 +196,7 @@ class WarpgroupReductions {
 
   unsigned consumer_;
   unsigned thread_;
-  float values_[at_least_one(Epilogue::outputs)];  // of reductions to one value
+  Compute values_[at_least_one(Epilogue::outputs)];  // of reductions to one value
 };
 
 }  // namespace gemmery::device

@@ -50,11 +50,29 @@ __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk)
   return row * pitch + ((chunk ^ (row >> row_shift & mask)) << 4);
 }
 
+/// In what the epilogue computes in.
+template <class Compute>
+__device__ __forceinline__ const Compute& alpha_of(const abi::Sm90Params& params) {
+  if constexpr (sizeof(Compute) == sizeof(double))
+    return params.wide_alpha;
+  else
+    return params.alpha;
+}
+template <class Compute>
+__device__ __forceinline__ const Compute& beta_of(const abi::Sm90Params& params) {
+  if constexpr (sizeof(Compute) == sizeof(double))
+    return params.wide_beta;
+  else
+    return params.beta;
+}
+
 /// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
 /// time, or one where C has any strides, and nothing beyond the matrix. Without a C it is empty.
 template <abi::Sm90Design design, bool has_c = design.has_c>
 class AddendReader {
  public:
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
   __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
                                           unsigned thread)
       : params_(params) {
@@ -66,7 +84,7 @@ class AddendReader {
                  element_bytes;
     // With beta = 0, C is not read.
     const int columns =
-        params.beta == 0.0F ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
+        beta_of<Compute>(params) == 0 ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
     columns_left_[0] = row < params.m ? columns : 0;
     columns_left_[1] = row + 8 < params.m ? columns : 0;
     if constexpr (!design.has_any_c) {
@@ -77,7 +95,7 @@ class AddendReader {
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
-  __device__ __forceinline__ void add(float (&values)[2], int eight, int half) const {
+  __device__ __forceinline__ void add(Compute (&values)[2], int eight, int half) const {
     const char* const source =
         row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
     const int left = columns_left_[half] - 8 * eight;
@@ -92,8 +110,8 @@ class AddendReader {
     }
     const auto pair =
         ptx::ld_global_if<2 * element_bytes>(left > 1, source, {{last_[half].words[0]}});
-    values[0] += params_.beta * decode<design.c, float>(pair, 0);
-    values[1] += params_.beta * decode<design.c, float>(pair, 1);
+    values[0] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 0);
+    values[1] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 1);
   }
 
  private:
@@ -133,6 +151,8 @@ class AddendReader<design, false> {
 template <abi::Sm90Design design>
 class WarpgroupLinearCombination {
  public:
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
   __device__ __forceinline__ WarpgroupLinearCombination(const abi::Sm90Params& params,
                                                         unsigned thread)
       : params_(params), thread_(thread) {}
@@ -142,8 +162,12 @@ class WarpgroupLinearCombination {
    public:
     __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
                                      unsigned thread)
-        : alpha_(params.alpha), addend_(params, place, thread) {}
-    __device__ __forceinline__ void finish(float (&values)[2][2], int eight) const {
+        : alpha_(alpha_of<Compute>(params)), addend_(params, place, thread) {}
+    /// True if out's values are the accumulators.
+    __device__ __forceinline__ bool passes_accumulators() const {
+      return !design.has_c && alpha_ == 1;
+    }
+    __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) const {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         values[half][0] *= alpha_;
@@ -156,7 +180,7 @@ class WarpgroupLinearCombination {
     __device__ static void end() {}
 
    private:
-    const float& alpha_;
+    const Compute& alpha_;
     const AddendReader<design> addend_;
   };
 
@@ -172,7 +196,8 @@ class WarpgroupLinearCombination {
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
     if constexpr (prefetches) {
       constexpr int element_bytes = abi::bytes_of(design.c);
-      if (params_.beta == 0.0F || place.row >= params_.m || place.column >= params_.n) return;
+      if (beta_of<Compute>(params_) == 0 || place.row >= params_.m || place.column >= params_.n)
+        return;
       const char* const first = static_cast<const char*>(params_.c.data) +
                                 (static_cast<abi::Int64>(place.batch) * params_.c.batch_stride +
                                  place.row * params_.c.row_stride + place.column) *
@@ -259,6 +284,8 @@ class WarpgroupStore {
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
   static constexpr unsigned staging_bytes = abi::staging_bytes(design);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
+  static constexpr bool is_narrow = abi::bytes_of(design.out) == 1;
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
   static constexpr int sixteens = columns / 16;
   /// Registers of a thread's accumulators in a staging tile.
   static constexpr int staging_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
@@ -270,11 +297,12 @@ class WarpgroupStore {
   /// waited for at once. One in rotation: two warpgroups are in their epilogues at a time, and
   /// arithmetic of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the
   /// plain kernel, with amax 21 to 16; docs/performance.md).
-  static constexpr int together =
-      is_crowded || design.schedule == abi::Schedule::rotation ? 1 : sixteens;
+  static constexpr int together = is_crowded || design.schedule == abi::Schedule::rotation ? 1
+                                  : sixteens > 4                                           ? 4
+                                                 : sixteens;
 
-  /// Words of a thread's results in 16 columns, in the order of writing: results of 16 bits are
-  /// packed in pairs, rows 0-7 and 8-15 of 8 columns, then of the next 8.
+  /// Words of a thread's results in 16 columns, in the order of writing: narrower results than of
+  /// 32 bits are packed in pairs, rows 0-7 and 8-15 of 8 columns, then of the next 8.
   static constexpr int words = is_wide ? 8 : 4;
 
   /// True if TMA can store a staging tile that begins at this column.
@@ -455,6 +483,7 @@ class WarpgroupStore {
   /// numbers do.
   __device__ static unsigned first_chunk(unsigned lane) {
     if constexpr (is_wide) return swizzled_chunk<pitch>(lane / 4, lane % 4 / 2) + lane % 2 * 8;
+    if constexpr (is_narrow) return swizzled_chunk<pitch>(lane / 4, 0) + lane % 4 * 2;
     return swizzled_chunk<pitch>(lane % 16, lane / 16);
   }
 
@@ -469,6 +498,11 @@ class WarpgroupStore {
         ptx::st_shared_v2((chunk ^ number << 4) + pair % 2 * 8 * pitch, results[2 * pair],
                           results[2 * pair + 1]);
       }
+    } else if constexpr (is_narrow) {
+#pragma unroll
+      for (unsigned pair = 0; pair < words; ++pair)
+        ptx::st_shared<2>((chunk ^ sixteen << 4) + pair / 2 * 8 + pair % 2 * 8 * pitch,
+                          {{results[pair]}});
     } else {
       ptx::stmatrix_x4(chunk ^ 2 * sixteen << 4, results);
     }
@@ -481,9 +515,12 @@ class WarpgroupStore {
                                                         const Register (&sums)[staging_registers],
                                                         int sixteen, int sixteens_before,
                                                         Block& block) {
+    if constexpr (design.accumulator == DType::int32 && design.out == DType::int32) {
+      if (block.passes_accumulators()) return pass_sixteen(results, sums, sixteen);
+    }
 #pragma unroll
     for (int eight = 0; eight < 2; ++eight) {
-      float values[2][2];
+      Compute values[2][2];
       const int first = 4 * sixteen + 2 * eight;  // pair of sums
       read_pair(values[0], sums, first);
       read_pair(values[1], sums, first + 1);
@@ -493,27 +530,49 @@ class WarpgroupStore {
     }
   }
 
+  /// Accumulators of int32 as they are: integers of 64-bit floats would take a unit that converts
+  /// 16 a clock.
+  template <class Register>
+  __device__ __forceinline__ static void pass_sixteen(unsigned (&results)[words],
+                                                      const Register (&sums)[staging_registers],
+                                                      int sixteen) {
+#pragma unroll
+    for (int word = 0; word < words; ++word)
+      results[word] = static_cast<unsigned>(sums[words * sixteen + word]);
+  }
+
   __device__ __forceinline__ static void put(unsigned (&results)[words], int pair,
-                                             const float (&values)[2]) {
+                                             const Compute (&values)[2]) {
     if constexpr (is_wide) {
-      results[2 * pair] = __float_as_uint(values[0]);
-      results[2 * pair + 1] = __float_as_uint(values[1]);
+      results[2 * pair] = encode<design.out>(values[0]);
+      results[2 * pair + 1] = encode<design.out>(values[1]);
+    } else if constexpr (is_narrow) {
+      results[pair] = encode<design.out>(values[0]) | encode<design.out>(values[1]) << 8;
     } else {
       results[pair] = pack(values);
     }
   }
 
   template <class Register>
-  __device__ __forceinline__ static void read_pair(float (&values)[2],
+  __device__ __forceinline__ static void read_pair(Compute (&values)[2],
                                                    const Register (&sums)[staging_registers],
                                                    int pair) {
     if constexpr (design.accumulator == DType::float16) {
       values[0] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair]));
       values[1] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair] >> 16));
+    } else if constexpr (design.accumulator == DType::int32) {
+      values[0] = widen(sums[2 * pair]);
+      values[1] = widen(sums[2 * pair + 1]);
     } else {
       values[0] = sums[2 * pair];
       values[1] = sums[2 * pair + 1];
     }
+  }
+
+  /// An int32 as the low bits of 2^52 + 2^31 + value, less these: an addition is faster than a
+  /// conversion.
+  __device__ __forceinline__ static double widen(int value) {
+    return __hiloint2double(0x43300000, value ^ static_cast<int>(0x80000000U)) - (0x1p52 + 0x1p31);
   }
 
   __device__ static unsigned pack(const float (&values)[2]) {

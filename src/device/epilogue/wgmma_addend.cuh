@@ -24,7 +24,7 @@ class WgmmaAddend {
   __device__ static void initialize(unsigned shared) {
     constexpr unsigned unit = 16;
     constexpr unsigned row_units = abi::sm90_swizzle_bytes / unit;
-    constexpr unsigned one = design.operand == DType::bfloat16 ? 0x3f80 : 0x3c00;
+    constexpr unsigned one = design.a == DType::bfloat16 ? 0x3f80 : 0x3c00;
 #pragma unroll 1
     for (unsigned index = threadIdx.x; index < abi::addend_bytes(design) / unit;
          index += abi::thread_count(design)) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on Hopper's tensor cores for 16-bit floats: out = alpha * a b + beta * c. What an emitted
+// GEMM on Hopper's tensor cores: out = alpha * a b + beta * c. What an emitted
 // epilogue makes of a b instead is in sm90_program.cuh, which others need not compile.
 //
 //   A, B in global memory
 //     | copy/tma_operand: one thread of warpgroup 0, tiles of 64 k, zeros beyond edges; blocks of a
 //     | cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
+//     | copy/transposed_atom: what wgmma takes K-major only is transposed in place
 //     | mma/wgmma: the other warpgroups, each with its share of the tile's rows or columns, or each
 //     | with every second or third tile; one more wgmma may add a program's row vector
 //   accumulators in registers
@@ -22,6 +23,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/copy/tma_operand.cuh>
+#include <device/copy/transposed_atom.cuh>
 #include <device/epilogue/warpgroup_store.cuh>
 #include <device/mma/wgmma.cuh>
 #include <device/pipeline/split_sums.cuh>
@@ -132,7 +134,7 @@ class Sm90Gemm {
     while (!tiles.is_done()) {
       if constexpr (!looks_ahead) place = place_here();  // not kept while wgmmas are under way
       finish.begin_share(place);
-      const Stage last_stage = multiply_in_turn(tiles, cursor, share, finish, consumer);
+      const Stage last_stage = multiply_in_turn(tiles, cursor, finish, consumer, sums);
       // Computes all about the next tile while wgmmas are still in flight, so that it can begin as
       // soon as this one is stored.
       if constexpr (looks_ahead) tiles.advance();
@@ -182,7 +184,7 @@ class Sm90Gemm {
     while (!tiles.is_done()) {
       const bool begins_early = finishes_tile<design.split>(tiles.share());
       if (begins_early) finish.begin_share(place_of(tiles.position(), share));
-      const Stage last_stage = multiply_in_turn(tiles, cursor, share, finish, consumer);
+      const Stage last_stage = multiply_in_turn(tiles, cursor, finish, consumer, sums);
       finish_sums(sums, last_stage);
       const OutputPlace place = place_of(tiles.position(), share);
       if (parts.join(tiles.shares(), tiles.share(), rows_left(place))) {
@@ -220,10 +222,14 @@ class Sm90Gemm {
   static constexpr unsigned rows_per_consumer =
       abi::blocks_per_consumer(design) * abi::sm90_block_rows;
   static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
-  static constexpr TmaOperand a_operand{
-      .major = design.a_major, .extent = design.tile_m, .is_shared = design.cluster_n > 1};
-  static constexpr TmaOperand b_operand{
-      .major = design.b_major, .extent = design.tile_n, .is_shared = design.cluster_m > 1};
+  static constexpr TmaOperand a_operand{.major = design.a_major,
+                                        .extent = design.tile_m,
+                                        .atom = abi::atom_extent(design),
+                                        .is_shared = design.cluster_n > 1};
+  static constexpr TmaOperand b_operand{.major = design.b_major,
+                                        .extent = design.tile_n,
+                                        .atom = abi::atom_extent(design),
+                                        .is_shared = design.cluster_m > 1};
   using Ring = StageRing<design.stages, abi::sharing_blocks(design)>;
   using Cursor = typename Ring::Cursor;
   using Stage = typename Ring::Filled;
@@ -347,10 +353,11 @@ class Sm90Gemm {
   /// Multiplies a tile when this consumer's turn has come, and passes the turn on.
   template <class Finish>
   __device__ __forceinline__ Stage multiply_in_turn(const Tiles& tiles, Cursor& cursor,
-                                                    const Share& share, Finish& finish,
-                                                    unsigned consumer) const {
+                                                    Finish& finish, unsigned consumer,
+                                                    Sums& sums) const {
     if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
-    const Stage last = multiply_tile<frees_sums<Finish>()>(cursor, share, k_blocks_of(tiles));
+    const Stage last =
+        multiply_tile<frees_sums<Finish>()>(cursor, consumer, k_blocks_of(tiles), sums);
     if constexpr (Finish::adds_vector) {
       const auto& addend = finish.wait_for_addend();
       add_to_all_rows<design>(addend.ones(), addend.vector());
@@ -362,11 +369,14 @@ class Sm90Gemm {
   /// The mainloop. A stage is released one step late: then the wgmmas that read it have completed,
   /// while those of the next stage are in flight. Returns the last stage, which is not released.
   template <bool begins_apart>
-  __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, const Share& share,
-                                                 unsigned k_blocks) const {
+  __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, unsigned consumer,
+                                                 unsigned k_blocks, Sums& sums) const {
+    if constexpr (abi::is_promoted(design))
+      return multiply_promoted(cursor, consumer, k_blocks, sums);
     Stage previous;
+    const Share share = share_of(consumer);
     const auto multiply_next = [&](bool keeps_sums) {
-      const Stage stage = ring_.wait_for_stage(cursor);
+      const Stage stage = wait_for_stage(cursor, consumer);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
       multiply_stage<design>(a, b, keeps_sums);
@@ -383,6 +393,66 @@ class Sm90Gemm {
       previous = stage;
     }
     return previous;
+  }
+
+  /// The same, where the products of each stage are added to accumulators that are values: while
+  /// one consumer adds, the tensor cores multiply for another.
+  __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
+                                                     unsigned k_blocks, Sums& sums) const {
+    const Share share = share_of(consumer);
+    Stage stage = wait_for_stage(cursor, consumer);
+#pragma unroll 1
+    for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
+      multiply_stage<design>(a_of(cursor.stage, share.row), b_of(cursor.stage, share.column),
+                             false);
+      cursor.advance();
+      Stage next = stage;
+      const bool is_last = k_block + 1 == k_blocks;
+      if (!is_last) next = wait_for_stage(cursor, consumer);
+      ptx::wgmma_wait_group<0>();
+      if (!is_last) ring_.release(stage, lane());
+      if (k_block == 0)
+        sums.take();
+      else
+        sums.add();
+      stage = next;
+    }
+    return stage;
+  }
+
+  static constexpr bool transposes_a = abi::is_transposed(design.a, design.a_major);
+  static constexpr bool transposes_b = abi::is_transposed(design.b, design.b_major);
+
+  /// Waits until a stage has come, and makes it what wgmma takes.
+  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, unsigned consumer) const {
+    const Stage stage = ring_.wait_for_stage(cursor);
+    if constexpr (transposes_a || transposes_b) transpose_stage(cursor.stage, consumer);
+    return stage;
+  }
+
+  /// The warps of the tile's consumers share the atoms; wgmmas of the stage before are in flight
+  /// meanwhile. The barrier holds until all atoms are written.
+  __device__ __forceinline__ void transpose_stage(unsigned stage, unsigned consumer) const {
+    using Transposer = AtomTransposer<abi::bytes_of(design.a)>;
+    constexpr unsigned atom_bytes = abi::atom_extent(design) * abi::sm90_swizzle_bytes;
+    constexpr int a_atoms = transposes_a ? sizeof shared_.a[0] / atom_bytes : 0;
+    constexpr int b_atoms = transposes_b ? sizeof shared_.b[0] / atom_bytes : 0;
+    constexpr unsigned warps = abi::consumers_per_tile(design) * abi::warps_per_consumer;
+    constexpr unsigned first_barrier = 11;  // those of turns come before
+    const unsigned a = ptx::cvta_shared(&shared_.a[stage]);
+    const unsigned b = ptx::cvta_shared(&shared_.b[stage]);
+    const unsigned own = takes_turns ? 0 : consumer * abi::warps_per_consumer;
+    const unsigned warp = ptx::same_in_warp(own + threadIdx.x % abi::warpgroup_threads / 32);
+    const Transposer transposer(lane());
+#pragma unroll 1
+    for (unsigned part = warp; part < (a_atoms + b_atoms) * Transposer::parts; part += warps) {
+      const int atom = static_cast<int>(part / Transposer::parts);
+      const unsigned at =
+          atom < a_atoms ? a + atom * atom_bytes : b + (atom - a_atoms) * atom_bytes;
+      transposer.take(at, part % Transposer::parts);
+    }
+    ptx::fence_proxy_async();
+    ptx::bar_sync<warps * 32>(first_barrier + (takes_turns ? consumer : 0));
   }
 
   /// Stores a consumer's blocks of 64 rows from the index-th on, which has begun. The next one

@@ -9,7 +9,7 @@
 
 namespace gemmery::device {
 
-/// A register of accumulators: one float32, or two float16.
+/// A register of accumulators: one float32 or int32, or two float16.
 template <abi::DType accumulator>
 struct SumRegister {
   using Type = float;
@@ -17,6 +17,10 @@ struct SumRegister {
 template <>
 struct SumRegister<abi::DType::float16> {
   using Type = unsigned;
+};
+template <>
+struct SumRegister<abi::DType::int32> {
+  using Type = int;
 };
 
 /// A consumer's accumulators: those of one wgmma for each of its blocks of 64 rows. Thread t of
@@ -103,27 +107,58 @@ struct WgmmaSums {
   }
 };
 
-/// What a consumer passes on. Blocks that split k exchange values; otherwise accumulators are read
-/// where they are stored, so that the compiler keeps few of them alive.
-template <abi::Sm90Design design, bool splits_k = (design.split_k > 1)>
+/// The accumulators of a consumer that adds to them the products of one block of k at a time, by
+/// FADD, which rounds to nearest: wgmmas of 8-bit floats keep 13 bits of what they add to.
+template <abi::Sm90Design design>
+struct PromotedSums : WarpgroupSums<design> {
+  /// Begins with the products of a first block of k; wait for its wgmmas.
+  __device__ __forceinline__ void take() { WgmmaSums<design>::read(*this); }
+  /// Adds those of the next one, likewise.
+  __device__ __forceinline__ void add() {
+    WarpgroupSums<design> products;
+    WgmmaSums<design>::read(products);
+#pragma unroll
+    for (int row = 0; row < PromotedSums::blocks; ++row) {
+#pragma unroll
+      for (int index = 0; index < PromotedSums::per_block; ++index)
+        this->block[row][index] += products.block[row][index];
+    }
+  }
+};
+
+/// What a consumer passes on. Blocks that split k exchange values, and promoted accumulators are
+/// values; otherwise accumulators are read where they are stored, so that the compiler keeps few of
+/// them alive.
+template <abi::Sm90Design design, bool is_promoted = abi::is_promoted(design),
+          bool splits_k = (design.split_k > 1)>
 struct ConsumerSums : WgmmaSums<design> {
   __device__ static void fetch() {}
 };
 template <abi::Sm90Design design>
-struct ConsumerSums<design, true> : WarpgroupSums<design> {
+struct ConsumerSums<design, false, true> : WarpgroupSums<design> {
   __device__ __forceinline__ void fetch() { WgmmaSums<design>::read(*this); }
 };
+template <abi::Sm90Design design, bool splits_k>
+struct ConsumerSums<design, true, splits_k> : PromotedSums<design> {
+  __device__ static void fetch() {}
+};
 
-/// As multiply_stage, of the consumer's blocks of 64 rows from the row-th on and of 16 k.
+/// As wgmma finds the operands in shared memory.
+template <abi::Sm90Design design>
+struct MultipliedMajors {
+  static constexpr abi::Major a = abi::multiplied_major(design.a, design.a_major);
+  static constexpr abi::Major b = abi::multiplied_major(design.b, design.b_major);
+};
+
+/// As multiply_stage, of the consumer's blocks of 64 rows from the row-th on and of 32 bytes of k.
 template <abi::Sm90Design design, int row = 0>
-__device__ __forceinline__ void multiply_k16(MatrixDescriptor a, MatrixDescriptor b,
-                                             bool keeps_sums) {
-  ptx::wgmma_m64_k16<row, design.operand, design.a_major != abi::Major::k,
-                     design.b_major != abi::Major::k>(
-      ptx::Sums<design.accumulator, abi::columns_per_consumer(design)>{}, a, b,
-      keeps_sums ? 1U : 0U);
+__device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescriptor b,
+                                              bool keeps_sums) {
+  using Majors = MultipliedMajors<design>;
+  ptx::wgmma<row, Majors::a != abi::Major::k, Majors::b != abi::Major::k>(a, b,
+                                                                          keeps_sums ? 1U : 0U);
   if constexpr (row + 1 < WgmmaSums<design>::blocks)
-    multiply_k16<design, row + 1>(a + next_64_rows, b, keeps_sums);
+    multiply_step<design, row + 1>(a + next_64_rows, b, keeps_sums);
 }
 
 /// accumulators += a b over 16 k, as one group of wgmmas in flight, the same `a` for all of the
@@ -131,8 +166,7 @@ __device__ __forceinline__ void multiply_k16(MatrixDescriptor a, MatrixDescripto
 template <abi::Sm90Design design, int row = 0>
 __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescriptor b) {
   if constexpr (row == 0) ptx::wgmma_fence();
-  ptx::wgmma_m64_k16<row, design.operand, true, true>(
-      ptx::Sums<design.accumulator, abi::columns_per_consumer(design)>{}, a, b, 1U);
+  ptx::wgmma<row, true, true>(a, b, 1U);
   if constexpr (row + 1 < WgmmaSums<design>::blocks)
     add_to_all_rows<design, row + 1>(a, b);
   else
@@ -145,12 +179,13 @@ __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescri
 template <abi::Sm90Design design>
 __device__ __forceinline__ void multiply_stage(MatrixDescriptor a, MatrixDescriptor b,
                                                bool keeps_sums) {
-  constexpr int steps = abi::tile_k(design) / 16;
+  using Majors = MultipliedMajors<design>;
+  constexpr int steps = abi::sm90_swizzle_bytes / step_bytes;
   ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < steps; ++step) {
-    multiply_k16<design>(a + step * next_k16(design.a_major), b + step * next_k16(design.b_major),
-                         keeps_sums || step > 0);
+    multiply_step<design>(a + step * next_step(Majors::a), b + step * next_step(Majors::b),
+                          keeps_sums || step > 0);
   }
   ptx::wgmma_commit_group();
 }

@@ -162,10 +162,12 @@ class SplitSums {
     }
   }
 
-  template <int count>
-  __device__ __forceinline__ static void add(float (&totals)[count], unsigned index,
+  template <class Total, int count>
+  __device__ __forceinline__ static void add(Total (&totals)[count], unsigned index,
                                              unsigned value) {
-    if constexpr (design.accumulator == DType::float16) {
+    if constexpr (design.accumulator == DType::int32) {
+      totals[index] += static_cast<int>(value);
+    } else if constexpr (design.accumulator == DType::float16) {
       totals[2 * index] += ptx::cvt_f32_f16(static_cast<unsigned short>(value));
       totals[2 * index + 1] += ptx::cvt_f32_f16(static_cast<unsigned short>(value >> 16));
     } else {
@@ -175,6 +177,7 @@ class SplitSums {
 
   __device__ static unsigned bits(float value) { return ptx::mov_b32(value); }
   __device__ static unsigned bits(unsigned value) { return value; }
+  __device__ static unsigned bits(int value) { return static_cast<unsigned>(value); }
 
   unsigned slots_;  // of this consumer: the thread's first vector
   unsigned full_;

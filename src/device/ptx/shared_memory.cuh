@@ -93,7 +93,7 @@ __device__ inline void st_shared(unsigned shared, const Registers<bytes>& value)
   }
 }
 
-/// 2 or 4 bytes.
+/// 1, 2 or 4 bytes.
 template <int bytes>
 __device__ inline unsigned ld_shared(unsigned shared) {
   return ld_shared_registers<bytes>(shared).words[0];

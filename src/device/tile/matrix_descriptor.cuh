@@ -2,8 +2,8 @@
 // How wgmma finds an operand's tile in shared memory that TMA wrote there with the 128-byte
 // swizzle.
 //
-//   K-major    rows of 64 k (128 bytes), one below the other
-//   otherwise  atoms of 64 columns: 64 k, one below the other, each 64 columns (128 bytes)
+//   K-major    rows of 128 bytes of k, one below the other
+//   otherwise  (of 16 bits) atoms of 64 columns: 64 k, one below the other, each 64 columns
 //
 // The tile is aligned to 1024 bytes, the swizzle's period.
 #pragma once
@@ -26,19 +26,22 @@ __device__ __forceinline__ MatrixDescriptor describe_atoms(unsigned shared, unsi
          MatrixDescriptor{stride / 16} << 32 | swizzle_128_bytes;
 }
 
-/// The first 64 rows (columns) and 16 k of the stage-th of tiles of `tile_bytes` each, which begin
-/// at `shared`. What no stage changes is apart, so that a loop over stages multiplies and adds
-/// once, in 32 bits.
+/// The first 64 rows (columns) and step of k of the stage-th of tiles of `tile_bytes` each, which
+/// begin at `shared`. What no stage changes is apart, so that a loop over stages multiplies and
+/// adds once, in 32 bits.
 template <unsigned tile_bytes>
 __device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared, unsigned stage) {
   const MatrixDescriptor first = describe_atoms(shared, atom_bytes, 8 * abi::sm90_swizzle_bytes);
   return first >> 32 << 32 | (static_cast<unsigned>(first) + stage * (tile_bytes / 16));
 }
 
-/// What to add to a descriptor for the next 16 k, and for the next 64 rows.
+/// Of k, that one wgmma multiplies.
+constexpr unsigned step_bytes = 32;
+
+/// What to add to a descriptor for the next step of k, and for the next 64 rows.
 GEMMERY_HOST_DEVICE
-constexpr unsigned next_k16(abi::Major major) {
-  return (major == abi::Major::k ? 32U : 16U * abi::sm90_swizzle_bytes) / 16;
+constexpr unsigned next_step(abi::Major major) {
+  return (major == abi::Major::k ? step_bytes : 16U * abi::sm90_swizzle_bytes) / 16;
 }
 constexpr unsigned next_64_rows = atom_bytes / 16;
 

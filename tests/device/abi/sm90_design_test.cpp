@@ -8,8 +8,10 @@
 namespace gemmery::abi {
 namespace {
 
-constexpr Sm90Design sound{.operand = DType::bfloat16,
+constexpr Sm90Design sound{.a = DType::bfloat16,
+                           .b = DType::bfloat16,
                            .accumulator = DType::float32,
+                           .math = MmaMath::native,
                            .c = DType::bfloat16,
                            .out = DType::bfloat16,
                            .a_major = Major::k,
@@ -37,7 +39,25 @@ TEST(Sm90Design, a_bad_field_is_named) {
     Sm90Design design;
   };
   const Row rows[] = {
-      {Sm90Fault::operand_type, with([](auto& d) { d.operand = DType::float32; })},
+      {Sm90Fault::operand_type, with([](auto& d) { d.a = DType::float32; })},
+      {Sm90Fault::operand_type, with([](auto& d) { d.a = d.b = DType::float64; })},
+      {Sm90Fault::operand_type, with([](auto& d) { d.a = DType::float16; })},
+      {Sm90Fault::operand_type,
+       with([](auto& d) { d.a = DType::int8, d.b = DType::float8_e4m3fn; })},
+      {Sm90Fault::math, with([](auto& d) { d.a = d.b = DType::float32; })},
+      {Sm90Fault::math, with([](auto& d) { d.math = MmaMath::tf32; })},
+      {Sm90Fault::math, with([](auto& d) { d.math = MmaMath::promoted; })},
+      {Sm90Fault::accumulator_type, with([](auto& d) { d.a = d.b = DType::int8; })},
+      {Sm90Fault::out_type,
+       with([](auto& d) { d.a = d.b = DType::int8, d.accumulator = DType::int32; })},
+      {Sm90Fault::tile_n,
+       with([](auto& d) { d.a = d.b = d.out = DType::float8_e4m3fn, d.tile_n = 48; })},
+      {Sm90Fault::accumulators,
+       with([](auto& d) { d.a = d.b = DType::float8_e4m3fn, d.math = MmaMath::promoted; })},
+      {Sm90Fault::split_k, with([](auto& d) {
+         d.a = d.b = DType::uint8, d.accumulator = d.out = DType::int32;
+         d.math = MmaMath::saturate, d.split_k = 2, d.tile_n = 128;
+       })},
       {Sm90Fault::accumulator_type, with([](auto& d) { d.accumulator = DType::float16; })},
       {Sm90Fault::accumulator_type, with([](auto& d) { d.accumulator = DType::float64; })},
       {Sm90Fault::out_type, with([](auto& d) { d.out = DType::int32; })},
@@ -134,7 +154,7 @@ TEST(Sm90Design, five_blocks_of_rows_are_shared_by_columns) {
 
 TEST(Sm90Design, blocks_that_split_k_store_a_share_of_the_columns) {
   Sm90Design design = sound;
-  design.operand = DType::float16;
+  design.a = design.b = DType::float16;
   design.accumulator = DType::float16;
   EXPECT_EQ(stored_design(design), design);
   for (const int split_k : {2, 4, 8}) {
@@ -156,7 +176,7 @@ TEST(Sm90Design, blocks_that_split_k_store_a_share_of_the_columns) {
 
 TEST(Sm90Design, float16_sums_take_half_of_the_registers) {
   Sm90Design design = sound;
-  design.operand = DType::float16;
+  design.a = design.b = DType::float16;
   design.tile_m = 256;
   design.stages = 3;
   EXPECT_EQ(find_fault(design), Sm90Fault::accumulators);
@@ -164,6 +184,39 @@ TEST(Sm90Design, float16_sums_take_half_of_the_registers) {
   design.accumulator = DType::float16;
   EXPECT_EQ(2 * accumulator_registers(design), registers);
   EXPECT_TRUE(is_legal(design));
+}
+
+TEST(Sm90Design, a_stage_has_a_swizzled_row_of_k_of_any_type) {
+  const auto with_operands = [](DType dtype) {
+    return with([dtype](auto& d) { d.a = d.b = dtype; });
+  };
+  EXPECT_EQ(tile_k(with_operands(DType::int8)), 128);
+  EXPECT_EQ(tile_k(with_operands(DType::bfloat16)), 64);
+  EXPECT_EQ(tile_k(with_operands(DType::float32)), 32);
+  // 208 rows in atoms of as many rows as a stage has k.
+  EXPECT_EQ(operand_stage_bytes(Major::k, 208, 128), 208 * 128);
+  EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 128), 256 * 128);
+  EXPECT_EQ(operand_stage_bytes(Major::extent, 208, 32), 224 * 128);
+}
+
+TEST(Sm90Design, what_wgmma_takes_k_major_only_is_transposed) {
+  EXPECT_FALSE(is_transposed(DType::float16, Major::extent));
+  EXPECT_EQ(multiplied_major(DType::float16, Major::extent), Major::extent);
+  for (const DType dtype : {DType::int8, DType::float8_e5m2, DType::float32}) {
+    EXPECT_TRUE(is_transposed(dtype, Major::extent));
+    EXPECT_FALSE(is_transposed(dtype, Major::k));
+    EXPECT_EQ(multiplied_major(dtype, Major::extent), Major::k);
+  }
+}
+
+TEST(Sm90Design, promoted_accumulators_take_twice_the_registers) {
+  const Sm90Design fast = with([](auto& d) { d.a = d.b = DType::float8_e4m3fn, d.tile_n = 128; });
+  ASSERT_TRUE(is_legal(fast));
+  Sm90Design promoted = fast;
+  promoted.math = MmaMath::promoted;
+  ASSERT_TRUE(is_legal(promoted));
+  EXPECT_EQ(held_registers(promoted), 2 * held_registers(fast));
+  EXPECT_EQ(accumulator_registers(promoted), accumulator_registers(fast));
 }
 
 TEST(Sm90Design, registers_of_all_warpgroups_fit_the_multiprocessor) {
@@ -185,7 +238,8 @@ TEST(Sm90Design, registers_of_all_warpgroups_fit_the_multiprocessor) {
 
 TEST(Sm90Design, staging_tiles_divide_the_tile) {
   for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
-    for (const DType out : {DType::float16, DType::float32}) {
+    for (const DType out : {DType::float16, DType::float32, DType::float8_e4m3fn}) {
+      if (tile_n % 32 != 0 && bytes_of(out) == 1) continue;
       Sm90Design design = sound;
       design.tile_n = tile_n;
       design.out = out;

@@ -21,6 +21,14 @@
 namespace gemmery::templates {
 namespace {
 
+// Reductions over accumulators of int32 are other kernels'.
+std::string find_integer_reduction(const GemmProblem& problem) {
+  if (problem.accumulator != DType::int32) return {};
+  return has_reductions(problem.epilogue)
+             ? "epilogue: expected no reduction beside int32 accumulators, got one"
+             : "";
+}
+
 OperandRule rule_of(DType dtype, LayoutRule layout) {
   return {.dtype = dtype, .layout = layout, .alignment = widest_access};
 }
@@ -128,16 +136,16 @@ std::string find_sm90_type_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(sm90_targets, query.device);
   if (!failure.empty()) return failure;
-  if (!contains(sm90_inputs(), problem.a.dtype) || problem.a.dtype != problem.b.dtype) {
-    return fmt::format("A and B: expected the same of {}, got {} and {}", list_names(sm90_inputs()),
-                       name(problem.a.dtype), name(problem.b.dtype));
+  if (!sm90_products_of(problem)) {
+    return fmt::format(
+        "types: expected A and B both float16 or bfloat16, 8-bit integers with int32 accumulators, "
+        "8-bit floats, or float32 with math=tf32, got {} and {} with accumulators of {} and "
+        "math={}",
+        name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
+        name(problem.math));
   }
-  if (!is_sm90_accumulator(problem.accumulator, problem.a.dtype)) {
-    return fmt::format("accumulator: expected float32, or float16 for float16 operands, got {}",
-                       name(problem.accumulator));
-  }
-  failure = find_output_failure(sm90_outputs(), problem);
-  return failure.empty() ? find_math_failure(problem) : failure;
+  failure = find_output_failure(sm90_outputs(problem.a.dtype), problem);
+  return failure.empty() ? find_integer_reduction(problem) : failure;
 }
 
 std::string find_sm90_failure(const Query& query) {
@@ -174,18 +182,19 @@ std::string find_program_failure(const GemmProblem& problem) {
 
 // --- layouts ------------------------------------------------------------------------------------
 
-std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accumulator, DType out,
+std::array<OperandRules, sm90_layout_count> sm90_layouts(const Sm90Products& products, DType out,
                                                          std::optional<DType> c) {
   std::array<OperandRules, sm90_layout_count> all;
   std::size_t count = 0;
   for (const LayoutRule a_layout : layouts) {
     for (const LayoutRule b_layout : layouts) {
       for (const LayoutRule out_layout : layouts) {
-        all[count++] = {.a = rule_of(input, a_layout),
-                        .b = rule_of(input, b_layout),
+        all[count++] = {.a = rule_of(products.a, a_layout),
+                        .b = rule_of(products.b, b_layout),
                         .c = c ? rule_of(*c, out_layout) : OperandRule{},
                         .out = rule_of(out, out_layout),
-                        .accumulator = accumulator,
+                        .accumulator = products.accumulator,
+                        .math = products.math,
                         .has_c = c.has_value()};
       }
     }
@@ -194,6 +203,8 @@ std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accu
 }
 
 FittingLayouts::FittingLayouts(const GemmProblem& problem) {
+  const auto products = sm90_products_of(problem);
+  if (!products) return;
   std::array<OperandRule, 2> a_rules;
   std::array<OperandRule, 2> b_rules;
   const auto of_a = find_inputs(problem, &OperandRules::a, a_rules);
@@ -207,7 +218,8 @@ FittingLayouts::FittingLayouts(const GemmProblem& problem) {
                             .b = b,
                             .c = find_addend(problem, out),
                             .out = out,
-                            .accumulator = problem.accumulator,
+                            .accumulator = products->accumulator,
+                            .math = products->math,
                             .has_c = problem.c.has_value()};
       }
     }

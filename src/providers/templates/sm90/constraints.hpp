@@ -37,7 +37,7 @@ std::string find_program_failure(const GemmProblem& problem);
 
 // Every choice of layouts for operands of these types that TMA walks; C lies as out does.
 inline constexpr std::size_t sm90_layout_count = 8;
-std::array<OperandRules, sm90_layout_count> sm90_layouts(DType input, DType accumulator, DType out,
+std::array<OperandRules, sm90_layout_count> sm90_layouts(const Sm90Products& products, DType out,
                                                          std::optional<DType> c);
 
 // Those that a problem's operands have, copies of A and B for operands that TMA does not walk; no

@@ -15,10 +15,24 @@
 namespace gemmery::templates {
 namespace {
 
-constexpr DType inputs[] = {DType::bfloat16, DType::float16};
-constexpr DType outputs[] = {DType::bfloat16, DType::float16, DType::float32};
+constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float32,
+                                   DType::float8_e4m3fn, DType::float8_e5m2};
+constexpr DType integer_outputs[] = {DType::int32, DType::int8, DType::uint8, DType::float32};
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
+
+abi::MmaMath abi_math(Math math) noexcept {
+  switch (math) {
+    case Math::tf32:
+      return abi::MmaMath::tf32;
+    case Math::saturate:
+      return abi::MmaMath::saturate;
+    case Math::fp8_promoted:
+      return abi::MmaMath::promoted;
+    default:
+      return abi::MmaMath::native;
+  }
+}
 
 // With all stages that fit; a tile that is not legal for operands of these rules is left out.
 void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& tiles) {
@@ -29,15 +43,17 @@ void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& 
 constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
 
 std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
+  // Of types that fewer problems have, half as many widths.
+  const int step = byte_width(rules.a.dtype) == 2 ? 16 : 32;
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
-    for (std::uint16_t n = 256; n >= 16; n = static_cast<std::uint16_t>(n - 16)) {
+    for (int n = 256; n >= step; n -= step) {
       for (const auto& cluster : clusters) {
         for (const abi::Schedule schedule :
              {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
           add_legal(rules,
                     {.m = m,
-                     .n = n,
+                     .n = static_cast<std::uint16_t>(n),
                      .cluster_m = cluster[0],
                      .cluster_n = cluster[1],
                      .stages = 0,
@@ -111,14 +127,42 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   return tiles;
 }
 
-// What decides which tiles are legal and how many stages fit, a bit each: adjacent indices of what
-// the device multiplies, the widths of sums, out and C, and whether C is read.
-constexpr std::size_t k_major_a = 1;
-constexpr std::size_t k_major_b = 2;
-constexpr std::size_t half_sums = 4;
-constexpr std::size_t wide_out = 8;
-constexpr std::size_t with_c = 16;
-constexpr std::size_t wide_c = 32;
+// What decides which tiles are legal and how many stages fit: the width of A and B, what is added
+// up and how, the widths of out and C (0 where none is read), and which index is adjacent.
+struct TileClass {
+  std::size_t input;  // 0 to 2: 8, 16, 32 bits
+  std::size_t sums;   // of float32, float16, int32, or promoted ones of float32
+  std::size_t out;    // as input
+  std::size_t c;      // as input and 1, or 0
+  bool is_a_k_major;
+  bool is_b_k_major;
+};
+
+constexpr std::size_t sums_count = 4;
+constexpr std::size_t width_count = 3;
+
+std::size_t width_class(abi::DType dtype) noexcept {
+  return static_cast<std::size_t>(abi::bytes_of(dtype) / 2);
+}
+
+std::size_t index_of(const TileClass& c) noexcept {
+  const std::size_t types =
+      ((c.input * sums_count + c.sums) * width_count + c.out) * (width_count + 1) + c.c;
+  return types * 4 + (c.is_a_k_major ? 2 : 0) + (c.is_b_k_major ? 1 : 0);
+}
+static_assert(sm90_tile_class_count ==
+              width_count * sums_count * width_count * (width_count + 1) * 4);
+
+TileClass class_of_index(std::size_t index) noexcept {
+  const std::size_t types = index / 4;
+  const std::size_t inputs = types / (width_count + 1) / width_count;
+  return {.input = inputs / sums_count,
+          .sums = inputs % sums_count,
+          .out = types / (width_count + 1) % width_count,
+          .c = types % (width_count + 1),
+          .is_a_k_major = index % 4 / 2 != 0,
+          .is_b_k_major = index % 2 != 0};
+}
 
 using TileTable = ClassTable<Sm90Tile, sm90_tile_class_count>;
 
@@ -129,35 +173,61 @@ std::span<const Sm90Tile> tiles_of(TileTable& table,
   return table.rows_of(index, [&] { return list(sm90_rules_of_class(index)); });
 }
 
-bool is_sm90_rule(const OperandRule& rule, std::span<const DType> dtypes) {
-  return std::ranges::find(dtypes, rule.dtype) != dtypes.end() && rule.layout != LayoutRule::any &&
-         rule.alignment == widest_access;
+bool is_sm90_rule(const OperandRule& rule) {
+  return rule.layout != LayoutRule::any && rule.alignment == widest_access;
 }
 
+bool is_output_type(DType dtype, DType input) {
+  return std::ranges::find(sm90_outputs(input), dtype) != sm90_outputs(input).end();
+}
+
+// As TMA stores it, or as threads do: adjacent elements of less alignment, or of any strides.
 bool is_output_rule(const OperandRule& rule) {
-  if (is_sm90_rule(rule, outputs)) return true;
+  if (is_sm90_rule(rule)) return true;
   const int width = static_cast<int>(byte_width(rule.dtype));
   const bool is_narrow = std::has_single_bit(rule.alignment) && rule.alignment >= width &&
                          rule.alignment < widest_access;
-  return std::ranges::find(outputs, rule.dtype) != std::end(outputs) &&
-         (rule.layout == LayoutRule::any ? rule.alignment == width : is_narrow);
+  return rule.layout == LayoutRule::any ? rule.alignment == width : is_narrow;
 }
 
 // C lies as out does, or has any strides.
 bool is_c_rule(const OperandRule& rule, const OperandRule& out) {
-  return (is_sm90_rule(rule, outputs) && rule.layout == out.layout) ||
+  return (is_sm90_rule(rule) && rule.layout == out.layout) ||
          (is_output_rule(rule) && rule.layout == LayoutRule::any);
 }
 
 bool is_input_rule(const OperandRule& rule) {
-  return is_sm90_rule(rule, inputs) || (std::ranges::find(inputs, rule.dtype) != std::end(inputs) &&
-                                        rule == repacked_rule(rule.dtype, rule.layout));
+  return is_sm90_rule(rule) || rule == repacked_rule(rule.dtype, rule.layout);
 }
 
 bool is_served(const OperandRules& rules) {
-  return is_input_rule(rules.a) && is_input_rule(rules.b) && rules.a.dtype == rules.b.dtype &&
-         is_output_rule(rules.out) && is_sm90_accumulator(rules.accumulator, rules.a.dtype) &&
-         (!rules.has_c || is_c_rule(rules.c, rules.out));
+  const Sm90Products products{rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math};
+  const auto all = sm90_products();
+  return std::ranges::find(all, products) != all.end() && is_input_rule(rules.a) &&
+         is_input_rule(rules.b) && is_output_rule(rules.out) &&
+         is_output_type(rules.out.dtype, rules.a.dtype) &&
+         (!rules.has_c ||
+          (is_c_rule(rules.c, rules.out) && is_output_type(rules.c.dtype, rules.a.dtype)));
+}
+
+// The word of how products are formed, where it is not as for any type; others have none.
+std::string math_word(Math math) {
+  switch (math) {
+    case Math::native:
+      return {};
+    case Math::fp8_fast:
+      return "wgmma-fast";
+    case Math::fp8_promoted:
+      return "wgmma-promoted";
+    default:
+      return fmt::format("wgmma-{}", name(math));
+  }
+}
+
+std::optional<Math> read_math(std::string_view word) {
+  for (const Sm90Products& products : sm90_products())
+    if (math_word(products.math) == word) return products.math;
+  return std::nullopt;
 }
 
 // The schedule of a name, and whether it adds a vector.
@@ -199,7 +269,7 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked
 constexpr std::size_t fewest_design_words = 5;
-constexpr std::size_t most_design_words = 7;
+constexpr std::size_t most_design_words = 8;
 
 bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
 
@@ -216,8 +286,8 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
   const auto raster = read_raster(others[1]);
   const auto count = read_tagged(others[2], "s");
   if (!extents || !blocks || !count || !schedule || !raster || !split) return std::nullopt;
-  if ((*extents)[0] > 320 || (*extents)[1] > 256 || (*extents)[2] != 64 || (*blocks)[0] > 2 ||
-      (*blocks)[1] > 2 || *count > 8) {
+  if ((*extents)[0] > 320 || (*extents)[1] > 256 || (*blocks)[0] > 2 || (*blocks)[1] > 2 ||
+      *count > 8) {
     return std::nullopt;
   }
   return Sm90Tile{.m = static_cast<std::uint16_t>((*extents)[0]),
@@ -237,28 +307,40 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
 
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
   const abi::Sm90Design design = sm90_design(rules, Sm90Tile{});
-  return (design.a_major == abi::Major::k ? k_major_a : 0U) |
-         (design.b_major == abi::Major::k ? k_major_b : 0U) |
-         (design.accumulator == abi::DType::float16 ? half_sums : 0U) |
-         (design.out == abi::DType::float32 ? wide_out : 0U) | (design.has_c ? with_c : 0U) |
-         (design.has_c && design.c == abi::DType::float32 ? wide_c : 0U);
+  const std::size_t sums = abi::is_promoted(design)                    ? 3
+                           : design.accumulator == abi::DType::int32   ? 2
+                           : design.accumulator == abi::DType::float16 ? 1
+                                                                       : 0;
+  return index_of({.input = width_class(design.a),
+                   .sums = sums,
+                   .out = width_class(design.out),
+                   .c = design.has_c ? 1 + width_class(design.c) : 0,
+                   .is_a_k_major = design.a_major == abi::Major::k,
+                   .is_b_k_major = design.b_major == abi::Major::k});
 }
 
 OperandRules sm90_rules_of_class(std::size_t index) noexcept {
+  const TileClass tile_class = class_of_index(index);
+  const bool is_integer = tile_class.sums == 2;
+  const DType floats[] = {DType::float8_e4m3fn, DType::float16, DType::float32};
+  const DType integers[] = {DType::int8, DType::float16, DType::int32};
+  const auto& types = is_integer ? integers : floats;
   const auto rule = [](DType dtype, bool is_row) {
     return OperandRule{.dtype = dtype,
                        .layout = is_row ? LayoutRule::row : LayoutRule::column,
                        .alignment = widest_access};
   };
-  const OperandRule out = rule((index & wide_out) != 0 ? DType::float32 : DType::float16, true);
-  const bool has_c = (index & with_c) != 0;
-  const OperandRule c = rule((index & wide_c) != 0 ? DType::float32 : DType::float16, true);
-  return {.a = rule(DType::float16, (index & k_major_a) != 0),
-          .b = rule(DType::float16, (index & k_major_b) == 0),
-          .c = has_c ? c : OperandRule{},
-          .out = out,
-          .accumulator = (index & half_sums) != 0 ? DType::float16 : DType::float32,
-          .has_c = has_c};
+  constexpr DType accumulators[] = {DType::float32, DType::float16, DType::int32, DType::float32};
+  OperandRules rules{.a = rule(types[tile_class.input], tile_class.is_a_k_major),
+                     .b = rule(types[tile_class.input], !tile_class.is_b_k_major),
+                     .c = {},
+                     .out = rule(types[tile_class.out], true),
+                     .accumulator = accumulators[tile_class.sums],
+                     .has_c = tile_class.c > 0};
+  if (rules.has_c) rules.c = rule(types[tile_class.c - 1], true);
+  if (tile_class.input == 2) rules.math = Math::tf32;
+  if (tile_class.sums == 3) rules.math = Math::fp8_promoted;
+  return rules;
 }
 
 std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
@@ -272,6 +354,7 @@ std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept
 }
 
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
+  if (rules.math == Math::saturate) return {};  // the one difference within a class
   static auto* const table = new TileTable;
   return tiles_of(*table, list_split_tiles, rules);
 }
@@ -281,11 +364,46 @@ std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
   return tiles_of(*table, list_part_tiles, rules);
 }
 
-std::span<const DType> sm90_inputs() noexcept { return inputs; }
-std::span<const DType> sm90_outputs() noexcept { return outputs; }
+std::span<const Sm90Products> sm90_products() noexcept {
+  using enum DType;
+  static constexpr auto all = std::to_array<Sm90Products>({
+      {bfloat16, bfloat16, float32, Math::native},
+      {float16, float16, float32, Math::native},
+      {float16, float16, float16, Math::native},
+      {float32, float32, float32, Math::tf32},
+      {int8, int8, int32, Math::native},
+      {int8, uint8, int32, Math::native},
+      {uint8, int8, int32, Math::native},
+      {uint8, uint8, int32, Math::native},
+      {int8, int8, int32, Math::saturate},
+      {int8, uint8, int32, Math::saturate},
+      {uint8, int8, int32, Math::saturate},
+      {uint8, uint8, int32, Math::saturate},
+      {float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_promoted},
+      {float8_e4m3fn, float8_e5m2, float32, Math::fp8_promoted},
+      {float8_e5m2, float8_e4m3fn, float32, Math::fp8_promoted},
+      {float8_e5m2, float8_e5m2, float32, Math::fp8_promoted},
+      {float8_e4m3fn, float8_e4m3fn, float32, Math::fp8_fast},
+      {float8_e4m3fn, float8_e5m2, float32, Math::fp8_fast},
+      {float8_e5m2, float8_e4m3fn, float32, Math::fp8_fast},
+      {float8_e5m2, float8_e5m2, float32, Math::fp8_fast},
+  });
+  return all;
+}
 
-bool is_sm90_accumulator(DType accumulator, DType input) noexcept {
-  return abi::is_sm90_accumulator(abi_type(accumulator), abi_type(input));
+std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcept {
+  const DType a = problem.a.dtype;
+  const bool is_byte_float = is_floating(a) && bit_width(a) == 8;
+  const Math math =
+      is_byte_float && problem.math == Math::native ? Math::fp8_promoted : problem.math;
+  const Sm90Products products{a, problem.b.dtype, problem.accumulator, math};
+  const auto all = sm90_products();
+  return std::ranges::find(all, products) == all.end() ? std::nullopt : std::optional(products);
+}
+
+std::span<const DType> sm90_outputs(DType input) noexcept {
+  if (is_integer(input)) return integer_outputs;
+  return std::span(float_outputs).first(bit_width(input) == 8 ? 5 : 3);
 }
 
 bool is_turned(const OperandRules& rules) noexcept {
@@ -297,8 +415,12 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
   // operands of any strides; out^T = B^T A^T.
   const abi::Major a = rules.a.layout == LayoutRule::column ? abi::Major::extent : abi::Major::k;
   const abi::Major b = rules.b.layout == LayoutRule::row ? abi::Major::extent : abi::Major::k;
-  return {.operand = abi_type(rules.a.dtype),
+  const abi::DType a_type = abi_type(rules.a.dtype);
+  const abi::DType b_type = abi_type(rules.b.dtype);
+  return {.a = is_turned(rules) ? b_type : a_type,
+          .b = is_turned(rules) ? a_type : b_type,
           .accumulator = abi_type(rules.accumulator),
+          .math = abi_math(rules.math),
           .c = abi_type(rules.has_c ? rules.c.dtype : rules.out.dtype),
           .out = abi_type(rules.out.dtype),
           .a_major = is_turned(rules) ? b : a,
@@ -355,7 +477,9 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
           abi::tiles_along(extents.columns, tile.n * tile.cluster_n)};
 }
 
-std::string tile_text(const Sm90Tile& tile) { return fmt::format("{}x{}x64", tile.m, tile.n); }
+std::string tile_text(const OperandRules& rules, const Sm90Tile& tile) {
+  return fmt::format("{}x{}x{}", tile.m, tile.n, abi::tile_k(sm90_design(rules, tile)));
+}
 
 SplitWord split_word(const Sm90Tile& tile) noexcept {
   return {.mode = tile.split, .slices = tile.slices};
@@ -385,25 +509,43 @@ std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
   const std::string_view tag = tile.split == abi::SplitMode::none ? "k" : "";
   const bool is_split = tile.split_k > 1 || tile.split != abi::SplitMode::none;
+  const std::string math = math_word(kernel.operands().math);
   const std::string repacked = repacked_text(kernel.operands());
-  return gemm_name(
-      fmt::format("sm90v{}", sm90_version), kernel.operands(),
-      fmt::format("{}x{}x64_{}x{}{}_{}_{}_s{}{}", tile.m, tile.n, tile.cluster_m, tile.cluster_n,
-                  is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "", schedule_text(tile),
-                  raster_text(tile.raster), tile.stages,
-                  repacked.empty() ? "" : "_pack" + repacked),
-      kernel.epilogue());
+  return gemm_name(fmt::format("sm90v{}", sm90_version), kernel.operands(),
+                   fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}", math, math.empty() ? "" : "_",
+                               tile_text(kernel.operands(), tile), tile.cluster_m, tile.cluster_n,
+                               is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "",
+                               schedule_text(tile), raster_text(tile.raster), tile.stages,
+                               repacked.empty() ? "" : "_pack" + repacked),
+                   kernel.epilogue());
 }
 
-std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
+namespace {
+
+// With as many words for the design as there are.
+std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
   const std::string head = fmt::format("sm90v{}", sm90_version);
-  std::optional<GemmNameParts> name_parts;
-  for (std::size_t words = fewest_design_words; !name_parts && words <= most_design_words; ++words)
-    name_parts = read_gemm_name(name, head, words);
+  for (std::size_t words = fewest_design_words; words <= most_design_words; ++words)
+    if (auto parts = read_gemm_name(name, head, words)) return parts;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
+  auto name_parts = read_sm90_parts(name);
   if (!name_parts) return std::nullopt;
-  const auto tile = read_tile(name_parts->design);
+  std::span<const std::string_view> words = name_parts->design;
+  if (words.front().starts_with("wgmma-")) {
+    const auto math = read_math(words.front());
+    if (!math) return std::nullopt;
+    name_parts->rules.math = *math;
+    words = words.subspan(1);
+  }
+  const auto tile = read_tile(words);
   if (!tile) return std::nullopt;
   if (!is_served(name_parts->rules)) return std::nullopt;
+  if (tile_text(name_parts->rules, *tile) != words.front()) return std::nullopt;
   if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
   // Without its program first: what a program needs is worked out for sound tiles only.
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);

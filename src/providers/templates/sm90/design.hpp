@@ -50,7 +50,7 @@ struct Sm90Tile {
 static_assert(sizeof(Sm90Tile) == 14);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
-inline constexpr std::size_t sm90_tile_class_count = 64;
+inline constexpr std::size_t sm90_tile_class_count = 576;
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
 // Some rules of a class.
 OperandRules sm90_rules_of_class(std::size_t index) noexcept;
@@ -75,11 +75,20 @@ std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept;
 inline constexpr abi::Schedule sm90_schedules[] = {
     abi::Schedule::cooperative, abi::Schedule::ping_pong, abi::Schedule::rotation};
 
-std::span<const DType> sm90_inputs() noexcept;
-std::span<const DType> sm90_outputs() noexcept;
+// Every combination of types that is served: what enumeration and explanations walk.
+struct Sm90Products {
+  DType a;
+  DType b;
+  DType accumulator;
+  Math math;
 
-// What sums may be kept in.
-bool is_sm90_accumulator(DType accumulator, DType input) noexcept;
+  friend bool operator==(const Sm90Products&, const Sm90Products&) = default;
+};
+std::span<const Sm90Products> sm90_products() noexcept;
+// Those of a problem: 8-bit floats are promoted where it does not choose.
+std::optional<Sm90Products> sm90_products_of(const GemmProblem& problem) noexcept;
+// Of out and C, by the type of A.
+std::span<const DType> sm90_outputs(DType input) noexcept;
 
 // The device's own description. The kernel must be of this family.
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept;
@@ -109,9 +118,10 @@ Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) no
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
 // "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
-// end where C is read, and "s4_packab" where copies of A and B are multiplied. "1x1_k4": the four
-// blocks of a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the
-// launch have.
+// end where C is read, "s4_packab" where copies of A and B are multiplied, and
+// "wgmma-promoted_128x256x128" where the problem's math is not native. "1x1_k4": the four blocks of
+// a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the launch
+// have.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not
@@ -125,7 +135,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name);
 
 // "128x256x64", "coop", "pingpong", "rotation", or "rotation-add" where a wgmma adds a vector, and
 // "m8" for bands of 8 tiles along m, and "a", "b" or "ab" of which copies are multiplied, or ""
-std::string tile_text(const Sm90Tile& tile);
+std::string tile_text(const OperandRules& rules, const Sm90Tile& tile);
 // "4" of a cluster's blocks, or "parallel4", "serial4", "stream".
 SplitWord split_word(const Sm90Tile& tile) noexcept;
 std::string split_text(const Sm90Tile& tile);

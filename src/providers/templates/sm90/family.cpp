@@ -131,23 +131,20 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
 }
 
 void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
-  const auto add_layouts = [&](DType input, DType accumulator, DType out, std::optional<DType> c) {
-    for (const OperandRules& rules : sm90_layouts(input, accumulator, out, c)) {
+  const auto add_layouts = [&](const Sm90Products& products, DType out, std::optional<DType> c) {
+    for (const OperandRules& rules : sm90_layouts(products, out, c)) {
       for (const auto tiles :
            {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
     }
   };
-  const auto add_types = [&](DType input, DType accumulator) {
-    for (const DType out : sm90_outputs()) {
-      add_layouts(input, accumulator, out, std::nullopt);
-      for (const DType c : sm90_outputs()) add_layouts(input, accumulator, out, c);
+  for (const Sm90Products& products : sm90_products()) {
+    const auto outputs = sm90_outputs(products.a);
+    for (const DType out : outputs) {
+      add_layouts(products, out, std::nullopt);
+      for (const DType c : outputs) add_layouts(products, out, c);
     }
-  };
-  for (const DType input : sm90_inputs()) {
-    for (const DType accumulator : {DType::float32, DType::float16})
-      if (is_sm90_accumulator(accumulator, input)) add_types(input, accumulator);
   }
 }
 
@@ -165,7 +162,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   const Sm90Tile tile = sm90_tile(kernel);
   std::vector<DesignField> fields{
       {"instruction", "wgmma"},
-      {"tile", tile_text(tile)},
+      {"tile", tile_text(kernel.operands(), tile)},
       {"cluster", fmt::format("{}x{}", tile.cluster_m, tile.cluster_n)},
       {"threads", std::to_string(abi::thread_count(sm90_design(kernel)))},
       {"split_k", split_text(tile)},

@@ -31,12 +31,28 @@ abi::TensorMap encode_map(const driver::DriverApi& api, const driver::TiledTenso
   return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
 }
 
-// What one copy brings of an operand: rows of a K-major tile, or 64 columns of all k, of half of
-// them where two blocks share the tile.
-TmaBox operand_box(abi::Major major, int extent, bool is_shared) {
-  const int k = is_shared ? 32 : 64;
-  return {.adjacent = 64,
-          .other = major == abi::Major::k ? abi::rows_per_copy(extent, is_shared) : k};
+// A side of the product, as the kernel has it.
+struct TileSide {
+  abi::Major major;
+  int extent;  // of the tile
+  int atom;    // of abi::atom_extent, which are as many as a stage has k
+  bool is_shared;
+};
+
+TileSide a_side(const abi::Sm90Design& design) {
+  return {design.a_major, design.tile_m, abi::atom_extent(design), design.cluster_n > 1};
+}
+TileSide b_side(const abi::Sm90Design& design) {
+  return {design.b_major, design.tile_n, abi::atom_extent(design), design.cluster_m > 1};
+}
+
+// What one copy brings of an operand: rows of a K-major tile, or an atom of all k, of half of them
+// where two blocks share the tile.
+TmaBox operand_box(const TileSide& side) {
+  const int k = side.is_shared ? side.atom / 2 : side.atom;
+  return {
+      .adjacent = side.atom,
+      .other = side.major == abi::Major::k ? abi::rows_per_copy(side.extent, side.is_shared) : k};
 }
 
 // The copies of one stage of an operand.
@@ -47,11 +63,12 @@ struct StageCopies {
 
 // A K-major operand that has fewer rows than its tile is brought without those that it lacks, where
 // one copy brings all.
-StageCopies stage_copies(abi::Major major, int tile, bool is_shared, unsigned extent) {
-  StageCopies copies{.box = operand_box(major, tile, is_shared),
-                     .bytes = static_cast<unsigned>(abi::operand_stage_bytes(major, tile))};
-  const bool is_one_copy = major == abi::Major::k && copies.box.other == tile;
-  if (is_one_copy && extent < static_cast<unsigned>(tile)) {
+StageCopies stage_copies(const TileSide& side, unsigned extent) {
+  StageCopies copies{
+      .box = operand_box(side),
+      .bytes = static_cast<unsigned>(abi::operand_stage_bytes(side.major, side.extent, side.atom))};
+  const bool is_one_copy = side.major == abi::Major::k && copies.box.other == side.extent;
+  if (is_one_copy && extent < static_cast<unsigned>(side.extent)) {
     copies.box.other = static_cast<int>(std::max(extent, 1U));
     copies.bytes = static_cast<unsigned>(copies.box.other * abi::sm90_swizzle_bytes);
   }
@@ -93,10 +110,8 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
                 const Sm90Extents& extents, abi::Sm90Params& params) {
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
-  const StageCopies a_copies =
-      stage_copies(design.a_major, design.tile_m, design.cluster_n > 1, extents.rows);
-  const StageCopies b_copies =
-      stage_copies(design.b_major, design.tile_n, design.cluster_m > 1, extents.columns);
+  const StageCopies a_copies = stage_copies(a_side(design), extents.rows);
+  const StageCopies b_copies = stage_copies(b_side(design), extents.columns);
   params.a_bytes = a_copies.bytes;
   params.b_bytes = b_copies.bytes;
   const auto encode = [&](const void* data, DType dtype, const TmaView& view, TmaBox box) {
@@ -105,7 +120,7 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   if (problem.k == 0 || arguments.alpha() == 0) {
     // Maps of anything: the one block of k lies beyond them and is all zeros.
-    constexpr TmaView least{8, 1, 1, 16, 16};
+    constexpr TmaView least{1, 1, 1, 16, 16};
     const void* const out = aligned_down(arguments.out().data());
     params.k_blocks = 1;
     params.first_k = 1 << 30;
@@ -240,6 +255,8 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   abi::Sm90Params params{};
   params.alpha = static_cast<float>(arguments.alpha());
   params.beta = static_cast<float>(arguments.beta());
+  params.wide_alpha = arguments.alpha();
+  params.wide_beta = arguments.beta();
   params.m = extents.rows;
   params.n = extents.columns;
   params.order = abi::make_tile_order(design.raster, tiles.rows, tiles.columns, batches);

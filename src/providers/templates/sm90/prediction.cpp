@@ -138,6 +138,7 @@ std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules
 }
 
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) {
+  if (sm90_split_tiles(rules).empty()) return {};
   static auto* const table = new CandidateTable;
   return candidates_of(*table, sm90_split_tiles, rules);
 }

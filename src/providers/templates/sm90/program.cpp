@@ -77,7 +77,7 @@ ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
   // The widths that abi::staging_columns chooses from.
   const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
   widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
-             width_of(16, problem, rules)};
+             width_of(widest / 4, problem, rules)};
 }
 
 ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& problem,

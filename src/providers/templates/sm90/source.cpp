@@ -29,18 +29,80 @@ std::string_view text_of(abi::SplitMode split) {
   return texts[static_cast<std::size_t>(split)];
 }
 
+std::string_view text_of(abi::MmaMath math) {
+  return math == abi::MmaMath::tf32       ? "tf32"
+         : math == abi::MmaMath::saturate ? "saturate"
+         : math == abi::MmaMath::promoted ? "promoted"
+                                          : "native";
+}
+
 std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(
-      "{{.operand = DType::{}, .accumulator = DType::{}, .c = DType::{}, .out = DType::{},\n"
-      "    .a_major = Major::{}, .b_major = Major::{},\n"
+      "{{.a = DType::{}, .b = DType::{}, .accumulator = DType::{}, .math = MmaMath::{},\n"
+      "    .c = DType::{}, .out = DType::{}, .a_major = Major::{}, .b_major = Major::{},\n"
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
       "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}}}",
-      text_of(d.operand), text_of(d.accumulator), text_of(d.c), text_of(d.out), text_of(d.a_major),
-      text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m, d.cluster_n, text_of(d.schedule),
-      d.raster.along == abi::Along::m ? "m" : "n", d.raster.band, d.stages, d.has_c, d.split_k,
-      d.adds_vector, d.program_bytes, text_of(d.split), d.out_access, d.has_any_c);
+      text_of(d.a), text_of(d.b), text_of(d.accumulator), text_of(d.math), text_of(d.c),
+      text_of(d.out), text_of(d.a_major), text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m,
+      d.cluster_n, text_of(d.schedule), d.raster.along == abi::Along::m ? "m" : "n", d.raster.band,
+      d.stages, d.has_c, d.split_k, d.adds_vector, d.program_bytes, text_of(d.split), d.out_access,
+      d.has_any_c);
+}
+
+// --- the instruction ----------------------------------------------------------------------------
+
+// As wgmma spells the type of an operand.
+std::string_view operand_word(abi::DType dtype) {
+  switch (dtype) {
+    case abi::DType::bfloat16:
+      return "bf16";
+    case abi::DType::float16:
+      return "f16";
+    case abi::DType::float32:
+      return "tf32";
+    case abi::DType::int8:
+      return "s8";
+    case abi::DType::uint8:
+      return "u8";
+    case abi::DType::float8_e4m3fn:
+      return "e4m3";
+    default:
+      return "e5m2";
+  }
+}
+
+std::string_view accumulator_word(abi::DType dtype) {
+  return dtype == abi::DType::int32 ? "s32" : dtype == abi::DType::float16 ? "f16" : "f32";
+}
+
+// What follows the predicate: factors of A and B, and which of them is not K-major.
+std::string_view tail_of(abi::DType operand) {
+  if (abi::is_integer(operand)) return "";
+  return abi::takes_any_major(operand) ? ", 1, 1, %4, %5" : ", 1, 1";
+}
+
+// A quoted text in lines of source.
+std::string quoted_lines(const std::string& text) {
+  constexpr std::size_t longest = 90;
+  std::string lines;
+  for (std::size_t begin = 0; begin < text.size(); begin += longest)
+    lines += fmt::format(" \\\n  \"{}\"", text.substr(begin, longest));
+  return lines;
+}
+
+// The text of ptx/wgmma.cuh's GEMMERY_WGMMA: the accumulators of one block of rows.
+std::string wgmma_text(const abi::Sm90Design& d) {
+  const int registers = abi::accumulator_registers(d) / abi::blocks_per_consumer(d);
+  std::string sums = "sum%3_0";
+  for (int index = 1; index < registers; ++index) sums += fmt::format(", sum%3_{}", index);
+  const std::string text =
+      fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {{{}}}, %0, %1, keeps{};",
+                  abi::columns_per_consumer(d), abi::tile_k(d) / 4, accumulator_word(d.accumulator),
+                  operand_word(d.a), operand_word(d.b),
+                  d.math == abi::MmaMath::saturate ? ".satfinite" : "", sums, tail_of(d.a));
+  return fmt::format("#define GEMMERY_WGMMA{}\n", quoted_lines(text));
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
@@ -75,28 +137,29 @@ runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
         "stored_design(design)).count>",
         epilogue.parameters);
   }
-  return {
-      .text = fmt::format(
-          "// {}\n"
-          "{}"
-          "#include <device/gemm/{}.cuh>\n\n"
-          "using namespace gemmery::abi;\n"
-          "constexpr Sm90Design design{};\n"
-          "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
-          "device disagree\");\n\n"
-          "{}"
-          "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
-          "{}(const __grid_constant__ {} params) {{\n"
-          "    gemmery::device::{}(params);\n"
-          "}}\n"
-          "{}",
-          class_line(kernel.operands()), epilogue.comment, has_program ? "sm90_program" : "sm90",
-          design_text(design), abi::thread_count(design), abi::shared_bytes(design), epilogue.head,
-          entry_name, epilogue.parameters, epilogue.call, repacking),
-      .entry = std::string(entry_name),
-      .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
-      .options = {},
-      .preparation = repacking.empty() ? "" : std::string(repack_name)};
+  return {.text = fmt::format(
+              "// {}\n"
+              "{}"
+              "{}"
+              "#include <device/gemm/{}.cuh>\n\n"
+              "using namespace gemmery::abi;\n"
+              "constexpr Sm90Design design{};\n"
+              "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
+              "device disagree\");\n\n"
+              "{}"
+              "extern \"C\" __global__ void __launch_bounds__(thread_count(design), 1)\n"
+              "{}(const __grid_constant__ {} params) {{\n"
+              "    gemmery::device::{}(params);\n"
+              "}}\n"
+              "{}",
+              class_line(kernel.operands()), epilogue.comment, wgmma_text(design),
+              has_program ? "sm90_program" : "sm90", design_text(design), abi::thread_count(design),
+              abi::shared_bytes(design), epilogue.head, entry_name, epilogue.parameters,
+              epilogue.call, repacking),
+          .entry = std::string(entry_name),
+          .max_dynamic_shared_bytes = abi::launch_shared_bytes(design),
+          .options = {},
+          .preparation = repacking.empty() ? "" : std::string(repack_name)};
 }
 
 }  // namespace gemmery::templates

@@ -403,6 +403,42 @@ TEST(Sm90Family, serves_all_layouts_of_both_types) {
   }
 }
 
+// Every type in every layout, with what a problem may ask of it.
+TEST(Sm90Family, serves_all_layouts_of_all_other_types) {
+  struct Row {
+    const char* a;
+    const char* b;
+    const char* out;
+    const char* math;
+    Math expected;
+  };
+  for (const Row& row :
+       std::initializer_list<Row>{{"f32", "f32", "f32", "math=tf32", Math::tf32},
+                                  {"f32", "f32", "bf16", "math=tf32", Math::tf32},
+                                  {"s8", "s8", "s32", "", Math::native},
+                                  {"s8", "u8", "s8", "", Math::native},
+                                  {"u8", "s8", "f32", "", Math::native},
+                                  {"u8", "u8", "u8", "math=saturate", Math::saturate},
+                                  {"e4m3", "e4m3", "bf16", "", Math::fp8_promoted},
+                                  {"e4m3", "e5m2", "f16", "math=fp8_promoted", Math::fp8_promoted},
+                                  {"e5m2", "e4m3", "f32", "math=fp8_fast", Math::fp8_fast},
+                                  {"e5m2", "e5m2", "e4m3", "", Math::fp8_promoted},
+                                  {"e4m3", "e4m3", "e5m2", "math=fp8_fast", Math::fp8_fast}}) {
+    for (const char* a : {"", ":c"}) {
+      for (const char* b : {"", ":c"}) {
+        for (const char* out : {"", ":c"}) {
+          const std::string line = fmt::format("gemm 144x80x208x2 a={}{} b={}{} out={}{} {}", row.a,
+                                               a, row.b, b, row.out, out, row.math);
+          const auto kernels = match(line);
+          ASSERT_FALSE(kernels.empty()) << line << ": " << why_not(line);
+          EXPECT_EQ(kernels.size(), count_tiles_for(kernels.front().operands())) << line;
+          EXPECT_EQ(kernels.front().operands().math, row.expected) << line;
+        }
+      }
+    }
+  }
+}
+
 TEST(Sm90Family, sums_of_float16_have_kernels_and_larger_tiles) {
   const auto wide = match("gemm 4096x4096x4096 a=f16 b=f16:c out=f16");
   const auto narrow = match("gemm 4096x4096x4096 a=f16 b=f16:c out=f16 acc=f16");
@@ -435,9 +471,12 @@ TEST(Sm90Family, says_why_it_does_not_serve) {
     const char* expected;
   };
   for (const Row& row : std::initializer_list<Row>{
-           {"gemm 64x64x64 a=f32", "A and B: expected the same of bfloat16, float16"},
-           {"gemm 64x64x64 a=bf16 b=f16 out=f32", "A and B: expected the same of"},
-           {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "accumulator: expected float32, or"}}) {
+           {"gemm 64x64x64 a=f32", "types: expected A and B both float16 or bfloat16, 8-bit"},
+           {"gemm 64x64x64 a=bf16 b=f16 out=f32", "types: expected A and B both"},
+           {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "types: expected A and B both"},
+           {"gemm 64x64x64 a=f32 math=tf32x3", "types: expected A and B both"},
+           {"gemm 64x64x64 a=s8 out=s32 epilogue=\"D = accum; r = sum(accum)\" r=s32[1]",
+            "epilogue: expected no reduction beside int32"}}) {
     EXPECT_TRUE(match(row.line).empty()) << row.line;
     EXPECT_EQ(why_not(row.line).find(row.expected), 0U) << row.line << ": " << why_not(row.line);
   }

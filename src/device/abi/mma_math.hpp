@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How tensor cores form products and add them up, beside the types of a kernel's operands.
+#pragma once
+
+namespace gemmery::abi {
+
+/// `tf32` to `f16` are of float32 operands, `saturate` of integers (accumulators clamp at every
+/// instruction), `promoted` of 8-bit floats (the products of each block of k are added to float32
+/// accumulators by FADD); `native` for all other kernels.
+enum class MmaMath : unsigned char {
+  native,
+  tf32,
+  tf32x3,
+  bf16x3,
+  bf16,
+  saturate,
+  f16x3,
+  f16,
+  promoted
+};
+
+}  // namespace gemmery::abi
