@@ -28,6 +28,8 @@ struct WarpSpecializedDesign {
   int split_k = 1;        // blocks of a cluster that share the k of one tile
   // True if the tensor cores add to the accumulators the row vector that the epilogue adds first.
   bool adds_vector = false;
+  int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
+  bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
 };
 
 // The work of an epilogue beyond storing D.
@@ -81,6 +83,10 @@ struct WarpSpecializedTerms {
   double turns;
   double turns_inverse;
   double addend_clocks;  // per tile, if the tensor cores add a vector
+  // Per stage: what transposition reads and writes in shared memory, and the clocks of FADDs that
+  // no other warpgroup's wgmmas hide. From the rates of the units: not measured on a board.
+  double transposition_bytes;
+  double promotion_clocks;
   bool is_clustered;
   bool is_band_of_rows;
   bool adds_vector;

@@ -23,6 +23,8 @@ constexpr auto pair = SoundKernel::pair_of_blocks;
 constexpr auto chained = SoundKernel::chained;
 constexpr auto split = SoundKernel::split;
 constexpr auto repacked = SoundKernel::repacked;
+constexpr auto transposed = SoundKernel::transposed;
+constexpr auto promoted = SoundKernel::promoted;
 constexpr auto rotation = SoundKernel::rotation;
 constexpr auto addition = SoundKernel::addition;
 constexpr auto reduction = SoundKernel::reduction;
@@ -265,7 +267,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"consumer_warps * sharing_blocks", "consumer_warps"}}}},
     {.name = "both blocks bring the same half",
      .kernel = pair,
-     .edits = {{{"box.row + static_cast<int>(rank * 32)", "box.row"}}}},
+     .edits = {{{"box.row + static_cast<int>(rank * half)", "box.row"}}}},
     {.name = "sums of the other block are not waited for",
      .kernel = split,
      .edits = {{{"wait_for_phase(full_, phase_);", ""}}}},
@@ -392,6 +394,53 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a result stays open for the next launch",
      .kernel = reduction,
      .edits = {{{"ptx::st_relaxed_gpu(is_open_, 0);", ";"}, late_zero}}},
+
+    {.name = "nothing", .kernel = transposed},
+    {.name = "no proxy fence after transposition",
+     .kernel = transposed,
+     .edits = {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<warps * 32>",
+                 "ptx::bar_sync<warps * 32>"}}}},
+    {.name = "no barrier after transposition",
+     .kernel = transposed,
+     .edits = {{{"ptx::bar_sync<warps * 32>(first_barrier + (takes_turns ? consumer : 0));", ""}}}},
+    {.name = "squares are written while they are read",
+     .kernel = transposed,
+     .edits = {{{"__syncwarp();  // waits until all lanes have read", "", true}}}},
+    {.name = "the last squares are not transposed",
+     .kernel = transposed,
+     .edits = {{{"part < (a_atoms + b_atoms) * Transposer::parts",
+                 "part < (a_atoms + b_atoms) * Transposer::parts - 1"}}}},
+    {.name = "two rows of a block change places",
+     .kernel = transposed,
+     .edits = {{{"abi::write_offset(lane_, square, half, 2 * pair + row)",
+                 "abi::write_offset(lane_, square, half, 2 * pair + 1 - row)"}}}},
+    {.name = "B is transposed and A is not",
+     .kernel = transposed,
+     .edits = {{{"const unsigned at = atom < a_atoms ?",
+                 "if (atom < a_atoms) continue;\n      const unsigned at = atom < a_atoms ?"}}}},
+
+    {.name = "nothing", .kernel = promoted},
+    {.name = "products are added while they are computed",
+     .kernel = promoted,
+     .edits = {{{"ptx::wgmma_wait_group<0>();\n      if (!is_last)", "if (!is_last)"}}}},
+    {.name = "a stage is given back while it is multiplied",
+     .kernel = promoted,
+     .edits =
+         {{{"ptx::wgmma_wait_group<0>();\n      if (!is_last) ring_.release(stage, lane());",
+            "if (!is_last) ring_.release(stage, lane());\n      ptx::wgmma_wait_group<0>();"}}},
+     .on_gpu = Shows::seldom},  // wgmma has read it before a copy that is asked for then comes
+    {.name = "products of the block before are added once more",
+     .kernel = promoted,
+     .edits = {{{"b_of(cursor.stage, share.column),\n                             false);",
+                 "b_of(cursor.stage, share.column), k_block > 0);"}}}},
+    {.name = "the first products are added to what was in registers",
+     .kernel = promoted,
+     .edits = {{{"if (k_block == 0)\n        sums.take();\n      else\n        sums.add();",
+                 "sums.add();"}}}},
+    {.name = "the last products take the place of those before",
+     .kernel = promoted,
+     .edits = {{{"if (k_block == 0)\n        sums.take();",
+                 "if (is_last)\n        sums.take();"}}}},
 
     {.name = "nothing", .kernel = repacked},
     {.name = "the last element of a line is not copied",
@@ -655,13 +704,15 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 19> names{"simt",
+  constexpr std::array<std::string_view, 21> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
                                                    "sm90 coop, chained",
                                                    "sm90 k2 coop",
                                                    "sm90 coop, repacked",
+                                                   "sm90 coop, transposed",
+                                                   "sm90 coop, promoted",
                                                    "sm90 rotation, program",
                                                    "sm90 rotation-add, program",
                                                    "sm90 coop, reductions",

@@ -21,6 +21,8 @@ enum class SoundKernel : std::uint8_t {
   chained,
   split,          // k over two blocks
   repacked,       // copies of both operands, A of any strides; threads store out
+  transposed,     // int8, both operands transposed in shared memory
+  promoted,       // 8-bit floats, whose products are added to accumulators by FADD
   rotation,       // three consumers in turn, with a program
   addition,       // likewise, and a wgmma adds what the program adds first
   reduction,      // two consumers, with a program that makes single values of out

@@ -85,8 +85,9 @@ abi::SplitMode split_of(SoundKernel kernel) {
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative, SoundKernel::chained,
-                                                SoundKernel::reduction, SoundKernel::parallel,
-                                                SoundKernel::serial};
+                                                SoundKernel::reduction,   SoundKernel::parallel,
+                                                SoundKernel::serial,      SoundKernel::transposed,
+                                                SoundKernel::promoted};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -163,6 +164,16 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.a = templates::repacked_rule(DType::bfloat16, LayoutRule::any);
     rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
     rules.out.alignment = 4;
+  }
+  if (kernel == SoundKernel::transposed) {
+    rules.a = {.dtype = DType::int8, .layout = LayoutRule::column, .alignment = 16};
+    rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
+    rules.out.dtype = rules.accumulator = DType::int32;
+  }
+  if (kernel == SoundKernel::promoted) {
+    rules.a = {.dtype = DType::float8_e4m3fn, .layout = LayoutRule::row, .alignment = 16};
+    rules.b = {.dtype = DType::float8_e5m2, .layout = LayoutRule::column, .alignment = 16};
+    rules.math = Math::fp8_promoted;
   }
   return rules;
 }

@@ -24,7 +24,25 @@ const DeviceUnderTest h200{
     .repeated_lines = {"gemm 37x29x70 a=f32", "gemm 16x24x130 a=f16 out=f32",
                        "gemm 72x40x136 a=bf16", "gemm 33x31x40 a=f64"},
 };
-INSTANTIATE_TEST_SUITE_P(H200, DeviceConformance, testing::Values(h200));
+
+// The family sm90 alone: every type, layout and out of it, plain, split, repacked.
+const DeviceUnderTest sm90{
+    .device = "emulated:h200",
+    .scale = {.rounds = 1,
+              .kernels_per_round = 16,
+              .cases_per_round = 32,
+              .kernels_per_line = 1,
+              .repetitions = 2},
+    .soak = {.rounds = 100,
+             .kernels_per_round = 16,
+             .cases_per_round = 64,
+             .kernels_per_line = 5,
+             .repetitions = 10},
+    .limits = {.products = 1 << 19, .depth = 700},
+    .repeated_lines = {"gemm 80x48x272 a=s8:c out=s32", "gemm 144x80x400 a=e4m3 b=e5m2 out=bf16",
+                       "gemm 72x40x136 a=f32 math=tf32"},
+    .family = "sm90"};
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceConformance, testing::Values(h200, sm90));
 
 }  // namespace
 }  // namespace gemmery::conformance

@@ -44,6 +44,10 @@ constexpr const char* skinny_column_lines[] = {"gemm 4x96x1025 a=f32", "gemm 3x6
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
+constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
+                                            "gemm 208x136x208x2 a=s8:c out=s32"};
+constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
+                                          "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
 constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
 
 std::vector<std::string> edge_lines(SoundKernel kernel) {
@@ -54,6 +58,10 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
   if (kernel == SoundKernel::chained || has_parts(kernel))
     return {std::begin(chained_lines), std::end(chained_lines)};
+  if (kernel == SoundKernel::transposed)
+    return {std::begin(transposed_lines), std::end(transposed_lines)};
+  if (kernel == SoundKernel::promoted)
+    return {std::begin(promoted_lines), std::end(promoted_lines)};
   if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};
   std::vector<std::string> lines;
   for (const Extents& extents : program_extents) lines.push_back(program_line(kernel, extents));

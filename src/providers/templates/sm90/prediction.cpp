@@ -16,6 +16,11 @@
 namespace gemmery::templates {
 namespace {
 
+int transposed_bytes(const abi::Sm90Design& design) noexcept {
+  return (abi::is_transposed(design.a, design.a_major) ? abi::a_stage_bytes(design) : 0) +
+         (abi::is_transposed(design.b, design.b_major) ? abi::b_stage_bytes(design) : 0);
+}
+
 model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
   return {.tile_m = design.tile_m,
           .tile_n = design.tile_n,
@@ -31,7 +36,9 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .is_band_of_rows = design.raster.along == abi::Along::m,
           .staging_bytes = abi::staging_bytes(design),
           .split_k = design.split_k,
-          .adds_vector = design.adds_vector};
+          .adds_vector = design.adds_vector,
+          .transposed_bytes = transposed_bytes(design),
+          .is_promoted = abi::is_promoted(design)};
 }
 
 // A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
