@@ -23,7 +23,6 @@ constexpr unsigned lanes_of_transposition = 32;
 
 /// The squares of an atom of 8-bit elements, of which a warp takes two at a time.
 constexpr unsigned square_pairs = 8;
-constexpr unsigned squares_along = 4;
 
 /// A square by its lines of k and its 32 columns of rows, from 0 to 3 each.
 struct Square {
