@@ -7,6 +7,6 @@
 namespace gemmery::abi {
 
 /// What stands in place of the batch stride then: the host's gemmery::by_pointers.
-constexpr Int64 by_pointers = -0x7fffffffffffffffLL - 1;
+[[maybe_unused]] constexpr Int64 by_pointers = -0x7fffffffffffffffLL - 1;
 
 }  // namespace gemmery::abi
