@@ -51,33 +51,45 @@ int shared_out_registers(const abi::Sm90Design& design, const abi::RegisterBudge
 
 // --- instructions -------------------------------------------------------------------------------
 
-// "HGMMA.64x256x16.F32.BF16": rows, columns, k, type of the sums, type of the operands unless f16.
-std::string promised_wgmma(const Kernel& kernel, const abi::Sm90Design& design) {
-  const bool is_half_sum = kernel.operands().accumulator == DType::float16;
-  return fmt::format("HGMMA.64x{}x16.{}{}", abi::columns_per_consumer(design),
-                     is_half_sum ? "F16" : "F32",
-                     kernel.operands().a.dtype == DType::bfloat16 ? ".BF16" : "");
+// "HGMMA.64x256x16.F32.BF16": rows, columns, k, type of the sums, type of the operands unless f16;
+// "QGMMA.64x128x32.F32.E4M3.E5M2", "IGMMA.64x64x32.S8.U8.SAT".
+std::string promised_wgmma(const abi::Sm90Design& design) {
+  const std::string shape =
+      fmt::format("GMMA.64x{}x{}", abi::columns_per_consumer(design), abi::tile_k(design) / 4);
+  const auto integer = [](abi::DType dtype) { return dtype == abi::DType::int8 ? "S8" : "U8"; };
+  const auto byte_float = [](abi::DType dtype) {
+    return dtype == abi::DType::float8_e4m3fn ? "E4M3" : "E5M2";
+  };
+  if (abi::is_integer(design.a))
+    return fmt::format("I{}.{}.{}{}", shape, integer(design.a), integer(design.b),
+                       design.math == abi::MmaMath::saturate ? ".SAT" : "");
+  if (abi::bytes_of(design.a) == 1)
+    return fmt::format("Q{}.F32.{}.{}", shape, byte_float(design.a), byte_float(design.b));
+  const std::string_view operands = design.a == abi::DType::bfloat16  ? ".BF16"
+                                    : design.a == abi::DType::float32 ? ".TF32"
+                                                                      : "";
+  return fmt::format("H{}.{}{}", shape, design.accumulator == abi::DType::float16 ? "F16" : "F32",
+                     operands);
 }
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-void check_wgmmas(const Kernel& kernel, const abi::Sm90Design& design, std::string_view sass,
-                  Faults& faults) {
-  const std::string promised = promised_wgmma(kernel, design);
+void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& faults) {
+  const std::string promised = promised_wgmma(design);
   int count = 0;
   jit::for_each_instruction(sass, [&](const jit::SassInstruction& instruction) {
-    if (!instruction.mnemonic.starts_with("HGMMA")) return;
+    if (!contains(instruction.mnemonic, "GMMA.")) return;
     ++count;
     faults.expect_equal("wgmma", instruction.mnemonic, promised);
     faults.expect_equal("wgmma turns A", contains(instruction.operands, "tnspA"),
-                        design.a_major != abi::Major::k);
+                        abi::multiplied_major(design.a, design.a_major) != abi::Major::k);
     faults.expect_equal("wgmma turns B", contains(instruction.operands, "tnspB"),
-                        design.b_major != abi::Major::k);
+                        abi::multiplied_major(design.b, design.b_major) != abi::Major::k);
   });
   // Those of one stage stand in a row; the loop over stages may be written out, too.
-  const int per_stage = abi::tile_k(design) / 16 * abi::blocks_per_consumer(design);
+  const int per_stage = 4 * abi::blocks_per_consumer(design);
   faults.expect(count > 0 && count % per_stage == 0, "wgmmas",
                 fmt::format("a multiple of {}", per_stage), std::to_string(count));
 }
@@ -182,7 +194,7 @@ std::vector<std::string> find_instruction_faults(const Kernel& kernel, std::stri
   const abi::Sm90Design design = sm90_design(kernel);
   const jit::InstructionMix mix = jit::count_instructions(sass);
   Faults faults;
-  check_wgmmas(kernel, design, sass, faults);
+  check_wgmmas(design, sass, faults);
   check_register_requests(design, sass, faults);
   check_copies(design, mix, faults);
   faults.expect_equal("accesses to local memory",
