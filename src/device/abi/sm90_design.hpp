@@ -428,6 +428,7 @@ constexpr bool is_split(const Sm90Design& design) {
 ///   with C in float32          up to 7 if wgmmas have 192 columns and out has 16 bits, in turns or
 ///                              without a cluster; 1 at 208 without a cluster
 ///   without C, in turns        1 at 200 pairs in float16
+///   with C, operands of 8 bits 8 to 172 at 192, if out has 8 bits or A and B are transposed
 ///   parts of tiles             2 to 6 at 208, up to 18 at 156 pairs in float16, when values of C++
 ///                              carried them; the bounds below are kept by what does not spill
 GEMMERY_HOST_DEVICE
@@ -441,6 +442,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   const bool takes_turns = abi::takes_turns(design);
   const bool has_half_sums = design.accumulator == DType::float16;
   if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;
+  if (bytes_of(design.a) == 1) return 160;
   const bool is_wide_c = bytes_of(design.c) == 4;
   const bool narrows_wide =
       is_wide_c && bytes_of(design.out) == 2 && columns_per_consumer(design) == 192;
