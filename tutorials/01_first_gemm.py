@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 1. A first GEMM
 #
-# Arguments, discovery, compilation, a run: the four words of this library. Everything here runs on the CPU with NumPy;
-# on a machine with a GPU the same calls take torch, CuPy or JAX arrays there.
+# The four steps of this library are arguments, discovery, compilation and a run. Everything here runs on the CPU with NumPy;
+# on a machine with a GPU the same calls take torch, CuPy or JAX arrays on it.
 
 # %%
 import ml_dtypes
@@ -21,7 +21,7 @@ args = gemmery.GemmArguments(A, B, out, accumulator_type=np.float32)
 print(args.problem)
 
 # %% [markdown]
-# `get_kernels` gives the kernels that run these arguments where their memory is, best first. Each has metadata.
+# `get_kernels` returns the kernels that run these arguments where their memory is, best first. Each has metadata.
 
 # %%
 kernels = gemmery.get_kernels(args)
@@ -29,8 +29,8 @@ for kernel in kernels:
     print(kernel.name, kernel.provider, kernel.metadata.operands.A)
 
 # %% [markdown]
-# A kernel is compiled once for a device and run as often as you like. `run` without an artifact works, too: then the
-# process-wide store of compiled kernels serves.
+# A kernel is compiled once for a device and run as often as you like. `run` also works without an artifact: it then uses
+# the process-wide store of compiled kernels.
 
 # %%
 kernel = kernels[0]
@@ -39,8 +39,8 @@ kernel.run(args, artifact)
 print("largest difference from NumPy:", np.abs(out - A @ B).max())
 
 # %% [markdown]
-# Is that difference right? The library has an oracle with a proven bound for every element, which knows how the kernel
-# forms its sums.
+# Is that difference acceptable? The library's oracle has a proven bound for every element. The bound takes the kernel's
+# accumulators into account.
 
 # %%
 report = gemmery.check_result(args, kernel)
@@ -50,8 +50,8 @@ assert report.passed
 # %% [markdown]
 # ## What would run elsewhere?
 #
-# Discovery needs no GPU: ask about one by its name. The first of these is what an H200 would run for the same product in
-# bfloat16.
+# Discovery needs no GPU: ask about a device by its name. The first kernel of this list is the one that an H200 would run for
+# the same product in bfloat16.
 
 # %%
 half = [x.astype(ml_dtypes.bfloat16) for x in (A, B, out)]
@@ -62,14 +62,14 @@ for kernel in on_h200[:3]:
     print(f"  {kernel.name}: {kernel.predicted_us:.1f} us expected, tile {kernel.metadata.design.tile_shape}")
 
 # %% [markdown]
-# Filters see the metadata.
+# A filter is a function of the metadata.
 
 # %%
 square = gemmery.get_kernels(wanted, lambda metadata: metadata.design.tile_shape[:2] == (128, 128), cc="h200")
 print(len(square), "kernels with tiles of 128 x 128")
 
 # %% [markdown]
-# And where a kernel does not serve, `explain` says which of its conditions failed.
+# For kernels that do not support the arguments, `explain` says which condition failed.
 
 # %%
 print(gemmery.explain(args))

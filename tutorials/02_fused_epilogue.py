@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 2. A fused epilogue
 #
-# What happens to the sums before they are stored is a program: bias, activation, residual, scales, reductions, in the same
-# kernel. Write it as a Python function.
+# The epilogue is applied to the accumulators before they are stored, in the same kernel: bias, activation, residual, scales,
+# reductions. Write it as a Python function.
 
 # %%
 import numpy as np
@@ -26,8 +26,8 @@ epilogue = gemmery.EpilogueArguments(bias_gelu, bias=bias)
 print(epilogue.program)
 
 # %% [markdown]
-# The arguments carry it, and everything else is as before. The function is its own reference: `gelu` of `gemmery.fusion`
-# computes on arrays, too.
+# The arguments contain the epilogue; everything else is as before. The function is its own reference, because `gelu` of
+# `gemmery.fusion` also computes on arrays.
 
 # %%
 args = gemmery.GemmArguments(A, B, out, accumulator_type=np.float32, epilogue=epilogue)
@@ -37,8 +37,8 @@ print("largest difference:", np.abs(out - bias_gelu(A @ B, bias)).max())
 # %% [markdown]
 # ## More than one result
 #
-# Returned variables are stored under their names, `D` in `out`. A reduction goes where its tensor has extents for: (64, 1)
-# takes one value for every row.
+# Returned variables are stored under their names, `D` in `out`. The shape of a reduction's tensor says what is reduced:
+# (64, 1) holds one value for each row.
 
 
 # %%
@@ -57,10 +57,10 @@ assert np.array_equal(peak[:, 0], np.abs(out).max(axis=1))
 print(epilogue.program)
 
 # %% [markdown]
-# ## All of Python that does not look at a value
+# ## Any Python that does not depend on a value
 #
-# The function is called once, with values that write down what is done to them. Loops and closures are Python's own; names
-# that it finds nowhere (`relu`, `where`, `bf16`) are the language's.
+# The function is called once, with values that record the operations on them. Loops and closures are Python's own. Names that
+# Python does not know (`relu`, `where`, `bf16`) are those of the epilogue language.
 
 
 # %%
@@ -69,7 +69,7 @@ def polynomial(*coefficients):
         value = coefficients[0]
         for coefficient in coefficients[1:]:
             value = value * accum + coefficient
-        return relu(value)  # noqa: F821 - the language's
+        return relu(value)  # noqa: F821 - of the epilogue language
 
     return horner
 
@@ -77,7 +77,7 @@ def polynomial(*coefficients):
 print(gemmery.fusion.trace(polynomial(0.5, -1.0, 0.25)))
 
 # %% [markdown]
-# What does look at one is refused, with its file, its line and what to do.
+# A function that depends on a value is refused, with its file, its line and a hint.
 
 
 # %%

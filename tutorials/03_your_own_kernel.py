@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 3. Bring your own kernel
 #
-# A kernel of yours joins discovery beside the library's own, and everything that the library does with kernels works on it:
-# here one of plain NumPy and one of CUDA C++. `examples/python/triton_gemm.py` has the same in Triton.
+# Your own kernel takes part in discovery beside the library's kernels, and everything that the library does with kernels
+# works with it. This page registers one in plain NumPy and one in CUDA C++. `examples/python/triton_gemm.py` has one in Triton.
 
 # %%
 import numpy as np
@@ -14,7 +14,7 @@ from gemmery import own_kernels
 # %% [markdown]
 # ## Any callable
 #
-# Said with it: what it asks of its operands, where it runs, and (if you like) how long it takes, by which it is ranked.
+# The declaration states the operand types, the target, and optionally the predicted time, by which discovery ranks it.
 
 
 # %%
@@ -42,13 +42,13 @@ numpy_dot.run(args)
 print("largest difference:", np.abs(out - A @ B).max())
 
 # %% [markdown]
-# It is held to the same oracle as every kernel, with operands that are placed to find out what it should not do.
+# It is checked by the same oracle as every kernel, with operands placed so that accesses out of bounds are found.
 
 # %%
 print("verified:", gemmery.verify(numpy_dot, "gemm 33x47x29 a=f32 alpha=0.5").passed)
 
 # %% [markdown]
-# Where it does not serve, `explain` has its own words.
+# If it does not support a problem, `explain` repeats its own reason.
 
 # %%
 batched = gemmery.GemmArguments(*(np.zeros((2, 4, 4), np.float32) for _ in range(3)), accumulator_type=np.float32)
@@ -57,8 +57,8 @@ print(next(line for line in str(gemmery.explain(batched)).splitlines() if "one p
 # %% [markdown]
 # ## CUDA C++
 #
-# Source, the name of its function, what that takes and how it is launched. It is compiled by NVRTC for any GPU, here one
-# that is not in this machine, and kept by the disk cache.
+# The declaration has the source, the name of its function, the parameters and the launch. NVRTC compiles it for any GPU, here
+# for one that is not in this machine; the disk cache keeps the code.
 
 # %%
 SOURCE = r"""
@@ -89,15 +89,15 @@ artifact = simple.compile(cc="sm_90")
 print(simple.name, artifact.resources)
 
 # %% [markdown]
-# The emulator runs it as a GPU would, with every race and every access out of bounds found.
+# The emulator runs it as a GPU would, and reports every race and every access out of bounds.
 
 # %%
 print("verified:", gemmery.verify(simple, "gemm 33x20x17 a=f32", device="emulated:h200").passed)
 
 # %% [markdown]
-# ## A mistake is named
+# ## Errors
 #
-# What is declared is checked when it is declared.
+# A declaration is checked when it is registered.
 
 # %%
 try:

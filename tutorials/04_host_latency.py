@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 4. Host latency
 #
-# For small products the time on the host counts. What costs what, and what to keep: this page measures it here, on the CPU,
-# with a product so small that calls are all there is.
+# For small products the time on the host matters. This page measures the cost of each call, on the CPU, with a product so
+# small that only the calls take time, and says what to keep.
 
 # %%
 import time
@@ -14,7 +14,7 @@ import gemmery
 
 
 def microseconds(call, count=2000):
-    """The least of five means: what the call costs when nothing else wants the machine."""
+    """The least of five means: the cost of the call when nothing else uses the machine."""
     call()
     best = float("inf")
     for _ in range(5):
@@ -28,7 +28,7 @@ def microseconds(call, count=2000):
 A, B, out = (np.ones((8, 8), np.float32) for _ in range(3))
 
 # %% [markdown]
-# From the most that can be repeated to the least:
+# From the most repeated work to the least:
 
 # %%
 args = gemmery.GemmArguments(A, B, out, accumulator_type=np.float32)
@@ -51,10 +51,10 @@ for name, time_us in times.items():
     print(f"{name:34s} {time_us:7.2f} us")
 
 # %% [markdown]
-# **Keep the kernel and the artifact.** `run` without an artifact finds compiled code in a store of the process, never compiles
-# twice, and costs little more.
+# **Keep the kernel and the artifact.** `run` without an artifact finds the compiled code in a store of the process. It never
+# compiles twice and costs little more.
 #
-# **Keep the arguments** where shapes and memory stay. New memory for the same shapes: `set_data`.
+# **Keep the arguments** as long as shapes and memory stay the same. `set_data` binds new memory of the same shape.
 
 # %%
 other = np.full((8, 8), 2, np.float32)
@@ -63,11 +63,10 @@ launch()
 assert (out == 16).all()
 
 # %% [markdown]
-# **Bind.** A prepared launch has everything packed: `launch()` is the driver's call and little beside. It belongs to one
-# thread at a time.
+# **Bind.** A prepared launch has its parameters packed: `launch()` is little more than the driver's call. Only one thread at a
+# time may use it.
 #
-# **Trace once.** An epilogue from a Python function is traced at every `EpilogueArguments`; a `Program`, or the arguments
-# themselves, can be kept.
+# **Trace once.** `EpilogueArguments` traces a Python function; keep the traced `Program`, or the arguments themselves.
 
 # %%
 bias = np.ones(8, np.float32)
@@ -80,5 +79,5 @@ for name, call in {
     print(f"{name:34s} {microseconds(call, 500):7.2f} us")
 
 # %% [markdown]
-# On a GPU, a CUDA graph takes the host out of it altogether: `compile` (or one `run`) first, then capture; a launch that is
-# captured does nothing but launch.
+# On a GPU, a CUDA graph removes the host's part altogether: call `compile` (or `run` once), then capture. A captured launch
+# does nothing but launch.

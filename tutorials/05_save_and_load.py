@@ -2,7 +2,7 @@
 # %% [markdown]
 # # 5. Save and load
 #
-# Compile on a machine with a compiler, run on one without. No GPU is needed to compile.
+# Compile on a machine with a compiler, run on one without it. Compiling needs no GPU.
 
 # %%
 import pathlib
@@ -20,7 +20,7 @@ args = gemmery.GemmArguments(A, B, out, accumulator_type=np.float32)
 kernels = gemmery.get_kernels(args, cc="h200")[:2]
 
 # %% [markdown]
-# `compile_all` compiles side by side; one that fails leaves the others alone and is returned as its exception.
+# `compile_all` compiles in parallel. A kernel that fails does not affect the others; its exception is returned in its place.
 
 # %%
 artifacts = gemmery.compile_all(kernels, cc="sm_90a", progress=lambda done, all: print(f"{done} of {all}"))
@@ -28,7 +28,7 @@ for artifact in artifacts:
     print(artifact.kernel_obj.name, artifact.targets, artifact.resources)
 
 # %% [markdown]
-# One self-contained file: machine code, sources, logs, designs.
+# `save` writes one self-contained file: machine code, sources, logs, designs.
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -37,8 +37,7 @@ gemmery.artifact.save(path, artifacts)
 print(path.stat().st_size // 1024, "KiB")
 
 # %% [markdown]
-# Where it is loaded no compiler is looked for. A damaged file, or one of a version that this library does not have, is
-# refused by name.
+# Loading needs no compiler. A damaged file, or one of an unknown version, is refused by name.
 
 # %%
 loaded = gemmery.artifact.load(path)
@@ -56,7 +55,7 @@ except gemmery.FileError as error:
     print(str(error).replace(str(path), "kernels.gemmery"))
 
 # %% [markdown]
-# What is emitted can be read: a dozen lines that name a template of this library.
+# The emitted source is readable: a dozen lines that name a template of this library.
 
 # %%
 print(loaded[0].source)
