@@ -253,7 +253,9 @@ def spoil(rng, function, arguments, keywords):
 def main(seed, count):
     rng = random.Random(seed)
     outcomes = collections.Counter()
+    sys.path[:] = [os.path.abspath(place) for place in sys.path]
     with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # words that are taken for paths name files there
         world = World(rng, pathlib.Path(folder))
         for step in range(count):
             function, arguments, keywords = rng.choice(world.calls())

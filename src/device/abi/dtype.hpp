@@ -35,7 +35,7 @@ constexpr Kind kind_of(DType dtype) {
 GEMMERY_HOST_DEVICE
 constexpr bool is_integer(DType dtype) { return kind_of(dtype) != Kind::floating; }
 
-/// Bytes of one element; types narrower than a byte have no place in code that uses this.
+/// Bytes of one element. Not for types narrower than a byte.
 GEMMERY_HOST_DEVICE
 constexpr int bytes_of(DType dtype) { return bits_of(dtype) / 8; }
 

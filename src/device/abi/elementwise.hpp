@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design, parameters and tiles of an elementwise kernel: programs without a product.
+// The design, parameters and tiles of an elementwise kernel: an epilogue without a matrix product.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -11,8 +11,8 @@ namespace gemmery::abi {
 
 struct ElementwiseDesign {
   DType out;
-  DType accumulator;  // says what the program computes in
-  /// The widest access to neighbours along n of out, 0 where they are not adjacent.
+  DType accumulator;  // determines the compute type
+  /// The widest access along n of out; 0 if elements along n are not adjacent.
   int out_vector_bytes;
   int columns;  // of a patch: adjacent elements that a thread reads, computes and stores at once
   int patches;  // of a thread, side by side, whose reads are all under way together
@@ -22,8 +22,8 @@ struct ElementwiseDesign {
 
 inline constexpr int elementwise_threads = 256;  // of a block
 
-/// Threads of a block lie in rows of a power of two, so that blocks serve narrow matrices and wide
-/// ones.
+/// Threads of a block are arranged in rows of a power of two, so that blocks serve narrow and wide
+/// matrices.
 struct ElementwiseParams {
   EpiloguePlace out;
   unsigned m;
@@ -46,7 +46,7 @@ constexpr unsigned elementwise_tile_rows(unsigned log2_row_threads) {
   return static_cast<unsigned>(elementwise_threads) >> log2_row_threads;
 }
 
-/// As many threads side by side as a row of out has work for, up to a whole block.
+/// As many threads side by side as a row of out has work for, at most a whole block.
 GEMMERY_HOST_DEVICE
 constexpr unsigned choose_row_threads(const ElementwiseDesign& design, unsigned n) {
   unsigned log2 = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What host and device agree on about an epilogue that was emitted: its operands as template
-// arguments know them, how reductions meet, and the run-time parameters, byte for byte.
+// The interface of an emitted epilogue between host and device: its operands as template arguments,
+// the schedule of its reductions, and its run-time parameters, byte for byte.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -14,22 +14,22 @@ enum class Reduction : unsigned char { none, sum, max, min, amax };
 enum class Rounding : unsigned char { nearest_even, toward_zero };
 enum class Overflow : unsigned char { natural, saturate };
 
-/// A tensor of the epilogue as the kernel sees it: m and n are rows and columns of the out that the
-/// device computes (turned where the host turned the problem).
+/// A tensor of the epilogue as the kernel sees it. m and n are rows and columns of the out that the
+/// device computes (the transpose if the host turned the problem).
 struct EpilogueTensor {
   DType dtype;
   bool varies_l;
   bool varies_m;
   bool varies_n;
-  /// Bytes of the widest access to neighbours along n, 0 where they are not adjacent.
+  /// The widest access along n, in bytes; 0 if elements along n are not adjacent.
   unsigned char vector_bytes;
-  /// Of an output: how elements that fall together are combined.
+  /// For an output: the reduction that combines elements.
   Reduction reduction;
 
   bool operator==(const EpilogueTensor&) const = default;
 };
 
-/// Where a tensor lies. Strides count elements and are 0 along what it does not vary with.
+/// The memory of a tensor. Strides count elements and are 0 along directions that are broadcast.
 struct EpiloguePlace {
   void* data;
   Int64 batch_stride;
@@ -39,34 +39,34 @@ struct EpiloguePlace {
 
 // --- reductions ----------------------------------------------------------------------------------
 //
-// Out consists of regions, each computed by one group of warps. Of every final value of a reduction
-// each region that it covers writes its part to the workspace, at a place that follows from the
-// region's, never from time. Regions that share final values form a band; the warp that is the last
-// of a band to arrive at its counter adds up the parts in their order.
+// Out consists of regions, each computed by one group of warps. For every final value of a
+// reduction, each region that it covers writes its part to the workspace, at a place that depends
+// on the region only, never on time. Regions that share final values form a band. The last warp of
+// a band to arrive at its counter adds up the parts in order.
 //
-// One value for everything may go by groups of warps instead, each of which keeps what it has until
-// all of its regions are done, and leaves it in a word of 64 bits: the part, as float32, and above
-// it a 1. Who waits for all of these words adds the parts up in their order. The largest magnitude
-// as float32 takes the first of them for something else (epilogue/magnitude_reduction.cuh).
+// A reduction to a single value may be done by groups of warps instead. Each group keeps its part
+// until all of its regions are done, and writes it into a 64-bit word: the part as float32, and a 1
+// above it. A warp waits for all of these words and adds up the parts in order. The largest
+// magnitude as float32 uses the first word in another way (epilogue/magnitude_reduction.cuh).
 
 /// The regions of a launch.
 struct RegionGrid {
-  unsigned rows;  // of regions in one matrix
+  unsigned rows;  // regions per column of one matrix
   unsigned columns;
   unsigned batches;
   unsigned column_parts;  // parts that a region writes for each of its columns
-  unsigned whole_parts;   // parts that it writes where it has one final value
+  unsigned whole_parts;   // parts that it writes for a reduction to one value
   unsigned arrivals;      // warps of a region that arrive
-  unsigned groups;        // by which one value for everything goes; 0: by regions
+  unsigned groups;        // of a reduction to one value; 0: by regions
 };
 
 /// One reduction of a launch.
 struct ReductionSchedule {
-  UInt64 counters;    // bytes from the workspace's begin; none for groups
-  UInt64 partials;    // the same; of groups their words, which are 0 before and after
-  UInt64 finals;      // final values of all batches: from part to part
+  UInt64 counters;    // offset in the workspace; unused for groups
+  UInt64 partials;    // the same; for groups their words, which are 0 before and after
+  UInt64 finals;      // final values of all batches: the distance between parts
   unsigned parts;     // of each final value
-  unsigned arrivals;  // of a band; none for groups
+  unsigned arrivals;  // of a band; unused for groups
 };
 
 /// A reduction of all of out, all batches, to one value.
@@ -76,7 +76,7 @@ constexpr bool is_of_everything(const EpilogueTensor& output) {
          !output.varies_n;
 }
 
-/// Whether it goes by groups.
+/// True if it is done by groups.
 GEMMERY_HOST_DEVICE
 constexpr bool is_by_groups(const EpilogueTensor& output, const RegionGrid& grid) {
   return is_of_everything(output) && grid.groups > 0;
@@ -88,7 +88,7 @@ constexpr unsigned parts_of_region(const EpilogueTensor& tensor, const RegionGri
   return tensor.varies_n ? grid.column_parts : grid.whole_parts;
 }
 
-/// Regions of a band.
+/// The number of regions in a band.
 GEMMERY_HOST_DEVICE
 constexpr unsigned regions_of_band(const EpilogueTensor& tensor, const RegionGrid& grid) {
   return (tensor.varies_m ? 1 : grid.rows) * (tensor.varies_n ? 1 : grid.columns) *
@@ -101,7 +101,7 @@ constexpr unsigned band_count(const EpilogueTensor& tensor, const RegionGrid& gr
          (tensor.varies_l ? grid.batches : 1);
 }
 
-/// Where a region stands among those of its band, and its band among all.
+/// The index of a region within its band, and of its band among all.
 GEMMERY_HOST_DEVICE
 constexpr unsigned place_in_band(const EpilogueTensor& tensor, const RegionGrid& grid,
                                  unsigned batch, unsigned row, unsigned column) {
@@ -123,11 +123,11 @@ constexpr unsigned band_of(const EpilogueTensor& tensor, const RegionGrid& grid,
 
 // --- parameters ----------------------------------------------------------------------------------
 
-/// The run-time parameters of an emitted epilogue with so many operands; numbers are in the type
-/// that it computes in.
+/// The run-time parameters of an emitted epilogue with this many operands; numbers have its compute
+/// type.
 template <int inputs, int outputs, int numbers, class Compute>
 struct EpilogueParams {
-  void* workspace;  // of reductions
+  void* workspace;  // for reductions
   RegionGrid regions;
   EpiloguePlace input[inputs > 0 ? inputs : 1];
   EpiloguePlace output[outputs > 0 ? outputs : 1];
@@ -135,7 +135,7 @@ struct EpilogueParams {
   Compute number[numbers > 0 ? numbers : 1];
 };
 
-/// What a kernel takes that carries an emitted epilogue.
+/// The parameters of a kernel with an emitted epilogue.
 template <class Gemm, class Epilogue>
 struct ProgramParams {
   Gemm gemm;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by a number that the host knows and the device does not: a multiplication and a shift
-// there, where a division takes some 200 clocks of a thread that others wait for.
+// Division by a number that only the host knows: on the device a multiplication and a shift,
+// instead of a division that takes about 200 clocks while other threads wait.
 #pragma once
 
 #include <device/abi/host_device.hpp>
 
 namespace gemmery::abi {
 
-/// Divides numbers below 2^31. As `make_fast_divisor` makes it; {} divides nothing.
+/// Divides numbers below 2^31. Made by `make_fast_divisor`; {} must not be used.
 struct FastDivisor {
   unsigned divisor;
   unsigned multiplier;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lets one header serve the host compiler and the device compiler: the function marker and
-// integers of known width.
+// Lets one header serve the host compiler and the device compiler: the function marker and integers
+// of known width.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)

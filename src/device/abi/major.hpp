@@ -4,8 +4,7 @@
 
 namespace gemmery::abi {
 
-/// The index along which neighbours of an operand are adjacent in memory: k, or the other one (m of
-/// A, n of B).
+/// The index along which an operand is contiguous in memory: k, or the other one (m of A, n of B).
 enum class Major : unsigned char { k, extent };
 
 }  // namespace gemmery::abi

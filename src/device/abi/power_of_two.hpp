@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tiles, warps and widths of accesses have to be.
+// Tests for powers of two, which tiles, warps and access widths must be.
 #pragma once
 
 #include <device/abi/host_device.hpp>

@@ -8,7 +8,7 @@ namespace gemmery::abi {
 enum class Along : unsigned char { m, n };
 
 /// The order of tiles: bands of `band` tiles along one index, each band walked along the other one,
-/// so that blocks at work at the same time share panels of A and B in L2. In tiles of a cluster.
+/// so that concurrent blocks share panels of A and B in L2. Counted in tiles of a cluster.
 struct Raster {
   Along along;
   unsigned char band;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design of a simt kernel and what follows from it: threads, shared memory, grid, and which
-// designs are legal.
+// The design of a simt kernel and the values that follow from it: threads, shared memory, grid, and
+// which designs are legal.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -10,12 +10,12 @@
 
 namespace gemmery::abi {
 
-/// Which neighbours of a matrix are known to be adjacent in memory when the kernel is compiled.
+/// The contiguous direction of a matrix, if it is known when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
 
 /// Vector bytes are the widest access that base and strides allow: one element, or 2, 4, 8, 16
-/// along the contiguous index; those of c and out also divide the extent of that index, in
-/// elements.
+/// along the contiguous index. Vectors of c and out, in elements, also divide the extent of that
+/// index.
 struct SimtDesign {
   DType a;
   DType b;
@@ -35,22 +35,21 @@ struct SimtDesign {
   int tile_k;
   int thread_m;  // accumulators of one thread: thread_m x thread_n
   int thread_n;
-  int k_slices;  // groups of threads that share a tile of out and split each block of k
-  int stages;    // blocks of k in shared memory at once
+  int k_slices;  // groups of threads that share a tile of out and split each k block
+  int stages;    // k blocks in shared memory at once
   bool has_c;
 
   bool operator==(const SimtDesign&) const = default;
 };
 
-/// Values of k that one staged word holds: four 8-bit integers feed one dp4a, any other element is
-/// a word by itself.
+/// Values of k in one staged word: four 8-bit integers feed one dp4a; any other element is a word
+/// by itself.
 GEMMERY_HOST_DEVICE
 constexpr int k_per_word(const SimtDesign& design) {
   return design.accumulator == DType::int32 ? 4 : 1;
 }
 
-/// Bytes of an element as it is staged in shared memory: the accumulator's type, or four packed
-/// 8-bit integers.
+/// Bytes of an element in shared memory: of the accumulator's type, or four packed 8-bit integers.
 GEMMERY_HOST_DEVICE
 constexpr int word_bytes(const SimtDesign& design) {
   return design.accumulator == DType::float64 ? 8 : 4;
@@ -66,10 +65,10 @@ constexpr int thread_count(const SimtDesign& design) {
   return threads_per_slice(design) * design.k_slices;
 }
 
-/// Blocks that share a multiprocessor at least, which caps registers. Two blocks of 256 threads
-/// with 8x8 accumulators each fit in 128 registers without spills where little is decoded, and hide
-/// each other's waits: 43.0 TF against 41.6 for f32, 41 against 35.5 for bf16 (4096^3, H200,
-/// 2026-11-21). 16-bit operands that come one by one, beside a C, spilled on sm_80.
+/// The least number of blocks per multiprocessor, which limits registers. Two blocks of 256 threads
+/// with 8x8 accumulators each fit in 128 registers without spills if little is decoded, and hide
+/// each other's latency: 43.0 TF against 41.6 for f32, 41 against 35.5 for bf16 (4096^3, H200).
+/// 16-bit operands loaded one by one, together with a C, spilled on sm_80.
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   const bool is_copied = design.a == DType::float32 && design.b == DType::float32;
@@ -80,8 +79,8 @@ constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   return is_small && (is_copied || is_wide) && word_bytes(design) == 4 ? 2 : 1;
 }
 
-/// Words between two k of a staged tile. The 16 bytes of padding let neighbouring k fall into
-/// different banks when a k-contiguous operand is transposed.
+/// Words between two k of a staged tile. The 16 bytes of padding put neighbouring k into different
+/// banks when a k-contiguous operand is transposed.
 GEMMERY_HOST_DEVICE
 constexpr int staged_pitch(const SimtDesign& design, int extent) {
   return extent + 16 / word_bytes(design);
@@ -93,7 +92,7 @@ constexpr int stage_bytes(const SimtDesign& design) {
          (design.tile_k / k_per_word(design)) * word_bytes(design);
 }
 
-/// Bytes through which slices of k add up their accumulators, after the stages are done with.
+/// Bytes for the reduction of accumulators over k slices, in the memory of the stages.
 GEMMERY_HOST_DEVICE
 constexpr int reduction_bytes(const SimtDesign& design) {
   return design.k_slices > 1 ? design.tile_m * design.tile_n * word_bytes(design) : 0;
@@ -105,8 +104,8 @@ constexpr int shared_bytes(const SimtDesign& design) {
   return staged > reduction_bytes(design) ? staged : reduction_bytes(design);
 }
 
-/// The order of tiles of all designs. Bands of 4, 8 and 16 are within 0.5 % of each other (f32
-/// 4096^3 on CUDA cores, H200, 2026-11-21).
+/// The order of tiles for all designs. Bands of 4, 8 and 16 are within 0.5 % of each other (f32
+/// 4096^3 on CUDA cores, H200).
 constexpr Raster simt_raster = {.along = Along::m, .band = 8};
 
 GEMMERY_HOST_DEVICE
@@ -127,8 +126,8 @@ struct SimtGrid {
   unsigned y;
 };
 
-/// One block per tile as far as a grid reaches and at most `block_limit` in all; blocks stride over
-/// what is beyond. Neither count may be 0.
+/// One block per tile up to the limits of a grid, at most `block_limit` in all; blocks stride over
+/// further tiles. Neither count may be 0.
 GEMMERY_HOST_DEVICE
 constexpr SimtGrid simt_grid(unsigned tiles, unsigned batches, unsigned block_limit = 0x7fffffffU) {
   const unsigned x = tiles < block_limit ? tiles : block_limit;
@@ -204,13 +203,13 @@ constexpr bool accepts_tile(int tile, int thread) {
 
 }  // namespace detail
 
-/// The first field of a design that no kernel can be made of, or none.
+/// The first field that makes a design illegal, or none.
 GEMMERY_HOST_DEVICE
 constexpr SimtFault find_fault(const SimtDesign& design) {
   using namespace detail;
   constexpr int thread_limit = 1024;
   constexpr int shared_limit =
-      99 * 1024;  // what a block may have on every target from sm_80 to sm_120
+      99 * 1024;  // available to a block on every target from sm_80 to sm_120
   if (!accepts_operand(design.accumulator, design.a) ||
       !accepts_operand(design.accumulator, design.b))
     return SimtFault::operand_types;

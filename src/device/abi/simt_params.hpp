@@ -8,7 +8,7 @@
 namespace gemmery::abi {
 
 /// A batch of matrices in memory. Strides count elements, may be negative or zero, and are ignored
-/// where the extent is 1.
+/// if the extent is 1.
 struct SimtMatrix {
   const void* data;
   Int64 batch_stride;

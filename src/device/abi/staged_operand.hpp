@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tile of A or B lies in shared memory for mma.sync: rows of 16-byte chunks whose order
-// within a row follows from the row (a swizzle), so that neither the copies nor the fragments'
-// loads meet in a bank. Host and device share the arithmetic; a host test counts the conflicts.
+// The layout of a tile of A or B in shared memory for mma.sync: rows of 16-byte chunks whose order
+// within a row depends on the row (a swizzle), so that neither copies nor fragment loads have bank
+// conflicts. Host and device share the arithmetic; a host test counts the conflicts.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -19,31 +19,31 @@ struct ChunkSwizzle {
 
   GEMMERY_HOST_DEVICE
   constexpr int of(int row) const { return ((row >> row_shift) & row_mask) << chunk_shift; }
-  /// Rows after which it repeats.
+  /// The number of rows after which it repeats.
   GEMMERY_HOST_DEVICE
   constexpr int period() const { return (row_mask + 1) << row_shift; }
 
   bool operator==(const ChunkSwizzle&) const = default;
 };
 
-/// Which instruction reads fragments from the tile, which decides where its chunks lie.
+/// The instruction that reads fragments from the tile; it determines the places of chunks.
 enum class FragmentLoad : unsigned char {
   matrices,             // ldmatrix: eight rows of one chunk each
   transposed_matrices,  // the same, transposed: rows are k, elements have 16 bits
   words,                // elements of 32 or 64 bits one by one, rows are k
   pairs,                // 64 bits at a time, rows are the extent: float64, or two float32
-  split_words           // float32 of two k that become one register, rows are k
+  split_words           // float32 of two k that become one register; rows are k
 };
 
-/// The swizzle under which the lanes of one load fall into different banks. `chunks`: of a row.
+/// The swizzle under which the lanes of one load access different banks. `chunks`: per row.
 GEMMERY_HOST_DEVICE
 constexpr ChunkSwizzle swizzle_for(FragmentLoad load, int chunks) {
   // Two adjacent chunks of four rows make up the 128 bytes of a wavefront.
   if (load == FragmentLoad::words || load == FragmentLoad::pairs)
     return {.row_shift = 0, .row_mask = 3, .chunk_shift = 1};
-  // The four rows are every second one.
+  // These are every second row.
   if (load == FragmentLoad::split_words) return {.row_shift = 1, .row_mask = 3, .chunk_shift = 1};
-  // One chunk of eight rows does; rows shorter than 128 bytes share a line of banks.
+  // One chunk of eight rows fills a wavefront; rows shorter than 128 bytes share a line of banks.
   if (chunks >= 8) return {.row_shift = 0, .row_mask = 7, .chunk_shift = 0};
   const int shift = chunks == 4 ? 1 : chunks == 2 ? 2 : 3;
   return {.row_shift = shift, .row_mask = chunks - 1, .chunk_shift = 0};
@@ -58,11 +58,11 @@ struct StagedOperand {
   int k;
   FragmentLoad load;
 
-  /// Elements of 8 bits with an adjacent extent are transposed on their way: no instruction reads
-  /// fragments of theirs otherwise.
+  /// Elements of 8 bits that are contiguous along the extent are transposed during the copy: no
+  /// instruction reads fragments of them otherwise.
   GEMMERY_HOST_DEVICE
   constexpr bool is_transposed() const { return !is_k_adjacent && bytes_of(dtype) == 1; }
-  /// Whether a row of the staged tile is one m (or n), and k runs along it.
+  /// True if a row of the staged tile is one m (or n), with k along it.
   GEMMERY_HOST_DEVICE
   constexpr bool is_k_staged() const { return is_k_adjacent || is_transposed(); }
   GEMMERY_HOST_DEVICE
@@ -77,12 +77,12 @@ struct StagedOperand {
   constexpr int bytes() const { return rows() * row_bytes(); }
   GEMMERY_HOST_DEVICE
   constexpr ChunkSwizzle swizzle() const { return swizzle_for(load, chunks()); }
-  /// Bytes from the tile's begin to a chunk.
+  /// Bytes from the start of the tile to a chunk.
   GEMMERY_HOST_DEVICE
   constexpr int offset(int row, int chunk) const {
     return row * row_bytes() + ((chunk ^ swizzle().of(row)) * chunk_bytes);
   }
-  /// Whether cp.async moves it; accesses of fewer than 4 bytes and transposed tiles go through
+  /// True if cp.async copies it; accesses of fewer than 4 bytes and transposed tiles go through
   /// registers.
   GEMMERY_HOST_DEVICE
   constexpr bool is_async() const { return vector_bytes >= 4 && !is_transposed(); }
@@ -90,18 +90,18 @@ struct StagedOperand {
   bool operator==(const StagedOperand&) const = default;
 };
 
-/// Which of an mma's operands: A has rows of 16 (8 of float64), B columns of 8.
+/// The operand of an mma: A has rows of 16 (8 of float64), B columns of 8.
 enum class Side : unsigned char { a, b };
 
-/// Where a lane's first access to a warp's fragments lies, in bytes from the tile's begin: of
-/// ldmatrix the row that the lane names, else what it loads. `first`: the warp's first row of A
-/// (column of B); `first_k`: its first k.
+/// The address of a lane's first access to a warp's fragments, in bytes from the start of the tile:
+/// for ldmatrix the row that the lane addresses, otherwise the data that it loads. `first`: the
+/// warp's first row of A (column of B); `first_k`: its first k.
 GEMMERY_HOST_DEVICE
 constexpr int fragment_offset(const StagedOperand& operand, Side side, int first, int first_k,
                               int lane) {
   const int group = lane / 4;
   const int in_group = lane % 4;
-  const int eighth = lane / 8 % 2;  // which matrix of ldmatrix.x4 the lane names a row of
+  const int eighth = lane / 8 % 2;  // the matrix of ldmatrix.x4 of which the lane addresses a row
   const int half = lane / 16;
   const int elements = operand.chunk_elements();
   const auto in_chunk = [&](int element) { return element % elements * bytes_of(operand.dtype); };

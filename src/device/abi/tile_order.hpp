@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order a launch visits tiles: matrix by matrix, in bands of tile rows that are
-// walked column by column, or in bands of tile columns walked row by row, so that blocks at work at
-// the same time share panels of A and B in L2.
+// The order in which a launch visits tiles: matrix by matrix, in bands of tile rows that are walked
+// column by column, or in bands of tile columns walked row by row, so that concurrent blocks share
+// panels of A and B in L2.
 #pragma once
 
 #include <device/abi/fast_divisor.hpp>
@@ -29,7 +29,7 @@ constexpr TileOrder make_tile_order(const Raster& raster, unsigned tile_rows, un
   const unsigned length = is_along_m ? tile_columns : tile_rows;
   const auto width = static_cast<unsigned>(raster.band);
   const unsigned last = (across - 1) / width;
-  // Where the first band is the last one, its tiles are not counted.
+  // If the first band is also the last, its tiles are not counted.
   const unsigned whole = last > 0 ? width * length : 1U << 31;
   return {.tiles = tile_rows * tile_columns * batches,
           .matrix = make_fast_divisor(tile_rows * tile_columns),
@@ -38,7 +38,7 @@ constexpr TileOrder make_tile_order(const Raster& raster, unsigned tile_rows, un
           .last = last};
 }
 
-/// Where tile `tile` of matrix `batch` lies, counted in tiles.
+/// The position of tile `tile` of matrix `batch`, counted in tiles.
 template <Raster raster>
 GEMMERY_HOST_DEVICE
 constexpr TilePosition position_in_matrix(const TileOrder& order, unsigned batch, unsigned tile) {
@@ -55,7 +55,7 @@ constexpr TilePosition position_in_matrix(const TileOrder& order, unsigned batch
     return {.batch = batch, .row = along, .column = across};
 }
 
-/// Where tile `index` of all matrices lies.
+/// The position of tile `index` of all matrices.
 template <Raster raster>
 GEMMERY_HOST_DEVICE
 constexpr TilePosition position_of(const TileOrder& order, unsigned index) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tile of a batch of matrices, counted in tiles.
+// The position of a tile in a batch of matrices, counted in tiles.
 #pragma once
 
 namespace gemmery::abi {

@@ -24,20 +24,20 @@ struct PanelOfLines {
   unsigned extent_left;   // from the panel's begin to the end of the matrix, at least 1
 };
 
-/// How a block's threads share the chunks of a tile.
+/// The distribution of a tile's chunks over the threads of a block.
 template <abi::StagedOperand operand, int threads>
 struct ChunkShares {
   static constexpr int chunks = operand.chunks();
   static constexpr int count = operand.rows() * chunks;
   static constexpr int passes = (count + threads - 1) / threads;
   static constexpr bool is_even = count % threads == 0;
-  /// Where consecutive passes of a thread lie: the same chunk of later rows.
+  /// True if a thread's consecutive passes take the same chunk of later rows.
   static constexpr bool keeps_chunk = threads % chunks == 0;
   static constexpr int row_step = keeps_chunk ? threads / chunks : 0;
   static_assert(keeps_chunk, "a row of a tile has more chunks than the block has threads");
 };
 
-/// Each of a thread's chunks has a pointer of its own that moves along k: one addition a block.
+/// Each of a thread's chunks has its own pointer that moves along k: one addition per k block.
 template <abi::StagedOperand operand, int threads>
 class ChunkedCopy {
   using Shares = ChunkShares<operand, threads>;
@@ -113,7 +113,7 @@ class ChunkedCopy {
            static_cast<unsigned>(operand.offset(row_ + row, chunk_) - operand.offset(row_, chunk_));
   }
 
-  /// Bytes of a chunk that the matrix has.
+  /// Bytes of a chunk that lie within the matrix.
   __device__ int valid_bytes(int pass, int k) const {
     const int row = row_ + pass * Shares::row_step;
     const int lines = operand.is_k_adjacent ? extent_left_ : k;
@@ -151,10 +151,10 @@ class ChunkedCopy {
   const char* sources_[Shares::passes];
 };
 
-/// The same through registers, a unit at a time: one chunk, or where bytes are transposed sixteen
-/// lines of four, which become one chunk of k for each of four adjacent extents. Loads of 4 bytes
-/// and more are under way while a block multiplies: `fetch` begins them, `store` puts them into the
-/// stage. Single elements would take too many registers for that and go to the stage at once.
+/// The same through registers, one unit at a time: a chunk, or, where bytes are transposed, sixteen
+/// lines of four, which become one chunk of k for each of four adjacent extents. Loads of 4 and
+/// more bytes are in flight while a block multiplies: `fetch` starts them, `store` puts them into
+/// the stage. Single elements would need too many registers for that and go to the stage at once.
 template <abi::StagedOperand operand, int threads>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();

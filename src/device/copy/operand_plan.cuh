@@ -26,7 +26,7 @@ struct OperandPlan {
   int pitch;  // words
   int threads;
 
-  /// Whether the bytes in memory are the bytes of the staged words, so that cp.async can move them.
+  /// True if the bytes in memory equal the staged words, so that cp.async can copy them.
   GEMMERY_HOST_DEVICE
   constexpr bool is_async() const {
     return k_per_word == 1 ? abi::bytes_of(dtype) == word_bytes
@@ -72,7 +72,7 @@ struct OperandPlan {
   }
 };
 
-/// The plan's arithmetic, done once by the front end: left to the optimiser it is most of a
+/// The plan's arithmetic, evaluated once by the front end: left to the optimiser it takes most of a
 /// kernel's compile time.
 template <OperandPlan plan>
 struct OperandUnits {
@@ -92,8 +92,7 @@ struct OperandUnits {
   static constexpr int pass_k_step =
       (period <= plan.threads ? plan.threads / period : 1) * k_lanes * k;
 
-  // Where in the tile a thread's first unit begins, and how far from there its unit of a later pass
-  // is.
+  // The place in the tile of a thread's first unit, and the distance to its unit of a later pass.
   GEMMERY_HOST_DEVICE
   static constexpr int first_extent(int thread) { return thread % period / k_lanes * extent; }
   GEMMERY_HOST_DEVICE

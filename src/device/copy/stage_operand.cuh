@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the tiles of one operand from global to shared memory, block of k after block of k, by an
+// Copies the tiles of one operand from global to shared memory, k block after k block, by an
 // OperandPlan.
 //
-//   global --cp.async--> shared                         where the staged words are the bytes in
-//   memory (f32, f64, packed bytes) global --ld--> registers --decode, st--> shared     for
-//   narrower floats, and bytes that must be transposed into words
+//   global --cp.async--> shared
+//       if the staged words equal the bytes in memory (f32, f64, packed bytes)
+//   global --ld--> registers --decode, st--> shared
+//       for narrower floats, and bytes that must be transposed into words
 //
-// What lies beyond the matrix is never read and becomes zero.
+// Elements beyond the matrix are never read and become zero.
 #pragma once
 
 #include <device/copy/operand_plan.cuh>
@@ -16,8 +17,8 @@
 
 namespace gemmery::device {
 
-/// The part of an operand that one tile of out needs: a panel of at most plan.extent rows (columns)
-/// and all k.
+/// The part of an operand for one tile of out: a panel of at most plan.extent rows (columns) and
+/// all k.
 struct OperandPanel {
   const char* data;
   abi::Int64 extent_stride;  // elements
@@ -42,8 +43,8 @@ class OperandStager {
         target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
         shared_target_(ptx::cvta_shared(target_)) {}
 
-  /// Begins to bring the next block of k into the slot at this offset in the ring. k_left counts
-  /// from the block's start to the end of k.
+  /// Starts copying the next k block into the slot at this offset in the ring. k_left counts from
+  /// the block's start to the end of k.
   __device__ void fetch(unsigned slot_bytes, unsigned k_left) {
     if (is_interior_ && k_left >= plan.k_elements) {
       fetch_whole(slot_bytes);
@@ -53,7 +54,7 @@ class OperandStager {
     source_ += element_bytes * plan.k_elements * k_stride_;
   }
 
-  /// Stores what fetch left in registers; nothing when cp.async does it.
+  /// Stores the registers that fetch loaded; does nothing with cp.async.
   __device__ void store(unsigned slot_bytes) const {
     if constexpr (!Units::is_async) {
       if (!is_busy()) return;
@@ -75,7 +76,7 @@ class OperandStager {
     ptx::Registers<load_bytes> loads[Units::loads];
   };
 
-  /// Small tiles leave threads without a unit.
+  /// With small tiles some threads have no unit.
   __device__ bool is_busy() const {
     if constexpr (Units::count >= plan.threads) return true;
     return static_cast<int>(threadIdx.x) < Units::count;
@@ -92,7 +93,7 @@ class OperandStager {
         plan.word_bytes);
   }
 
-  /// A block that lies wholly within the matrix.
+  /// A k block that lies completely within the matrix.
   __device__ void fetch_whole(unsigned slot_bytes) {
     if (!is_busy()) return;
 #pragma unroll
@@ -113,8 +114,8 @@ class OperandStager {
     }
   }
 
-  /// A block that reaches beyond the matrix. Edges are rare, so the loop stays a loop where no
-  /// registers are indexed by it.
+  /// A k block that extends beyond the matrix. Edges are rare, so the loop is not unrolled unless
+  /// it indexes registers.
   __device__ void fetch_edge(unsigned slot_bytes, int k_left) {
     if (!is_busy()) return;
     if constexpr (Units::is_async) {
@@ -207,7 +208,7 @@ class OperandStager {
   int extent_;
   int k_;
   int extent_left_;
-  bool is_interior_;  // but for k
+  bool is_interior_;  // except along k
   abi::Int64 extent_stride_;
   abi::Int64 k_stride_;
   const char* source_;

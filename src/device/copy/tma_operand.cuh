@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings one operand's tile of one stage by TMA, as tile/matrix_descriptor.cuh describes it. Two
-// blocks of a cluster that share the tile bring one half each, to both.
+// Copies one operand's tile of one stage by TMA, in the layout of tile/matrix_descriptor.cuh. Two
+// blocks of a cluster that share the tile load one half each, multicast to both.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -16,14 +16,14 @@ struct TmaOperand {
   bool is_shared;
 };
 
-/// Where a tile begins in the operand.
+/// The position of a tile in the operand.
 struct OperandPlace {
   int extent;
   int k;
   int batch;
 };
 
-/// One thread calls it. `rank` is this block's in the cluster.
+/// Called by one thread. `rank` is this block's rank in the cluster.
 template <TmaOperand operand>
 __device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap& map,
                                              const OperandPlace& place, unsigned barrier,

@@ -21,7 +21,7 @@
 
 namespace gemmery::device {
 
-/// One output of a launch. Words begin at 0 and are 0 again when the result is there.
+/// One output of a launch. Its words start at 0 and are 0 again after the launch.
 template <class Epilogue, int output>
 class GroupReduction {
  public:
@@ -34,18 +34,18 @@ class GroupReduction {
         groups_(params.reduction[output].parts),
         result_(static_cast<char*>(params.output[output].data)) {}
 
-  /// One thread of every group calls it, once, also where the group had nothing of out.
+  /// Called by one thread of every group, once, even if the group had no part of out.
   __device__ __forceinline__ void leave(unsigned group, float part) const {
     ptx::st_relaxed_gpu_b64(words_ + group, word_of(part));
   }
 
-  /// One warp of the launch's last block calls it, behind `leave` of its own group. It does not
-  /// wait for ever: no group waits for it, and all blocks get to run. They are at most as many as
-  /// multiprocessors, and it holds one of these, so with a second one free for a moment the others
-  /// get on. Where there is none (a single multiprocessor, or others' kernels that never end) it
-  /// rests on blocks beginning in the order of their numbers, which CUDA does not promise; all
-  /// devices have done so. The next launch takes nobody's place: it begins when all blocks of this
-  /// one have (ptx/grid_dependency.cuh).
+  /// Called by one warp of the launch's last block, after `leave` of its own group. It does not
+  /// wait forever: no group waits for it, and all blocks get to run. There are at most as many
+  /// blocks as multiprocessors, and this one holds one of these, so with a second one free for a
+  /// moment the others proceed. If there is none (a single multiprocessor, or other kernels that
+  /// never end), this relies on blocks starting in the order of their numbers, which CUDA does not
+  /// promise but all devices have done. The next launch takes no block's place: it starts when all
+  /// blocks of this one have started (ptx/grid_dependency.cuh).
   __device__ __forceinline__ void finish(unsigned lane) const {
     const float all = Reducer::across_lanes(wait_for_parts(lane), 1, 32);
     if (lane == 0) store(all);
@@ -56,7 +56,7 @@ class GroupReduction {
  private:
   using Word = abi::UInt64;
 
-  /// Words that a lane asks for before it looks at any: those of three groups of each of 170
+  /// Words that a lane requests before it examines any: those of three groups of each of 170
   /// blocks.
   static constexpr int together = 16;
 
@@ -80,7 +80,8 @@ class GroupReduction {
     return value;
   }
 
-  /// Whether all of them are there; what lies behind the last group is, and is nothing.
+  /// True if all words have been written; words beyond the last group count as written, with no
+  /// part.
   __device__ __forceinline__ bool read(Word (&words)[together], unsigned first) const {
 #pragma unroll
     for (int at = 0; at < together; ++at) {

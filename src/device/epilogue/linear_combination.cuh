@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-/// A matrix as one thread sees it: the address of its first element, and the way to the others.
+/// A matrix as one thread sees it: the address of its first element, and the strides to the others.
 template <DType dtype, abi::Contiguity contiguity>
 struct MatrixCorner {
   char* first;
@@ -44,7 +44,7 @@ struct OutputRun {
   static constexpr int length = vector < chunk ? vector : chunk;
   static constexpr int rows = is_along_row ? 1 : length;
   static constexpr int columns = is_along_row ? length : 1;
-  // C is read in the same runs, in one access where its elements lie likewise.
+  // C is read in the same runs; in one access if its elements are adjacent in the same direction.
   static constexpr int c_vector = design.c_contiguity == design.out_contiguity
                                       ? design.c_vector_bytes / abi::bytes_of(design.c)
                                       : 1;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void add_c(Compute (&values)[OutputRun<design>::lengt
   }
 }
 
-/// Scales, rounds and stores a thread's sums; the first of them belongs to out[batch][row][column].
+/// Scales, rounds and stores a thread's accumulators; the first belongs to out[batch][row][column].
 template <abi::SimtDesign design, class Number>
 __device__ __forceinline__ void store_linear_combination(
     const abi::SimtParams& params, const Number (&sums)[design.thread_m][design.thread_n],

@@ -16,14 +16,14 @@
 
 namespace gemmery::device {
 
-/// Whether an output is reduced so.
+/// True if an output is reduced this way.
 GEMMERY_HOST_DEVICE
 constexpr bool is_by_magnitude(const abi::EpilogueTensor& output) {
   return abi::is_of_everything(output) && output.reduction == abi::Reduction::amax &&
          output.dtype == DType::float32;
 }
 
-/// One output of a launch. Its words in the workspace begin at 0 and are 0 again when all blocks
+/// One output of a launch. Its words in the workspace start at 0 and are 0 again once all blocks
 /// have seen that the result is open.
 template <class Epilogue, int output>
 class MagnitudeReduction {
@@ -36,8 +36,8 @@ class MagnitudeReduction {
         seen_(is_open_ + 1),
         result_(static_cast<unsigned*>(params.output[output].data)) {}
 
-  /// One thread of every block calls it, once; it returns when the result is open. Block 0 does not
-  /// wait, so this ends where blocks begin in the order of their numbers, or all get to run.
+  /// Called by one thread of every block, once; returns when the result is open. Block 0 does not
+  /// wait, so this ends if blocks start in the order of their numbers, or all get to run.
   __device__ __forceinline__ void open() const {
     if (blockIdx.x == 0) {
       ptx::st_relaxed_gpu(result_, 0);
@@ -49,7 +49,7 @@ class MagnitudeReduction {
       ptx::st_relaxed_gpu(is_open_, 0);
   }
 
-  /// What a thread of a warp has; all lanes call it, ordered behind the block's `open`.
+  /// Adds a thread's value. Called by all lanes of a warp, ordered after the block's `open`.
   __device__ __forceinline__ void put(float magnitude, unsigned lane) const {
     const unsigned all = __reduce_max_sync(0xffffffffU, __float_as_uint(magnitude));
     if (lane == 0) ptx::red_max_relaxed_gpu(result_, all);

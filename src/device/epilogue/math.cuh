@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that formulas of ops.def call, for float by a few instructions each, for double by
-// the compiler's own. Polynomials were fitted by weighted minimax (tools/fit_epilogue_math.py
-// prints them and their errors); what the device reaches is recorded beside ops.def.
+// The functions in formulas of ops.def: a few instructions each for float, the compiler's own for
+// double. Polynomials were fitted by weighted minimax (tools/fit_epilogue_math.py prints them and
+// their errors); the errors on devices are recorded in ops.def.
 #pragma once
 
 #include <device/ptx/float_math.cuh>
@@ -18,7 +18,7 @@ __device__ __forceinline__ float polynomial(const float (&c)[count], float x) {
 }
 
 constexpr float log2_e = 1.44269504F;
-constexpr float log2_e_rest = 1.925963033e-8F;  // what the float before it lacks
+constexpr float log2_e_rest = 1.925963033e-8F;  // the rounding error of log2_e
 constexpr float ln_2 = 0.693147182F;
 
 __device__ __forceinline__ float abs(float x) { return fabsf(x); }
@@ -57,15 +57,15 @@ __device__ __forceinline__ double rsqrt(double x) { return 1.0 / ::sqrt(x); }
 __device__ __forceinline__ float exp2(float x) { return ptx::ex2_approx(x); }
 __device__ __forceinline__ double exp2(double x) { return ::exp2(x); }
 
-/// 2^n 2^f with n an even integer: f keeps the bits that x * log2(e) rounds away. Rounding by an
-/// addition is left to the FMA pipe: conversions share the slow unit of ex2.
+/// 2^n 2^f with n an even integer: f keeps the bits that x * log2(e) rounds away. The rounding is
+/// done by an addition on the FMA pipe: conversions share the special function unit with ex2.
 __device__ __forceinline__ float exp(float x) {
   constexpr float to_even = 0x1.8p24F;  // floats from 2^24 to 2^25 are even
   const float marked = __fmaf_rn(fminf(fmaxf(x, -150.0F), 150.0F), log2_e, to_even);
   const float whole = marked - to_even;
   const float part = __fmaf_rn(x, log2_e_rest, __fmaf_rn(x, log2_e, -whole));
-  // 2^(n / 2), n / 2 being the low bits of the sum. Twice, so that results near 2^128 and below
-  // 2^-126 come out right.
+  // 2^(n / 2), with n / 2 in the low bits of the sum. Applied twice, so that results near 2^128 and
+  // below 2^-126 are right.
   const float half = __int_as_float((__float_as_int(marked) << 23) + 0x3f800000);
   return ptx::ex2_approx_ftz(part) * half * half;
 }
@@ -83,7 +83,7 @@ __device__ __forceinline__ float log(float x) {
   const float e = __fmaf_rn(static_cast<float>(exponent), 0x1p-23F, is_small ? -23.0F : 0.0F);
   const float mantissa = __fmaf_rn(polynomial(p, f) * f, f, f);
   const float result = __fmaf_rn(e, ln_2, __fmaf_rn(e, -1.904654e-9F, mantissa));
-  // Infinity, NaN, 0 and what is negative take the hardware's answer: itself, NaN, -infinity.
+  // For infinity, NaN, 0 and negative numbers the hardware's result: itself, NaN, -infinity.
   return x > 0.0F && x < __int_as_float(0x7f800000) ? result : ptx::lg2_approx(x);
 }
 __device__ __forceinline__ double log(double x) { return ::log(x); }
@@ -91,9 +91,9 @@ __device__ __forceinline__ double log(double x) { return ::log(x); }
 __device__ __forceinline__ float pow(float x, float y) { return ::powf(x, y); }
 __device__ __forceinline__ double pow(double x, double y) { return ::pow(x, y); }
 
-/// 1 / (1 + 2^x). Two operations of the slow unit, which take a warp eight clocks each: beside
-/// wgmmas of others any instruction takes nearly three, and the six that stand for the reciprocal
-/// cost more, in time and in the board's power (docs/performance.md).
+/// 1 / (1 + 2^x). Two operations of the special function unit, which take a warp eight clocks each.
+/// Beside other groups' wgmmas any instruction takes nearly three clocks, and the six that could
+/// replace the reciprocal cost more, in time and in the board's power (docs/performance.md).
 __device__ __forceinline__ float logistic_of_2(float x) {
   return ptx::rcp_approx_ftz(1.0F + ptx::ex2_approx_ftz(x));
 }
@@ -125,21 +125,21 @@ __device__ __forceinline__ float erf(float x) {
 }
 __device__ __forceinline__ double erf(double x) { return ::erf(x); }
 
-/// a 2^p(a), where the power falls fast: from 13.5 on it is nothing, below 2^-100.
+/// a 2^p(a) for a power that decreases fast: from 13.5 on it is treated as 0, being below 2^-100.
 template <int count>
 __device__ __forceinline__ float vanishing(const float (&p)[count], float a) {
   const float size = fminf(a, 13.5F);
   return size * ptx::ex2_approx_ftz(polynomial(p, size));
 }
 
-/// a (1 - Phi(a)) for a >= 0, Phi being the normal distribution: what gelu lacks to relu. Its
-/// logarithm is nearly a parabola.
+/// a (1 - Phi(a)) for a >= 0, where Phi is the normal distribution: the difference of relu and
+/// gelu. Its logarithm is nearly a parabola.
 __device__ __forceinline__ float gelu_deficit(float a) {
   constexpr float log2_tail[] = {-0.999993443F,  -1.15119779F,     -0.458781838F, -0.0534016341F,
                                  0.00807882659F, -0.000770942075F, 3.3658358e-05F};
   return vanishing(log2_tail, a);
 }
-/// The same with an error of up to 2^-10.8 of it.
+/// The same with a relative error of up to 2^-10.8.
 __device__ __forceinline__ float brief_gelu_deficit(float a) {
   constexpr float log2_tail[] = {-1.00086796F, -1.14051056F, -0.481105387F, -0.0365513079F,
                                  0.00255139032F};
@@ -149,7 +149,7 @@ __device__ __forceinline__ double gelu_deficit(double a) {
   return a < 40.0 ? 0.5 * a * ::erfc(a * 0.70710678118654752440) : 0.0;
 }
 
-/// What gelu_tanh takes of x: (1 + tanh(c)) / 2 = 1 / (1 + e^(-2 c)), c = sqrt(2 / pi) (x +
+/// The factor of x in gelu_tanh: (1 + tanh(c)) / 2 = 1 / (1 + e^(-2 c)), c = sqrt(2 / pi) (x +
 /// 0.044715 x^3).
 __device__ __forceinline__ float gelu_tanh_gate(float x) {
   constexpr float first = -1.5957691216057308 * 1.4426950408889634;

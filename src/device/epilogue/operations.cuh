@@ -41,7 +41,7 @@ namespace gemmery::device::op {
   GEMMERY_OPERATION_##kind##_##arity(name, (formula))
 #include <gemmery/ops.def>
 
-/// Those that have one, by their brief formulas.
+/// The brief formulas, for operations that have one.
 namespace brief {
 
 #define GEMMERY_BRIEF(name, formula, ...) GEMMERY_OPERATION_real_1(name, (formula))

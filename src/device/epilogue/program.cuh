@@ -71,21 +71,21 @@ struct ProgramBatch {
   }
 };
 
-/// Every input is read by ProgramRows: patch by patch where it varies with n, otherwise at once.
+/// Every input is read by ProgramRows: patch by patch if it varies with n, otherwise at once.
 struct ReadsAllInputs {
   GEMMERY_HOST_DEVICE
   static constexpr bool reads(int) { return true; }
 };
 
-/// `Reader::reads(input)`: whether an input is read here; of others the caller puts the elements
-/// into patches, or gives them to `hold`.
+/// `Reader::reads(input)`: true if an input is read here. The caller puts the elements of other
+/// inputs into patches, or passes them to `hold`.
 template <class Epilogue, class Compute, int rows, int row_step, class Reader = ReadsAllInputs>
 class ProgramRows {
  public:
   using Params = EpilogueParamsOf<Epilogue, Compute>;
 
   /// `batch`: a ProgramBatch, or the number of a batch whose tensors are not arrays of pointers.
-  /// `row` and `column`: of the thread's first element in out, which has m rows and n columns.
+  /// `row` and `column` of the thread's first element in out, which has m rows and n columns.
   template <class Batch>
   __device__ __forceinline__ ProgramRows(const Params& params, const Batch& batch, unsigned row,
                                          unsigned column, unsigned m, unsigned n)
@@ -96,7 +96,7 @@ class ProgramRows {
     begin_outputs(batch, row, column);
   }
 
-  /// Reads what the program needs of the patch that is `offset` columns behind the first.
+  /// Reads the program's inputs for the patch that is `offset` columns after the first.
   template <int columns, int input = 0>
   __device__ __forceinline__ void load(LoadedPatch<Epilogue, rows, columns>& loaded,
                                        int offset) const {
@@ -111,8 +111,8 @@ class ProgramRows {
     }
   }
 
-  /// Applies the program to the sums of a patch: D is `results[0]`, what is reduced stands behind
-  /// it in the order of the outputs; other outputs are stored.
+  /// Applies the program to the accumulators of a patch. D is `results[0]`; values to be reduced
+  /// follow it in the order of the outputs; other outputs are stored.
   template <int columns>
   __device__ __forceinline__ void apply(
       const LoadedPatch<Epilogue, rows, columns>& loaded, const Compute (&sums)[rows][columns],
@@ -165,7 +165,7 @@ class ProgramRows {
     }
   }
 
-  /// What the program reads at one element.
+  /// The program's inputs at one element.
   template <int columns, int input = 0>
   __device__ __forceinline__ void gather(Compute (&in)[at_least_one(Epilogue::inputs)],
                                          const LoadedPatch<Epilogue, rows, columns>& loaded,
@@ -226,7 +226,7 @@ class ProgramRows {
   }
 
   /// Reads a tensor that does not vary with n. Threads without an element of out read nothing: a
-  /// tensor may be exactly out, which others have written by then.
+  /// tensor may be exactly out, which others may have written by then.
   template <int input>
   __device__ __forceinline__ void read_held() {
     constexpr abi::EpilogueTensor tensor = Epilogue::input[input];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of an epilogue across regions of out: parts in the workspace, an arrival, and the last
-// warp of a band that adds parts up in their order (device/abi/epilogue.hpp). Bits do not depend on
-// which warp that is. Counters begin at 0 and are 0 again when the last has arrived.
+// Reductions of an epilogue across regions of out: parts in the workspace, an arrival counter, and
+// the last warp of a band, which adds parts up in order (device/abi/epilogue.hpp). Bits do not
+// depend on which warp that is. Counters start at 0 and are 0 again after the last arrival.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -13,7 +13,7 @@
 
 namespace gemmery::device {
 
-/// How values fall together. NaN wins everywhere.
+/// The combination of values. NaN wins everywhere.
 template <abi::Reduction reduction, class Compute>
 struct Reducer {
   __device__ __forceinline__ static Compute nothing() {
@@ -21,7 +21,7 @@ struct Reducer {
     if constexpr (reduction == abi::Reduction::min) return infinity();
     return Compute{0};
   }
-  /// What an element counts as.
+  /// The contribution of an element.
   __device__ __forceinline__ static Compute of(Compute value) {
     return reduction == abi::Reduction::amax ? math::abs(value) : value;
   }
@@ -30,13 +30,14 @@ struct Reducer {
     if constexpr (reduction == abi::Reduction::min) return math::min(x, y);
     return math::max(x, y);
   }
-  /// Of three magnitudes in one instruction: as integers they are in the same order, NaN above all.
+  /// The largest of three magnitudes in one instruction: as integers they have the same order, with
+  /// NaN above all.
   __device__ __forceinline__ static float of_three(float x, float y, float z) {
     static_assert(reduction == abi::Reduction::amax);
     return __uint_as_float(max(max(__float_as_uint(x), __float_as_uint(y)), __float_as_uint(z)));
   }
-  /// Of lanes whose numbers differ in the bits from `first` to `end` (powers of two); all of them
-  /// get it.
+  /// Over lanes whose numbers differ in the bits from `first` to `end` (powers of two); all of them
+  /// get the result.
   __device__ __forceinline__ static Compute across_lanes(Compute value, int first, int end) {
 #pragma unroll
     for (int distance = first; distance < end; distance *= 2)
@@ -56,7 +57,7 @@ using ReducerOf = Reducer<Epilogue::output[output].reduction, Compute>;
 template <class Epilogue, int output>
 constexpr bool is_reduced = Epilogue::output[output].reduction != abi::Reduction::none;
 
-/// Whether any further output of a program is such.
+/// True if any further output of a program satisfies `Is`.
 template <class Epilogue, class Is>
 GEMMERY_HOST_DEVICE
 constexpr bool has_any_output(Is is) {
@@ -83,8 +84,8 @@ class RegionReductions {
                                               unsigned column, unsigned m, unsigned n)
       : params_(params), batch_(batch), row_(row), column_(column), m_(m), n_(n) {}
 
-  /// Where the region's part of what out[row][column] falls into belongs; `part` counts the
-  /// region's own.
+  /// The place of the region's part of the final value that out[row][column] contributes to; `part`
+  /// counts the region's own parts.
   template <int output>
   __device__ __forceinline__ Compute* part_of(unsigned row, unsigned column, unsigned part) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
@@ -95,7 +96,7 @@ class RegionReductions {
            final_of<output>(row, column);
   }
 
-  /// All lanes of a warp come here once its parts, and those that it answers for, are written.
+  /// Called by all lanes of a warp once its parts, and those that it answers for, are written.
   template <int output>
   __device__ __forceinline__ void arrive(unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
@@ -121,7 +122,7 @@ class RegionReductions {
                                       params_.reduction[output].partials);
   }
 
-  /// The number of a final value.
+  /// The index of a final value.
   template <int output>
   __device__ __forceinline__ abi::UInt64 final_of(unsigned row, unsigned column) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];

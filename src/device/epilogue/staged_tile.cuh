@@ -46,13 +46,13 @@ class TileStaging {
   static constexpr int rows_at_once = abi::thread_count(design) / threads_per_row;
   static constexpr int sweeps = (abi::staging_rows(design) + rows_at_once - 1) / rows_at_once;
 
-  /// Puts the index-th block of rows of this warp into the staging tile. Warps without sums come
-  /// along.
+  /// Writes the index-th block of rows of this warp to the staging tile. Called by all threads,
+  /// those without accumulators too.
   template <class Sums>
   __device__ __forceinline__ void fill(const Sums& sums, int index, bool holds_sums) const {
-    __syncthreads();  // waits until what lay there was read
+    __syncthreads();  // waits until the previous contents have been read
     if (holds_sums) {
-      // Registers have constant numbers; what follows the staging is in the code once.
+      // Register indices must be constants; the code after the staging exists once.
 #pragma unroll
       for (int block = 0; block < Blocks::rows; ++block)
         if (block == index) write(sums, block);
@@ -60,7 +60,7 @@ class TileStaging {
     __syncthreads();  // waits for all rows
   }
 
-  /// The row of the tile that this thread finishes in a sweep; -1 where it has none.
+  /// The row of the tile that this thread finishes in a sweep; -1 if there is none.
   __device__ int row_of(int index, int sweep) const {
     constexpr int block = abi::staging_block_rows(design);
     const int row = sweep * rows_at_once + thread_ / threads_per_row;
@@ -230,21 +230,21 @@ class StagedProgram {
       for (int sweep = 0; sweep < Staging::sweeps; ++sweep) {
         const int tile_row = staging.row_of(index, sweep);
         const unsigned row = corner_.row + static_cast<unsigned>(tile_row);
-        // All lanes come along: those of a row reduce it together.
+        // All lanes take part: those of a row reduce it together.
         finish_run(staging, sweep, tile_row < 0 ? params_.m : row, column);
       }
     }
   }
 
-  /// All threads call it; `shared` is free.
+  /// Called by all threads; `shared` is free.
   template <int output = 0>
   __device__ __forceinline__ void reduce(char* shared) const {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_reduced<Epilogue, output>) {
         Compute* const staged = reinterpret_cast<Compute*>(shared);
-        __syncthreads();  // waits until the staging tile, or the output before, was read
+        __syncthreads();  // waits until the staging tile, or the previous output, has been read
         stage<output>(staged);
-        __syncthreads();  // waits for what all threads have collected, and for parts of rows
+        __syncthreads();  // waits for all threads' values, and for parts of rows
         if (thread_ < 32) finish<output>(staged, static_cast<unsigned>(thread_));
       }
       reduce<output + 1>(shared);
@@ -258,8 +258,8 @@ class StagedProgram {
   using Region = RegionReductions<Epilogue, Compute, design.tile_m, design.tile_n>;
   using Program = ProgramRows<Epilogue, Compute, 1, 1>;
 
-  /// What a thread collects of an output over all its rows: a value for each of its columns, or
-  /// one. Values of rows go on their way at once.
+  /// A thread's values of an output over all its rows: one for each of its columns, or a single
+  /// one. Values of rows are handed over at once.
   GEMMERY_HOST_DEVICE
   static constexpr int kept(const abi::EpilogueTensor& tensor) {
     return tensor.varies_n ? columns : 1;
@@ -348,7 +348,7 @@ class StagedProgram {
     }
   }
 
-  /// The first warp brings the tile's parts together and on their way.
+  /// The first warp combines the tile's parts and hands them over.
   template <int output>
   __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An emitted epilogue on a tile of out that a block of the simt family holds, thread_m by thread_n
-// sums to a thread. Reductions meet in the shared memory that the stages leave.
+// accumulators per thread. Reductions use the shared memory of the stages.
 #pragma once
 
 #include <device/abi/simt_design.hpp>
@@ -33,7 +33,7 @@ class ThreadTileProgram {
                                                const Params& epilogue, const ThreadTilePlace& place)
       : params_(params), epilogue_(epilogue), place_(place) {}
 
-  /// Stores all results of the thread's elements that are not reduced.
+  /// Stores all results of the thread's elements that are not reductions.
   template <class Number>
   __device__ __forceinline__ void store(const Number (&sums)[design.thread_m][design.thread_n]) {
     clear();
@@ -69,14 +69,14 @@ class ThreadTileProgram {
     }
   }
 
-  /// All threads of the block call it, those with an element and the others; `shared` is free.
+  /// Called by all threads of the block, with and without an element; `shared` is free.
   template <int output = 0>
   __device__ __forceinline__ void reduce(char* shared, bool has_sums, int thread) const {
     if constexpr (output < Epilogue::outputs) {
       if constexpr (is_reduced<Epilogue, output>) {
         Compute* const staged = reinterpret_cast<Compute*>(shared);
         if (has_sums) stage<output>(staged);
-        __syncthreads();  // waits for what all threads have collected
+        __syncthreads();  // waits for all threads' values
         if (thread < 32) finish<output>(staged, static_cast<unsigned>(thread));
         __syncthreads();  // waits until it was read
       }
@@ -92,7 +92,7 @@ class ThreadTileProgram {
   using Region = RegionReductions<Epilogue, Compute, design.tile_m, design.tile_n>;
   using Run = OutputRun<design>;
 
-  /// What a thread collects of one output: a value for each of its rows, of its columns, or one.
+  /// A thread's values of one output: one for each of its rows, of its columns, or a single one.
   GEMMERY_HOST_DEVICE
   static constexpr int kept(const abi::EpilogueTensor& tensor) {
     return (tensor.varies_m ? design.thread_m : 1) * (tensor.varies_n ? design.thread_n : 1);
@@ -169,7 +169,7 @@ class ThreadTileProgram {
     collected_[output][at] = Reducer::both(collected_[output][at], Reducer::of(value));
   }
 
-  /// Threads that share final values lie side by side: [thread][final value of the tile].
+  /// Threads that share final values are adjacent: [thread][final value of the tile].
   template <int output>
   __device__ __forceinline__ void stage(Compute* staged) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
@@ -192,7 +192,7 @@ class ThreadTileProgram {
     }
   }
 
-  /// Where batches alone are reduced, every element is a part by itself.
+  /// If only batches are reduced, every element is a part by itself.
   template <int output>
   __device__ __forceinline__ void write_parts() const {
     const Region region = this->region();
@@ -210,7 +210,7 @@ class ThreadTileProgram {
     }
   }
 
-  /// The first warp brings the tile's parts together and on their way.
+  /// The first warp combines the tile's parts and hands them over.
   template <int output>
   __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];

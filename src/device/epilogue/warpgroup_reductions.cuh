@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer's reductions, from what its threads have of one value to what it hands over: of
-// everything once, behind its last tile, as a part (group_reduction.cuh) or into the result itself
-// (magnitude_reduction.cuh); of a batch, like those of rows and columns, a part behind each tile
-// (reduction.cuh).
+// A consumer warpgroup's reductions, from its threads' values to the parts that it hands over. A
+// reduction to one value is handed over once, after its last tile, as a part (group_reduction.cuh)
+// or into the result itself (magnitude_reduction.cuh). One per batch, like those of rows and
+// columns, is handed over as a part after each tile (reduction.cuh).
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -32,14 +32,14 @@ class WarpgroupReductions {
 
   __device__ __forceinline__ void begin_tile() { clear<false>(); }
 
-  /// To a reduction to one value.
+  /// For a reduction to one value.
   template <int output>
   __device__ __forceinline__ void add(Compute value) {
     values_[output] = ReducerOf<Epilogue, output, Compute>::both(values_[output], value);
   }
 
-  /// Hands over what the tile has that is in `region`: parts of rows and columns are written, those
-  /// of one value are here.
+  /// Hands over the tile's parts for `region`: parts of rows and columns have been written, those
+  /// of single values are here.
   __device__ __forceinline__ void end_tile(const Region& region) const {
     if constexpr (!has_any_output<Epilogue>(is_of_tiles)) return;
     write_parts(region);
@@ -47,18 +47,18 @@ class WarpgroupReductions {
     if (warp() == 0) arrive(region);
   }
 
-  /// One warp of every block calls it that is no consumer's, once the launches before are over: the
-  /// results are made ready that consumers change.
+  /// Called by one warp of every block that is not a consumer's, once the previous launches have
+  /// ended: prepares the results that consumers update.
   __device__ __forceinline__ static void open(const Params& params, unsigned lane) {
     if constexpr (!has_any_output<Epilogue>(is_by_magnitude)) return;
     if (lane == 0) open_results(params);
-    __syncwarp();  // what lane 0 has acquired, all hand on
+    __syncwarp();  // lane 0 has acquired it for all lanes
 #pragma unroll
     for (unsigned consumer = 0; consumer < abi::consumer_count(design); ++consumer)
       ptx::bar_arrive<opening_threads>(first_opening_barrier + consumer);
   }
 
-  /// Hands over what is of everything: to the results, or by way of the consumer's shared memory.
+  /// Hands over reductions of all of out: to the results, or through the consumer's shared memory.
   __device__ __forceinline__ void finish(const Params& params, const Staged& staged) const {
     if constexpr (has_any_output<Epilogue>(is_by_magnitude)) {
       ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for `open`
@@ -69,7 +69,7 @@ class WarpgroupReductions {
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
     if (warp() != 0) return;
     leave_parts(params, staged);
-    __syncwarp();  // no lane waits for what lane 0 has yet to write
+    __syncwarp();  // no lane waits for a word that lane 0 has yet to write
     if (blockIdx.x + 1 == gridDim.x && consumer_ == 0) finish_groups(params);
   }
 
@@ -79,12 +79,12 @@ class WarpgroupReductions {
   static constexpr int opening_threads = abi::warpgroup_threads + 32;
   static constexpr unsigned first_opening_barrier = 4;  // of as many as consumers
 
-  /// Whether one is of everything and goes by words (group_reduction.cuh).
+  /// True if one is over all of out and uses words (group_reduction.cuh).
   GEMMERY_HOST_DEVICE
   static constexpr bool is_by_words(const abi::EpilogueTensor& output) {
     return abi::is_of_everything(output) && !is_by_magnitude(output);
   }
-  /// Whether one is handed over behind each tile.
+  /// True if one is handed over after each tile.
   GEMMERY_HOST_DEVICE
   static constexpr bool is_of_tiles(const abi::EpilogueTensor& output) {
     return output.reduction != abi::Reduction::none && !abi::is_of_everything(output);
@@ -108,7 +108,7 @@ class WarpgroupReductions {
     }
   }
 
-  /// What tiles begin with, or what is kept across them.
+  /// Initial values for each tile, or values kept across tiles.
   template <bool of_all, int output = 0>
   __device__ __forceinline__ void clear() {
     if constexpr (output < Epilogue::outputs) {
@@ -119,7 +119,7 @@ class WarpgroupReductions {
     }
   }
 
-  /// The warp's parts of one value for each batch.
+  /// The warp's parts of a value per batch.
   template <int output = 0>
   __device__ __forceinline__ void write_parts(const Region& region) const {
     if constexpr (output < Epilogue::outputs) {
@@ -134,7 +134,7 @@ class WarpgroupReductions {
     }
   }
 
-  /// The warps' parts of what goes by words, to the consumer's shared memory.
+  /// The warps' parts of values that use words, into the consumer's shared memory.
   template <int output = 0, int place = 0>
   __device__ __forceinline__ void share_parts(const Staged& staged) const {
     if constexpr (output < Epilogue::outputs) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs without a product: D = program(operands), element by element, as fast as memory gives
-// and takes. It is the epilogue of a GEMM of K = 0, whose sums are 0.
+// Elementwise kernels without a matrix product: D = program(operands), element by element, at the
+// speed of memory. It is the epilogue of a GEMM of K = 0, whose accumulators are 0.
 //
 //   the program's operands in global memory
-//     | epilogue/program: each thread reads all its patches, 16 bytes at a time where they lie so
+//     | epilogue/program: each thread reads all its patches, by 16 bytes where possible
 //   registers
-//     | the emitted program, patch by patch; further results are stored by it
+//     | the emitted program, patch by patch; it stores further results
 //   out in global memory
 #pragma once
 
@@ -38,8 +38,8 @@ class Elementwise {
   }
 
  private:
-  /// All reads come before the first store, so that they are under way together. An operand may be
-  /// out itself: then each thread reads the very elements that it stores.
+  /// All loads precede the first store, so that they are in flight together. An operand may be out
+  /// itself: each thread then reads exactly the elements that it stores.
   __device__ __forceinline__ void compute(unsigned batch, unsigned row, unsigned column) {
     const ProgramRows<Epilogue, Compute, 1, 1> program(
         epilogue_, ProgramBatch<Epilogue>(epilogue_, batch), row, column, params_.m, params_.n);

@@ -104,9 +104,8 @@ class SimtGemm {
   using Arithmetic = ArithmeticOf<design.accumulator>;
   using Number = typename Arithmetic::Accumulator;
   static constexpr int k_words_per_slice = Shared::k_words / design.k_slices;
-  // With 8 k to a block the loop has no branch, which is worth 5 %: 47.2 TF against 44.8
-  // (128x128x16 unrolled over 16 and 8 k, f32 4096^3, H200, 2026-11-21). More would double the
-  // compile time.
+  // With 8 k per block the loop has no branch, which is worth 5 %: 47.2 TF against 44.8 (128x128x16
+  // unrolled over 16 and 8 k, f32 4096^3, H200). More would double the compile time.
   static constexpr int k_pairs_unrolled = 4;
 
   __device__ __forceinline__ void multiply_tile(const abi::TilePosition& tile) {
@@ -139,8 +138,7 @@ class SimtGemm {
             .extent_left = params_.n - column};
   }
 
-  /// The main loop: while one block of k multiplies, the blocks `stages - 1` ahead are on their
-  /// way.
+  /// The mainloop: while one k block multiplies, the next `stages - 1` are being copied.
   __device__ void accumulate(const abi::TilePosition& tile) {
     constexpr unsigned ahead = design.stages - 1;
     OperandStager<a_plan(design), Word> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0],
@@ -170,7 +168,7 @@ class SimtGemm {
     Word a[2][design.thread_m];
     Word b[2][design.thread_n];
     const unsigned blocks = abi::tiles_along(params_.k, design.tile_k);
-    // One loop, so that the copies are in the code once: its first rounds only fetch.
+    // One loop, so that the code of the copies exists once: its first iterations only fetch.
 #pragma unroll 1
     for (unsigned round = 0; round < blocks + ahead; ++round) {
       fetch();
@@ -202,14 +200,14 @@ class SimtGemm {
                       // something else
   }
 
-  /// Slots are told apart by their offset in bytes.
+  /// Slots are identified by their offset in bytes.
   __device__ static unsigned next_slot(unsigned slot) {
     constexpr unsigned bytes = sizeof(typename Shared::Slot);
     return slot == (design.stages - 1) * bytes ? 0 : slot + bytes;
   }
 
-  /// Waits until the oldest block of k that is still under way lies in shared memory, of all
-  /// threads, and its predecessor was read by all.
+  /// Waits until the oldest k block in flight is in shared memory for all threads, and all have
+  /// read its predecessor.
   __device__ static void wait_for_block() {
     ptx::cp_async_wait_group<design.stages - 2>();
     __syncthreads();
@@ -227,7 +225,7 @@ class SimtGemm {
     return reinterpret_cast<const Word*>(reinterpret_cast<const char*>(first) + slot);
   }
 
-  /// Adds the sums of slices 1, 2, … to those of slice 0, in this order.
+  /// Adds the accumulators of slices 1, 2, … to those of slice 0, in this order.
   __device__ void reduce_slices() {
     constexpr int per_slice = abi::threads_per_slice(design);
     Number* sums = reinterpret_cast<Number*>(&shared_) + thread() % per_slice;

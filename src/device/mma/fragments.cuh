@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fragments of a warp for mma.sync, loaded from tiles in shared memory as abi::StagedOperand lays
-// them out.
+// Fragments of a warp for mma.sync, loaded from tiles in shared memory in the layout of
+// abi::StagedOperand.
 //
-// All addresses of a lane differ from its first one by sums of constants (rows) and by XOR with
-// constants (chunks), since tiles, warps and swizzles are powers of two.
+// A lane's addresses differ from its first one by constants (rows) and by XOR with constants
+// (chunks), since tiles, warps and swizzles are powers of two.
 #pragma once
 
 #include <device/abi/sm80_design.hpp>
@@ -48,8 +48,8 @@ class FragmentReader {
   }
 
  private:
-  /// The address `rows` rows and `chunks` chunks further. `chunks` has no bit in common with the
-  /// lane's first chunk.
+  /// The address `rows` rows and `chunks` chunks further. `chunks` shares no bit with the lane's
+  /// first chunk.
   __device__ unsigned moved(unsigned tile, int rows, int chunks) const {
     return (first_ ^ static_cast<unsigned>(chunks * abi::chunk_bytes)) + tile +
            static_cast<unsigned>(rows * row_bytes);
@@ -87,7 +87,7 @@ class FragmentReader {
     }
   }
 
-  /// Two blocks of B from one load.
+  /// Stores two blocks of B from one load.
   __device__ static void give(Fragments& values, int index, const unsigned (&both)[4]) {
     values[index][0] = both[0];
     values[index][1] = both[1];

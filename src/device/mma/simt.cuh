@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplication on CUDA cores: where a thread's accumulators lie in the tile, their operands from
-// shared memory, their products.
+// Multiplication on CUDA cores: a thread's accumulators in the tile, their operands from shared
+// memory, their products.
 #pragma once
 
 #include <device/abi/simt_design.hpp>
@@ -10,8 +10,8 @@
 
 namespace gemmery::device {
 
-/// The place of a thread: the first row and column of the tile that it accumulates, and which part
-/// of each block of k.
+/// A thread's place: the first row and column of the tile that it accumulates, and its part of each
+/// k block.
 struct SimtPlace {
   int row;
   int column;
@@ -32,9 +32,9 @@ __device__ inline SimtPlace place_of_thread(int thread) {
   const int within = thread % abi::threads_per_slice(design);
   const int lane = within % in_warp;
   const int warp = within / in_warp;
-  // 8 x 4 lanes in the order that gives each half warp 8 chunks of A and 2 of B, so that both come
-  // in the fewest wavefronts: 46.9 TF against 44.9 with lanes in plain order (128x128x8, f32
-  // 4096^3, A row and B column major, H200, 2026-11-21).
+  // 8 x 4 lanes, arranged so that each half warp reads 8 chunks of A and 2 of B, both in the fewest
+  // wavefronts: 46.9 TF against 44.9 with lanes in plain order (128x128x8, f32 4096^3, A row and B
+  // column major, H200).
   constexpr bool is_square = lanes_m == 8 && lanes_n == 4;
   const int lane_m = is_square ? (lane >> 1) & 7 : lane % lanes_m;
   const int lane_n = is_square ? (lane & 1) | ((lane >> 4) << 1) : lane / lanes_m;
@@ -81,8 +81,8 @@ __device__ __forceinline__ void multiply(Number (&sums)[design.thread_m][design.
   for (int row = 0; row < design.thread_m; ++row) {
 #pragma unroll
     for (int turn = 0; turn < design.thread_n; ++turn) {
-      // Back and forth, so that consecutive instructions share operands in the register reuse
-      // cache: 47.8 TF against 46.7 (128x128x8, f32 4096^3, row major, H200, 2026-11-21).
+      // Alternating direction, so that consecutive instructions share operands in the register
+      // reuse cache: 47.8 TF against 46.7 (128x128x8, f32 4096^3, row major, H200).
       const int column = row % 2 == 0 ? turn : design.thread_n - 1 - turn;
       sums[row][column] = multiply_add<design>(a[row], b[column], sums[row][column]);
     }

@@ -9,7 +9,7 @@
 
 namespace gemmery::device {
 
-/// mmas for one product.
+/// The number of mmas for one product.
 GEMMERY_HOST_DEVICE
 constexpr int products_of(abi::MmaMath math) {
   return math == abi::MmaMath::tf32x3 || math == abi::MmaMath::bf16x3 || math == abi::MmaMath::f16x3
@@ -17,8 +17,8 @@ constexpr int products_of(abi::MmaMath math) {
              : 1;
 }
 
-/// Registers of an mma's fragments that a reader's fragment becomes: converted to the type that
-/// the instruction takes, the leading and, where products are split, the trailing part.
+/// Converts a reader's fragment to an mma's registers: to the instruction's type, as the leading
+/// and, if products are split, the trailing part.
 template <abi::MmaMath math, int registers>
 struct SplitFragment {
   static constexpr bool packs = abi::splits_to_16_bits(math);

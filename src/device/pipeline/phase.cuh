@@ -6,7 +6,7 @@
 
 namespace gemmery::device {
 
-/// Until the phase of this parity is over.
+/// Waits until the phase of this parity is over.
 __device__ __forceinline__ void wait_for_phase(unsigned barrier, unsigned parity) {
   while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
   }

@@ -26,7 +26,7 @@ struct StageCursor {
     }
   }
 
-  /// Past what another consumer takes.
+  /// Skips stages that another consumer takes.
   __device__ __forceinline__ void advance_by(unsigned count) {
     const unsigned position = stage + count;
     stage = position % stages;
@@ -40,8 +40,8 @@ struct StageBarriers {
   abi::UInt64 empty[stages];
 };
 
-/// `sharing_blocks`: of a cluster, that bring operands for each other; their ranks follow each
-/// other from 0.
+/// `sharing_blocks`: blocks of a cluster that load operands for each other; their ranks are
+/// consecutive from 0.
 template <int stages, int sharing_blocks>
 class StageRing {
  public:
@@ -50,7 +50,7 @@ class StageRing {
   /// `barriers`: the shared address of StageBarriers<stages>.
   __device__ explicit StageRing(unsigned barriers) : full_(barriers) {}
 
-  /// One thread calls it, before a barrier of the whole cluster.
+  /// Called by one thread, before a barrier of the whole cluster.
   __device__ void initialize(unsigned consumer_warps) const {
     for (unsigned stage = 0; stage < stages; ++stage) {
       ptx::mbarrier_init(full(stage), 1);
@@ -58,26 +58,26 @@ class StageRing {
     }
   }
 
-  /// Producer: waits until every consumer is done with what the stage held in the round before, and
-  /// arms it for `bytes`. Returns the barrier for the copies.
+  /// Producer: waits until every consumer has released the stage's previous contents, and arms it
+  /// for `bytes`. Returns the barrier for the copies.
   __device__ __forceinline__ unsigned acquire(const Cursor& cursor, unsigned bytes) const {
     wait_for_phase(empty(cursor.stage), cursor.phase ^ 1U);
     ptx::mbarrier_arrive_expect_tx(full(cursor.stage), bytes);
     return full(cursor.stage);
   }
 
-  /// A stage that has come, by the address of its barrier: no number of it needs to be kept.
+  /// A filled stage, identified by the address of its barrier, so that no index must be kept.
   struct Filled {
     unsigned full = 0;
   };
 
-  /// Consumer: waits until the stage's bytes have come.
+  /// Consumer: waits until the stage's bytes have arrived.
   __device__ __forceinline__ Filled wait_for_stage(const Cursor& cursor) const {
     wait_for_phase(full(cursor.stage), cursor.phase);
     return {full(cursor.stage)};
   }
 
-  /// Consumer warp: it is done with a stage. All lanes call it.
+  /// Consumer warp: releases a stage. Called by all lanes.
   __device__ __forceinline__ static void release(const Filled& stage, unsigned lane) {
     const unsigned empty = stage.full + stages * 8;
     if constexpr (sharing_blocks == 1) {

@@ -9,15 +9,16 @@
 
 namespace gemmery::device {
 
-constexpr int turn_threads = 2 * abi::warpgroup_threads;  // who passes it and who waits for it
-constexpr unsigned first_turn_barrier = 8;                // lower ones are the epilogue's
+constexpr int turn_threads = 2 * abi::warpgroup_threads;  // one warpgroup passes it, one waits
+constexpr unsigned first_turn_barrier = 8;                // lower ones belong to the epilogue
 
-/// Waits until the one before has passed the turn. The first tile of all needs none.
+/// Waits until the previous consumer has passed the turn. The very first tile needs no turn.
 __device__ __forceinline__ void wait_for_turn(unsigned consumer) {
   ptx::bar_sync<turn_threads>(first_turn_barrier + consumer);
 }
 
-/// To the next of `count`. Must be waited for: not after the last tile.
+/// Passes the turn to the next of `count` consumers, which must wait for it: not after the last
+/// tile.
 template <unsigned count>
 __device__ __forceinline__ void pass_turn(unsigned consumer) {
   ptx::bar_arrive<turn_threads>(first_turn_barrier + (consumer + 1 == count ? 0 : consumer + 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async of sm_80: global memory to shared memory without registers, in groups that a thread can
-// wait for.
+// cp.async of sm_80: global to shared memory without registers, in groups that a thread can wait
+// for.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -10,7 +10,7 @@ __device__ inline unsigned cvta_shared(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-/// Copies `bytes` (4 or 8), of which the last `bytes - source_bytes` are zeros that are not read.
+/// Copies `bytes` (4 or 8); the last `bytes - source_bytes` become zero and are not read.
 template <int bytes>
 __device__ inline void cp_async_ca(unsigned shared, const void* global, int source_bytes) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global),
@@ -24,7 +24,7 @@ __device__ inline void cp_async_ca(unsigned shared, const void* global) {
                : "memory");
 }
 
-/// 16 bytes, past L1.
+/// 16 bytes, bypassing L1.
 __device__ inline void cp_async_cg(unsigned shared, const void* global, int source_bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
                "r"(source_bytes)
@@ -39,7 +39,7 @@ __device__ inline void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most `pending` of this thread's groups are under way.
+/// Waits until at most `pending` of this thread's groups are in flight.
 template <int pending>
 __device__ inline void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters of sm_90: blocks that run side by side and reach each other's shared memory.
+// Clusters of sm_90: concurrent blocks that access each other's shared memory.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -10,7 +10,7 @@ __device__ inline unsigned cluster_ctarank() {
   return rank;
 }
 
-/// The address in the cluster's window of what lies at `shared` in block `rank`.
+/// The address in the cluster's window of shared address `shared` of block `rank`.
 __device__ inline unsigned mapa(unsigned shared, unsigned rank) {
   unsigned address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));

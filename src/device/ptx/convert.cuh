@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between element types, one instruction per function, named after the instruction.
-// 16-bit types travel as their bits.
+// 16-bit types are passed as bits.
 #pragma once
 
 namespace gemmery::device::ptx {
 
-/// The bits of a sum of wgmma's. A cast that the compiler knows may make it keep sums as integers,
-/// and move them between wgmma's fence and wgmma.
+/// The bits of a wgmma accumulator. With a cast that the compiler understands, it may keep
+/// accumulators as integers and move them between wgmma's fence and wgmma.
 __device__ inline unsigned mov_b32(float value) {
   unsigned bits;
   asm("mov.b32 %0, %1;" : "=r"(bits) : "f"(value));
@@ -57,7 +57,7 @@ __device__ inline unsigned cvt_rna_tf32_f32(float value) {
   return bits;
 }
 
-/// Toward zero: what is beyond the type's range becomes its largest number.
+/// Toward zero: values beyond the type's range become its largest number.
 __device__ inline float cvt_rz_f32_f64(double value) {
   float result;
   asm("cvt.rz.f32.f64 %0, %1;" : "=f"(result) : "d"(value));

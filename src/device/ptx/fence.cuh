@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences, barriers of some of a block's threads, and the registers of a warpgroup.
+// Fences, barriers of some of a block's threads, and a warpgroup's register count.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -9,30 +9,30 @@ __device__ inline void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/// Lets what this thread wrote to shared memory be read by copies and by wgmma.
+/// Makes this thread's writes to shared memory visible to copies and wgmma.
 __device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Waits for `threads` threads that name this barrier (1 to 15; 0 is __syncthreads).
+/// Waits for `threads` threads at this barrier (1 to 15; 0 is __syncthreads).
 template <int threads>
 __device__ inline void bar_sync(unsigned barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
-/// Arrives there without waiting; the threads that wait count too.
+/// Arrives there without waiting; waiting threads count as arrived, too.
 template <int threads>
 __device__ inline void bar_arrive(unsigned barrier) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
-/// No instruction: ties a value to this place of the program.
+/// No instruction: keeps a value's computation at this point of the program.
 __device__ __forceinline__ void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
 __device__ __forceinline__ void pin(const char*& value) {
   asm volatile("" : "+l"(value)::"memory");
 }
 
-/// All warps of a warpgroup must come here.
+/// Called by all warps of a warpgroup.
 template <int registers>
 __device__ inline void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float arithmetic beyond the operators: one instruction per function, named after it. Errors are
-// those of the PTX ISA's tables.
+// Floating-point functions, one instruction per function, named after it. Errors are those of the
+// PTX ISA's tables.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -12,7 +12,7 @@ __device__ inline float ex2_approx(float x) {
   return result;
 }
 
-/// The same with results below 2^-126 as 0: three instructions fewer.
+/// The same with results below 2^-126 flushed to 0: three instructions fewer.
 __device__ inline float ex2_approx_ftz(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -33,7 +33,7 @@ __device__ inline float rcp_approx(float x) {
   return result;
 }
 
-/// The same, with numbers below 2^-126 as 0.
+/// The same, with numbers below 2^-126 flushed to 0.
 __device__ inline float rcp_approx_ftz(float x) {
   float result;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -61,7 +61,7 @@ __device__ inline float div_full(float x, float y) {
   return result;
 }
 
-/// NaN where either is NaN.
+/// NaN if either is NaN.
 __device__ inline float min_nan(float x, float y) {
   float result;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programmatic launches of sm_90: a kernel that begins while the one before it on the stream ends.
+// Programmatic dependent launches of sm_90: a kernel starts while the previous one on the stream
+// ends.
 #pragma once
 
 namespace gemmery::device::ptx {
@@ -8,7 +9,7 @@ namespace gemmery::device::ptx {
 /// Without such kernels it does nothing.
 __device__ inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-/// Lets the launch that depends on this one begin once every block has come here or has ended.
+/// Lets the dependent launch start once every block has called this or has ended.
 __device__ inline void griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -9,7 +9,7 @@ __device__ inline void mbarrier_init(unsigned barrier, unsigned count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/// Arrives, and lets the phase wait for so many bytes of copies.
+/// Arrives, and makes the phase wait for this many bytes of copies.
 __device__ inline void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
@@ -26,7 +26,8 @@ __device__ inline void mbarrier_arrive_cluster(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Whether the phase of this parity is over, after a while at most. Parity 1 of a fresh barrier is.
+/// True if the phase of this parity is over; returns after a limited time. Parity 1 of a fresh
+/// barrier counts as over.
 __device__ inline bool mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
   unsigned is_over;
   asm volatile(

@@ -5,14 +5,13 @@
 
 namespace gemmery::device::ptx {
 
-/// Bytes as they sit in registers; up to three high bytes of the first word are zero when there are
-/// fewer than four.
+/// Bytes in registers; with fewer than four bytes the unused high bytes of the word are zero.
 template <int bytes>
 struct Registers {
   unsigned words[bytes < 4 ? 1 : bytes / 4];
 };
 
-/// Reads memory that nothing writes while the kernel runs.
+/// Reads memory that no thread writes while the kernel runs.
 template <int bytes>
 __device__ inline Registers<bytes> ld_global_nc(const void* address) {
   Registers<bytes> value;
@@ -119,13 +118,13 @@ __device__ inline Registers<bytes> ld_global(const void* address) {
   return value;
 }
 
-/// Brings the line of an address to the second-level cache.
+/// Prefetches the line of an address into the second-level cache.
 __device__ inline void prefetch_global_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/// `otherwise` where `is_valid` is false, and then nothing is read. Without a branch: many of them
-/// in a row compile several times faster.
+/// `otherwise` if `is_valid` is false; nothing is read then. Without a branch: many of them in a
+/// row compile several times faster.
 template <int bytes>
 __device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* address,
                                                 const Registers<bytes>& otherwise) {

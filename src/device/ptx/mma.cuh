@@ -46,7 +46,7 @@ __device__ __forceinline__ void mma_m16n8k8(float (&sums)[4], unsigned a_low_row
   }
 }
 
-/// The same of k = 16 and float16, accumulated in float16: two to a register.
+/// The same with k = 16 and float16, accumulated in float16: two per register.
 __device__ __forceinline__ void mma_m16n8k16_f16(unsigned (&sums)[2], const unsigned (&a)[4],
                                                  const unsigned (&b)[2]) {
   asm volatile(
@@ -73,7 +73,7 @@ __device__ __forceinline__ void mma_m16n8k8_tf32(float (&sums)[4], const unsigne
                  "+" constraint(sums[3])                                                    \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
-/// .row.col m16n8k32 of 8-bit integers, each operand's signed or not, modulo 2^32 or saturating.
+/// .row.col m16n8k32 of 8-bit integers, each operand signed or unsigned, modulo 2^32 or saturating.
 template <bool a_is_signed, bool b_is_signed, bool saturates>
 __device__ __forceinline__ void mma_m16n8k32(int (&sums)[4], const unsigned (&a)[4],
                                              const unsigned (&b)[2]) {
@@ -114,7 +114,7 @@ __device__ __forceinline__ void mma_m16n8k32_f8(float (&sums)[4], const unsigned
 
 #undef GEMMERY_MMA_BYTES
 
-/// .row.col m8n8k4 of float64: a lane holds one element of each operand and two sums.
+/// .row.col m8n8k4 of float64: a lane holds one element of each operand and two accumulators.
 __device__ __forceinline__ void mma_m8n8k4(double (&sums)[2], double a, double b) {
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
                : "+d"(sums[0]), "+d"(sums[1])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory by 32-bit addresses of its window, one instruction per function.
+// Shared memory by 32-bit addresses, one instruction per function.
 #pragma once
 
 #include <device/ptx/memory.cuh>
@@ -14,7 +14,7 @@ __device__ inline void stmatrix_x4(unsigned shared, const unsigned (&values)[4])
                : "memory");
 }
 
-/// Their counterpart.
+/// The inverse.
 __device__ inline void ldmatrix_x4(unsigned (&values)[4], unsigned shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])

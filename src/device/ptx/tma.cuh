@@ -7,7 +7,7 @@
 
 namespace gemmery::device::ptx {
 
-/// Where a box begins, the adjacent index first.
+/// The position of a box, the contiguous index first.
 struct BoxPlace {
   int adjacent;
   int row;
@@ -18,8 +18,7 @@ __device__ inline void prefetch_tensormap(const abi::TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-/// Brings a box; its bytes arrive at the mbarrier, zeros for what lies beyond the tensor among
-/// them.
+/// Copies a box; its bytes arrive at the mbarrier, including zeros for elements beyond the tensor.
 __device__ inline void tma_load(unsigned shared, const abi::TensorMap& map, const BoxPlace& place,
                                 unsigned barrier) {
   asm volatile(
@@ -29,8 +28,8 @@ __device__ inline void tma_load(unsigned shared, const abi::TensorMap& map, cons
       : "memory");
 }
 
-/// The same to the same place in several blocks of the cluster, a bit of the mask for each; the
-/// bytes arrive at the mbarrier of each.
+/// The same to the same address in several blocks of the cluster, one mask bit per block; the bytes
+/// arrive at the mbarrier of each.
 __device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
                                           const BoxPlace& place, unsigned barrier,
                                           unsigned short blocks) {
@@ -41,7 +40,7 @@ __device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap&
       : "memory");
 }
 
-/// Writes a box; nothing is written beyond the tensor.
+/// Writes a box; nothing beyond the tensor is written.
 __device__ inline void tma_store(const abi::TensorMap& map, const BoxPlace& place,
                                  unsigned shared) {
   asm volatile(
@@ -51,8 +50,8 @@ __device__ inline void tma_store(const abi::TensorMap& map, const BoxPlace& plac
       : "memory");
 }
 
-/// The same by one lane of a warp, all of which come here, and only where the box begins at `last`
-/// or before it: without a branch.
+/// The same by one lane of a warp, only if the box begins at or before `last`; called by all lanes
+/// and branch-free.
 __device__ inline void tma_store_by_one(const abi::TensorMap& map, const BoxPlace& place,
                                         unsigned shared, int last) {
   asm volatile(

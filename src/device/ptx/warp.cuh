@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all lanes of a warp have in common.
+// Values and elections that are uniform in a warp.
 #pragma once
 
 namespace gemmery::device::ptx {
 
-/// A value that is the same in all lanes, so that the compiler knows it: it then stays in uniform
-/// registers, which wgmma and copies by TMA take, and no loop over lanes makes it one. All lanes
-/// call it.
+/// A value that is the same in all lanes, in a form that the compiler knows to be uniform: it stays
+/// in uniform registers, which wgmma and TMA copies need, without a loop over lanes. Called by all
+/// lanes.
 __device__ inline unsigned same_in_warp(unsigned value) {
   return __shfl_sync(0xffffffffU, value, 0);
 }
 
-/// The same of an address.
+/// The same for an address.
 template <class Value>
 __device__ inline const Value* same_in_warp(const Value* address) {
   const auto bits = reinterpret_cast<unsigned long long>(address);
@@ -20,9 +20,8 @@ __device__ inline const Value* same_in_warp(const Value* address) {
   return reinterpret_cast<const Value*>(static_cast<unsigned long long>(high) << 32 | low);
 }
 
-/// True in one lane, always the same. All lanes call it. Where it guards a copy by TMA, the
-/// compiler knows that one lane comes there, and takes what the copy needs without a loop over
-/// lanes.
+/// True in one lane, always the same. Called by all lanes. The compiler knows that code guarded by
+/// it runs in one lane, and needs no loop over lanes for a TMA copy's operands.
 __device__ inline bool elect_sync() {
   unsigned is_elected;
   asm volatile(

@@ -21,22 +21,22 @@
 
 namespace gemmery::device::ptx {
 
-/// Orders what was done to the accumulators' registers before the wgmmas that follow.
+/// Orders earlier accesses to the accumulator registers before the wgmmas that follow.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 __device__ inline void wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/// Waits until at most `pending` groups of this warp are under way.
+/// Waits until at most `pending` groups of this warp are in flight.
 template <int pending>
 __device__ inline void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
-/// The registers of a warpgroup's sums. `block` counts its blocks of 64 rows, each the accumulator
-/// of one wgmma: sum<block>_0 and on, a float or two halves. A name holds from its declaration to
-/// the end of the kernel: declare once, in the kernel's first block of code.
+/// The registers of a warpgroup's accumulators. `block` counts its blocks of 64 rows, each the
+/// accumulator of one wgmma: sum<block>_0 and on, a float or two halves each. A name is valid from
+/// its declaration to the end of the kernel: declare once, in the kernel's outermost block.
 template <int block, int count>
 __device__ __forceinline__ void declare_sums() {
   asm volatile(".reg .b32 sum%0_<%1>;" ::"n"(block), "n"(count));
@@ -77,8 +77,8 @@ GEMMERY_READ_EIGHT_SUMS(float, "=f")
 GEMMERY_READ_EIGHT_SUMS(int, "=r")
 #undef GEMMERY_READ_EIGHT_SUMS
 
-/// Sets to 0 those of four sums, from the first-th register on, that `are_cleared` names. Not while
-/// a wgmma adds to them.
+/// Sets those of four accumulators, from the first-th register on, to 0 that `are_cleared` names.
+/// Not while a wgmma adds to them.
 template <int block, int first>
 __device__ __forceinline__ void clear_sums(const bool (&are_cleared)[4]) {
   asm volatile(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of one cluster in a launch that fills the device once: every so many-th of a batch of
-// matrices.
+// The tile scheduler of a persistent kernel: the tiles of one cluster, every n-th of a batch of
+// matrices for n clusters.
 #pragma once
 
 #include <device/abi/tile_order.hpp>

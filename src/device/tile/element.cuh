@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as bits in registers: picked out of what was loaded, decoded to the type that is
-// computed in, encoded for a store.
+// Elements as bits in registers: extracted from loads, decoded to the compute type, encoded for
+// stores.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -13,13 +13,12 @@ namespace gemmery::device {
 
 using abi::DType;
 
-/// The type in which products of this accumulator's family are formed and the epilogue's operands
-/// arrive.
+/// The types of products and of the epilogue's operands for an accumulator type.
 template <DType accumulator>
 struct ArithmeticOf {
-  using Accumulator = float;  // what sums are kept in
-  using Word = float;         // what shared memory holds
-  using Compute = float;      // what the epilogue computes in
+  using Accumulator = float;  // accumulator type
+  using Word = float;         // type in shared memory
+  using Compute = float;      // the epilogue's compute type
 };
 template <>
 struct ArithmeticOf<DType::float64> {
@@ -34,7 +33,7 @@ struct ArithmeticOf<DType::int32> {
   using Compute = double;  // holds every int32
 };
 
-/// The bits of element `position` of what was loaded; elements of 8 bytes do not come this way.
+/// The bits of element `position` of a load; not for elements of 8 bytes.
 template <int element_bytes, int bytes>
 __device__ inline unsigned extract(const ptx::Registers<bytes>& registers, int position) {
   if constexpr (element_bytes == 4) {
@@ -47,8 +46,8 @@ __device__ inline unsigned extract(const ptx::Registers<bytes>& registers, int p
   }
 }
 
-/// Puts what was loaded by itself where it stands among `bytes` of a wider load; what stood there
-/// was 0.
+/// Inserts a separately loaded part at its place among `bytes` of a wider load; the place must hold
+/// 0.
 template <int part_bytes, int bytes>
 __device__ inline void insert(ptx::Registers<bytes>& registers, int position,
                               const ptx::Registers<part_bytes>& part) {
@@ -113,8 +112,8 @@ __device__ inline Compute decode(const ptx::Registers<bytes>& registers, int pos
 __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(double value) { return ptx::cvt_rn_f32_f64(value); }
 
-/// A float from which one more rounding gives the rounding of the value: its last bit is set where
-/// anything was cut off.
+/// A float whose rounding equals the rounding of the value: its last bit is set if anything was cut
+/// off.
 __device__ inline float to_narrowing_float(float value) { return value; }
 __device__ inline float to_narrowing_float(double value) {
   const float cut = ptx::cvt_rz_f32_f64(value);
@@ -125,7 +124,7 @@ __device__ inline int clamp(int value, int lowest, int highest) {
   return min(max(value, lowest), highest);
 }
 
-/// To the nearest integer; saturates, NaN gives 0, which the instructions for double do not.
+/// To the nearest integer; saturates; NaN gives 0, unlike the instructions for double.
 __device__ inline int to_int(float value) { return ptx::cvt_rni_s32_f32(value); }
 __device__ inline int to_int(double value) {
   return value == value ? ptx::cvt_rni_s32_f64(value) : 0;
@@ -140,19 +139,19 @@ constexpr bool is_byte_float(DType dtype) {
   return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
 
-/// What the codes of a floating type of 8 bits mean, without sign.
+/// The codes of an 8-bit floating type, without sign.
 template <DType dtype>
 struct ByteFloat {
   static constexpr bool is_e4m3 = dtype == DType::float8_e4m3fn;
   static constexpr int mantissa_bits = is_e4m3 ? 3 : 2;
   static constexpr int bias = is_e4m3 ? 7 : 15;
   static constexpr unsigned largest = is_e4m3 ? 0x7eU : 0x7bU;
-  static constexpr unsigned overflow = largest + 1;  // e4m3 has no infinity but its NaN
+  static constexpr unsigned overflow = largest + 1;  // e4m3 has no infinity; this is its NaN
   static constexpr unsigned nan = 0x7fU;
 };
 
-/// By integers, which every target has: the float's fields rounded where the result is normal,
-/// steps of the smallest number below.
+/// By integer instructions, which every target has: the float's fields are rounded if the result is
+/// normal, otherwise multiples of the smallest number are counted.
 template <DType dtype, abi::Rounding rounding, abi::Overflow overflow>
 __device__ inline unsigned encode_byte_float(float value) {
   using Format = ByteFloat<dtype>;
@@ -193,8 +192,8 @@ __device__ inline unsigned encode(Compute value) {
   if constexpr (dtype == DType::uint8) return static_cast<unsigned>(clamp(to_int(value), 0, 255));
 }
 
-/// Places a number at `position` of what will be stored. Positions are filled in ascending order
-/// from zeroed registers.
+/// Inserts a number at `position` of the data to be stored. Positions are filled in ascending
+/// order, starting from zeroed registers.
 template <DType dtype, class Compute, int bytes>
 __device__ inline void place(ptx::Registers<bytes>& registers, int position, Compute value) {
   if constexpr (dtype == DType::float64) {

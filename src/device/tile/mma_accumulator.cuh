@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accumulators of mma.sync: what a lane holds of them, and where they lie in the tile of an
-// sm80 kernel.
+// The accumulators of mma.sync: those of a lane, and their places in the tile of an sm80 kernel.
 #pragma once
 
 #include <device/abi/sm80_design.hpp>
@@ -9,8 +8,8 @@
 
 namespace gemmery::device {
 
-/// The accumulators of one mma in a lane, as registers and as the numbers in them: of float16 two
-/// to a register, which leave it as float32.
+/// The accumulators of one mma in a lane, as registers and as numbers: float16 accumulators, two
+/// per register, are read as float32.
 template <abi::Sm80Design design>
 struct MmaAccumulator {
   static constexpr bool is_half = design.accumulator == DType::float16;

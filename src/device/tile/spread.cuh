@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of one thread are spread over a tile of out.
+// The distribution of one thread's elements over a tile of out.
 //
 // A thread's rows come in chunks of up to 16 bytes, so that one LDS feeds one chunk; chunks of
 // neighbouring threads are adjacent, and a thread's next chunk lies beyond those of all threads.
@@ -10,8 +10,8 @@
 
 namespace gemmery::device {
 
-/// Along one index of the tile: how many elements a thread holds side by side, and how far its next
-/// ones are.
+/// Along one index of the tile: the number of adjacent elements of a thread, and the distance to
+/// its next ones.
 struct Spread {
   int chunk;
   int chunks;
@@ -19,7 +19,7 @@ struct Spread {
 
   GEMMERY_HOST_DEVICE
   constexpr int count() const { return chunk * chunks; }
-  /// Position within the tile of the thread's element, less that of its first.
+  /// The position within the tile of a thread's element, relative to its first.
   GEMMERY_HOST_DEVICE
   constexpr int offset(int element) const { return element / chunk * step + element % chunk; }
 };
