@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the native module offers. Users import from `gemmery`; nothing here knows more than C++ does."""
+"""The interface of the native module. Users import from `gemmery`; the logic is in C++."""
 
 import enum
 import os
@@ -43,7 +43,7 @@ class DType(enum.Enum):
     def is_floating(self) -> bool: ...
 
 def dtype(of: DTypeLike) -> DType:
-    """The element type that `of` stands for. ValueError for a word, TypeError for an object that names none."""
+    """The element type of `of`. ValueError for an unknown word, TypeError for an object that is no element type."""
 
 class DeviceInfo:
     @property
@@ -69,21 +69,21 @@ class DeviceInfo:
 
 def devices() -> list[str]: ...
 def device_info(device: DeviceLike | str) -> DeviceInfo:
-    """Of a device that is here, or of one of `known_device_names()`, which need not be."""
+    """The facts of a device of this machine, or of one of `known_device_names()`, which need not be here."""
 
 def known_device_names() -> list[str]: ...
 def parse_target(cc: int | str) -> str:
-    """ "sm_90a" of 90, "90a", "sm_90a"; "cpu". ValueError that names what is wrong."""
+    """ "sm_90a" of 90, "90a", "sm_90a"; "cpu". ValueError for anything else."""
 
 def version() -> str: ...
 def set_leak_warnings(are_wanted: bool) -> None:
-    """Whether objects that are alive when the interpreter ends are told of."""
+    """Turns reports about objects that are alive when the interpreter ends on or off."""
 
 # --- tensors -------------------------------------------------------------------------------------
 
 @final
 class Tensor:
-    """A view of at most five dimensions, and what keeps its memory alive."""
+    """A view of at most five dimensions; it keeps its memory alive."""
 
     def __init__(
         self,
@@ -112,13 +112,13 @@ class Tensor:
     def device(self) -> str: ...
     @property
     def is_fake(self) -> bool:
-        """Whether it stands for a tensor without memory (torch meta, FakeTensor)."""
+        """True for a tensor without memory (torch meta, FakeTensor)."""
 
     @property
     def is_read_only(self) -> bool: ...
     @property
     def base(self) -> object:
-        """The object that it was made of; None for memory of our own."""
+        """The object that it was made from; None for memory from the library."""
 
     def copy_from(self, source: TensorLike, stream: StreamLike = None) -> None:
         """Elements of a tensor of the same shape and type, from any device; both packed. Waits for it on GPUs."""
@@ -140,7 +140,7 @@ def as_tensor(of: TensorLike) -> Tensor:
     """A view of a tensor of any framework; nothing is copied. The memory is kept alive by the view."""
 
 def empty(shape: Sequence[int], dtype: DTypeLike, device: DeviceLike = "cpu") -> Tensor:
-    """Memory of our own, packed, row major, not initialised."""
+    """Memory from the library: packed, row major, not initialised."""
 
 def pointer_array(
     pointers: TensorLike,
@@ -153,7 +153,7 @@ def pointer_array_of(matrices: tuple[TensorLike, ...], alignment: int | None = N
 
 @final
 class Stream:
-    """A stream of a device, for those who have no framework; destroyed with the object."""
+    """A stream of a device, for programs without a framework; destroyed with the object."""
 
     def __init__(self, device: DeviceLike = "cuda:0") -> None: ...
     @property
@@ -179,7 +179,7 @@ def resolve_stream(stream: StreamLike, args: RuntimeArguments | None = None) -> 
 # --- arguments -----------------------------------------------------------------------------------
 
 class RuntimeArguments:
-    """What all arguments of operations derive from."""
+    """The base class of all arguments of operations."""
 
     def __init__(self, *, epilogue: EpilogueArguments | None = None, performance: Any = None) -> None: ...
 
@@ -284,7 +284,7 @@ class Kernel:
         max_sms: int = 0,
         verify: bool = False,
     ) -> None:
-        """verify: waits, and raises VerificationError where an element is outside its proven bound."""
+        """verify: waits, and raises VerificationError if an element is outside its proven bound."""
 
     def get_workspace_size(self, args: RuntimeArguments) -> int: ...
     def initialize_workspace(self, args: RuntimeArguments, workspace: TensorLike) -> None: ...
@@ -362,7 +362,7 @@ def compile_all(
 # --- kernels of users (gemmery.own_kernels) -------------------------------------------------------
 
 def register_kernel(fields: Mapping[str, Any]) -> Kernel:
-    """A kernel of the user's own, of the fields that gemmery.own_kernels collects."""
+    """A user's kernel, from the fields that gemmery.own_kernels collects."""
 
 def withdraw_kernel(kernel: Kernel) -> None: ...
 
@@ -410,13 +410,13 @@ def cast(
     overflow: Literal["natural", "saturate"] = "natural",
 ) -> Expression: ...
 def call(function: str, operands: Sequence[Expression | float]) -> Expression:
-    """A function of the text form by its name. ValueError for other names and other numbers of operands."""
+    """Calls a function of the text form by name. ValueError for unknown names and wrong numbers of operands."""
 
 def functions() -> dict[str, int]:
     """The rows of ops.def: names with the numbers of their operands."""
 
 def function_names() -> list[str]:
-    """What programs in text may call: rows of ops.def, other spellings, what define_op named, the reductions, cast."""
+    """The functions of the text form: rows of ops.def, their other names, those of define_op, the reductions, cast."""
 
 def define_op(name: str, expression: str) -> None: ...
 
@@ -437,7 +437,7 @@ class Program:
     def __hash__(self) -> int: ...
 
 class EpilogueArguments:
-    """A program with what it names. `gemmery.EpilogueArguments` derives from it and traces callables."""
+    """A program with its operands. `gemmery.EpilogueArguments` derives from it and traces callables."""
 
     def __init__(self, program: Program | str, operands: Mapping[str, TensorLike | float] = ...) -> None:
         """Tensors and numbers by name. D may be among them: GemmArguments then writes there, not to `out`,
@@ -471,7 +471,7 @@ def verify(
     device: DeviceLike = "cpu",
 ) -> VerifyReport: ...
 def check_result(args: GemmArguments, kernel: Kernel, stream: StreamLike = None) -> VerifyReport:
-    """Holds the result that `out` has against the oracle, element by element; copies from a GPU first."""
+    """Checks the result in `out` against the oracle, element by element; copies it from a GPU first."""
 
 def measure(
     kernel: Kernel, problem: str, *, device: DeviceLike = "cpu", samples: int = 11, sample_ms: float = 5.0
@@ -486,7 +486,7 @@ def verify_cache() -> tuple[int, list[str]]: ...
 def prune_cache(most_bytes: int) -> tuple[int, int]: ...
 def clear_cache() -> tuple[int, int]: ...
 def forward_logs(receiver: Callable[[int, str], None] | None, level: int = 30) -> None:
-    """Calls receiver(level, text) in the main thread for the library's words; None ends it."""
+    """Calls receiver(level, text) in the main thread for each message of the library; None stops that."""
 
 # --- the explicit description; gemmery.describe has the classes that users make ------------------
 
@@ -693,10 +693,10 @@ class ReductionArguments:
     ) -> None: ...
 
 def configure_pool(device: DeviceLike, initial_bytes: int = 0, limit_bytes: int = 0) -> None:
-    """Sets up the library's memory pool of a GPU; 0 bytes as limit: none."""
+    """Configures the library's memory pool of a GPU; a limit of 0 bytes means none."""
 
 def pool_statistics(device: DeviceLike) -> dict[str, int]:
-    """What the library's memory pool of a GPU holds and has given out."""
+    """The bytes that the library's memory pool of a GPU holds, and those that are allocated from it."""
 
 def current_stream(tensors: Sequence[Tensor], roles: Sequence[str]) -> int:
     """The handle of the stream that the frameworks of tensors report as current."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about options of the peers that have no effect here, each once in a process."""
+"""Warnings about options of other libraries that have no effect here, each once per process."""
 
 import warnings
 
@@ -7,12 +7,12 @@ _told: set[str] = set()
 
 
 def warn(option: str, reason: str) -> None:
-    """Warns at the first call for an option that it has no effect."""
+    """Warns once per option that it has no effect."""
     warn_once(f"{option} has no effect: {reason}")
 
 
 def warn_once(text: str) -> None:
-    """A RuntimeWarning at the first call with a text."""
+    """A RuntimeWarning, once per text."""
     if text not in _told:
         _told.add(text)
         warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the library as records of logging.getLogger("gemmery")."""
+"""Messages of the library as records of logging.getLogger("gemmery")."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _receive(level: int, text: str) -> None:
 
 
 def forward(level: int = logging.WARNING) -> None:
-    """Sends what is at least as grave as `level` to the logger "gemmery", from now on."""
+    """Sends messages of `level` and above to the logger "gemmery" from now on."""
     _core.forward_logs(_receive, level)
 
 
 def install() -> None:
-    """What import does: warnings go to the logger, which says nothing unless the program sets up logging."""
+    """Called by import: warnings go to the logger, which prints nothing unless the program sets up logging."""
     LOGGER.addHandler(logging.NullHandler())
     forward()
     atexit.register(_core.forward_logs, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVRTC from a wheel, for machines without a CUDA toolkit. Asked for only when the library found none itself."""
+"""NVRTC from a wheel, for machines without a CUDA toolkit. Used only if the library found none itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLACES = ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.13", "cuda_nvr
 
 
 def find_library() -> str:
-    """The path of libnvrtc in this Python's packages; "" where there is none."""
+    """The path of libnvrtc in this Python's packages; "" if there is none."""
     found = importlib.util.find_spec("nvidia")
     roots = list(found.submodule_search_locations or []) if found is not None else []
     for root in roots:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names of the peers' later interface are called here, for those who ask for one."""
+"""The names here of what other libraries' later interfaces call otherwise, for error hints."""
 
 OTHER_NAMES = {
     "ArchPortability": "targets are texts: sm_90a",

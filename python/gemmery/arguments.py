@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations with their operands bound to memory. Validated once, at construction; what was accepted can be run."""
+"""Operations with operands bound to memory. Validated once, at construction; accepted arguments can be run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["ElementwiseArguments", "EpilogueArguments", "GemmArguments", "Perfor
 
 @dataclasses.dataclass(frozen=True)
 class PerformanceControls:
-    """What a caller asks of kernels beside correct results.
+    """Requirements on kernels beyond correct results.
 
-    max_sms: persistent kernels use at most so many multiprocessors (room for collectives beside); None: all.
+    max_sms: persistent kernels use at most this many multiprocessors (leaving room for collectives); None: all.
     deterministic: only kernels that give equal bits for equal inputs.
     """
 

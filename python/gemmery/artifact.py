@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels, their files, and launches with everything packed."""
+"""Compiled kernels, their files, and prepared launches."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["CompiledArtifact", "PreparedLaunch", "compile_all", "load", "save"]
 def save(
     path: str | os.PathLike[str], artifacts: CompiledArtifact | Sequence[CompiledArtifact], *, with_ptx: bool = False
 ) -> None:
-    """Writes artifacts into one self-contained file, aside and then renamed.
+    """Writes artifacts into one self-contained file: a temporary file, then renamed.
 
-    With `with_ptx` also PTX, which emulated devices run. FileError where it cannot be written, UnsupportedError for
+    With `with_ptx` also PTX, which emulated devices run. FileError if it cannot be written, UnsupportedError for
     kernels that are not compiled (those of the CPU).
     """
     several = [artifacts] if isinstance(artifacts, CompiledArtifact) else list(artifacts)
@@ -41,9 +41,9 @@ def compile_all(
     jobs: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[CompiledArtifact | Exception]:
-    """Compiles many kernels side by side for a device (90, "h200") or an exact target ("sm_90a").
+    """Compiles many kernels in parallel for a device (90, "h200") or an exact target ("sm_90a").
 
-    In the order of the kernels; where one failed stands its exception. `jobs` is how many at a time (0: the cores);
-    `progress(done, all)` is called when one has ended. Ctrl-C cancels what runs.
+    Results are in the order of the kernels; for a kernel that failed, its exception. `jobs` run at a time (0: the cores);
+    `progress(done, all)` is called after each one. Ctrl-C cancels running compilations.
     """
     return _core.compile_all(list(kernels), cc, jobs, progress)

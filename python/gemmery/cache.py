@@ -11,25 +11,25 @@ __all__ = ["clear", "entries", "prune", "report", "verify"]
 
 
 def report() -> dict[str, Any]:
-    """Where it is, what is in it, what this process did with it. Never fails."""
+    """Its folder, its contents, and what this process did with it. Never fails."""
     return _core.cache_report()
 
 
 def entries() -> list[dict[str, Any]]:
-    """What is in it, the most recently used first."""
+    """Its entries, the most recently used first."""
     return _core.list_cache()
 
 
 def verify() -> tuple[int, list[str]]:
-    """Reads every byte: how many entries are sound, and what is wrong with the others."""
+    """Reads every byte; returns how many entries are sound, and the faults of the others."""
     return _core.verify_cache()
 
 
 def prune(most_bytes: int) -> tuple[int, int]:
-    """Removes the least recently used until at most so many bytes remain; how many entries and bytes went."""
+    """Removes the least recently used entries until at most this many bytes remain; returns the removed entries and bytes."""
     return _core.prune_cache(most_bytes)
 
 
 def clear() -> tuple[int, int]:
-    """Removes everything; how many entries and bytes went."""
+    """Removes everything; returns the removed entries and bytes."""
     return _core.clear_cache()

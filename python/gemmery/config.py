@@ -13,10 +13,10 @@ __all__ = ["GlobalOptions"]
 
 
 class GlobalOptions:
-    """One object for the process, however often it is asked for.
+    """One object per process.
 
-    log_level: which words of the library go to `logging.getLogger("gemmery")`: "debug", "info", "warning" (what import
-        sets) or "error". What becomes of them there is the program's choice.
+    log_level: the least level of messages that go to `logging.getLogger("gemmery")`: "debug", "info", "warning" (what import
+        sets) or "error". The program's logging handles them.
     use_tvm_ffi: accepted with one warning, and False always: tensors are exchanged by DLPack's C functions.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discovery: which kernels run these arguments, best first, and why the others do not."""
+"""Discovery: the kernels that run these arguments, best first, and the reasons why others do not."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def get_kernels(
 ) -> list[Any]:
     """Kernels that run these arguments where their memory is, best first.
 
-    metadata_filter: keeps those whose metadata it is true of.
+    metadata_filter: keeps kernels for whose metadata it returns true.
     cc: 90, "sm_90a" or "h200" asks about a device that need not be here. None: the device of the operands.
-    providers: names, or classes of Python's providers; an unknown one is a ValueError that lists the known.
+    providers: names, or classes of Python's providers; ValueError for an unknown one, with the known ones.
     heuristic: orders or narrows the list: an object with `rank(args, kernels, *, target_sm, limit)`. None: by prediction.
-    limit: at most so many, after ranking. ValueError below 1.
+    limit: at most this many, after ranking. ValueError below 1.
 
     Without args every kernel of every family, for all targets or those of `cc`. An empty list comes with reasons from
     `explain(args)`. On a GPU the list ends with simt, on the CPU with the reference. UnavailableError where the device
@@ -66,7 +66,7 @@ def _ranked(kernels: list[Any], args: Any, cc: int | str | None, heuristic: Any,
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """For every family and class of kernels the first constraint that failed, or how many kernels fit."""
+    """For every family and class of kernels: the first constraint that failed, or the number of kernels that fit."""
 
     problem: str
     device: str
@@ -90,7 +90,7 @@ def explain(args: Any, cc: int | str | None = None) -> Explanation:
 
 
 def _cc_of(args: Any, cc: int | str | None) -> int | None:
-    """The compute capability that is asked about; None for the CPU and for all."""
+    """The compute capability of the query; None for the CPU and for all."""
     if isinstance(cc, int):
         return cc
     if cc is not None:

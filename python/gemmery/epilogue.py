@@ -22,7 +22,7 @@ ProgramLike = str | Program | Callable[..., Any] | Mapping[str, Value | Reduced 
 
 
 def accum() -> Value:
-    """The accumulators, in the type that the epilogue computes in."""
+    """The accumulators, in the epilogue's compute type."""
     return Value(_core.accum())
 
 
@@ -32,7 +32,7 @@ def operand(name: str) -> Value:
 
 
 class EpilogueArguments(_core.EpilogueArguments):
-    """A program with the tensors and numbers that it names.
+    """A program with its tensors and numbers.
 
         EpilogueArguments(lambda accum, bias: gelu(accum + bias), bias=bias)
         EpilogueArguments("D = gelu(accum + bias); amax = max(abs(D))", bias=bias, amax=amax)
@@ -90,7 +90,7 @@ class EpilogueArguments(_core.EpilogueArguments):
         return self.program
 
     def to_tensor_wrappers(self, permute: Sequence[int] | None = None) -> None:
-        """From now on `tensors` and `parameters` show views of one kind, gemmery.Tensor, whatever the tensors are of; with
+        """From now on `tensors` and `parameters` return views of type gemmery.Tensor, whatever the framework; with
         `permute` their dimensions stand in that order. Launches use what was bound, as ever."""
         self._shown = {name: _wrapped(name, tensor, permute) for name, tensor in self.tensors.items()}
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of this package. Each says what it is about, what was expected, what was found and what to do."""
+"""The errors of this package. Each names the operand, what was expected, what was found and what to do."""
 
 from typing import Any
 
 
 class Error(Exception):
-    """What every error of gemmery derives from; fields that say nothing are empty."""
+    """The base class of all errors of gemmery; unused fields are empty."""
 
     kind: str = ""
     operand: str = ""
@@ -25,7 +25,7 @@ class InvalidArgumentError(Error, ValueError, kind="invalid_argument"):
 
 
 class UnsupportedError(Error, ValueError, kind="unsupported"):
-    """Legal, but not served by what was asked to serve it."""
+    """Legal, but not supported by the kernel or file."""
 
 
 class UnavailableError(Error, RuntimeError, kind="unavailable"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class of all kernels, and the base class of kernels of users, which discovery lists beside the library's."""
+"""The class of all kernels, and the base class of users' kernels, which discovery lists beside the library's."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Kernel(abc.ABC):
         `get_workspace_size(args)` bytes."""
 
     def _supports(self, args: Any) -> Status:
-        """What the metadata cannot say."""
+        """Checks conditions that the metadata cannot express."""
         return Status.success()
 
     def get_workspace_size(self, args: Any) -> int:
@@ -136,7 +136,7 @@ class Kernel(abc.ABC):
 
     @final
     def supports(self, args: Any, cc: int | str | None = None) -> Status:
-        """Whether `run` would serve these arguments; if not, why not."""
+        """True if `run` supports these arguments; otherwise a status with the reason."""
         device = str(getattr(args, "device", ""))
         if not device.startswith(self.runs_on):
             return Status.fail(f"expected operands on {self.runs_on}, got {device or type(args).__name__}")
@@ -164,7 +164,7 @@ class Kernel(abc.ABC):
         workspace: Any = None,
         assume_supported_args: bool = False,
     ) -> None:
-        """Puts the work on the stream (None: what the operands' framework reports as current) and returns.
+        """Puts the work on the stream (None: the stream that the operands' framework reports as current) and returns.
 
         Without an artifact the code comes from the process-wide store, compiled at the first call with its
         `compile_key`. UnsupportedError (a ValueError) with the text of `supports`.

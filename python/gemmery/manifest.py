@@ -13,7 +13,7 @@ __all__ = ["Manifest"]
 
 
 class Manifest:
-    """Kernels that were found by one or more queries, in the order in which they were found."""
+    """Kernels found by one or more queries, in that order."""
 
     def __init__(self) -> None:
         self.kernels: list[Any] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A product in one call: arguments, the best kernel, compiled once, and run."""
+"""A product in one call: makes arguments, finds the best kernel, compiles it once and runs it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def matmul(
     C, alpha, beta: alpha * a @ b + beta * C, beta 1 where C is given; without an epilogue.
     stream: None: what a's framework reports as current. The work is put there, not waited for, except with jax.
 
-    The kernel of a problem is looked for once in a process and compiled at its first use. UnsupportedError with the
-    reasons of `explain` where no kernel serves; ValueError for shapes that do not fit.
+    The kernel of a problem is found once per process and compiled at its first use. UnsupportedError with the reasons
+    of `explain` if there is none; ValueError for shapes that do not fit.
     """
     given = out
     if out is None:

@@ -31,9 +31,9 @@ _STRIDES = {"row": (0, 0, 1), "column": (0, 1, 0)}
 
 @dataclasses.dataclass(frozen=True)
 class TensorAttributes:
-    """What a kernel asks of one operand.
+    """The requirements of a kernel on one operand.
 
-    stride: a 1 where the elements of a matrix are neighbours, (0, 0, 1) for row major and (0, 1, 0) for column major;
+    stride: 1 along the contiguous dimension of a matrix, (0, 0, 1) for row major and (0, 1, 0) for column major;
     None for any. alignment: bytes that divide the address of every row (or column).
     dtype: in any spelling; cutlass.TFloat32 is float32 in memory and sets is_tf32, by which operands choose math "tf32".
     """
@@ -63,7 +63,7 @@ class TensorAttributes:
         return next((name for name, stride in _STRIDES.items() if stride == self.stride), "any")
 
     def supports(self, operand: Any) -> Status:
-        """Whether a tensor, or the attributes of one, serve."""
+        """True if a tensor, or the attributes of one, meet these."""
         other = operand if isinstance(operand, TensorAttributes) else TensorAttributes.from_tensor(operand)
         if other.dtype != self.dtype:
             return Status.fail(f"expected element type {self.dtype}, got {other.dtype}")
@@ -107,7 +107,7 @@ class DenseTensorAttributes(TensorAttributes):
 
 
 class OperandsMetadata:
-    """What a kernel asks of all operands of an operation."""
+    """The requirements of a kernel on all operands of an operation."""
 
     def _tensors_support(self, args: Any, kind: type[Any]) -> Status:
         """Whether arguments of a kind have an A, a B and an out that serve."""
@@ -153,7 +153,7 @@ class ElementwiseOperandsMetadata(OperandsMetadata):
 
 
 def operands_of(args: _core.GemmArguments) -> GemmOperandsMetadata | ElementwiseOperandsMetadata:
-    """What arguments bring, in the words in which kernels ask for it; `args.to_operands_metadata()`."""
+    """The operands of arguments as metadata; `args.to_operands_metadata()`."""
     of = {name: TensorAttributes.from_tensor(args.views[name]) for name in ("A", "B", "out")}
     if isinstance(args, _core.ElementwiseArguments):
         return ElementwiseOperandsMetadata(**of)

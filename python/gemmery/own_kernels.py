@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of your own: CUDA C++ source, machine code, or any Python callable, registered with the library.
 
-What is registered is a kernel like every other: `get_kernels` finds and ranks it, `explain` tells why not, `compile`,
-`run`, `bind`, `verify`, artifact files and the disk cache take it. A class with its own generator of kernels is
+A registered kernel is like every other: `get_kernels` finds and ranks it, `explain` gives reasons, and `compile`, `run`,
+`bind`, `verify`, artifact files and the disk cache support it. A class with its own generator of kernels is
 `gemmery.Kernel`; docs/python-own-kernels.md shows all of them.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Operand:
-    """What a kernel asks of A, B, C or out: a type, a layout ("row", "column", "any") and the bytes that divide the
+    """The requirements of a kernel on A, B, C or out: a type, a layout ("row", "column", "any") and the bytes that divide the
     addresses of its first row or column (0: the size of an element)."""
 
     dtype: Any
@@ -43,8 +43,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class EpilogueOperand:
-    """What a kernel asks of a tensor of its epilogue: a type, the indices that it varies with ("n", "m", "lmn", "" for
-    one element), the adjacent one last, and its alignment in bytes (0: the size of an element)."""
+    """A kernel's requirements on a tensor of its epilogue: a type, the indices that it varies with ("n", "m", "lmn", "" for one
+    element), the contiguous one last, and its alignment in bytes (0: the size of an element)."""
 
     dtype: Any
     indices: str = "mn"
@@ -53,7 +53,7 @@ class EpilogueOperand:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked: (m, k) times (k, n), l times; `text` has all of it."""
+    """A problem: (m, k) times (k, n), l times; `text` is its whole description."""
 
     text: str
     m: int
@@ -64,7 +64,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """What a callable is run for. Tensors are views of rank 3, valid during the call; they have DLPack:
+    """The arguments of a callable. Tensors are views of rank 3, valid during the call; they have DLPack:
     `torch.from_dlpack(call.A)`, `numpy.from_dlpack(call.A)`."""
 
     A: _core.Tensor
@@ -104,7 +104,7 @@ class Declaration(_Operands, total=False):
         name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
     design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores
         compute the accumulators.
-    targets: what it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
+    targets: the devices it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
     workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
     supports: a function of (problem, device): what cannot be declared. True or None, or a text that says why not.
     predicted_us: a function of (problem, device) that discovery ranks by; without it the kernel comes last.
@@ -141,7 +141,7 @@ class LaunchedDeclaration(Declaration, _Launch, total=False):
         "A.map=64x128/128" (a tensor map); ":u32" behind a word gives it another type.
     grid: blocks along x, y, z: "n/64" is rounded up, "multiprocessors*2", or a function of (problem, device).
     block, cluster: threads, and blocks of a cluster: (1, 1, 1). shared_bytes: dynamic shared memory: 0.
-    clears_workspace: whether the workspace is to be zero when the kernel begins.
+    clears_workspace: true if the workspace must be zero when the kernel starts.
     """
 
     block: Sequence[int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer to a question: yes, or no with the reason."""
+"""The result of a check: success, or failure with the reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ __all__ = ["Status"]
 
 
 class Status:
-    """What `supports` returns: true, or false with an `error` that says why not."""
+    """The result of `supports`: true, or false with an `error` that gives the reason."""
 
     __slots__ = ("error",)
 
@@ -20,7 +20,7 @@ class Status:
 
     @classmethod
     def fail(cls, error: str | Exception) -> Status:
-        """A no; a text becomes a ValueError."""
+        """A failure; a text becomes a ValueError."""
         return cls(error if isinstance(error, Exception) else ValueError(error))
 
     def raise_on_error(self) -> None:

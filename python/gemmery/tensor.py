@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of tensors of any framework, batches by pointers, memory of our own, streams of our own."""
+"""Views of tensors of any framework, batches by pointers; memory and streams of the library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for a tensor, a number, an element type, a stream; for annotations."""
+"""Types for annotations: tensors, numbers, element types, streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DTypeLike", "NumericLike", "StreamLike", "TensorLike"]
 
 @runtime_checkable
 class TensorLike(Protocol):
-    """A tensor that DLPack 1.x can tell about: torch, numpy, cupy, jax, gemmery.Tensor."""
+    """Any tensor with DLPack 1.x: torch, numpy, cupy, jax, gemmery.Tensor."""
 
     def __dlpack__(self, **options: Any) -> Any: ...
 

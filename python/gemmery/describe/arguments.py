@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of a described GEMM: operands of any framework, checked, and staged where they are NumPy's."""
+"""Arguments of a described GEMM: operands of any framework, checked; those of NumPy are staged."""
 
 from __future__ import annotations
 
