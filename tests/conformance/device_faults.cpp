@@ -62,7 +62,8 @@ constexpr DeviceFault fault_table[] = {
                  "ptx::cp_async_wait_group<0>();"}}}},
     {.name = "no barrier before sums are read",
      .kernel = simt,
-     .edits = {{{"__syncthreads();  // waits for the slice's sums", ""}}}},
+     .edits = {{{"sums[index * per_slice] = value; });\n      __syncthreads();",
+                 "sums[index * per_slice] = value; });"}}}},
     {.name = "sums overlap by one",
      .kernel = simt,
      .edits = {{{"sums[index * per_slice] = value;", "sums[index * per_slice + 1] = value;"}}}},
@@ -129,17 +130,19 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},
     {.name = "no barrier before a slice is added",
      .kernel = mma,
-     .edits = {{{"__syncthreads();  // waits for the slice's accumulators", ""}}}},
+     .edits = {{{"__syncthreads();\n      if (place_.slice == 0) {", "if (place_.slice == 0) {"}}}},
     {.name = "slices overlap by one",
      .kernel = mma,
      .edits = {{{"staged[(index * Accumulator::numbers + at) * per_slice] = values[at];",
                  "staged[(index * Accumulator::numbers + at) * per_slice + 1] = values[at];"}}}},
     {.name = "the staging tile is read before all have filled it",
      .kernel = mma,
-     .edits = {{{"__syncthreads();  // waits for all rows", ""}}}},
+     .edits = {{{"write(sums, block);\n    }\n    __syncthreads();",
+                 "write(sums, block);\n    }"}}}},
     {.name = "the staging tile is filled while it is read",
      .kernel = mma,
-     .edits = {{{"__syncthreads();  // waits until what lay there was read", ""}}}},
+     .edits = {{{"int index, bool holds_sums) const {\n    __syncthreads();",
+                 "int index, bool holds_sums) const {"}}}},
     {.name = "stores a row too many",
      .kernel = mma,
      .edits = {{{"row >= params_.m || column >= params_.n) continue;",
@@ -150,7 +153,8 @@ constexpr DeviceFault fault_table[] = {
                  "min(params_.n - column + 1, static_cast<unsigned>(columns))"}}}},
     {.name = "a part counts before it is written",
      .kernel = parallel,
-     .edits = {{{"team.sync();  // waits until all have left their accumulators", ""}}}},
+     .edits = {{{"team.sync();\n  if (team.thread() == 0) *team.flag() =",
+                 "if (team.thread() == 0) *team.flag() ="}}}},
     {.name = "the last but one to arrive adds up",
      .kernel = parallel,
      .edits = {{{"if (*team.flag() + 1 != share.slices) return false;",
@@ -163,7 +167,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"while (ptx::ld_acquire_gpu(counter) != share.slice)", "while (false)"}}}},
     {.name = "the turn is passed before all have left their accumulators",
      .kernel = serial,
-     .edits = {{{"team.sync();  // waits until all have left, or read, their accumulators", ""}}}},
+     .edits = {{{"team.sync();\n  if (team.thread() == 0) ptx::st_release_gpu(counter,",
+                 "if (team.thread() == 0) ptx::st_release_gpu(counter,"}}}},
     {.name = "the turn is passed without a release",
      .kernel = serial,
      .edits = {{{"ptx::st_release_gpu(counter,", "ptx::st_relaxed_gpu(counter,"}}},
@@ -371,18 +376,15 @@ constexpr DeviceFault fault_table[] = {
                  ""}}}},
     {.name = "parts of warps are read before all are there",
      .kernel = reduction,
-     .edits = {{{"ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have "
-                 "left parts",
-                 ""}}}},
+     .edits = {{{"share_parts(staged);\n    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);",
+                 "share_parts(staged);"}}}},
     {.name = "magnitudes are put on top of what was there",
      .kernel = reduction,
      .edits = {{{"ptx::st_relaxed_gpu(result_, 0);", ""}}}},
     // The zero comes late in these, as it may: sound kernels wait for it.
     {.name = "magnitudes are put in before the result is open",
      .kernel = reduction,
-     .edits = {{{"ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for "
-                 "`open`",
-                 ""},
+     .edits = {{{"ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);", ""},
                 late_zero}}},
     {.name = "no block waits until the result is open",
      .kernel = reduction,
@@ -458,7 +460,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"(shift & 8) != 0 ? words[word + 2]", "(shift & 8) != 0 ? words[word + 1]"}}}},
     {.name = "a transposed tile is read before all have written it",
      .kernel = repacked,
-     .edits = {{{"__syncthreads();  // waits for all rows of the tile", ""}}}},
+     .edits = {{{"store_transposed(unsigned shared) const {\n    __syncthreads();",
+                 "store_transposed(unsigned shared) const {"}}}},
     {.name = "words of a transposed tile are those of other rows",
      .kernel = repacked,
      .edits =
@@ -499,15 +502,15 @@ constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = stream},
     {.name = "a part counts before it is written",
      .kernel = parts,
-     .edits = {{{"team.sync();  // waits until all have left their accumulators", ""}}}},
+     .edits = {{{"team.sync();\n  if (team.thread() == 0) *team.flag() =",
+                 "if (team.thread() == 0) *team.flag() ="}}}},
     {.name = "a part counts without a fence",
      .kernel = parts,
      .edits = {{{"atom.inc.acq_rel.gpu.global.u32", "atom.inc.relaxed.gpu.global.u32"}}},
      .on_gpu = Shows::seldom},
     {.name = "the count is read before it is there",
      .kernel = parts,
-     .edits = {{{"team.sync();  // waits for the count; what thread 0 has acquired, all may read",
-                 ""}}}},
+     .edits = {{{"team.sync();\n  if (*team.flag() + 1 !=", "if (*team.flag() + 1 !="}}}},
     {.name = "the last but one to arrive adds up",
      .kernel = parts,
      .edits = {{{"if (*team.flag() + 1 != share.slices) return false;",
@@ -544,10 +547,11 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},
     {.name = "others read before the turn is seen",
      .kernel = serial_parts,
-     .edits = {{{"team.sync();  // what thread 0 has acquired, all may read", ""}}}},
+     .edits = {{{"team.sync();\n    team.add(share.slot);", "team.add(share.slot);"}}}},
     {.name = "the turn is passed before all have left their accumulators",
      .kernel = serial_parts,
-     .edits = {{{"team.sync();  // waits until all have left, or read, their accumulators", ""}}}},
+     .edits = {{{"team.sync();\n  if (team.thread() == 0) ptx::st_release_gpu(counter,",
+                 "if (team.thread() == 0) ptx::st_release_gpu(counter,"}}}},
     {.name = "the turn is passed without a release",
      .kernel = serial_parts,
      .edits = {{{"ptx::st_release_gpu(counter,", "ptx::st_relaxed_gpu(counter,"}}},
@@ -594,7 +598,14 @@ std::string_view header_text(std::string_view name) {
   abort_on_bug("a device header that is not embedded");
 }
 
-// Puts headers in the place of their includes, each once.
+// A line without its comment, so that no fault's place depends on one. No string of the device code
+// contains "//".
+std::string_view code_of(std::string_view line) {
+  const std::string_view code = line.substr(0, line.find("//"));
+  return code.substr(0, code.find_last_not_of(" \n") + 1);
+}
+
+// Replaces includes by the headers, each once.
 void append_with_headers(std::string_view source, std::set<std::string_view>& seen,
                          std::string& text) {
   constexpr std::string_view include = "#include <device/";
@@ -604,7 +615,8 @@ void append_with_headers(std::string_view source, std::set<std::string_view>& se
     source.remove_prefix(end);
     if (line.starts_with("#pragma once")) continue;
     if (!line.starts_with(include)) {
-      text += line;
+      const std::string_view code = code_of(line);
+      if (!code.empty()) text.append(code).append("\n");
       continue;
     }
     const std::size_t begin = line.find('<') + 1;
