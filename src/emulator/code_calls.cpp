@@ -58,7 +58,7 @@ cuda::Kernel find_kernel(cuda::LibraryHandle& library, std::string_view name) {
   return kernel.get();
 }
 
-// The kernel on a device, decoded now if need be.
+// The kernel on a device; decoded now if necessary.
 cuda::FunctionHandle& function_on(cuda::KernelHandle& kernel, EmulatedDevice& device) {
   Module& module = kernel.library->module;
   if (!module.runs_on(device.info)) {
@@ -78,7 +78,7 @@ cuda::FunctionHandle& function_on(cuda::KernelHandle& kernel, EmulatedDevice& de
   return *function;
 }
 
-// An estimate: PTX has as many registers as it likes, and ptxas finds out how few do.
+// An estimate: PTX has unlimited registers, and only ptxas knows how many are needed.
 int register_estimate(const KernelImage& image) {
   constexpr std::uint32_t most = 255;
   return static_cast<int>(std::min(most, image.register_count));
@@ -136,7 +136,7 @@ cuda::Result cuLibraryLoadData(cuda::Library* library, const void* code, int*, v
 
 cuda::Result cuLibraryUnload(cuda::Library library) {
   return answer([&] {
-    std::unique_ptr<cuda::LibraryHandle> gone;  // gives memory back, which takes other locks
+    std::unique_ptr<cuda::LibraryHandle> gone;  // frees memory, which takes other locks
     const std::lock_guard lock(handles().mutex);
     const auto found = handles().libraries.find(library);
     if (found == handles().libraries.end()) throw Refusal{cuda::Result::invalid_handle, {}};

@@ -12,8 +12,8 @@ namespace {
 
 thread_local std::vector<cuda::Context> context_stack;
 
-// The table knows a bandwidth only. A bus as narrow as this keeps every bandwidth of the table
-// exact in whole kilohertz.
+// The device table has only a bandwidth. A bus this narrow makes every bandwidth of the table exact
+// in whole kilohertz.
 constexpr int bus_width_bits = 16;
 
 int memory_clock_khz(const DeviceInfo& info) {

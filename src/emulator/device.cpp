@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the devices, keeps them usable in a forked child, tells of what hosts read too early.
+// Makes the devices, keeps them usable in a forked child, reports reads of unwritten memory by the
+// host.
 #include "emulator/device.hpp"
 
 #include <gemmery/error.hpp>
@@ -20,7 +21,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Emulated memory is host memory: a device offers what the table says and the host can hold.
+// Emulated memory is host memory: a device offers the table's size, limited by the host's memory.
 std::uint64_t memory_limit(const DeviceInfo& info) {
   const auto of_table = static_cast<std::uint64_t>(info.memory_bytes);
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -35,7 +36,7 @@ using DeviceList = std::vector<std::unique_ptr<EmulatedDevice>>;
 void lock_all();
 void unlock_all();
 
-// Made on first use and never destroyed.
+// Made at the first use and never destroyed.
 DeviceList& all_devices() {
   static DeviceList* const list = [] {
     auto* const devices = new DeviceList;
@@ -53,7 +54,7 @@ DeviceList& all_devices() {
 void lock_all() {
   building_mutex().lock();
   for (const auto& device : all_devices()) device->executing.lock();
-  handles().mutex.lock();  // last, as where memory is allocated
+  handles().mutex.lock();  // last, the same order as for allocations
 }
 
 void unlock_all() {

@@ -15,7 +15,7 @@
 
 namespace gemmery::emulator {
 
-// What a device has done since the process began.
+// Counters of a device since the process began.
 struct DeviceCounters {
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> warp_instructions{0};
@@ -34,11 +34,11 @@ class EmulatedDevice {
   GlobalMemory memory;
   DeviceCounters counters;
 
-  // Held by whatever the device does: work on its streams has a total order.
+  // Held during all work of the device: work on its streams has a total order.
   std::mutex executing;
 
-  // Counts bytes of a copy to the host that nobody has written; the first of each allocation is
-  // logged. The caller holds `executing`.
+  // Counts unwritten bytes in a copy to the host; the first of each allocation is logged. The
+  // caller holds `executing`.
   void note_host_read(std::uint64_t address, std::uint64_t bytes);
   void forget_host_reads(std::uint64_t allocation) { warned_.erase(allocation); }
 
@@ -47,20 +47,20 @@ class EmulatedDevice {
 };
 
 int device_count() noexcept;
-// Throws Error (unavailable) for an ordinal that is not there.
+// Throws Error (unavailable) for an ordinal that does not exist.
 EmulatedDevice& device_at(int ordinal);
 
-// Of schedules: what was set last, else GEMMERY_EMULATOR_SEED, else 1. Throws Error
-// (invalid_argument) for a variable that is no number.
+// The seed of schedules: the last one set, else GEMMERY_EMULATOR_SEED, else 1. Throws Error
+// (invalid_argument) for a variable that is not a number.
 std::uint64_t schedule_seed();
 void set_schedule_seed(std::uint64_t seed) noexcept;
 
-// Warp instructions after which a cluster that a driver call has launched counts as one that never
-// ends; 0: the machine's own limit. For tests of kernels that hang.
+// The number of warp instructions after which a cluster launched by a driver call counts as
+// hanging; 0: the machine's own limit. For tests of kernels that hang.
 std::uint64_t step_limit() noexcept;
 void set_step_limit(std::uint64_t steps) noexcept;
 
-// Where kernels are decoded; taken before `executing` of any device.
+// Held while kernels are decoded; taken before `executing` of any device.
 std::mutex& building_mutex() noexcept;
 
 }  // namespace gemmery::emulator

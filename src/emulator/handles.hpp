@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of the driver API, and the rules of streams and captures.
+// The objects behind the driver API's handles, and the rules of streams and captures.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@
 
 namespace gemmery::emulator {
 
-// What a stream does: done at once, or recorded where the stream is being captured. Throws Refusal,
+// Work of a stream: done at once, or recorded if the stream is being captured. Throws Refusal,
 // Fault, Error.
 using Work = std::function<void()>;
 
-// A capture under way, on the stream where it began and on those that joined it by an event.
+// A capture in progress, on the stream where it began and on those that joined it by an event.
 struct Capture {
   cuda::Stream origin = nullptr;
   cuda::CaptureMode mode = cuda::CaptureMode::global;
@@ -52,7 +52,7 @@ struct StreamHandle {
 struct EventHandle {
   bool is_timing = true;
   std::optional<std::chrono::steady_clock::time_point> recorded;
-  std::weak_ptr<emulator::Capture> capture;  // it was recorded in
+  std::weak_ptr<emulator::Capture> capture;  // the capture that recorded it
 };
 
 struct GraphHandle {
@@ -66,7 +66,7 @@ struct GraphExecHandle {
 struct MemoryPoolHandle {
   emulator::EmulatedDevice* device = nullptr;
   std::uint64_t release_threshold = 0;
-  std::uint64_t used = 0, used_peak = 0;  // nothing is held beyond what is given out
+  std::uint64_t used = 0, used_peak = 0;  // nothing is held beyond allocations
 };
 
 // A kernel on one device.
@@ -94,8 +94,8 @@ struct LibraryHandle {
 
 namespace gemmery::emulator {
 
-// What all functions share. `mutex` guards it and the contents of all handles; it is held briefly,
-// never while a device executes or decodes.
+// State shared by all functions. `mutex` guards it and the contents of all handles; it is held
+// briefly, never while a device executes or decodes.
 struct HandleState {
   struct Block {
     cuda::MemoryPool pool = nullptr;
@@ -114,7 +114,7 @@ HandleState& handles();
 
 // --- contexts -----------------------------------------------------------------------------------
 
-// This thread's; nullptr where there is none.
+// This thread's context; nullptr if there is none.
 cuda::Context current_context() noexcept;
 // Throws Refusal (invalid_context).
 EmulatedDevice& current_device();
@@ -123,9 +123,9 @@ EmulatedDevice& device_of(cuda::DeviceOrdinal ordinal);
 
 // --- streams ------------------------------------------------------------------------------------
 
-// The stream behind a handle; 0 and 1 are the legacy stream of the current device, 2 that of the
-// thread, which is the same here. Throws Refusal (invalid_handle) for what is no stream, or none
-// any more. The caller holds `mutex`.
+// The stream of a handle; 0 and 1 are the legacy stream of the current device, 2 that of the
+// thread, which is the same here. Throws Refusal (invalid_handle) for an invalid or destroyed
+// stream. The caller holds `mutex`.
 cuda::StreamHandle& resolve(cuda::Stream handle);
 
 // Does the work now, or records it. Throws what the work throws, and Refusal by the rules of
@@ -135,11 +135,11 @@ void put(cuda::Stream handle, Work work);
 // Runs recorded work on a stream, or records it there.
 void put_all(cuda::Stream handle, const std::vector<Work>& work);
 
-// For calls that no capture can record: throws Refusal where one of mode global is under way (or
-// one of this thread), unless this thread has said that it knows what it does.
+// For calls that a capture cannot record: throws Refusal if one of mode global is in progress (or
+// one of this thread), unless this thread has relaxed its mode.
 void refuse_in_capture(const char* call);
 
-// For a call on a stream that is being captured: ends the capture's validity and throws Refusal.
+// For a call on a stream that is being captured: invalidates the capture and throws Refusal.
 void refuse_on_captured_stream(cuda::Stream handle, const char* call);
 
 }  // namespace gemmery::emulator

@@ -25,7 +25,7 @@ std::array<std::uint32_t, 3> cluster_of(const cuda::LaunchConfig& config) {
   return {1, 1, 1};
 }
 
-// As the driver does: the values are taken now, whatever becomes of them later.
+// As the driver does, copies the values now, so that later changes do not matter.
 std::vector<std::byte> take_parameters(const KernelImage& image, void** parameters) {
   std::vector<std::byte> bytes(image.parameter_bytes);
   for (std::size_t index = 0; index < image.parameter_offset.size(); ++index) {
@@ -108,7 +108,7 @@ TensorMapFields fields_of(const TiledView& view) {
   return fields;
 }
 
-// The enumerators of both stand in the manual's order.
+// The enumerators of both are in the manual's order.
 static_assert(static_cast<int>(MapElement::tf32_flush) ==
               static_cast<int>(cuda::TensorMapDataType::tfloat32_flush));
 static_assert(static_cast<int>(MapElement::bf16) ==

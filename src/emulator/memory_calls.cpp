@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools, copies, fills. Allocations have the exact size that was asked for, so that the first byte
-// behind one is out of bounds.
+// Pools, copies, fills. Allocations have exactly the requested size, so that the first byte after
+// one is out of bounds.
 #include <algorithm>
 #include <memory>
 

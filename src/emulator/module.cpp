@@ -41,7 +41,7 @@ bool Module::has_entry(std::string_view name) const noexcept {
 
 bool Module::runs_on(const DeviceInfo& device) const noexcept {
   const Target target = target_of(*program_);
-  if (target.is_cpu()) return true;  // the instructions will say
+  if (target.is_cpu()) return true;  // unsupported instructions will be reported
   return target.suffix == 0 ? is_at_least(device.target, target)
                             : gemmery::runs_on(target, device.target);
 }

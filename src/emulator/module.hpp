@@ -21,14 +21,14 @@ class Module {
  public:
   // Throws Error (invalid_argument) for text that is not PTX.
   explicit Module(std::string_view ptx);
-  ~Module();  // gives the memory of its variables back
+  ~Module();  // frees the memory of its variables
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
   const Program& program() const noexcept { return *program_; }
   bool has_entry(std::string_view name) const noexcept;
-  // Whether the device runs code for the module's target. PTX runs on what is later, unless its
-  // target is one architecture ("sm_90a").
+  // True if the device runs code for the module's target. PTX runs on later devices, unless its
+  // target is a single architecture ("sm_90a").
   bool runs_on(const DeviceInfo& device) const noexcept;
 
   // Throws Error: unsupported for an instruction that the machine does not know, invalid_argument
@@ -44,7 +44,7 @@ class Module {
   std::map<std::pair<int, std::string>, std::shared_ptr<const KernelImage>> images_;
 };
 
-// A launch with everything that it takes, so that a graph can keep it.
+// A launch with copies of all its arguments, so that a graph can keep it.
 struct KernelLaunch {
   EmulatedDevice* device = nullptr;
   std::shared_ptr<const KernelImage> image;
@@ -56,7 +56,7 @@ struct KernelLaunch {
 };
 
 // Runs it to its end. The caller holds `executing` of the device. Throws what run_grid throws; a
-// Fault tells device and seed.
+// Fault names device and seed.
 LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed,
                      std::uint64_t step_limit = 0);  // 0: the machine's own
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions into codes of the driver API, and words out of them.
+// Converts exceptions to codes of the driver API and keeps their messages.
 #include "emulator/outcome.hpp"
 
 #include <gemmery/error.hpp>
@@ -54,7 +54,7 @@ const ResultRow* find_row(cuda::Result result) noexcept {
   return nullptr;
 }
 
-// What failed last in this thread.
+// The last failure of this thread.
 struct LastFailure {
   cuda::Result result = cuda::Result::success;
   std::string words;

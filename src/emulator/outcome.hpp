@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the emulator's driver functions end: with a code, and words for whoever asks.
+// Results of the emulator's driver functions: a code, and a message on request.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@ namespace gemmery::emulator {
 
 namespace cuda = driver::cuda;
 
-// Thrown inside of a driver function that refuses.
+// Thrown within a driver function to refuse a call.
 struct Refusal {
   cuda::Result result = cuda::Result::invalid_value;
   std::string words;
 };
 
-// The code for the exception in flight. Its words are kept for this thread; a Fault is logged.
+// The code for the exception in flight. Its message is kept for this thread; a Fault is logged.
 cuda::Result note_exception() noexcept;
 
 // "CUDA_ERROR_INVALID_VALUE"
 const char* name_of(cuda::Result result) noexcept;
 
-// What this thread's last failure of that code was about, else the manual's words.
+// The message of this thread's last failure with that code, else the manual's words.
 const char* words_of(cuda::Result result) noexcept;
 
 // Runs the body of a driver function.

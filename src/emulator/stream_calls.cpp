@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, captures, graphs, events. Work is done when it is put on a stream, so waiting is for
-// nothing; what remains are the rules.
+// Streams, captures, graphs, events. Work is done when it is put on a stream, so there is nothing
+// to wait for; only the rules remain.
 #include <algorithm>
 #include <utility>
 
@@ -20,8 +20,8 @@ bool is_legacy(cuda::Stream handle) noexcept {
   return reinterpret_cast<std::uintptr_t>(handle) <= 2;
 }
 
-// A number that nobody has made a stream of, or the handle of one that is destroyed: callers bring
-// streams of other libraries, so unlike other handles they are never trusted.
+// For a number that is not a stream, or the handle of a destroyed one: callers pass streams of
+// other libraries, so unlike other handles they are always checked.
 [[noreturn]] void refuse_handle(cuda::Stream handle) {
   throw Refusal{cuda::Result::invalid_handle,
                 fmt::format("{:#x} is no stream of an emulated device, or one that was destroyed",
@@ -87,7 +87,7 @@ void end_capture(cuda::Stream handle, cuda::Graph* graph) {
   *graph = new cuda::GraphHandle{std::move(capture->work)};
 }
 
-// A stream that waits for an event of a capture belongs to the capture from then on.
+// A stream that waits for an event of a capture joins the capture.
 void wait_for_event(cuda::Stream handle, cuda::EventHandle& event) {
   const std::lock_guard lock(handles().mutex);
   cuda::StreamHandle& stream = open_for_work(handle);
@@ -202,7 +202,7 @@ cuda::Result cuStreamDestroy(cuda::Stream stream) {
 cuda::Result cuStreamSynchronize(cuda::Stream stream) {
   return answer([&] {
     refuse_on_captured_stream(stream, "cuStreamSynchronize");
-    // What another thread has put on the device ends first.
+    // Work of other threads on the device ends first.
     EmulatedDevice* device = nullptr;
     {
       const std::lock_guard lock(handles().mutex);

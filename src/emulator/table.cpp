@@ -9,7 +9,7 @@
 namespace gemmery::driver {
 
 std::unique_ptr<Driver> open_emulated_driver() {
-  // A variable in disorder is told here, not as the failure of every launch.
+  // An invalid variable is reported here, not as the failure of every launch.
   (void)emulator::schedule_seed();
   (void)platform::thread_count();
   DriverApi api;

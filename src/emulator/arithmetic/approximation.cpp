@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The approximated functions, by way of double.
+// The approximate functions, computed in double.
 #include "emulator/arithmetic/approximation.hpp"
 
 #include <bit>

@@ -29,7 +29,7 @@ float approximate_reciprocal_root(float a) noexcept;
 float approximate_quotient(float a, float b) noexcept;
 float full_range_quotient(float a, float b) noexcept;
 float approximate_exp2(float a) noexcept;
-float approximate_exp2_of_f16(float a) noexcept;  // below the normal numbers of f16 cut off
+float approximate_exp2_of_f16(float a) noexcept;  // flushes results below f16's normal numbers
 float approximate_log2(float a) noexcept;
 float approximate_sine(float a) noexcept;
 float approximate_cosine(float a) noexcept;

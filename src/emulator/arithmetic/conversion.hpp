@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between integers and floating point, and to integral values.
+// Conversions between integers and floating point, and to integral values.
 #pragma once
 
 #include <bit>

@@ -5,7 +5,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// NaN operands and invalid operations: what rounding to nearest answers, whatever the mode.
+// NaN operands and invalid operations give the result of rounding to nearest, in every mode.
 bool is_ordinary(double result) noexcept { return result == result; }
 
 }  // namespace

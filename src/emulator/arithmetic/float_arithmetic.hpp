@@ -12,8 +12,8 @@
 
 namespace gemmery::emulator {
 
-inline constexpr std::uint32_t f32_nan = 0x7fffffff;          // what f32 operations answer
-inline constexpr std::uint64_t f64_nan = 0xfff8000000000000;  // of no operand that is NaN
+inline constexpr std::uint32_t f32_nan = 0x7fffffff;          // of all f32 operations
+inline constexpr std::uint64_t f64_nan = 0xfff8000000000000;  // of operations on numbers
 
 // --- modifiers -----------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ struct Narrowing {
   bool is_relu = false;           // .relu: below zero becomes +0, NaN stays
 };
 
-// What overflows: the largest number or infinity, by the direction of rounding.
+// The result of an overflow: the largest number or infinity, by the direction of rounding.
 constexpr std::uint32_t overflow(FloatFormat format, Narrowing how, bool is_negative) noexcept {
   const bool stays_finite = how.saturates_finite || how.rounding == Rounding::toward_zero ||
                             (how.rounding == Rounding::down && !is_negative) ||
@@ -46,7 +46,7 @@ constexpr std::uint32_t overflow(FloatFormat format, Narrowing how, bool is_nega
   return format.has_infinity ? format.infinity() : format.nan();
 }
 
-// Any double (rounded to odd, if it stands for something wider) to the bits of `format`.
+// Any double (rounded to odd if it represents a wider number) to the bits of `format`.
 template <FloatFormat format>
 inline std::uint32_t narrow(double value, Narrowing how) noexcept {
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
@@ -122,10 +122,10 @@ inline std::uint32_t bf16_from_f32(std::uint32_t bits) noexcept {
   const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
   return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded;
 }
-// The hardware shifts: payloads of NaN survive.
+// As the hardware, by a shift: payloads of NaN survive.
 inline std::uint32_t f32_from_bf16(std::uint32_t bits) noexcept { return bits << 16; }
 
-// A choice without a branch: compilers move arithmetic under branches, and then nothing vectorises.
+// Branch-free selection: compilers move arithmetic under branches, which prevents vectorisation.
 inline std::uint32_t choose(bool is_first, std::uint32_t first, std::uint32_t second) noexcept {
   const std::uint32_t mask = 0 - static_cast<std::uint32_t>(is_first);
   return (first & mask) | (second & ~mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of floating-point products, taken apart: values as floats, beside them the exponents by
-// which addends are compared.
+// Operands of floating-point products, decomposed: values as floats, and the exponents by which
+// addends are compared.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace gemmery::emulator::tensor_core {
 inline constexpr std::uint32_t columns_at_once = 16;
 inline constexpr std::uint32_t most_k = 64;
 
-// Of zeros: so low that no sum with another exponent is ever the largest.
+// For zeros: so low that it is never the largest exponent of a sum with others.
 inline constexpr std::int16_t no_exponent = -16384;
 
 struct Range {                                 // of the exponents of what is not zero

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of the host's for the inner loops of tensor cores.
+// The host's vectors for the inner loops of tensor cores.
 #pragma once
 
 #include <cstdint>

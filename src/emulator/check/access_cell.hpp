@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses that a shadow remembers of four bytes, packed: the last write, and the reads since.
+// The accesses that a shadow records for four bytes, packed: the last write, and the reads since.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Access {
               std::uint64_t{who.lane} << 48 | std::uint64_t{mask} << mask_shift |
               (who.proxy == Proxy::async ? async_bit : 0) | (who.is_atomic ? atomic_bit : 0) |
               (is_write ? write_bit : 0)) {}
-  // Stands for a set of accesses.
+  // Represents a set of accesses.
   static Access of_set(std::uint32_t index) noexcept {
     Access access;
     access.epoch_ = ~std::uint64_t{0};
@@ -53,19 +53,19 @@ class Access {
   bool has_agent_of(const Access& other) const noexcept {
     return epoch_ >> Epoch::clock_bits == other.epoch_ >> Epoch::clock_bits;
   }
-  // The same operation, at the same point of its life, of whatever lane.
+  // True for the same operation at the same point of its life, by any lane.
   bool is_same_operation(const Access& other) const noexcept {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & operation_bits) == 0;
   }
   bool has_lane_kind_of(const Access& other) const noexcept {
     return lane_code() >> 5 == other.lane_code() >> 5;
   }
-  // Has what there is to remember of `other`, an access of the same kind.
+  // True if it records everything about `other`, an access of the same kind, that matters.
   bool speaks_for(const Access& other) const noexcept {
     return is_same_kind(other) &&
            (lane_code() == other.lane_code() || lane_code() == several_lanes);
   }
-  // The same but for the lane and the place in the program.
+  // True if they differ at most in the lane and the place in the program.
   bool is_same_kind(const Access& other) const noexcept {
     return epoch_ == other.epoch_ && ((what_ ^ other.what_) & kind_bits) == 0;
   }
@@ -115,7 +115,7 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
-// Sets of accesses, shared by cells in the same state: changed by making another one.
+// Sets of accesses, shared by cells in the same state; immutable, a change makes a new set.
 class AccessSets {
  public:
   std::vector<Access>& entries(std::uint32_t index) noexcept { return sets_[index].entries; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining what agents know.
+// Joins the knowledge of agents.
 #include "emulator/check/clock.hpp"
 
 #include <algorithm>

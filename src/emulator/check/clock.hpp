@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has seen what: epochs and vector clocks, after FastTrack (Flanagan and Freund, PLDI 2009).
+// The order of events: epochs and vector clocks, after FastTrack (Flanagan and Freund, PLDI 2009).
 //
 // Agents are numbered per cluster: its warps first (CTA rank * warps per CTA + warp), then, made as
 // they appear, mbarriers (an async write that completes on phase p of barrier b is epoch (b, p))
@@ -45,8 +45,8 @@ class Epoch {
 inline constexpr AgentIndex max_agents = 4096;
 inline constexpr std::uint32_t max_clusters = (1u << 24) - 2;
 
-// For each agent the latest clock that is known of it. Agents of other clusters are kept aside:
-// they become known only through acquire and release at gpu scope.
+// For each agent the latest clock known. Agents of other clusters are stored separately: they
+// become known only through acquire and release at gpu scope.
 class VectorClock {
  public:
   std::uint32_t of(AgentIndex agent) const noexcept {
@@ -59,13 +59,13 @@ class VectorClock {
     clocks_.clear();
     foreign_.clear();
   }
-  // Is what happened at `epoch` known here? `cluster` is the cluster that this clock belongs to.
+  // True if the event at `epoch` is known here. `cluster` is the cluster of this clock.
   bool knows(Epoch epoch, std::uint32_t cluster) const noexcept {
     if (epoch.is_never()) return true;
     if (epoch.cluster() == cluster) return of(epoch.agent()) >= epoch.clock();
     return knows_foreign(epoch);
   }
-  // For release at gpu scope: everything here as seen from another cluster, and back.
+  // For release at gpu scope: converts this clock to the view from another cluster, and back.
   void join_foreign(const VectorClock& other, std::uint32_t other_cluster,
                     std::uint32_t own_cluster);
 
@@ -81,7 +81,7 @@ class VectorClock {
   std::vector<Foreign> foreign_;
 };
 
-// What an agent knows, and what travels with every release and acquire.
+// An agent's knowledge, which travels with every release and acquire.
 struct Knowledge {
   VectorClock happened;  // ordered before the present
   VectorClock fenced;    // of that, the generic writes that a fence.proxy.async made visible to the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a conflict: what was done, what it is not ordered after, what to do.
+// The message of a conflict: the access, the access that it is not ordered after, and a hint.
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -28,7 +28,7 @@ std::string describe(const Conflict& conflict, bool is_write, const char* space,
            "execute "
            "fence.proxy.async before the barrier that the issuing thread waits for";
   }
-  // No barrier is between blocks.
+  // Blocks have no common barrier.
   const bool may_be_of_another_block = std::string_view(space) == "global memory";
   return what + " is not ordered after " + other +
          " of the same bytes; it needs a barrier, or a wait for the mbarrier phase or group on "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of faults.
+// The messages of faults.
 #include "emulator/check/fault.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a kernel, and where: thrown by whatever notices it, ends the launch.
+// A fault of a kernel and its place: thrown by the check that finds it; ends the launch.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@
 namespace gemmery::emulator {
 
 enum class FaultKind : std::uint8_t {
-  out_of_bounds,        // an access outside of any allocation, shared memory, local memory or map
+  out_of_bounds,        // an access outside of every allocation, shared memory, local memory or map
   misaligned,           // an address that the access's width does not allow
-  unwritten_read,       // memory that nobody wrote decided something (or was read by hardware)
+  unwritten_read,       // unwritten memory was used in a decision (or read by hardware)
   unwritten_register,   // a register that nobody wrote, or holding unwritten memory, decided
                         // something
-  race,                 // two accesses, one a write, without order between them
-  missing_proxy_fence,  // ordered, but the async proxy need not see it: fence.proxy.async
+  race,                 // two unordered accesses, one of them a write
+  missing_proxy_fence,  // ordered, but not visible to the async proxy: fence.proxy.async
   in_flight,            // a register or tile touched before the wait of the wgmma that uses it
   mbarrier_misuse,      // uninitialised, too many arrivals, wrong byte count, wrong phase
   barrier_misuse,       // bar / barrier.cluster with wrong counts or warps
   divergent_barrier,    // an .aligned instruction or barrier that part of a warp skipped
   early_exit,           // a CTA left while its cluster still uses it
-  deadlock,             // everybody waits
-  timeout,              // no end within the step limit
+  deadlock,             // all warps wait
+  timeout,              // the step limit was reached
   tensor_map,           // a map or box that is not valid
   illegal_instruction,  // operands that the hardware refuses: lengths, ids, descriptors
   trap,                 // trap or a failed assertion
@@ -33,7 +33,7 @@ enum class FaultKind : std::uint8_t {
 // "race", "missing proxy fence", …
 const char* name(FaultKind kind) noexcept;
 
-// Who and where. Everything that is not known stays at its default.
+// The place of a fault. Unknown fields keep their defaults.
 struct FaultPlace {
   std::string kernel;
   std::array<std::uint32_t, 3> cta{};
@@ -43,7 +43,7 @@ struct FaultPlace {
   std::string ptx_text;     // the line itself
   std::string source_file;  // with -lineinfo
   std::uint32_t source_line = 0;
-  std::string call_file;  // where the function that was inlined there was called, the outermost
+  std::string call_file;  // the call site of the outermost function that was inlined there
   std::uint32_t call_line = 0;
 };
 
@@ -55,7 +55,7 @@ struct Fault : std::exception {
   FaultKind kind;
   std::string message;  // one sentence: what was done, what was expected, what to do
   FaultPlace place;
-  // The access or the waits on the other side, one per line; empty where there is none.
+  // The other access or the waits, one per line; empty if there is none.
   std::string other_side;
 
   Fault(FaultKind what_kind, std::string text) : kind(what_kind), message(std::move(text)) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order that goes through memory by fences: what a fence publishes and what it picks up. (PTX ISA,
-// "Memory Consistency Model", release and acquire patterns.)
+// Order through memory by fences: what a fence publishes and what it acquires. (PTX ISA, "Memory
+// Consistency Model", release and acquire patterns.)
 #pragma once
 
 #include <cstdint>

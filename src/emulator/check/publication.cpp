@@ -6,7 +6,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// `scope` as seen by one party: does it reach the other?
+// True if `scope`, as seen by one party, includes the other.
 bool reaches(const Participant& from, const Participant& to) noexcept {
   switch (from.scope) {
     case Scope::cta:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What releases have published under the addresses that they wrote, for whoever acquires there.
+// The knowledge that releases have published at the addresses that they wrote, for later acquires.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace gemmery::emulator {
 
-// Who takes part: a release and an acquire meet where the scope of each includes the other.
+// A party: a release and an acquire synchronise if the scope of each includes the other.
 struct Participant {
   std::uint32_t cluster = 0;
   std::uint32_t cta_rank = 0;
@@ -22,13 +22,13 @@ struct Participant {
 
 class PublicationTable {
  public:
-  // A release was stored at `address`. A store begins anew; a read-modify-write (`continues`)
-  // joins what the releases before it published (the release sequence).
+  // Records a release stored at `address`. A store starts anew; a read-modify-write (`continues`)
+  // joins the releases before it (the release sequence).
   void publish(std::uint64_t address, const Participant& by, const Knowledge& knowledge,
                bool continues);
-  // A strong store that publishes nothing: who reads it acquires nothing.
+  // Records a strong store that publishes nothing: its readers acquire nothing.
   void withdraw(std::uint64_t address);
-  // Joins what was published at `address` into `into`; false where there is nothing for `reader`.
+  // Joins what was published at `address` into `into`; false if there is nothing for `reader`.
   bool collect(std::uint64_t address, const Participant& reader, Knowledge& into) const;
   void clear();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges each access against the earlier ones of its bytes, after FastTrack: where a read is
-// ordered after an earlier read, it stands for both. Runs of cells in one state are judged once.
+// Checks each access against the earlier ones of its bytes, after FastTrack: a read that is ordered
+// after an earlier read replaces it. Runs of cells in one state are checked once.
 #include "emulator/check/shadow.hpp"
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::uint64_t cells_per_page = 256;
 
-// What became of the others of a cell when they were read: holds for all cells with the same.
+// The result of a read of a cell; the same for all cells in that state.
 struct ReadStep {
   Access mine;
   Access before;
   Access after;
 };
 
-// The last steps of reads. They hold their sets, so that nobody changes those.
+// The most recent steps of reads. They hold their sets, so that nobody changes those.
 class ReadSteps {
  public:
   const ReadStep* find(const Access& mine, const Access& before) const noexcept {
@@ -83,7 +83,7 @@ struct Shadow::Insides {
   template <bool is_write>
   bool note_part(std::uint64_t index, std::uint32_t mask, Judge& judge, const Access& mine,
                  Conflict& found);
-  // The lane in conflict; -1: none.
+  // The conflicting lane; -1: none.
   template <bool is_write>
   int note_lanes(std::uint32_t lanes, const std::uint64_t* addresses, std::uint64_t begin,
                  std::uint32_t bytes, const Accessor& who, Conflict& found);
@@ -115,8 +115,8 @@ Shadow& Shadow::operator=(Shadow&& other) noexcept = default;
 
 namespace {
 
-// Goes through whole cells that one access touches, in the order of their addresses. What was
-// found of one cell holds for all in the same state: most are.
+// Walks whole cells that one access touches, in the order of their addresses. A cell's result holds
+// for all cells in the same state, which most are.
 class CellRun {
  public:
   CellRun(AccessSets& sets, ReadSteps& steps, Judge& judge, const Access& mine) noexcept
@@ -135,7 +135,7 @@ class CellRun {
     return read_apart(cell, index);
   }
 
-  // Not atomic: it then stands for everything before.
+  // Not atomic: replaces everything before it.
   bool write(Cell& cell, std::uint64_t index) {
     if (!cell.write.is_same_kind(agreed_) && !follows(cell.write, index)) return false;
     if (cell.others != agreed_others_ && !follows_others(cell.others, index)) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of each four bytes of a memory: who wrote them last, who read them since, and for
-// each byte whether anybody ever wrote it.
+// The state of each four bytes of a memory: the last write, the reads since, and for each byte
+// whether it was ever written.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class Proxy : std::uint8_t { generic, async };
 // speaks for all of them.
 inline constexpr std::uint8_t several_lanes = 255;
 
-// Who accesses. An async operation carries the knowledge that its issuer had when it issued it, and
-// the epoch at which it will have completed.
+// The accessing party. An async operation has the knowledge that its issuer had at issue, and the
+// epoch at which it will have completed.
 struct Accessor {
   Epoch epoch;
   const Knowledge* known = nullptr;
@@ -31,9 +31,9 @@ struct Accessor {
   std::uint16_t operation = 0;  // async: tells operations of one epoch apart (a counter)
 };
 
-// The other party of a conflict, for the report.
+// The other access of a conflict, for the report.
 struct Conflict {
-  bool is_race = false;  // else a missing proxy fence
+  bool is_race = false;  // otherwise a missing proxy fence
   bool other_was_write = false;
   bool other_was_atomic = false;
   Epoch other;
@@ -43,8 +43,8 @@ struct Conflict {
   std::uint64_t offset = 0;  // first byte in conflict
 };
 
-// Shadow of one contiguous memory. Not synchronised: the owner locks. `offset` and `bytes` are in
-// bounds (the owner has checked).
+// Shadow of one contiguous memory. Not synchronised: the owner locks. `offset` and `bytes` are
+// within bounds (the owner has checked).
 class Shadow {
  public:
   explicit Shadow(std::uint64_t bytes);
@@ -61,7 +61,7 @@ class Shadow {
                            Conflict& found);
 
   // The same for lanes of a warp, `bytes` each at addresses[lane] - begin; `who.lane` is replaced.
-  // The lane of the first conflict, -1 where there is none.
+  // Returns the lane of the first conflict, -1 if there is none.
   [[nodiscard]] int read_lanes(std::uint32_t lanes, const std::uint64_t* addresses,
                                std::uint64_t begin, std::uint32_t bytes, const Accessor& who,
                                Conflict& found);
@@ -69,17 +69,18 @@ class Shadow {
                                 std::uint64_t begin, std::uint32_t bytes, const Accessor& who,
                                 Conflict& found);
 
-  // Bytes that somebody wrote.
+  // Marks bytes as written.
   void mark_written(std::uint64_t offset, std::uint64_t bytes);
   void mark_unwritten(std::uint64_t offset, std::uint64_t bytes);
   bool is_written(std::uint64_t offset, std::uint32_t bytes) const noexcept;
   // Bit i: byte offset + i was written; at most 64 bytes.
   std::uint64_t written_mask(std::uint64_t offset, std::uint32_t bytes) const noexcept;
 
-  // Forgets accesses (a kernel ended, or memory was freed by its host); keeps what was written.
+  // Forgets accesses (a kernel has ended, or the host freed the memory); keeps which bytes were
+  // written.
   void forget_accesses();
 
-  // An mbarrier was (re)initialised over these bytes, or a host operation wrote them: no conflict.
+  // An mbarrier was (re)initialised in these bytes, or a host operation wrote them: no conflict.
   void forget_accesses(std::uint64_t offset, std::uint64_t bytes);
 
  private:
@@ -89,9 +90,10 @@ class Shadow {
   std::unique_ptr<Insides> insides_;
 };
 
-// The Fault for a conflict that a shadow found: race or missing_proxy_fence, with both sides said
-// in `message` ("write of shared memory 0x1400 is not ordered after the read by warp 3 at PTX line
-// 88"). The machine adds lines and places to pcs: it fills `other_side` from `conflict.other_pc`.
+// The Fault for a conflict that a shadow found: race or missing_proxy_fence; `message` names both
+// accesses ("write of shared memory 0x1400 is not ordered after the read by warp 3 at PTX line
+// 88"). The machine converts pcs to lines and places: it fills `other_side` from
+// `conflict.other_pc`.
 struct ConflictFault final : Fault {
   // `space`: "shared memory" or "global memory"; `address`: of the first byte in conflict.
   ConflictFault(const Conflict& found, bool is_write, const char* space, std::uint64_t address);

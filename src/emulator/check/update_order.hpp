@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the read-modify-writes of each place. One observes all before it, so that who
-// follows it follows those too. (PTX ISA, "Causality Order": by way of the observation order.)
+// The order of the read-modify-writes at each address. Each observes all earlier ones, so a party
+// ordered after one is ordered after those, too. (PTX ISA, "Causality Order": through the
+// observation order.)
 #pragma once
 
 #include <atomic>
@@ -12,17 +13,17 @@
 
 namespace gemmery::emulator {
 
-// Bounded: of places that were forgotten, and of agents that were, nothing is known. Safe for many
-// threads; whoever notes updates of a place holds its bytes meanwhile.
+// Bounded: nothing is known of addresses and agents that were dropped. Safe for many threads;
+// whoever notes updates of an address holds its bytes meanwhile.
 class UpdateOrder {
  public:
   // A read-modify-write of `bytes` at `address`, naturally aligned. Only those of whole cells by
   // the generic proxy are kept.
   void note(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
-  // Another write: who observes it observes nothing before.
+  // Another write: its observers observe nothing earlier.
   void forget(std::uint64_t address, std::uint32_t bytes);
-  // Does `who` follow, through a later read-modify-write, the one at `address` that `found` is
-  // about?
+  // True if `who` is ordered, through a later read-modify-write, after the one at `address` that
+  // `found` names.
   bool is_followed(std::uint64_t address, const Conflict& found, const Accessor& who) const;
   void clear();
 

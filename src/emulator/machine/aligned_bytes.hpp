@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that hold lane vectors: aligned to 64, a cache line and the widest vector register.
+// Bytes that hold lane vectors, aligned to 64: a cache line and the widest vector register.
 #pragma once
 
 #include <cstddef>

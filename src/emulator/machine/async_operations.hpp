@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs beside the warps of a cluster: bulk copies and cp.async, completed late and in any
-// order that the seed gives, so that a missing wait shows.
+// Operations that run concurrently with the warps of a cluster: bulk copies and cp.async, completed
+// late and in any order that the seed gives, so that a missing wait shows.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ namespace gemmery::emulator {
 struct Cluster;
 class Warp;
 
-// One operation under way. `complete` does all of it: reads, writes, notes both in the shadows with
-// the knowledge that the issuer had, signals barrier or group. Throws Fault; the machine adds the
-// place from here.
+// One operation in flight. `complete` does all of it: reads, writes, notes both in the shadows with
+// the issuer's knowledge, signals barrier or group. Throws Fault; the machine adds the place from
+// here.
 struct AsyncOperation {
   std::function<void(Cluster&)> complete;
   std::uint64_t due = 0;  // in Cluster::steps; completed at or after, out of order
@@ -33,12 +33,13 @@ struct AsyncQueue {
   std::uint16_t next_operation = 1;            // for Accessor::operation
 };
 
-// Puts an operation of a warp's lane under way with a random delay.
+// Starts an operation of a warp's lane with a random delay.
 void start_async(Warp& warp, std::uint8_t lane, std::uint32_t pc,
                  std::function<void(Cluster&)> complete);
-// Completes what is due, in any order. `is_everything`: all that is pending.
+// Completes operations that are due, in any order. `is_everything`: all pending ones.
 void complete_due(Cluster& cluster, bool is_everything = false);
-// For when nothing else can go on: completes the one that is due first; false: there is none.
+// For when nothing else can continue: completes the operation that is due first; false: there is
+// none.
 bool complete_next(Cluster& cluster);
 
 // Bulk-async groups of one thread (cp.async.bulk.commit_group). Group g counts from 1; strands are
@@ -51,22 +52,21 @@ struct BulkGroups {
   struct Group {
     std::uint32_t number;
     std::uint32_t unread;      // operations whose reads are not complete
-    std::uint32_t unfinished;  // operations not complete at all
+    std::uint32_t unfinished;  // operations that are not complete
   };
   std::vector<Group> groups;  // not complete ones, the open one last
 };
 
-// Copies by cp.async that one lane began between two commits or arrivals: what it waits for at
-// once.
+// cp.async copies that one lane began between two commits or arrivals: it waits for them together.
 struct LaneCopies {
   std::uint32_t strand = 0;      // in WarpCopies::strands; of no meaning where there are no copies
   std::uint32_t clock = 0;       // of that strand; 0: no copies
-  std::uint32_t unfinished = 0;  // under way
-  std::uint64_t number = 0;      // counts those of the lane
+  std::uint32_t unfinished = 0;  // in flight
+  std::uint64_t number = 0;      // counts the lane's copies
   bool ends_group = false;       // committed; what an arrival alone ended goes on in the next
 };
 
-// Of one lane: what it has not waited for yet, newest last.
+// A lane's copies that it has not waited for, newest last.
 struct CopyGroups {
   std::vector<LaneCopies> copies;
   bool is_open = false;  // the next copy joins the newest of them

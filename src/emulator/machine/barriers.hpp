@@ -13,25 +13,25 @@ namespace gemmery::emulator {
 
 inline constexpr std::uint32_t max_warps_per_cta = 32;
 
-// What a bar.red of one generation answers.
+// The result of a bar.red of one generation.
 struct BarrierReduction {
   bool all = true;
   bool any = false;
   std::uint32_t count = 0;
 };
 
-// bar.sync / bar.arrive / bar.red of one id. A warp has come when all its live lanes have.
+// bar.sync / bar.arrive / bar.red of one id. A warp has arrived when all its live lanes have.
 struct NamedBarrier {
-  std::uint32_t expected_threads = 0;  // that the generation under way names; 0: the whole CTA
-  std::uint32_t arrived_warps = 0;     // bit per warp; 0 = nobody has come
+  std::uint32_t expected_threads = 0;  // named by the current generation; 0: the whole CTA
+  std::uint32_t arrived_warps = 0;     // a bit per warp; 0: none has arrived
   std::array<std::uint32_t, max_warps_per_cta> arrived_lanes{};  // of each warp
   std::uint64_t generation = 0;                                  // completed so far
   std::uint32_t first_pc = 0;                                    // of the first arrival
   BarrierReduction reduction;
-  // Of the generations that completed last, by generation % size, for those that pick it up late.
+  // Results of the last completed generations, by generation % size, for late readers.
   std::array<BarrierReduction, 4> results{};
-  Knowledge gathering;  // of those that have arrived
-  Knowledge completed;  // of the generation that completed last
+  Knowledge gathering;  // of the arrived warps
+  Knowledge completed;  // of the last completed generation
 };
 
 // barrier.cluster.arrive / wait.
@@ -51,12 +51,12 @@ struct ClusterBarrier {
   VectorClock executing, executed;
 };
 
-// An mbarrier object. The 8 bytes in shared memory hold a mark (so that copying or overwriting is
-// noticed); the truth is here.
+// An mbarrier object. Its 8 bytes in shared memory hold a mark (so that copying or overwriting is
+// noticed); the state is here.
 struct Mbarrier {
   AgentIndex agent = 0;
   std::uint32_t count = 0;         // arrivals per phase
-  std::uint32_t pending = 0;       // arrivals still to come in this phase
+  std::uint32_t pending = 0;       // missing arrivals of this phase
   std::int64_t pending_bytes = 0;  // expect_tx minus complete_tx of this phase
   std::uint32_t phase = 0;         // completed phases; its parity is that of the current phase
   std::uint32_t init_pc = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters and their CTAs: made, renewed for the next place in the grid, and addressed.
+// Clusters and their CTAs: construction, reset for the next place in the grid, addressing.
 #include <cstring>
 #include <string>
 

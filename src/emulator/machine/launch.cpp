@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch: its shape checked, its clusters run one after another on each host thread, or in turns
-// on one where they talk to each other.
+// A launch: checks its shape, runs its clusters one after another on each host thread, or in turns
+// on one thread if they communicate.
 #include "emulator/machine/launch.hpp"
 
 #include <gemmery/error.hpp>
@@ -100,7 +100,7 @@ void check_sizes(const LaunchRequest& request, const Grid& grid) {
   if (request.parameters.size() != request.image->parameter_bytes)
     refuse("parameters", std::to_string(request.image->parameter_bytes) + " bytes",
            std::to_string(request.parameters.size()));
-  // Static sizes first: the sum must not wrap.
+  // Static sizes first: the sum must not overflow.
   if (request.dynamic_shared_bytes > request.shared_bytes_per_cta ||
       grid.shared_bytes_per_cta() > request.shared_bytes_per_cta)
     refuse("shared memory",
@@ -206,7 +206,7 @@ void GridRun::add(const LaunchStatistics& part) {
   statistics_.lane_instructions += part.lane_instructions;
 }
 
-// False: the cluster has ended, or failed, or one before it has.
+// False: the cluster has ended, or failed, or an earlier one has failed.
 bool GridRun::take_turn(Resident& resident) {
   const std::uint32_t index = resident.cluster.index;
   if (index > first_failed_.load(std::memory_order_relaxed)) return false;
@@ -242,7 +242,7 @@ void GridRun::run_in_parallel() {
       threads, 1, [this](std::int64_t, std::int64_t) { run_clusters(); }, threads);
 }
 
-// As many as a device would hold at a time: kernels that wait for other CTAs count on it.
+// As many as a device would hold at a time: kernels that wait for other CTAs rely on it.
 std::uint32_t GridRun::resident_clusters() const noexcept {
   const std::uint64_t threads = std::max(grid_.threads_per_cta(), 32u);
   const std::uint64_t shared = std::max<std::uint64_t>(grid_.shared_bytes_per_cta(), 1);

@@ -18,7 +18,7 @@ inline constexpr LaneMask all_lanes = ~LaneMask{0};
 class Warp;
 struct Operation;
 
-// What becomes of the lanes that ran an operation.
+// What happens next to the lanes that ran an operation.
 enum class Step : std::uint8_t {
   next,     // on to the instruction behind
   jumped,   // the operation has placed its lanes itself (branches, calls, exits)
@@ -26,8 +26,8 @@ enum class Step : std::uint8_t {
   yield,    // as next, and let others run
 };
 
-// `active`: lanes that reach the operation and whose guard holds; never 0 (operations whose guard
-// holds nowhere are skipped by the machine).
+// `active`: the lanes at the operation whose guard is true; never 0 (the machine skips operations
+// whose guard is true in no lane).
 using Execute = Step (*)(Warp& warp, const Operation& operation, LaneMask active);
 
 // Where an operand's 32 lanes lie: in the warp's registers or among the kernel's constants, which
@@ -40,7 +40,7 @@ struct OperandSlot {
   RegisterIndex reg = no_register;  // for definedness; no_register for constants
 };
 
-// What a decoder keeps beyond the fields below; immutable.
+// Data of a decoder beyond the fields below; immutable.
 struct OperationDetail {
   virtual ~OperationDetail() = default;
 };
@@ -53,15 +53,15 @@ struct Operation {
   std::uint32_t guard_offset = 0;
   bool has_guard = false;
   bool is_guard_negated = false;
-  // The machine itself keeps definedness: the destinations are as defined, lane by lane, as all of
-  // the sources together. Loads, shuffles, matrix operations clear this and do it themselves.
+  // The machine itself tracks definedness: the destinations are defined, lane by lane, if all
+  // sources are. Loads, shuffles and matrix operations clear this and do it themselves.
   bool propagates_definedness = true;
-  // Runs only when all live lanes of the warp are at it, else the machine waits for them and
-  // reports divergent_barrier when they can't come (.aligned, .sync of a full mask …).
+  // Runs only when all live lanes of the warp are at it; otherwise the machine waits for them and
+  // reports divergent_barrier if they cannot come (.aligned, .sync of a full mask …).
   bool needs_convergence = false;
-  // … but not for lanes that have left the kernel: barriers of a CTA go on without those.
+  // … except for lanes that have exited: barriers of a CTA continue without those.
   bool tolerates_exited = false;
-  // Changes something that another warp, or memory, can see: progress, for deadlock detection.
+  // Has an effect that another warp, or memory, can observe: progress, for deadlock detection.
   bool has_side_effect = false;
   std::uint8_t slot_count = 0;
   std::array<OperandSlot, max_slots> slot{};  // in the order of the decoder's own choosing

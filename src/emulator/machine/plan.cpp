@@ -53,7 +53,7 @@ Step leave(Warp& warp, const Operation&, LaneMask active) {
   return Step::jumped;
 }
 
-// What runs behind the last instruction of an image.
+// The operation after the last instruction of an image.
 const Operation& end_of_code() {
   static const Operation operation = [] {
     Operation made;

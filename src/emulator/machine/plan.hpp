@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schedule needs of each operation, packed into a cache line and made once per launch.
+// The scheduler's data of each operation, packed into a cache line; made once per launch.
 #pragma once
 
 #include <array>

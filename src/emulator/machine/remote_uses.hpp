@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used the shared memory of a CTA from another one, so that a CTA that leaves too early is
-// found whatever the schedule was: each use must be ordered before the exit.
+// Accesses to the shared memory of a CTA from other CTAs, so that a CTA that exits too early is
+// found under every schedule: each access must be ordered before the exit.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ class Warp;
 
 class RemoteUses {
  public:
-  // A warp of another CTA loads, stores or arrives here now, at its running instruction.
+  // Called when a warp of another CTA loads, stores or arrives here, at its running instruction.
   void note(const Warp& by);
-  // What a warp of this CTA knows as it leaves, or learned by barrier.cluster (which orders
-  // execution even where it is relaxed and orders no memory).
+  // The knowledge of a warp of this CTA at its exit, or from barrier.cluster (which orders
+  // execution even if it is relaxed and orders no memory).
   void learn(const VectorClock& known) { leaving_.join(known); }
-  // The last warp has left. Throws Fault (early_exit), placed at a use that nobody here waited for.
+  // Called after the last warp has exited. Throws Fault (early_exit), placed at an access that no
+  // warp here waited for.
   void check_exit(std::uint32_t rank) const;
   void clear();
 

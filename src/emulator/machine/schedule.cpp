@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's loop: which warp, which of its lanes, for how long, and what becomes of them.
+// The machine's loop: selects a warp and lanes, runs them for a while, handles the result.
 #include "emulator/machine/schedule.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::uint32_t no_pc = ~std::uint32_t{0};
 
 // --- fragments of one warp -----------------------------------------------------------------------
 
-// Lanes that meet become one fragment, except in the midst of an operation that blocked them.
+// Lanes that meet become one fragment, except in the middle of an operation that blocked them.
 void merge_fragments(Warp& warp) {
   std::vector<Fragment>& fragments = warp.fragments;
   for (std::size_t first = 0; first + 1 < fragments.size(); ++first)
@@ -33,7 +33,7 @@ void merge_fragments(Warp& warp) {
     }
 }
 
-// Blocked operations are tried again; not those that wait for the warp's other lanes.
+// Retries blocked operations, except those that wait for the warp's other lanes.
 void unblock(Warp& warp) {
   for (Fragment& fragment : warp.fragments) fragment.is_blocked = fragment.waits_for_warp;
 }
@@ -55,10 +55,10 @@ void go_on(Fragment& fragment) {
 
 bool can_run(const Warp& warp, const Fragment& fragment) {
   if (!fragment.is_blocked) return true;
-  return fragment.waits_for_warp && fragment.lanes == warp.live;  // the others have left
+  return fragment.waits_for_warp && fragment.lanes == warp.live;  // the others have exited
 }
 
-// The fragment that holds `favoured` lanes, if it can run; else the one furthest behind, so that
+// The fragment with the `favoured` lanes, if it can run; otherwise the one furthest behind, so that
 // lanes meet again; nullptr: all are blocked.
 Fragment* choose_fragment(Warp& warp, LaneMask favoured) {
   Fragment* chosen = nullptr;
@@ -70,7 +70,7 @@ Fragment* choose_fragment(Warp& warp, LaneMask favoured) {
   return chosen;
 }
 
-// Where a fragment that goes on step by step meets the next one.
+// The pc at which a fragment that advances step by step meets the next one.
 std::uint32_t meeting_pc(const Warp& warp, const Fragment& fragment) {
   std::uint32_t nearest = no_pc;
   for (const Fragment& other : warp.fragments)
@@ -78,8 +78,8 @@ std::uint32_t meeting_pc(const Warp& warp, const Fragment& fragment) {
   return nearest;
 }
 
-// After Step::jumped: to where the operation sent its lanes, without those that have left. True:
-// all of them still are this fragment; else it may be gone.
+// After Step::jumped: moves lanes to their targets and removes exited ones. True if all of them
+// still form this fragment; otherwise it may be gone.
 bool settle(Warp& warp, Fragment& fragment) {
   LaneMask rest = fragment.lanes & warp.live;
   if (warp.sent.size() == 1 && warp.sent.front().lanes == rest && rest != 0) {
@@ -123,9 +123,9 @@ void propagate_definedness(Warp& warp, const PlannedStep& step, LaneMask active)
   }
 }
 
-// An operation that needs the whole warp: whether it is there; a guard must hold for all or none.
-// Lanes that have left do not count as there (PTX ISA: .aligned means all threads in the warp),
-// except at barriers of a CTA: those of Volta and later do not miss them.
+// For an operation that needs the whole warp: true if it is complete; a guard must be true for all
+// lanes or none. Exited lanes count as missing (PTX ISA: .aligned means all threads in the warp),
+// except at barriers of a CTA, which on Volta and later do not wait for them.
 bool is_converged(const Warp& warp, const Fragment& fragment, const PlannedStep& step,
                   LaneMask active) {
   if (fragment.lanes != warp.live) return false;
@@ -176,7 +176,7 @@ bool ClusterRun::run_one() {
   return true;
 }
 
-// Any warp that has something to do or to try again.
+// Any warp that can run or retry.
 Warp* ClusterRun::pick_warp() {
   const std::size_t count = warps_.size();
   std::size_t at = cluster_.random() % count;
@@ -247,11 +247,11 @@ void ClusterRun::run_warp(Warp& warp) {
   }
   if (budget == 0) return;
   if (all_wait_for_warp(warp)) throw divergence_fault(warp);
-  // What the warp did itself may have ended a wait of its other lanes: then it is tried again.
+  // The warp's own action may have ended a wait of its other lanes: then it is retried.
   if (cluster_.wakes == wakes_before) warp.tried_at_wakes = cluster_.wakes;
 }
 
-// Until the budget is spent, the lanes are blocked, part ways, or meet others of the warp.
+// Runs until the budget is spent, the lanes are blocked, diverge, or meet others of the warp.
 void ClusterRun::run_fragment(Warp& warp, Fragment& fragment, std::uint32_t& budget) try {
   const std::uint32_t stop = meeting_pc(warp, fragment);
   while (budget > 0) {
@@ -291,7 +291,7 @@ inline Step ClusterRun::execute(Warp& warp, Fragment& fragment, const PlannedSte
   const Step result = step.execute(warp, *step.operation, active);
   if (result == Step::blocked) {
     block(warp, fragment);
-    // An arrival that then waits for the others is an effect; a look at a barrier is none.
+    // An arrival that then waits for the others is an effect; testing a barrier is none.
     if (resume_before != 0 || fragment.resume == 0) return result;
   } else {
     statistics_.lane_instructions += static_cast<std::uint32_t>(std::popcount(active));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one cluster: turns of its warps in an order that the seed gives, asynchronous operations
-// between them.
+// Runs one cluster: turns of its warps in an order given by the seed, with asynchronous operations
+// in between.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 
 namespace gemmery::emulator {
 
-// How a schedule is shaken.
+// The parameters that randomise a schedule.
 struct ScheduleShape {
-  // Warp instructions in a turn: most turns are long, for speed, some short, to break up patterns.
+  // Warp instructions in a turn: most turns are long, for speed; some are short, to break up
+  // patterns.
   std::uint32_t long_turn_least = 32, long_turn_most = 512;
   std::uint32_t short_turn_most = 16;
   std::uint32_t one_turn_is_short_in = 4;
-  // A turn that favours lanes other than those furthest behind: lanes of one warp that wait for one
-  // another in loops must come forward (independent thread scheduling).
+  // The frequency of turns that favour lanes other than those furthest behind: lanes of one warp
+  // that wait for each other in loops must make progress (independent thread scheduling).
   std::uint32_t one_turn_is_unfair_in = 8;
-  // How often all that can time out does so, without anything else happening, before the cluster
-  // counts as deadlocked.
+  // The number of rounds in which everything that can time out does, without other progress, before
+  // the cluster counts as deadlocked.
   std::uint32_t idle_rounds = 64;
 };
 
@@ -31,9 +32,9 @@ class ClusterRun {
   ClusterRun(Cluster& cluster, const Plan& plan, std::uint64_t step_limit,
              ScheduleShape shape = {});
 
-  // For the cluster as it is after Cluster::reset.
+  // For the cluster's state after Cluster::reset.
   void restart();
-  // One turn of one warp. False once all warps have left and everything under way has completed.
+  // One turn of one warp. False once all warps have exited and everything in flight has completed.
   // Throws Fault with its place filled in.
   bool take_turn();
 
@@ -55,7 +56,7 @@ class ClusterRun {
   const Plan& plan_;
   const std::uint64_t step_limit_;
   const ScheduleShape shape_;
-  std::vector<Warp*> warps_;  // that have lanes left
+  std::vector<Warp*> warps_;  // warps with live lanes
   LaunchStatistics statistics_;
   std::uint64_t retried_at_progress_ = 0;
   std::uint64_t idle_since_progress_ = 0;

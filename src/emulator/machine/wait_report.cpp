@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of those who wait, and of the other side of a conflict.
+// Reports on waiting warps and on the other access of a conflict.
 #include "emulator/machine/wait_report.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::string describe_fragments(const Warp& warp) {
   return text;
 }
 
-// The CTA that is `rank`th of a cluster of this grid.
+// The position of the CTA with rank `rank` in a cluster of this grid.
 std::array<std::uint32_t, 3> position_in(const Grid& grid, std::uint32_t cluster,
                                          std::uint32_t rank) {
   std::array<std::uint32_t, 3> position{};
@@ -76,7 +76,7 @@ void add_first_waiting_place(Fault& fault, const Cluster& cluster) {
 std::string line_in_words(const KernelImage& image, std::uint32_t pc) {
   FaultPlace place = image.place_of(pc);
   if (place.ptx_line == 0) return "pc " + std::to_string(pc);
-  place.kernel.clear();  // without kernel and CTA, which the line already has
+  place.kernel.clear();  // the line names kernel and CTA already
   std::string text = to_string(place);
   return text.substr(text.find_first_not_of(", "));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for places and waits: where a warp is, what it waits for, who the other side of a conflict
-// was. Made only when a fault is reported.
+// Descriptions of places and waits: where a warp is, what it waits for, the other access of a
+// conflict. Made only when a fault is reported.
 #pragma once
 
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace gemmery::emulator {
 
-// Fills in what the thrower left out: kernel, CTA, warp, line. `pc`: of the operation at fault.
+// Fills in fields that the thrower left empty: kernel, CTA, warp, line. `pc`: of the faulty
+// operation.
 void add_place(Fault& fault, const Warp& warp, std::uint32_t pc);
 // "PTX line 88: bar.sync 1; kernel.cu:12"
 std::string line_in_words(const KernelImage& image, std::uint32_t pc);
 // "the write by CTA (1,0,0), warp 3, lane 4 at PTX line 88: st.shared…; kernel.cu:12"
 std::string describe_other_side(const Conflict& conflict, const Cluster& cluster);
 
-// One line for each fragment of each warp that has not left: where it is and what it waits for.
+// One line for each fragment of each live warp: its place and what it waits for.
 std::string describe_waits(const Cluster& cluster);
 
 Fault deadlock_fault(const Cluster& cluster);
 Fault timeout_fault(const Cluster& cluster, std::uint64_t step_limit);
 // All fragments of the warp wait for one another at operations that need the whole warp, or for
-// lanes that have left.
+// exited lanes.
 Fault divergence_fault(const Warp& warp);
-// The guard of such an operation holds for `active` of `lanes` only.
+// The guard of such an operation is true for `active` of `lanes` only.
 Fault guarded_divergence_fault(const Warp& warp, std::uint32_t pc, LaneMask lanes, LaneMask active);
 
 }  // namespace gemmery::emulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp's registers and knowledge: made, renewed, and asked whether a value is defined.
+// A warp's registers and knowledge: construction, reset, and definedness of values.
 #include "emulator/machine/warp.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Warp::Warp(Cta& cta_, std::uint32_t index_) : cta(cta_), index(index_) {
 void Warp::reset() {
   const Grid& grid = cta.cluster.grid;
   const KernelImage& image = *grid.image;
-  // Zeros, so that what a kernel does with undefined values does not depend on who ran before.
+  // Zeros, so that the effect of undefined values does not depend on earlier kernels.
   storage_.assign(image.register_bytes, std::byte{0});
   registers = storage_.data();
   constants = cta.constants();

@@ -44,15 +44,15 @@ struct Fragment {
   bool may_time_out = false;    // Warp::may_time_out as the operation left it
   bool has_timed_out = false;   // what Warp::has_timed_out will be when it is run again
   DescribeWait describe_wait = nullptr;  // likewise
-  // Kept from the first try of a blocked operation to the one that succeeds (0 at first): what was
-  // arrived at, which phase is waited for. Cleared by the machine when the operation is done.
+  // State from the first try of a blocked operation to the one that succeeds (0 at first): its
+  // arrival, the phase that it waits for. Cleared by the machine when the operation is done.
   std::uint64_t resume = 0;
 };
 
 class Warp {
  public:
   Warp(Cta& cta, std::uint32_t index);
-  // As new, for the next cluster in the same storage.
+  // Resets it for the next cluster in the same storage.
   void reset();
 
   // --- values --------------------------------------------------------------------------------
@@ -72,8 +72,8 @@ class Warp {
     LaneMask& mask = defined[slot.reg];
     mask = (mask & ~active) | (is_defined & active);
   }
-  // Throws Fault (unwritten_register) naming the register where an active lane is undefined: for
-  // addresses, branch predicates, barrier ids, descriptors: whatever decides.
+  // Throws Fault (unwritten_register), which names the register, if an active lane is undefined:
+  // for addresses, branch predicates, barrier ids, descriptors.
   void require_defined(const OperandSlot& slot, LaneMask active, const char* what) const;
 
   std::byte* registers = nullptr;        // 64-byte aligned
@@ -88,12 +88,12 @@ class Warp {
   std::vector<Fragment> fragments;       // no two at one pc unless they are in an operation's midst
   Fragment* running = nullptr;           // the one whose operation executes
   DescribeWait describe_wait = nullptr;  // set with Step::blocked
-  // Set where a blocked operation may answer "not yet" instead (mbarrier.try_wait) once nothing
-  // else in the cluster can move.
+  // Set if a blocked operation may return "not yet" instead (mbarrier.try_wait) once nothing else
+  // in the cluster can proceed.
   bool may_time_out = false;
   bool has_timed_out = false;  // set by the machine before it runs the operation again
-  // For operations that answer Step::jumped: where a branch, call or return sends lanes, or that
-  // they leave the kernel. Lanes that are neither sent nor gone go on to the instruction behind.
+  // For operations that return Step::jumped: sends lanes to the target of a branch, call or return,
+  // or makes them exit. Other lanes continue with the next instruction.
   void send(LaneMask which, std::uint32_t pc);
   void exit(LaneMask which);
   struct Placement {
@@ -110,17 +110,17 @@ class Warp {
   AgentIndex agent = 0;
   std::uint32_t clock = 1;  // goes up with each release
   Knowledge known;          // `happened` holds the own clock too
-  // Lanes with generic writes since `synchronised_clock` that no fence.proxy.async of that lane has
-  // covered yet: every store notes its lanes. What is older than that is covered by any lane's.
+  // Lanes with generic writes since `synchronised_clock` that no fence.proxy.async of that lane
+  // covers yet; every store records its lanes. Older writes are covered by any lane's fence.
   LaneMask unfenced_lanes = 0;
-  std::uint32_t synchronised_clock = 0;  // until then the lanes are ordered among themselves
-  // The access of this warp's lanes now. `lane` is filled in where each lane is looked at.
+  std::uint32_t synchronised_clock = 0;  // up to then lanes are ordered with each other
+  // The present access of this warp's lanes. `lane` is filled in by per-lane checks.
   Accessor accessor(const Operation& operation, int lane = 0) const noexcept;
-  // Everything so far becomes known to who acquires `to`; a new epoch begins.
+  // Publishes everything so far to those who acquire `to`; starts a new epoch.
   void release(Knowledge& to);
   void acquire(const Knowledge& from) { known.join(from); }
   FenceState fence;  // fences with memory: instruction/fence.cpp, instruction/memory_order.cpp
-  // Lanes of this warp are ordered among themselves (bar.warp.sync and whatever contains it).
+  // Orders the lanes of this warp with each other (bar.warp.sync and everything that includes it).
   void synchronise_lanes() noexcept;
 
   // --- by concern; each belongs to the files named there -----------------------------------------
@@ -151,7 +151,7 @@ struct Cta {
   RemoteUses remote_uses;                       // by other CTAs of the cluster
   std::uint32_t live_warps = 0;
   bool has_left = false;  // all its warps exited
-  // The image's constants as this rank sees them (KernelImage::shared_constants).
+  // The image's constants for this rank (KernelImage::shared_constants).
   const std::byte* constants() const noexcept;
 
  private:
@@ -160,7 +160,7 @@ struct Cta {
 
 struct Cluster {
   Cluster(Grid& grid, std::uint32_t index, std::uint64_t seed);
-  // As new, for another cluster of the grid; storage stays.
+  // Resets it for another cluster of the grid; storage stays.
   void reset(std::uint32_t index, std::uint64_t seed);
 
   Grid& grid;
@@ -188,7 +188,7 @@ struct Cluster {
   void place(std::uint64_t seed);
 };
 
-// What all clusters of a launch share.
+// State shared by all clusters of a launch.
 struct Grid {
   std::shared_ptr<const KernelImage> image;
   GlobalMemory* memory = nullptr;

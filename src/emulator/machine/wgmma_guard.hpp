@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers that asynchronous matrix operations use, as other instructions touch them.
+// Checks other instructions' accesses to registers that asynchronous matrix operations use.
 #pragma once
 
 #include "emulator/machine/plan.hpp"
@@ -11,7 +11,7 @@ namespace gemmery::emulator {
 // it still writes.
 void check_in_flight(const Warp& warp, const PlannedStep& step);
 
-// Remembers what the step wrote of the registers of wgmmas: the next one needs wgmma.fence first.
+// Records the step's writes to registers of wgmmas: the next wgmma needs wgmma.fence first.
 void note_touched(Warp& warp, const PlannedStep& step, const Plan& plan);
 
 }  // namespace gemmery::emulator

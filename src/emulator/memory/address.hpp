@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address space of an emulated device: windows far apart, none of them host addresses.
+// The address space of an emulated device: windows far apart, none of which is a host address.
 #pragma once
 
 #include <cstdint>

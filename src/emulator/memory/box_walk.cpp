@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk of a tensor map's box: which bytes of global memory each of its rows is, tile and
-// im2col.
+// The walk of a tensor map's box: the bytes of global memory of each row, for tile and im2col.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places allocations, and finds them and their chunks again.
+// Places allocations and finds them and their chunks.
 #include "emulator/memory/global_memory.hpp"
 
 #include <array>
@@ -10,8 +10,8 @@ namespace gemmery::emulator {
 namespace {
 
 constexpr std::uint64_t allocation_alignment = 256;
-// At least this far from one allocation to the next, so that an index that runs over its end does
-// not land in a neighbour.
+// The least distance between allocations, so that an index beyond the end does not reach the next
+// one.
 constexpr std::uint64_t gap_bytes = 64 * 1024;
 constexpr std::size_t remembered_freed_ranges = 4096;
 
@@ -29,7 +29,7 @@ GlobalMemory::GlobalMemory(std::uint64_t limit_bytes) : insides_(std::make_uniqu
 }
 
 GlobalMemory::~GlobalMemory() {
-  // Threads may remember allocations; their bytes go now.
+  // Threads may have cached allocations; their bytes are freed now.
   for (auto& [address, allocation] : insides_->live) allocation->retire();
 }
 
@@ -37,7 +37,7 @@ GlobalMemory::~GlobalMemory() {
 
 std::uint64_t GlobalMemory::Insides::place_for(std::uint64_t bytes) {
   const std::uint64_t span = round_up(bytes, allocation_alignment) + gap_bytes;
-  // Addresses are not used again before the whole window was, so that a use after free shows.
+  // Addresses are not reused before the whole window has been used, so that a use after free shows.
   for (int round = 0; round < 2; ++round) {
     std::uint64_t place = next_address;
     auto above = live.lower_bound(place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of an emulated device: allocations of exact size with gaps between them, their bytes,
-// and the shadow of each.
+// The memory of an emulated device: allocations of exact size with gaps in between, their bytes,
+// and a shadow of each.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace gemmery::emulator {
 // global_window; allocations are aligned to 256 bytes.
 class GlobalMemory {
  public:
-  // `limit_bytes`: what the device offers in all.
+  // `limit_bytes`: the device's total memory.
   explicit GlobalMemory(std::uint64_t limit_bytes);
   ~GlobalMemory();
 
-  // Unwritten memory; 0 where the limit is reached.
+  // Allocates unwritten memory; 0 if the limit is reached.
   std::uint64_t allocate(std::uint64_t bytes);
   bool free(std::uint64_t address);  // false: not the start of an allocation
   std::uint64_t used_bytes() const noexcept;
-  // The allocation that holds an address.
+  // The allocation that contains an address.
   struct Extent {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
@@ -34,15 +34,15 @@ class GlobalMemory {
   std::optional<Extent> find(std::uint64_t address) const noexcept;
 
   // --- by the host -------------------------------------------------------------------------------
-  // False where any byte is outside of an allocation; nothing is done then. Copies between
-  // allocations carry which bytes were written.
+  // False, without any effect, if a byte is outside of an allocation. Copies between allocations
+  // preserve which bytes were written.
   [[nodiscard]] bool copy_in(std::uint64_t to, const void* from, std::uint64_t bytes);
   [[nodiscard]] bool copy_out(void* to, std::uint64_t from, std::uint64_t bytes) const;
   [[nodiscard]] bool copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
   [[nodiscard]] bool fill(std::uint64_t to, std::uint8_t value, std::uint64_t bytes);
-  // How many of these bytes nobody has written; 0 where any is outside of an allocation.
+  // The number of unwritten bytes among these; 0 if any is outside of an allocation.
   std::uint64_t count_unwritten(std::uint64_t address, std::uint64_t bytes) const;
-  // A kernel begins: accesses of earlier ones do not conflict with its own.
+  // Called when a kernel starts: accesses of earlier kernels do not conflict with its own.
   void forget_accesses();
 
   // --- by kernels --------------------------------------------------------------------------------
@@ -63,14 +63,14 @@ class GlobalMemory {
                   std::uint64_t* written);
   void write_bytes(std::uint64_t address, std::uint32_t bytes, const Accessor& who,
                    const void* from);
-  // A write of nothing: the bytes count as unwritten from now on.
+  // Makes bytes count as unwritten from now on.
   void discard(std::uint64_t address, std::uint32_t bytes, const Accessor& who);
   // One lane's read-modify-write, atomic among all threads of the host: `apply(value, operand)`
   // gives the new value in place of `bytes` bytes (2 to 16) at `value`, naturally aligned. Returns
   // whether the old value was written before.
   bool update(std::uint64_t address, std::uint32_t bytes, Accessor who, LaneUpdate apply,
               const void* operand, void* old, UpdateDefinedness defined = {});
-  // Releases by their address: what strong accesses of this launch have published.
+  // Releases by address: published by strong accesses of this launch.
   PublicationTable& publications() noexcept;
 
  private:

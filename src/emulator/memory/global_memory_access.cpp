@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of kernels: checked, noted in the shadow, done.
+// Accesses of kernels: checked, noted in the shadow, performed.
 #include <fmt/format.h>
 
 #include <array>
@@ -55,7 +55,7 @@ bool GlobalMemory::Insides::note_cell_behind_updates(const View& view, std::uint
                                                      std::uint32_t bytes, const Accessor& who,
                                                      bool is_write, Conflict& found) {
   Shadow& shadow = view.chunk->shadow;
-  // For these bytes, and this access, the atomics that it follows are known.
+  // Includes, for these bytes and this access, the atomics that it is ordered after.
   Knowledge known = *who.known;
   Accessor informed = who;
   informed.known = &known;
@@ -88,8 +88,8 @@ bool GlobalMemory::Insides::note_behind_updates(const View& view, std::uint64_t 
   return true;
 }
 
-// Throws where the accesses of `lanes`, which `found` stopped, conflict after all. What was noted
-// of them before is noted again, which changes nothing.
+// Throws if the accesses of `lanes`, at which `found` stopped, conflict after all. Accesses noted
+// before are noted again, which changes nothing.
 void GlobalMemory::Insides::require_followed(const View& view, const LaneBytes& lanes, Accessor who,
                                              bool is_write, const Conflict& found, int lane) {
   if (!updates.is_followed(view.begin + found.offset, found, who)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a kernel's access that lies outside of all allocations.
+// The message for a kernel's access outside of all allocations.
 #include <fmt/format.h>
 
 #include "emulator/memory/global_memory_insides.hpp"
@@ -7,7 +7,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Further off than this, an address was not meant for an allocation.
+// An address further away was not meant for an allocation.
 constexpr std::uint64_t nearest_bytes = std::uint64_t{1} << 30;
 
 std::string describe_foreign_window(std::uint64_t address) {

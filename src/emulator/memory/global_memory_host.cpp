@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of the host: copies that carry which bytes were written, and fills.
+// Accesses of the host: fills, and copies that preserve which bytes were written.
 #include <bit>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// The host wrote: what kernels did before is over.
+// The host wrote: earlier accesses of kernels are complete.
 void note_host_write(Chunk& chunk, std::uint64_t offset, std::uint64_t bytes) {
   chunk.shadow.mark_written(offset, bytes);
   if (offset == 0 && bytes == chunk.bytes) chunk.is_all_written = true;
@@ -17,8 +17,8 @@ void note_host_write(Chunk& chunk, std::uint64_t offset, std::uint64_t bytes) {
 
 }  // namespace
 
-// Calls `visit(view, offset in the view, bytes, bytes before)` for each chunk; false where the
-// range is not inside one allocation.
+// Calls `visit(view, offset in the view, bytes, bytes before)` for each chunk; false if the range
+// is not within one allocation.
 template <class Visit>
 bool GlobalMemory::Insides::for_each_piece(std::uint64_t address, std::uint64_t bytes,
                                            Visit visit) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What global memory is made of: allocations in chunks, each with a lock and a shadow. For the
-// files of GlobalMemory alone.
+// The parts of global memory: allocations in chunks, each with a lock and a shadow. Only for the
+// files of GlobalMemory.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ struct Chunk {
   Shadow shadow;
 };
 
-// A piece on its way from one allocation to another, with which bytes of it were written.
+// A piece of a copy between allocations, with which of its bytes were written.
 struct Carried {
   std::vector<std::byte> values = std::vector<std::byte>(chunk_bytes);
   std::vector<bool> is_written = std::vector<bool>(chunk_bytes);
@@ -82,7 +82,7 @@ struct GlobalMemory::Allocation {
   std::uint64_t chunk_size(std::uint64_t index) const noexcept {
     return std::min(chunk_bytes, bytes - index * chunk_bytes);
   }
-  // Made when first touched; nullptr once the memory is freed.
+  // Made at the first access; nullptr once the memory is freed.
   Chunk* chunk(std::uint64_t index) {
     Chunk* const made = chunks[index].load(std::memory_order_acquire);
     return made != nullptr ? made : make_chunk(index);
@@ -97,7 +97,7 @@ struct GlobalMemory::Allocation {
     }
     return made;
   }
-  // Gives the bytes back; whoever still holds the allocation finds `is_freed` under a chunk's lock.
+  // Frees the bytes; threads that still hold the allocation find `is_freed` under a chunk's lock.
   void retire() {
     {
       const std::lock_guard lock(making);
@@ -122,7 +122,7 @@ struct GlobalMemory::Allocation {
 struct GlobalMemory::Insides {
   using AllocationPointer = std::shared_ptr<Allocation>;
 
-  // A chunk, locked, with the bytes that it covers.
+  // A locked chunk with the bytes that it covers.
   struct View {
     std::unique_lock<SpinLock> lock;
     Chunk* chunk = nullptr;
@@ -139,7 +139,7 @@ struct GlobalMemory::Insides {
     return address - candidate->address < candidate->bytes ? candidate : nullptr;
   }
 
-  // Through what this thread has used lately; nullptr where nothing is.
+  // Through this thread's recent allocations; nullptr if there is none.
   Allocation* find_cached(std::uint64_t address);
 
   // Bytes from `address` on, at least one and at most to the end of the chunk.
@@ -151,8 +151,8 @@ struct GlobalMemory::Insides {
   [[noreturn]] void throw_out_of_bounds(std::uint64_t address, std::uint32_t bytes, int lane) const;
   std::string describe_neighbourhood(std::uint64_t address, std::uint32_t bytes) const;
 
-  // Notes accesses that a conflict stopped, cell by cell: they may follow the atomics of a cell
-  // through a later one. False, with `found`, where there is a conflict nevertheless.
+  // Notes accesses at which a conflict stopped, cell by cell: they may be ordered after the atomics
+  // of a cell through a later one. False, with `found`, if there is a conflict nevertheless.
   bool note_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
                            const Accessor& who, bool is_write, Conflict& found);
   bool note_cell_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,

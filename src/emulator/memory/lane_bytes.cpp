@@ -4,7 +4,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Each active lane lies behind the one before: no two at one place, the usual case.
+// True if each active lane's bytes follow those of the lane before: the usual case.
 bool ascends(const LaneBytes& lanes) noexcept {
   if (lanes.is_row) return true;
   std::uint64_t before = 0;
@@ -17,8 +17,8 @@ bool ascends(const LaneBytes& lanes) noexcept {
   return does;
 }
 
-// No two lanes at one place, as far as a glance tells: by 64 places one behind the other, or, for
-// columns of tiles, by rows of 64 that are shifted against each other.
+// True if certainly no two lanes overlap: by 64 consecutive places, or, for columns of tiles, by
+// rows of 64 that are shifted against each other.
 bool are_surely_apart(const LaneBytes& lanes) noexcept {
   const auto shift = std::countr_zero(lanes.bytes);
   std::uint64_t in_line = 0, in_column = 0;
@@ -69,7 +69,7 @@ bool note_writes(Shadow& shadow, const LaneBytes& lanes, const std::byte* values
 
 std::uint32_t find_written(const Shadow& shadow, const LaneBytes& lanes, std::uint32_t* masks) {
   const ByteSpan span = span_of(lanes);
-  // Beyond some lines a lane by lane look is cheaper than one at all that lies between.
+  // Beyond some lines, checking lane by lane is cheaper than checking everything in between.
   if (span.bytes <= 4096 &&
       shadow.is_written(span.offset, static_cast<std::uint32_t>(span.bytes))) {
     return lanes.active;

@@ -97,7 +97,7 @@ std::byte* SharedMemory::write(std::uint32_t offset, std::uint32_t bytes, std::u
 
 namespace {
 
-// Bounds and alignment of all lanes; the lanes as one piece of memory.
+// Checks bounds and alignment of all lanes; returns the lanes as one piece of memory.
 LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
   const LaneBytes lanes{.active = access.active,
                         .addresses = access.addresses,

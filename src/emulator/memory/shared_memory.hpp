@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of one CTA with its shadow. One host thread at a time touches it.
+// The shared memory of one CTA with its shadow. Used by one host thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class SharedMemory {
   std::byte* write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
                    const Accessor& who);
 
-  // Without checks, for those that have made them. The shadow's offsets are the same.
+  // Without checks, for callers that have made them. The shadow's offsets are the same.
   std::byte* data(std::uint32_t offset) noexcept { return bytes_at_.data() + offset; }
   Shadow& shadow() noexcept { return shadow_; }
 

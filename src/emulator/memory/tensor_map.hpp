@@ -57,8 +57,8 @@ struct TensorMapFields {
 };
 
 // The rules of cuTensorMapEncodeTiled and …Im2col in the driver API's manual; an empty string, or
-// the field that breaks one and how. (The host's cuTensorMapEncode… answers invalid_value then.)
-// Entries of arrays behind the rank are free.
+// the field that breaks one and how. (The host's cuTensorMapEncode… returns invalid_value then.)
+// Array entries beyond the rank are ignored.
 std::string find_broken_rule(const TensorMapFields& fields);
 
 using TensorMapBytes = std::array<std::uint64_t, 16>;
@@ -69,8 +69,8 @@ TensorMapBytes encode(const TensorMapFields& fields);
 // tensormap.replace may break them for a while.
 TensorMapFields decode(const TensorMapBytes& bytes);
 
-// A legal map that this machine does not walk, because what hardware does with it is not known
-// here; empty where it can be walked.
+// The reason why this machine does not walk a legal map: the hardware's behaviour is not known
+// here. Empty if it can be walked.
 std::string find_unknown_layout(const TensorMapFields& fields);
 
 // Bytes of one box in shared memory: what complete_tx counts, whole box even where it is clipped.
