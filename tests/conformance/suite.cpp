@@ -130,12 +130,15 @@ class Case {
     return *kernel_.family().device_info(options_.limits.device);
   }
 
-  // Whether the kernel asks for narrower accesses to A and B than they have: another one is listed
-  // then, which may have other tiles.
+  // Whether the kernel asks for narrower accesses to A and B than they have, or takes operands of
+  // any strides: another one is listed then if it is faster, which may have other tiles.
   bool asks_for_less() const {
     const OperandRules& rules = kernel_.operands();
     const GemmProblem& problem = trial_.line.problem;
-    return rules.a.alignment < problem.a.alignment || rules.b.alignment < problem.b.alignment;
+    const bool takes_any_strides =
+        rules.a.layout == LayoutRule::any || rules.b.layout == LayoutRule::any;
+    return rules.a.alignment < problem.a.alignment || rules.b.alignment < problem.b.alignment ||
+           (takes_any_strides && kernel_.family().name() == "skinny");
   }
 
   // Discovery lists a kernel where it says that it supports the problem, and only there.
