@@ -144,7 +144,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike, device: DeviceLike = "cpu") ->
 
 def pointer_array(
     pointers: TensorLike,
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
     dtype: DTypeLike,
     strides: tuple[int, int] | None = None,
     alignment: int = 16,

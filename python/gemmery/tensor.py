@@ -36,7 +36,7 @@ def pointer_array(
     """
     if isinstance(matrices, (list, tuple)):
         if shape is not None or dtype is not None or strides is not None:
-            raise TypeError("pointer_array: expected none of shape, dtype and strides beside a list of matrices, which have them")
+            raise TypeError("pointer_array: expected none of shape, dtype and strides beside a list, whose matrices have them")
         return _core.pointer_array_of(tuple(matrices), alignment)
     if shape is None or dtype is None:
         raise TypeError("pointer_array: an array of addresses needs shape and dtype of what they lead to")

@@ -73,8 +73,9 @@ void report(const std::vector<MeasuredProblem>& problems, const DeviceInfo& devi
     const Verdict verdict = judge(problem, device, question.constants);
     const auto text = [&](const MeasuredDesign& design) {
       const templates::Sm90Tile& tile = design.tile;
-      return fmt::format("{}_{}x{}{}_{}_{}", templates::tile_text(design.rules, tile), tile.cluster_m,
-                         tile.cluster_n, tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "",
+      return fmt::format("{}_{}x{}{}_{}_{}", templates::tile_text(design.rules, tile),
+                         tile.cluster_m, tile.cluster_n,
+                         tile.split_k > 1 ? fmt::format("_k{}", tile.split_k) : "",
                          templates::schedule_text(tile), templates::raster_text(tile.raster));
     };
     fmt::print("{},{},{},{},{:.4f},{:.4f},{:.2f},{:.2f}\n", problem.set, to_string(problem.problem),

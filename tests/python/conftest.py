@@ -9,6 +9,8 @@ import random
 
 import pytest
 
+# As tools/run_tests.py: tests see neither what other processes keep on disk nor what an earlier run kept.
+os.environ.setdefault("GEMMERY_CACHE_MAX_BYTES", "0")
 # JAX would take most of a GPU's memory for itself.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
