@@ -119,12 +119,14 @@ constexpr int panel_unit_words(const SkinnyDesign& design) {
   return has_runs ? run_words(design) : 1;
 }
 
+/// Units of a thread that come to registers while the panel before is multiplied.
+constexpr int panel_units_ahead = 4;
+
 /// Values of k of A that lie in shared memory at a time: some words of each thread, whole split
 /// units.
 GEMMERY_HOST_DEVICE
 constexpr int panel_k(const SkinnyDesign& design) {
-  constexpr int units_of_thread = 4;
-  const int words = units_of_thread * panel_unit_words(design) * design.threads / design.rows;
+  const int words = panel_units_ahead * panel_unit_words(design) * design.threads / design.rows;
   const int split_units = words * k_per_word(design) / split_unit(design);
   return split_unit(design) * (split_units > 1 ? split_units : 1);
 }
@@ -233,11 +235,16 @@ constexpr int register_estimate(const SkinnyDesign& design) {
   const int operands = (is_along_k ? design.loads * run_words(design) : design.rows) * word;
   const int addresses = is_along_k ? 2 * design.loads : 4;
   const int unit_bytes = panel_unit_words(design) * k_per_word(design) * bytes_of(design.a);
-  const int units = panel_words(design) / panel_unit_words(design) * design.rows / design.threads;
-  const int panel = (units > 1 ? units : 1) * ((unit_bytes + 3) / 4) + (units > 4 ? 2 * units : 0);
-  const int registers =
-      accumulators_per_thread(design) * word + ring + operands + addresses + panel + 32;
-  return registers < 255 ? registers : 255;
+  const int lines = is_along_k ? 1 : design.rows;
+  const int all_units = panel_words(design) / panel_unit_words(design) * design.rows / lines;
+  const int units = (all_units + design.threads - 1) / design.threads;
+  const int ahead = units < panel_units_ahead ? units : panel_units_ahead;
+  const int panel = ahead * lines * ((unit_bytes + 3) / 4) + (units > ahead ? 4 : 0);
+  constexpr int rest = 32;
+  const int registers = accumulators_per_thread(design) * word + ring + operands + addresses +
+                        panel + rest + (is_along_k && design.splits_k ? 4 : 0);
+  constexpr int fewest = 96;  // with loads of a few bytes addresses are most of it
+  return registers > fewest ? registers : fewest;
 }
 
 /// Blocks that share a multiprocessor at least, which caps registers.
@@ -307,9 +314,9 @@ constexpr SkinnyFault find_fault(const SkinnyDesign& design) {
   if (design.slots < 2 || design.slots > 8) return SkinnyFault::slots;
   const int words = accumulators_per_thread(design) * word_bytes(design) / 4;
   if (words > 64) return SkinnyFault::accumulators;
-  // Words that loads fill, beside the accumulators.
-  if (words + design.loads * design.slots * ((load_bytes(design) + 3) / 4) > 128)
-    return SkinnyFault::slots;
+  constexpr int most_registers = 224;  // of 255: it is an estimate
+  if (register_estimate(design) > most_registers) return SkinnyFault::slots;
+  if (register_estimate(design) * design.threads > 65536) return SkinnyFault::threads;
   return shared_bytes(design) > shared_limit ? SkinnyFault::shared_bytes : SkinnyFault::none;
 }
 

@@ -37,27 +37,22 @@ class RowPanel {
 
   /// Begins to bring the panel that begins at k `first` of the slice.
   __device__ __forceinline__ void fetch(unsigned first) {
-    const int left = first < k_ ? static_cast<int>(min(k_ - first, 0x7fffffffU)) : 0;
-    const char* const source = source_ + first * step_bytes();
 #pragma unroll
-    for (int unit = 0; unit < units; ++unit) {
-      const int k = k_of(unit);
-#pragma unroll
-      for (int line = 0; line < lines; ++line) {
-        const int row = row_of(unit) + line;
-        fetched_[unit][line] =
-            load(source + row * row_bytes_ + k * step_bytes(), row < rows_ ? left - k : 0);
-      }
-    }
+    for (int unit = 0; unit < units_ahead; ++unit) load(fetched_[unit], unit, first);
   }
 
-  /// Stores what fetch has brought of the panel at `first`; all threads have read the one before.
+  /// Stores the panel at `first`, of which fetch has brought some; all threads have read the one
+  /// before.
   __device__ __forceinline__ void store(unsigned first) const {
 #pragma unroll
-    for (int unit = 0; unit < units; ++unit) {
-      if (units * design.threads > all_units && unit * design.threads + thread_ >= all_units)
-        continue;
-      store_unit(fetched_[unit], words_ + abi::panel_place(design, row_of(unit), k_of(unit)));
+    for (int unit = 0; unit < units_ahead; ++unit)
+      if (is_unit(unit)) store_unit(fetched_[unit], target_of(unit));
+#pragma unroll 1
+    for (int unit = units_ahead; unit < units; ++unit) {
+      if (!is_unit(unit)) break;
+      Unit loaded[lines];
+      load(loaded, unit, first);
+      store_unit(loaded, target_of(unit));
     }
     if constexpr (has_partial_units) {
       if (k_ % unit_k == 0 || k_ - first > abi::panel_k(design)) return;
@@ -77,12 +72,21 @@ class RowPanel {
   static constexpr int units_per_line = abi::panel_k(design) / unit_k;
   static constexpr int all_units = units_per_line * (design.rows / lines);
   static constexpr int units = (all_units + design.threads - 1) / design.threads;
+  static constexpr int units_ahead =
+      units < abi::panel_units_ahead ? units : abi::panel_units_ahead;
   static constexpr int unit_bytes = unit_k * element_bytes;
   using Unit = ptx::Registers<unit_bytes>;
   // A unit comes in one access where it is whole, or element by element.
   static constexpr bool is_vector = unit_bytes <= design.a_vector_bytes;
   static constexpr bool has_partial_units = is_vector && unit_k > 1;
 
+  /// The last units are not all threads'.
+  __device__ bool is_unit(int unit) const {
+    return all_units % design.threads == 0 || unit * design.threads + thread_ < all_units;
+  }
+  __device__ __forceinline__ Word* target_of(int unit) const {
+    return words_ + abi::panel_place(design, row_of(unit), k_of(unit));
+  }
   __device__ int k_of(int unit) const {
     return (unit * design.threads + thread_) % units_per_line * unit_k;
   }
@@ -91,6 +95,17 @@ class RowPanel {
   }
   __device__ abi::Int64 step_bytes() const {
     return design.a_vector_bytes > 0 ? element_bytes : k_bytes_;
+  }
+
+  __device__ __forceinline__ void load(Unit (&loaded)[lines], int unit, unsigned first) const {
+    const int left = first < k_ ? static_cast<int>(min(k_ - first, 0x7fffffffU)) : 0;
+    const int k = k_of(unit);
+    const char* const source = source_ + (static_cast<abi::Int64>(first) + k) * step_bytes();
+#pragma unroll
+    for (int line = 0; line < lines; ++line) {
+      const int row = row_of(unit) + line;
+      loaded[line] = load(source + row * row_bytes_, row < rows_ ? left - k : 0);
+    }
   }
 
   __device__ __forceinline__ Unit load(const char* first, int left) const {
@@ -152,7 +167,7 @@ class RowPanel {
   unsigned k_;
   Word* words_;
   int thread_;
-  Unit fetched_[units][lines];
+  Unit fetched_[units_ahead][lines];
 };
 
 }  // namespace gemmery::device

@@ -29,7 +29,7 @@ double decode_instructions(abi::DType dtype) noexcept {
 }
 
 // Of a thread for one load of B: decoded, multiplied by every row, with its share of the reads of A
-// and of the loop. By SASS for sm_90, of bfloat16: 21 to 82 along k, 29 to 86 along columns.
+// and of the loop. By SASS for sm_90, of bfloat16: 21 to 81 along k, 29 to 86 along columns.
 double instructions_per_load(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept {
   constexpr double issue = 128;  // threads' instructions per clock
   const double elements = abi::load_elements(design);

@@ -76,6 +76,12 @@ TEST_F(SkinnyNamedDesigns, designs_of_other_types_are_exact) {
     expect_exact(std::string("skinny1_gemm_") + design, line);
 }
 
+TEST_F(SkinnyNamedDesigns, designs_of_discovery_spill_nothing) {
+  expect_no_spills("skinny1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_m4_parallel4_128x4x4x32");
+  expect_no_spills("skinny1_gemm_bf16r16_bf16r16_bf16r16_acc-f32_m4_none_512x4x3x8");
+  expect_no_spills("skinny1_gemm_f32r16_f32c16_f32r16_acc-f32_m8_none_256x4x2x32");
+}
+
 TEST_F(SkinnyNamedDesigns, what_no_kernel_can_be_made_of_has_no_name) {
   for (const char* const wrong : {
            "bf16r1_bf16c16_bf16r16_acc-f32_m1_none_128x4x3x32",   // half an element
