@@ -32,13 +32,16 @@ auto draw(const Range& range, Random& random) {
   return range[random() % std::size(range)];
 }
 
+// Of 16-bit operands, which alone are split so.
 OperandRules draw_rules(Random& random) {
-  const DType input = draw(sm90_inputs(), random);
+  constexpr std::array inputs{DType::bfloat16, DType::float16};
+  const DType input = draw(inputs, random);
   const bool has_half_sums = input == DType::float16 && random() % 4 == 0;
+  const DType accumulator = has_half_sums ? DType::float16 : DType::float32;
+  const auto outputs = sm90_outputs(input);
   std::optional<DType> c;
-  if (random() % 2 == 0) c = draw(sm90_outputs(), random);
-  return draw(sm90_layouts(input, has_half_sums ? DType::float16 : DType::float32,
-                           draw(sm90_outputs(), random), c),
+  if (random() % 2 == 0) c = draw(outputs, random);
+  return draw(sm90_layouts({input, input, accumulator, Math::native}, draw(outputs, random), c),
               random);
 }
 
