@@ -19,10 +19,20 @@ void HopperGemm::SetUp() {
     GTEST_SKIP() << "sm90 kernels need sm_90a, this is " << to_string(target);
 }
 
+namespace {
+
+// Splits through a workspace have tests of their own: captures here bring none.
+bool needs_no_workspace(const Kernel& kernel) {
+  return kernel.metadata().design_value("split_k").find_first_not_of("0123456789") ==
+         std::string_view::npos;
+}
+
+}  // namespace
+
 std::vector<Kernel> sm90_kernels(const GemmArguments& arguments) {
   std::vector<Kernel> kernels;
   for (const RankedKernel& kernel : get_kernels(arguments)) {
-    if (kernel.family().name() == "sm90") kernels.push_back(kernel);
+    if (kernel.family().name() == "sm90" && needs_no_workspace(kernel)) kernels.push_back(kernel);
   }
   return kernels;
 }
@@ -42,7 +52,7 @@ std::vector<Kernel> splits_like(const Kernel& kernel) {
   for_each_kernel(
       [&](const Kernel& other) {
         if (other.family().name() == "sm90" && other.operands() == kernel.operands() &&
-            other.metadata().design_value("split_k") != "1")
+            other.metadata().design_value("split_k") != "1" && needs_no_workspace(other))
           splits.push_back(other);
       },
       {.providers = {"templates"}});

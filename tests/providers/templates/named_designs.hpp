@@ -40,14 +40,17 @@ class NamedDesigns : public WithNvrtc {
     }
   }
 
-  static void expect_no_spills(const std::string& name) {
+  static void expect_no_spills(const std::string& name) { expect_spills(name, 0); }
+
+  // Of so many bytes at most.
+  static void expect_spills(const std::string& name, int most) {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
     for (const char* const target : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
       const Artifact artifact = kernel->compile(parse_target(target));
       ASSERT_TRUE(artifact.resources()) << name << " for " << target;
-      EXPECT_EQ(artifact.resources()->spill_store_bytes, 0) << name << " for " << target;
-      EXPECT_EQ(artifact.resources()->spill_load_bytes, 0) << name << " for " << target;
+      EXPECT_LE(artifact.resources()->spill_store_bytes, most) << name << " for " << target;
+      EXPECT_LE(artifact.resources()->spill_load_bytes, most) << name << " for " << target;
     }
   }
 
