@@ -5,8 +5,8 @@
 
 #include <device/abi/epilogue.hpp>
 #include <device/abi/host_device.hpp>
-#include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
+#include <device/abi/sm90_shared.hpp>
 
 namespace gemmery::abi {
 

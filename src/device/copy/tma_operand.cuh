@@ -3,7 +3,7 @@
 // blocks of a cluster that share the tile load one half each, multicast to both.
 #pragma once
 
-#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_shared.hpp>
 #include <device/ptx/tma.cuh>
 #include <device/tile/matrix_descriptor.cuh>
 

@@ -8,14 +8,17 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_program.hpp>
+#include <device/abi/sm90_shared.hpp>
+#include <device/epilogue/output_place.cuh>
 #include <device/epilogue/program.cuh>
-#include <device/epilogue/warpgroup_store.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/mbarrier.cuh>
+#include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
 #include <device/ptx/tma.cuh>
 #include <device/ptx/warp.cuh>
+#include <device/tile/element.cuh>
 
 namespace gemmery::device {
 

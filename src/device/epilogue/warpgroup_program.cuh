@@ -14,13 +14,16 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_program.hpp>
+#include <device/abi/sm90_shared.hpp>
 #include <device/epilogue/operations.cuh>
+#include <device/epilogue/output_place.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/reduction.cuh>
 #include <device/epilogue/staged_inputs.cuh>
 #include <device/epilogue/warpgroup_reductions.cuh>
-#include <device/epilogue/warpgroup_store.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
+#include <device/ptx/fence.cuh>
+#include <device/tile/element.cuh>
 
 namespace gemmery::device {
 

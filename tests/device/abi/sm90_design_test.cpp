@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows from an sm90 design, and which field a bad one is refused for. Compiled by the host
 // alone.
-#include "device/abi/sm90_design.hpp"
+#include "device/abi/sm90_faults.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/abi/sm90_design.hpp"
+#include "device/abi/sm90_faults.hpp"
 #include "device/abi/sm90_program.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/split_schedule.hpp"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and what splits of k need.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+
+namespace gemmery::abi {
+
+/// Bytes of one stage of an operand: K-major by rows, otherwise in atoms that are brought whole.
+GEMMERY_HOST_DEVICE
+constexpr int operand_stage_bytes(Major major, int extent, int atom) {
+  const int rows = major == Major::k ? extent : (extent + atom - 1) / atom * atom;
+  return rows * sm90_swizzle_bytes;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int a_stage_bytes(const Sm90Design& design) {
+  return operand_stage_bytes(design.a_major, design.tile_m, atom_extent(design));
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int b_stage_bytes(const Sm90Design& design) {
+  return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design));
+}
+
+/// Rows of a K-major operand that one copy brings: a box has at most 256, and two blocks that share
+/// a tile bring half of it each.
+GEMMERY_HOST_DEVICE
+constexpr int rows_per_copy(int extent, bool is_shared) {
+  return is_shared || extent > 256 ? extent / 2 : extent;
+}
+
+/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which what a
+/// consumer stores is a whole number.
+GEMMERY_HOST_DEVICE
+constexpr int staging_columns(const Sm90Design& design) {
+  const int widest = sm90_swizzle_bytes / bytes_of(design.out);
+  const int columns = columns_per_consumer(stored_design(design));
+  if (columns % widest == 0) return widest;
+  return columns % (widest / 2) == 0 ? widest / 2 : widest / 4;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int staging_pitch_bytes(const Sm90Design& design) {
+  return staging_columns(design) * bytes_of(design.out);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int staging_bytes(const Sm90Design& design) {
+  return sm90_block_rows * staging_pitch_bytes(design);
+}
+
+constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is read
+
+/// What the stages take and what else a block needs.
+GEMMERY_HOST_DEVICE
+constexpr int stage_bytes(const Sm90Design& design) {
+  constexpr int barrier_bytes = 16;  // a full and an empty one
+  return a_stage_bytes(design) + b_stage_bytes(design) + barrier_bytes;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int all_staging_bytes(const Sm90Design& design) {
+  return consumer_count(design) * staging_tiles_per_consumer * staging_bytes(design);
+}
+
+/// Where k is split: what blocks of the cluster, this one among them, have of the columns that this
+/// one stores, and for each warp that multiplies an mbarrier for what comes and one for what is
+/// read.
+GEMMERY_HOST_DEVICE
+constexpr int split_sums_bytes(const Sm90Design& design) {
+  if (design.split_k == 1) return 0;
+  constexpr int barrier_bytes = warps_per_consumer * 16;
+  return consumer_count(design) *
+         (accumulator_registers(design) * 4 * warpgroup_threads + barrier_bytes);
+}
+
+/// Where tiles have parts: a word for each warpgroup that multiplies.
+GEMMERY_HOST_DEVICE
+constexpr int part_flag_bytes(const Sm90Design& design) {
+  return design.split == SplitMode::none ? 0 : consumer_count(design) * 4;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int shared_bytes(const Sm90Design& design) {
+  constexpr int alignment = 1024;  // divides the limit
+  const int used = design.stages * stage_bytes(design) + all_staging_bytes(design) +
+                   split_sums_bytes(design) + part_flag_bytes(design);
+  return (used + alignment - 1) / alignment * alignment + design.program_bytes;
+}
+
+/// What a launch asks for: more than half of a multiprocessor's. A launch that begins while the one
+/// before it ends would else put two blocks on some and none on others (512^3 in tiles of 64x32:
+/// 3.41 us, alone on each 3.18; H200, 2026-11-21).
+GEMMERY_HOST_DEVICE
+constexpr int launch_shared_bytes(const Sm90Design& design) {
+  constexpr int half = 116 * 1024;
+  return shared_bytes(design) > half ? shared_bytes(design) : half;
+}
+
+/// What is left for stages and for what a program takes.
+GEMMERY_HOST_DEVICE
+constexpr int stage_room(const Sm90Design& design) {
+  return sm90_shared_limit - all_staging_bytes(design) - split_sums_bytes(design) -
+         part_flag_bytes(design);
+}
+
+/// The stages that fit, at most 8: more are never waited for.
+GEMMERY_HOST_DEVICE
+constexpr int stages_in(int room, int bytes_of_one) {
+  const int stages = room / bytes_of_one;
+  return stages < 8 ? stages : 8;
+}
+GEMMERY_HOST_DEVICE
+constexpr int most_stages(const Sm90Design& design) {
+  return stages_in(stage_room(design) - design.program_bytes, stage_bytes(design));
+}
+
+}  // namespace gemmery::abi

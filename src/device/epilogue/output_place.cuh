@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a warpgroup's tile lies in out, and what all that finish such tiles share: the prefetch of
+// what they will read, the swizzle of staging tiles.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/ptx/memory.cuh>
+
+namespace gemmery::device {
+
+/// Where a tile begins in out.
+struct OutputPlace {
+  unsigned row;
+  unsigned column;
+  unsigned batch;
+};
+
+/// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
+/// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,
+/// and `rows_left` rows exist. All threads of a warpgroup call it.
+template <int rows, int row_bytes>
+__device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 step_bytes,
+                                               unsigned rows_left, abi::Int64 bytes_left,
+                                               unsigned thread) {
+  constexpr unsigned line_bytes = 128;
+  constexpr unsigned lines = (row_bytes + line_bytes - 1) / line_bytes;
+#pragma unroll
+  for (unsigned index = thread; index < rows * lines; index += abi::warpgroup_threads) {
+    const unsigned row = index / lines;
+    const unsigned byte = index % lines * line_bytes;
+    if (row < rows_left && byte < bytes_left)
+      ptx::prefetch_global_l2(first + row * step_bytes + byte);
+  }
+}
+
+/// Where 16 bytes of a staging tile's row lie: TMA's swizzle of the pitch's width.
+template <unsigned pitch>
+__device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk) {
+  constexpr unsigned mask = pitch / 16 - 1;
+  constexpr unsigned row_shift = pitch == 128 ? 0 : pitch == 64 ? 1 : 2;
+  return row * pitch + ((chunk ^ (row >> row_shift & mask)) << 4);
+}
+
+}  // namespace gemmery::device

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a thread's accumulators to its words of a staging tile: out's values, rounded, packed, and
+// written to swizzled shared memory.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_shared.hpp>
+#include <device/epilogue/output_place.cuh>
+#include <device/ptx/convert.cuh>
+#include <device/ptx/shared_memory.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design>
+class StagingWriter {
+ public:
+  static constexpr int columns = abi::staging_columns(design);
+  /// Registers of a thread's accumulators in a staging tile.
+  static constexpr int staging_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
+  static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
+  static constexpr bool is_narrow = abi::bytes_of(design.out) == 1;
+  /// Words of a thread's results in 16 columns, in the order of writing: narrower results than of
+  /// 32 bits are packed in pairs, rows 0-7 and 8-15 of 8 columns, then of the next 8.
+  static constexpr int words = is_wide ? 8 : 4;
+
+  /// Where a lane writes its first chunk, from the warp's first row of a staging tile on. Others of
+  /// the same row, or of that 8 rows below, are swizzled alike: their addresses differ as their
+  /// numbers do.
+  __device__ static unsigned first_chunk(unsigned lane) {
+    if constexpr (is_wide) return swizzled_chunk<pitch>(lane / 4, lane % 4 / 2) + lane % 2 * 8;
+    if constexpr (is_narrow) return swizzled_chunk<pitch>(lane / 4, 0) + lane % 4 * 2;
+    return swizzled_chunk<pitch>(lane % 16, lane / 16);
+  }
+
+  /// `chunk`: the address of the lane's first one; `sixteen` counts the staging tile's columns
+  /// by 16.
+  __device__ __forceinline__ static void write(unsigned chunk, unsigned sixteen,
+                                               const unsigned (&results)[words]) {
+    if constexpr (is_wide) {
+#pragma unroll
+      for (unsigned pair = 0; pair < words / 2; ++pair) {
+        const unsigned number = 4 * sixteen + pair / 2 * 2;
+        ptx::st_shared_v2((chunk ^ number << 4) + pair % 2 * 8 * pitch, results[2 * pair],
+                          results[2 * pair + 1]);
+      }
+    } else if constexpr (is_narrow) {
+#pragma unroll
+      for (unsigned pair = 0; pair < words; ++pair)
+        ptx::st_shared<2>((chunk ^ sixteen << 4) + pair / 2 * 8 + pair % 2 * 8 * pitch,
+                          {{results[pair]}});
+    } else {
+      ptx::stmatrix_x4(chunk ^ 2 * sixteen << 4, results);
+    }
+  }
+
+  /// Two adjacent results of a row and of that 8 rows below, of 8 columns and of the next 8.
+  /// `sixteen` counts the staging tile's columns by 16, before which there are `sixteens_before`.
+  template <class Register, class Block>
+  __device__ __forceinline__ static void finish_sixteen(unsigned (&results)[words],
+                                                        const Register (&sums)[staging_registers],
+                                                        int sixteen, int sixteens_before,
+                                                        Block& block) {
+    if constexpr (design.accumulator == DType::int32 && design.out == DType::int32) {
+      if (block.passes_accumulators()) return pass_sixteen(results, sums, sixteen);
+    }
+#pragma unroll
+    for (int eight = 0; eight < 2; ++eight) {
+      Compute values[2][2];
+      const int first = 4 * sixteen + 2 * eight;  // pair of sums
+      read_pair(values[0], sums, first);
+      read_pair(values[1], sums, first + 1);
+      block.finish(values, 2 * (sixteens_before + sixteen) + eight);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) put(results, 2 * eight + half, values[half]);
+    }
+  }
+
+ private:
+  static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
+  /// Accumulators of int32 as they are: integers of 64-bit floats would take a unit that converts
+  /// 16 a clock.
+  template <class Register>
+  __device__ __forceinline__ static void pass_sixteen(unsigned (&results)[words],
+                                                      const Register (&sums)[staging_registers],
+                                                      int sixteen) {
+#pragma unroll
+    for (int word = 0; word < words; ++word)
+      results[word] = static_cast<unsigned>(sums[words * sixteen + word]);
+  }
+
+  __device__ __forceinline__ static void put(unsigned (&results)[words], int pair,
+                                             const Compute (&values)[2]) {
+    if constexpr (is_wide) {
+      results[2 * pair] = encode<design.out>(values[0]);
+      results[2 * pair + 1] = encode<design.out>(values[1]);
+    } else if constexpr (is_narrow) {
+      results[pair] = encode<design.out>(values[0]) | encode<design.out>(values[1]) << 8;
+    } else {
+      results[pair] = pack(values);
+    }
+  }
+
+  template <class Register>
+  __device__ __forceinline__ static void read_pair(Compute (&values)[2],
+                                                   const Register (&sums)[staging_registers],
+                                                   int pair) {
+    if constexpr (design.accumulator == DType::float16) {
+      values[0] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair]));
+      values[1] = ptx::cvt_f32_f16(static_cast<unsigned short>(sums[pair] >> 16));
+    } else if constexpr (design.accumulator == DType::int32) {
+      values[0] = widen(sums[2 * pair]);
+      values[1] = widen(sums[2 * pair + 1]);
+    } else {
+      values[0] = sums[2 * pair];
+      values[1] = sums[2 * pair + 1];
+    }
+  }
+
+  /// An int32 as the low bits of 2^52 + 2^31 + value, less these: an addition is faster than a
+  /// conversion.
+  __device__ __forceinline__ static double widen(int value) {
+    return __hiloint2double(0x43300000, value ^ static_cast<int>(0x80000000U)) - (0x1p52 + 0x1p31);
+  }
+
+  __device__ static unsigned pack(const float (&values)[2]) {
+    if constexpr (design.out == DType::bfloat16) {
+      return ptx::cvt_rn_bf16x2_f32(values[1], values[0]);
+    } else {
+      return ptx::cvt_rn_f16x2_f32(values[1], values[0]);
+    }
+  }
+};
+
+}  // namespace gemmery::device

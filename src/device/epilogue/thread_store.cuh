@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores a warp's rows of a staging tile by its threads: what TMA cannot store, at the edge of out
+// or because of out's strides.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/abi/sm90_shared.hpp>
+#include <device/epilogue/output_place.cuh>
+#include <device/ptx/memory.cuh>
+#include <device/ptx/shared_memory.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+/// `source`: the shared address of the warp's 16 rows of a staging tile, `corner`: where they begin
+/// in out. All lanes of a warp call it, after all have written.
+template <abi::Sm90Design design>
+class ThreadStore {
+ public:
+  __device__ __forceinline__ ThreadStore(const abi::Sm90Params& params, unsigned lane)
+      : params_(params), lane_(lane) {}
+
+  /// For rows of out that end within 16 bytes. Rare and small, so the loop is not unrolled.
+  __device__ __forceinline__ void store_by_elements(unsigned source,
+                                                    const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    char* const first =
+        static_cast<char*>(const_cast<void*>(params_.out_rows.data)) +
+        (static_cast<abi::Int64>(corner.batch) * params_.out_rows.batch_stride + corner.column) *
+            element_bytes;
+#pragma unroll 1
+    for (unsigned element = lane_; element < abi::sm90_warp_rows * columns; element += 32) {
+      const unsigned row = element / columns;
+      const unsigned column = element % columns;
+      if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
+      const unsigned byte = column * element_bytes;
+      const unsigned bits =
+          ptx::ld_shared<element_bytes>(source + swizzled_chunk<pitch>(row, byte / 16) + byte % 16);
+      ptx::st_global<element_bytes>(
+          first + ((corner.row + row) * params_.out_rows.row_stride + column) * element_bytes,
+          {{bits}});
+    }
+  }
+
+  /// Rows of out that are aligned to `out_access` bytes. Lanes of a warp store adjacent vectors.
+  __device__ __forceinline__ void store_by_vectors(unsigned source,
+                                                   const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    constexpr int access = design.out_access == 0 ? element_bytes : design.out_access;
+    constexpr unsigned elements = access / element_bytes;
+    constexpr unsigned vectors = columns / elements;
+    char* const first = first_of(corner);
+#pragma unroll 1
+    for (unsigned index = lane_; index < abi::sm90_warp_rows * vectors; index += 32) {
+      const unsigned row = index / vectors;
+      const unsigned column = index % vectors * elements;
+      if (corner.row + row >= params_.m) continue;
+      const auto vector = read_staging<access>(source, row, column);
+      char* const target =
+          first + (row * params_.out_rows.row_stride + column) * static_cast<int>(element_bytes);
+      const int left = static_cast<int>(params_.n - corner.column) - static_cast<int>(column);
+      if (left >= static_cast<int>(elements)) {
+        ptx::st_global<access>(target, vector);
+      } else if constexpr (elements > 1) {
+#pragma unroll
+        for (int element = 0; element < static_cast<int>(elements) - 1; ++element)
+          if (element < left)
+            ptx::st_global<element_bytes>(target + element * static_cast<int>(element_bytes),
+                                          {{extract<element_bytes>(vector, element)}});
+      }
+    }
+  }
+
+  /// Lanes of a warp walk along the columns of out, or along its rows where these are closer.
+  __device__ __forceinline__ void store_at_any_strides(unsigned source,
+                                                       const OutputPlace& corner) const {
+    constexpr unsigned element_bytes = abi::bytes_of(design.out);
+    const abi::Int64 row_stride = params_.out_rows.row_stride;
+    const abi::Int64 column_stride = params_.out_rows.column_stride;
+    const auto distance = [](abi::Int64 stride) { return stride < 0 ? -stride : stride; };
+    const bool walks_rows = distance(row_stride) < distance(column_stride);
+    char* const first = first_of(corner);
+#pragma unroll 1
+    for (unsigned index = lane_; index < abi::sm90_warp_rows * columns; index += 32) {
+      const unsigned row = walks_rows ? index % abi::sm90_warp_rows : index / columns;
+      const unsigned column = walks_rows ? index / abi::sm90_warp_rows : index % columns;
+      if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
+      ptx::st_global<element_bytes>(
+          first + (row * row_stride + column * column_stride) * static_cast<int>(element_bytes),
+          read_staging<element_bytes>(source, row, column));
+    }
+  }
+
+ private:
+  static constexpr int columns = abi::staging_columns(design);
+  static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
+
+  /// The element of out where a staging tile begins.
+  __device__ __forceinline__ char* first_of(const OutputPlace& corner) const {
+    const abi::RowMajorMatrix& out = params_.out_rows;
+    return static_cast<char*>(const_cast<void*>(out.data)) +
+           (static_cast<abi::Int64>(corner.batch) * out.batch_stride + corner.row * out.row_stride +
+            corner.column * out.column_stride) *
+               abi::bytes_of(design.out);
+  }
+
+  template <int access>
+  __device__ __forceinline__ static ptx::Registers<access> read_staging(unsigned source,
+                                                                        unsigned row,
+                                                                        unsigned column) {
+    const unsigned byte = column * abi::bytes_of(design.out);
+    return ptx::ld_shared_registers<access>(source + swizzled_chunk<pitch>(row, byte / 16) +
+                                            byte % 16);
+  }
+
+  const abi::Sm90Params& params_;
+  unsigned lane_;
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The default epilogue of a warpgroup: D = alpha * accumulator + beta * c.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/epilogue/output_place.cuh>
+#include <device/ptx/fence.cuh>
+#include <device/ptx/memory.cuh>
+#include <device/tile/element.cuh>
+
+namespace gemmery::device {
+
+/// In what the epilogue computes in.
+template <class Compute>
+__device__ __forceinline__ const Compute& alpha_of(const abi::Sm90Params& params) {
+  if constexpr (sizeof(Compute) == sizeof(double))
+    return params.wide_alpha;
+  else
+    return params.alpha;
+}
+template <class Compute>
+__device__ __forceinline__ const Compute& beta_of(const abi::Sm90Params& params) {
+  if constexpr (sizeof(Compute) == sizeof(double))
+    return params.wide_beta;
+  else
+    return params.beta;
+}
+
+/// Adds beta * c to a thread's accumulators in a block of 64 rows: reads two adjacent columns at a
+/// time, or one where C has any strides, and nothing beyond the matrix. Without a C it is empty.
+template <abi::Sm90Design design, bool has_c = design.has_c>
+class AddendReader {
+ public:
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
+  __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
+                                          unsigned thread)
+      : params_(params) {
+    const unsigned row = place.row + thread / 32 * abi::sm90_warp_rows + thread % 32 / 4;
+    const unsigned column = place.column + thread % 4 * 2;
+    first_ = static_cast<const char*>(params.c.data) +
+             (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +
+              row * params.c.row_stride + offset_of(column)) *
+                 element_bytes;
+    // With beta = 0, C is not read.
+    const int columns =
+        beta_of<Compute>(params) == 0 ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
+    columns_left_[0] = row < params.m ? columns : 0;
+    columns_left_[1] = row + 8 < params.m ? columns : 0;
+    if constexpr (!design.has_any_c) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
+    }
+    ptx::pin(first_);  // else the compiler computes it again for every staging tile
+  }
+
+  /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
+  __device__ __forceinline__ void add(Compute (&values)[2], int eight, int half) const {
+    const char* const source =
+        row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
+    const int left = columns_left_[half] - 8 * eight;
+    if constexpr (design.has_any_c) {
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        const auto element = ptx::ld_global_if<element_bytes>(
+            left > column, source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
+        values[column] += params_.beta * decode<design.c, float>(element, 0);
+      }
+      return;
+    }
+    const auto pair =
+        ptx::ld_global_if<2 * element_bytes>(left > 1, source, {{last_[half].words[0]}});
+    values[0] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 0);
+    values[1] += beta_of<Compute>(params_) * decode<design.c, Compute>(pair, 1);
+  }
+
+ private:
+  static constexpr int element_bytes = abi::bytes_of(design.c);
+
+  /// Of columns, in elements.
+  __device__ __forceinline__ abi::Int64 offset_of(unsigned columns) const {
+    return design.has_any_c ? columns * params_.c.column_stride : columns;
+  }
+
+  __device__ __forceinline__ const char* row_of(int half) const {
+    return first_ + half * (8 * params_.c.row_stride * element_bytes);
+  }
+
+  /// The last element of a row where it is half a pair of this thread's. It stands in for all pairs
+  /// that are not read; the others of these lie beyond the matrix, and their results go nowhere.
+  __device__ __forceinline__ ptx::Registers<element_bytes> read_last(int half) const {
+    const int left = columns_left_[half];
+    const char* const source = row_of(half) + (left - 1) * element_bytes;
+    return ptx::ld_global_if<element_bytes>(
+        left % 8 == 1 && left < abi::columns_per_consumer(design), source, {});
+  }
+
+  const abi::Sm90Params& params_;
+  ptx::Registers<element_bytes> last_[2];  // 0 where there is none
+  const char* first_;
+  int columns_left_[2];  // from the thread's first column; 0 for a row beyond the matrix
+};
+
+template <abi::Sm90Design design>
+class AddendReader<design, false> {
+ public:
+  __device__ AddendReader(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
+};
+
+/// The default program, with the interface by which WarpgroupStore asks for D's values.
+template <abi::Sm90Design design>
+class WarpgroupLinearCombination {
+ public:
+  using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
+  __device__ __forceinline__ WarpgroupLinearCombination(const abi::Sm90Params& params,
+                                                        unsigned thread)
+      : params_(params), thread_(thread) {}
+
+  /// 64 rows of a tile.
+  class Block {
+   public:
+    __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
+                                     unsigned thread)
+        : alpha_(alpha_of<Compute>(params)), addend_(params, place, thread) {}
+    /// True if out's values are the accumulators.
+    __device__ __forceinline__ bool passes_accumulators() const {
+      return !design.has_c && alpha_ == 1;
+    }
+    __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) const {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        values[half][0] *= alpha_;
+        values[half][1] *= alpha_;
+        if constexpr (design.has_c) addend_.add(values[half], eight, half);
+      }
+    }
+    __device__ static void begin_staging(int) {}
+    __device__ static void end_staging(int) {}
+    __device__ static void end() {}
+
+   private:
+    const Compute& alpha_;
+    const AddendReader<design> addend_;
+  };
+
+  /// The epilogue reads nothing before the accumulators are complete: that would cost registers.
+  static constexpr bool reads_early = false;
+  static constexpr bool adds_vector = false;
+  static constexpr bool reduces_whole_tiles = false;
+  // Not beside more accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
+  static constexpr bool prefetches =
+      design.has_c && !design.has_any_c && abi::accumulator_registers(design) <= 160;
+
+  /// Prefetches C during the mainloop; `place` is this consumer's share of the tile.
+  __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
+    if constexpr (prefetches) {
+      constexpr int element_bytes = abi::bytes_of(design.c);
+      if (beta_of<Compute>(params_) == 0 || place.row >= params_.m || place.column >= params_.n)
+        return;
+      const char* const first = static_cast<const char*>(params_.c.data) +
+                                (static_cast<abi::Int64>(place.batch) * params_.c.batch_stride +
+                                 place.row * params_.c.row_stride + place.column) *
+                                    element_bytes;
+      prefetch_share<abi::blocks_per_consumer(design) * abi::sm90_block_rows,
+                     abi::columns_per_consumer(design) * element_bytes>(
+          first, params_.c.row_stride * element_bytes, params_.m - place.row,
+          static_cast<abi::Int64>(params_.n - place.column) * element_bytes, thread_);
+    }
+  }
+
+  __device__ static constexpr bool begin_tile(const OutputPlace&) { return true; }
+  __device__ __forceinline__ Block begin_block(const OutputPlace& place, int) const {
+    return Block(params_, place, thread_);
+  }
+  __device__ static void end_tile() {}
+  __device__ static void finish() {}
+
+ private:
+  const abi::Sm90Params& params_;
+  unsigned thread_;
+};
+
+}  // namespace gemmery::device

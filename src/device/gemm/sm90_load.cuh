@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loading phase of sm90 kernels: A and B to the stages of the pipeline, by TMA.
+#pragma once
+
+#include <device/abi/sm90_params.hpp>
+#include <device/copy/tma_operand.cuh>
+#include <device/epilogue/output_place.cuh>
+#include <device/gemm/sm90_shared.cuh>
+#include <device/ptx/async_copy.cuh>
+#include <device/ptx/shared_memory.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design>
+class Sm90Load {
+ public:
+  using Shared = Sm90Shared<design>;
+
+  /// `rank` of the block in its cluster.
+  __device__ Sm90Load(const abi::Sm90Params& params, Shared& shared, unsigned rank)
+      : params_(params), shared_(shared), rank_(rank) {}
+
+  /// One thread calls it, before anything is loaded.
+  __device__ __forceinline__ void prefetch_maps() const {
+    ptx::prefetch_tensormap(params_.a);
+    ptx::prefetch_tensormap(params_.b);
+  }
+
+  /// All threads call it, before the first copy and a barrier of the block.
+  __device__ __forceinline__ void clear_stages() const {
+    clear_stages(shared_.a, params_.a_bytes);
+    clear_stages(shared_.b, params_.b_bytes);
+  }
+
+  /// Copies a block of k of the tile at `place` to a stage; `barrier` counts its bytes. One thread
+  /// calls it.
+  __device__ __forceinline__ void load_stage(unsigned stage, const OutputPlace& place, int k,
+                                             unsigned barrier) const {
+    load_operand<a_operand>(ptx::cvta_shared(&shared_.a[stage]), params_.a,
+                            {.extent = static_cast<int>(place.row),
+                             .k = k,
+                             .batch = static_cast<int>(place.batch * params_.a_batch_step)},
+                            barrier, rank_);
+    load_operand<b_operand>(ptx::cvta_shared(&shared_.b[stage]), params_.b,
+                            {.extent = static_cast<int>(place.column),
+                             .k = k,
+                             .batch = static_cast<int>(place.batch * params_.b_batch_step)},
+                            barrier, rank_);
+  }
+
+ private:
+  static constexpr TmaOperand a_operand{.major = design.a_major,
+                                        .extent = design.tile_m,
+                                        .atom = abi::atom_extent(design),
+                                        .is_shared = design.cluster_n > 1};
+  static constexpr TmaOperand b_operand{.major = design.b_major,
+                                        .extent = design.tile_n,
+                                        .atom = abi::atom_extent(design),
+                                        .is_shared = design.cluster_m > 1};
+
+  /// Sets what no copy fills to zero, once: an operand may be smaller than its tile. The loop has
+  /// few rounds and is not unrolled: unrolled four times it was an eighth of a kernel's code.
+  template <int stages, int stage_bytes>
+  __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
+    if (brought == stage_bytes) return;
+    constexpr unsigned zeros[4] = {};
+    constexpr unsigned step = abi::thread_count(design) * sizeof zeros;
+#pragma unroll 1
+    for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < stage_bytes; byte += step) {
+#pragma unroll
+      for (int stage = 0; stage < stages; ++stage)
+        ptx::st_shared_v4(ptx::cvta_shared(&operand[stage]) + byte, zeros);
+    }
+    ptx::fence_proxy_async();
+  }
+
+  const abi::Sm90Params& params_;
+  Shared& shared_;
+  unsigned rank_;
+};
+
+}  // namespace gemmery::device

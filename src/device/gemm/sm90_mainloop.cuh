@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The multiplying phase of sm90 kernels: the mainloop over the k of a tile, of wgmmas from the
+// stages of the pipeline to a consumer's accumulators.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/gemm/sm90_places.cuh>
+#include <device/gemm/sm90_shared.cuh>
+#include <device/gemm/sm90_transpose.cuh>
+#include <device/mma/wgmma.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design>
+class Sm90Mainloop {
+ public:
+  using Shared = Sm90Shared<design>;
+  using Ring = Sm90Ring<design>;
+  using Cursor = typename Ring::Cursor;
+  using Stage = typename Ring::Filled;
+  using Sums = ConsumerSums<design>;
+
+  __device__ Sm90Mainloop(Shared& shared, const Ring& ring) : shared_(shared), ring_(ring) {}
+
+  /// The mainloop. A stage is released one step late: then the wgmmas that read it have completed,
+  /// while those of the next stage are in flight. Returns the last stage, which is not released.
+  template <bool begins_apart>
+  __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, unsigned consumer,
+                                                 unsigned k_blocks, Sums& sums) const {
+    if constexpr (abi::is_promoted(design))
+      return multiply_promoted(cursor, consumer, k_blocks, sums);
+    Stage previous;
+    const Share share = Places::share_of(consumer);
+    const auto multiply_next = [&](bool keeps_sums) {
+      const Stage stage = wait_for_stage(cursor, consumer);
+      const MatrixDescriptor a = a_of(cursor.stage, share.row);
+      const MatrixDescriptor b = b_of(cursor.stage, share.column);
+      multiply_stage<design>(a, b, keeps_sums);
+      cursor.advance();
+      return stage;
+    };
+    if constexpr (begins_apart) previous = multiply_next(false);
+#pragma unroll 1
+    for (unsigned k_block = begins_apart ? 1 : 0; k_block < k_blocks; ++k_block) {
+      const bool is_later = begins_apart || k_block > 0;
+      const Stage stage = multiply_next(is_later);
+      ptx::wgmma_wait_group<1>();
+      if (is_later) ring_.release(previous, lane());
+      previous = stage;
+    }
+    return previous;
+  }
+
+  /// Waits for the last wgmmas, and releases the stage that multiply_tile has not.
+  __device__ __forceinline__ void finish_sums(Sums& sums, const Stage& last_stage) const {
+    ptx::wgmma_wait_group<0>();
+    sums.fetch();
+    ring_.release(last_stage, lane());
+  }
+
+ private:
+  using Places = Sm90Places<design>;
+  using Share = typename Places::Share;
+
+  /// The same, where the products of each stage are added to accumulators that are values: while
+  /// one consumer adds, the tensor cores multiply for another.
+  __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
+                                                     unsigned k_blocks, Sums& sums) const {
+    const Share share = Places::share_of(consumer);
+    Stage stage = wait_for_stage(cursor, consumer);
+#pragma unroll 1
+    for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
+      multiply_stage<design>(a_of(cursor.stage, share.row), b_of(cursor.stage, share.column),
+                             false);
+      cursor.advance();
+      Stage next = stage;
+      const bool is_last = k_block + 1 == k_blocks;
+      if (!is_last) next = wait_for_stage(cursor, consumer);
+      ptx::wgmma_wait_group<0>();
+      if (!is_last) ring_.release(stage, lane());
+      if (k_block == 0)
+        sums.take();
+      else
+        sums.add();
+      stage = next;
+    }
+    return stage;
+  }
+
+  /// Waits until a stage has come, and makes it what wgmma takes.
+  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, unsigned consumer) const {
+    const Stage stage = ring_.wait_for_stage(cursor);
+    if constexpr (Sm90Transpose<design>::is_needed)
+      Sm90Transpose<design>::transpose_stage(shared_, cursor.stage, consumer);
+    return stage;
+  }
+
+  __device__ static unsigned lane() { return threadIdx.x % 32; }
+
+  __device__ __forceinline__ MatrixDescriptor a_of(unsigned stage, unsigned first_row) const {
+    return describe_matrix<sizeof shared_.a[0]>(
+        ptx::cvta_shared(&shared_.a) + first_row * abi::sm90_swizzle_bytes, stage);
+  }
+  /// `first_column` is 0, or begins a row of the K-major tile or an atom of the other.
+  __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage, unsigned first_column) const {
+    return describe_matrix<sizeof shared_.b[0]>(
+        ptx::cvta_shared(&shared_.b) + first_column * abi::sm90_swizzle_bytes, stage);
+  }
+
+  Shared& shared_;
+  const Ring ring_;
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tiles and which k an sm90 block multiplies, and where they lie in out.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/epilogue/output_place.cuh>
+#include <device/schedule/persistent_shares.cuh>
+#include <device/schedule/persistent_tiles.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design>
+class Sm90Places {
+ public:
+  using Tiles = typename PersistentWork<design.split, design.raster>::Type;
+
+  /// `rank` of the block in its cluster.
+  __device__ Sm90Places(const abi::Sm90Params& params, unsigned rank)
+      : params_(params), rank_(rank) {}
+
+  __device__ Tiles all_tiles() const {
+    if constexpr (has_parts)
+      return {params_.order, params_.split, params_.k_blocks, cluster_size};
+    else
+      return {params_.order, cluster_size};
+  }
+
+  /// Of a tile, what this block multiplies.
+  __device__ unsigned k_blocks_of(const Tiles& tiles) const {
+    if constexpr (has_parts)
+      return tiles.share().k_blocks;
+    else
+      return params_.k_blocks;
+  }
+  __device__ static unsigned first_k_block_of(const Tiles& tiles) {
+    if constexpr (has_parts)
+      return tiles.share().first_k_block;
+    else
+      return 0;
+  }
+
+  /// The share of k that this block multiplies.
+  __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
+
+  __device__ unsigned rows_left(const OutputPlace& place) const {
+    return place.row < params_.m ? params_.m - place.row : 0;
+  }
+
+  /// Where a consumer's part of a tile begins.
+  struct Share {
+    unsigned row;
+    unsigned column;
+  };
+
+  __device__ static Share share_of(unsigned consumer) {
+    if constexpr (takes_turns) return {.row = 0, .column = 0};
+    if constexpr (abi::splits_columns(design))
+      return {.row = 0, .column = consumer * columns_per_consumer};
+    return {.row = consumer * rows_per_consumer, .column = 0};
+  }
+
+  /// This block's tile among those of the cluster.
+  __device__ OutputPlace place_of(const abi::TilePosition& tile) const {
+    const unsigned row = tile.row * design.cluster_m + (design.cluster_m > 1 ? rank_ : 0);
+    const unsigned column = tile.column * design.cluster_n + (design.cluster_n > 1 ? rank_ : 0);
+    return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
+  }
+
+  /// What this block's consumer stores of it.
+  __device__ OutputPlace place_of(const abi::TilePosition& tile, const Share& share) const {
+    OutputPlace place = place_of(tile);
+    place.row += share.row;
+    place.column += share.column + split_rank() * stored.tile_n;
+    return place;
+  }
+
+ private:
+  static constexpr abi::Sm90Design stored = abi::stored_design(design);
+  static constexpr unsigned cluster_size = abi::cluster_size(design);
+  static constexpr bool splits_k = design.split_k > 1;
+  static constexpr bool has_parts = design.split != abi::SplitMode::none;
+  static constexpr bool takes_turns = abi::takes_turns(design);
+  static constexpr unsigned rows_per_consumer =
+      abi::blocks_per_consumer(design) * abi::sm90_block_rows;
+  static constexpr unsigned columns_per_consumer = abi::columns_per_consumer(design);
+
+  const abi::Sm90Params& params_;
+  unsigned rank_;
+};
+
+}  // namespace gemmery::device

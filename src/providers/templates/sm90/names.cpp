@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// sm90 kernels to and from their names.
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/repacking.hpp"
+#include "providers/templates/sm90/design.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+bool is_sm90_rule(const OperandRule& rule) {
+  return rule.layout != LayoutRule::any && rule.alignment == widest_access;
+}
+
+bool is_output_type(DType dtype, DType input) {
+  return std::ranges::find(sm90_outputs(input), dtype) != sm90_outputs(input).end();
+}
+
+// As TMA stores it, or as threads do: adjacent elements of less alignment, or of any strides.
+bool is_output_rule(const OperandRule& rule) {
+  if (is_sm90_rule(rule)) return true;
+  const int width = static_cast<int>(byte_width(rule.dtype));
+  const bool is_narrow = std::has_single_bit(rule.alignment) && rule.alignment >= width &&
+                         rule.alignment < widest_access;
+  return rule.layout == LayoutRule::any ? rule.alignment == width : is_narrow;
+}
+
+// C lies as out does, or has any strides.
+bool is_c_rule(const OperandRule& rule, const OperandRule& out) {
+  return (is_sm90_rule(rule) && rule.layout == out.layout) ||
+         (is_output_rule(rule) && rule.layout == LayoutRule::any);
+}
+
+bool is_input_rule(const OperandRule& rule) {
+  return is_sm90_rule(rule) || rule == repacked_rule(rule.dtype, rule.layout);
+}
+
+bool is_served(const OperandRules& rules) {
+  const Sm90Products products{rules.a.dtype, rules.b.dtype, rules.accumulator, rules.math};
+  const auto all = sm90_products();
+  return std::ranges::find(all, products) != all.end() && is_input_rule(rules.a) &&
+         is_input_rule(rules.b) && is_output_rule(rules.out) &&
+         is_output_type(rules.out.dtype, rules.a.dtype) &&
+         (!rules.has_c ||
+          (is_c_rule(rules.c, rules.out) && is_output_type(rules.c.dtype, rules.a.dtype)));
+}
+
+// The word of how products are formed, where it is not as for any type; others have none.
+std::string math_word(Math math) {
+  switch (math) {
+    case Math::native:
+      return {};
+    case Math::fp8_fast:
+      return "wgmma-fast";
+    case Math::fp8_promoted:
+      return "wgmma-promoted";
+    default:
+      return fmt::format("wgmma-{}", name(math));
+  }
+}
+
+std::optional<Math> read_math(std::string_view word) {
+  for (const Sm90Products& products : sm90_products())
+    if (math_word(products.math) == word) return products.math;
+  return std::nullopt;
+}
+
+// The schedule of a name, and whether it adds a vector.
+std::optional<Sm90Tile> read_schedule(std::string_view text) {
+  for (const abi::Schedule schedule : sm90_schedules) {
+    for (const bool adds_vector : {false, true}) {
+      Sm90Tile tile{};
+      tile.schedule = schedule;
+      tile.adds_vector = adds_vector;
+      if (schedule_text(tile) == text) return tile;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<abi::Raster> read_raster(std::string_view text) {
+  const auto along_m = read_tagged(text, "m");
+  const auto along_n = read_tagged(text, "n");
+  const auto band = along_m ? along_m : along_n;
+  if (!band || *band > 64) return std::nullopt;
+  return abi::Raster{.along = along_m ? abi::Along::m : abi::Along::n,
+                     .band = static_cast<unsigned char>(*band)};
+}
+
+// "k4", or as in sm80 "parallel4"; 255 slices at most.
+std::optional<Sm90Tile> read_split_word(std::string_view text) {
+  Sm90Tile tile{};
+  if (const auto blocks = read_tagged(text, "k")) {
+    if (*blocks < 2 || *blocks > 8) return std::nullopt;
+    tile.split_k = static_cast<std::uint8_t>(*blocks);
+    return tile;
+  }
+  const auto split = read_split(text);
+  if (!split || split->mode == abi::SplitMode::none || split->slices > 255) return std::nullopt;
+  tile.split = split->mode;
+  tile.slices = static_cast<std::uint8_t>(split->slices);
+  return tile;
+}
+
+// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked
+constexpr std::size_t fewest_design_words = 5;
+constexpr std::size_t most_design_words = 8;
+
+bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
+
+std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
+  if (is_repacking_word(words.back())) words = words.first(words.size() - 1);
+  if (words.size() < fewest_design_words || words.size() > fewest_design_words + 1)
+    return std::nullopt;
+  const auto extents = read_integers(words[0], 3);
+  const auto blocks = read_integers(words[1], 2);
+  const bool is_split = words.size() > fewest_design_words;
+  const auto split = is_split ? read_split_word(words[2]) : Sm90Tile{};
+  const auto others = words.last(3);
+  const auto schedule = read_schedule(others[0]);
+  const auto raster = read_raster(others[1]);
+  const auto count = read_tagged(others[2], "s");
+  if (!extents || !blocks || !count || !schedule || !raster || !split) return std::nullopt;
+  if ((*extents)[0] > 320 || (*extents)[1] > 256 || (*blocks)[0] > 2 || (*blocks)[1] > 2 ||
+      *count > 8) {
+    return std::nullopt;
+  }
+  return Sm90Tile{.m = static_cast<std::uint16_t>((*extents)[0]),
+                  .n = static_cast<std::uint16_t>((*extents)[1]),
+                  .cluster_m = static_cast<std::uint8_t>((*blocks)[0]),
+                  .cluster_n = static_cast<std::uint8_t>((*blocks)[1]),
+                  .stages = static_cast<std::uint8_t>(*count),
+                  .schedule = schedule->schedule,
+                  .raster = *raster,
+                  .split_k = split->split_k,
+                  .adds_vector = schedule->adds_vector,
+                  .slices = split->slices,
+                  .split = split->split};
+}
+
+}  // namespace
+
+std::string tile_text(const OperandRules& rules, const Sm90Tile& tile) {
+  return fmt::format("{}x{}x{}", tile.m, tile.n, abi::tile_k(sm90_design(rules, tile)));
+}
+
+SplitWord split_word(const Sm90Tile& tile) noexcept {
+  return {.mode = tile.split, .slices = tile.slices};
+}
+
+std::string split_text(const Sm90Tile& tile) {
+  return tile.split == abi::SplitMode::none ? std::to_string(tile.split_k)
+                                            : split_text(split_word(tile));
+}
+
+std::string schedule_text(const Sm90Tile& tile) {
+  constexpr std::string_view texts[] = {"coop", "pingpong", "rotation"};
+  static_assert(std::size(texts) == std::size(sm90_schedules));
+  return fmt::format("{}{}", texts[static_cast<std::size_t>(tile.schedule)],
+                     tile.adds_vector ? "-add" : "");
+}
+
+std::string raster_text(abi::Raster raster) {
+  return fmt::format("{}{}", raster.along == abi::Along::m ? 'm' : 'n', raster.band);
+}
+
+std::string repacked_text(const OperandRules& rules) {
+  return std::string(is_repacked(rules.a) ? "a" : "") + (is_repacked(rules.b) ? "b" : "");
+}
+
+std::string sm90_name(const Kernel& kernel) {
+  const Sm90Tile tile = sm90_tile(kernel);
+  const std::string_view tag = tile.split == abi::SplitMode::none ? "k" : "";
+  const bool is_split = tile.split_k > 1 || tile.split != abi::SplitMode::none;
+  const std::string math = math_word(kernel.operands().math);
+  const std::string repacked = repacked_text(kernel.operands());
+  return gemm_name(fmt::format("sm90v{}", sm90_version), kernel.operands(),
+                   fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}", math, math.empty() ? "" : "_",
+                               tile_text(kernel.operands(), tile), tile.cluster_m, tile.cluster_n,
+                               is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "",
+                               schedule_text(tile), raster_text(tile.raster), tile.stages,
+                               repacked.empty() ? "" : "_pack" + repacked),
+                   kernel.epilogue());
+}
+
+namespace {
+
+// With as many words for the design as there are.
+std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
+  const std::string head = fmt::format("sm90v{}", sm90_version);
+  for (std::size_t words = fewest_design_words; words <= most_design_words; ++words)
+    if (auto parts = read_gemm_name(name, head, words)) return parts;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
+  auto name_parts = read_sm90_parts(name);
+  if (!name_parts) return std::nullopt;
+  std::span<const std::string_view> words = name_parts->design;
+  if (words.front().starts_with("wgmma-")) {
+    const auto math = read_math(words.front());
+    if (!math) return std::nullopt;
+    name_parts->rules.math = *math;
+    words = words.subspan(1);
+  }
+  const auto tile = read_tile(words);
+  if (!tile) return std::nullopt;
+  if (!is_served(name_parts->rules)) return std::nullopt;
+  if (tile_text(name_parts->rules, *tile) != words.front()) return std::nullopt;
+  if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
+  // Without its program first: what a program needs is worked out for sound tiles only.
+  const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
+  if (!abi::is_legal(design)) return std::nullopt;
+  const ProgramTensors tensors =
+      program_tensors(name_parts->epilogue, is_turned(name_parts->rules));
+  if (!abi::is_legal(with_program(design, tensors)) ||
+      (tile->adds_vector && !has_vector_addend(tensors, design)))
+    return std::nullopt;
+  return Sm90Parts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};
+}
+
+}  // namespace gemmery::templates

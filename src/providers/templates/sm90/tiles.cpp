@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of tiles that discovery offers, one for each class of operand rules.
+#include <array>
+
+#include "providers/templates/class_table.hpp"
+#include "providers/templates/name_words.hpp"
+#include "providers/templates/sm90/design.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+// With all stages that fit; a tile that is not legal for operands of these rules is left out.
+void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& tiles) {
+  tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
+  if (abi::is_legal(sm90_design(rules, tile))) tiles.push_back(tile);
+}
+
+constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
+
+std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
+  // Of types that fewer problems have, half as many widths.
+  const int step = byte_width(rules.a.dtype) == 2 ? 16 : 32;
+  std::vector<Sm90Tile> tiles;
+  for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
+    for (int n = 256; n >= step; n -= step) {
+      for (const auto& cluster : clusters) {
+        for (const abi::Schedule schedule :
+             {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
+          add_legal(rules,
+                    {.m = m,
+                     .n = static_cast<std::uint16_t>(n),
+                     .cluster_m = cluster[0],
+                     .cluster_n = cluster[1],
+                     .stages = 0,
+                     .schedule = schedule},
+                    tiles);
+        }
+      }
+    }
+  }
+  return tiles;
+}
+
+std::vector<Sm90Tile> list_program_tiles(const OperandRules& rules) {
+  std::vector<Sm90Tile> tiles;
+  for (const auto& cluster : clusters) {
+    for (const bool adds_vector : {false, true}) {
+      add_legal(rules,
+                {.m = abi::rotation_tile,
+                 .n = abi::rotation_tile,
+                 .cluster_m = cluster[0],
+                 .cluster_n = cluster[1],
+                 .stages = 0,
+                 .schedule = abi::Schedule::rotation,
+                 .adds_vector = adds_vector},
+                tiles);
+    }
+  }
+  return tiles;
+}
+
+std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
+  constexpr std::uint8_t splits[] = {2, 4, 8};
+  std::vector<Sm90Tile> tiles;
+  for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
+    for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32)) {
+      for (const std::uint8_t split_k : splits) {
+        Sm90Tile tile{.m = m, .n = n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+        tile.split_k = split_k;
+        add_legal(rules, tile, tiles);
+      }
+    }
+  }
+  return tiles;
+}
+
+// Shapes whose columns are whole staging tiles; those of few accumulators leave registers for what
+// walks the shares.
+std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+    std::uint8_t cluster_m;
+  };
+  constexpr Shape shapes[] = {{256, 128, 2}, {256, 128, 1}, {128, 256, 1},
+                              {128, 192, 1}, {128, 128, 1}, {128, 64, 1},
+                              {64, 256, 1},  {64, 128, 1},  {64, 64, 1}};
+  constexpr std::uint8_t slice_counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+  std::vector<Sm90Tile> tiles;
+  for (const Shape& shape : shapes) {
+    Sm90Tile tile{
+        .m = shape.m, .n = shape.n, .cluster_m = shape.cluster_m, .cluster_n = 1, .stages = 0};
+    tile.split = abi::SplitMode::stream;
+    add_legal(rules, tile, tiles);
+    if (shape.cluster_m > 1) continue;
+    tile.split = abi::SplitMode::parallel;
+    for (const std::uint8_t slices : slice_counts) {
+      tile.slices = slices;
+      add_legal(rules, tile, tiles);
+    }
+  }
+  return tiles;
+}
+
+// What decides which tiles are legal and how many stages fit: the width of A and B, what is added
+// up and how, the widths of out and C (0 where none is read), and which index is adjacent.
+struct TileClass {
+  std::size_t input;  // 0 to 2: 8, 16, 32 bits
+  std::size_t sums;   // of float32, float16, int32, or promoted ones of float32
+  std::size_t out;    // as input
+  std::size_t c;      // as input and 1, or 0
+  bool is_a_k_major;
+  bool is_b_k_major;
+};
+
+constexpr std::size_t sums_count = 4;
+constexpr std::size_t width_count = 3;
+
+std::size_t width_class(abi::DType dtype) noexcept {
+  return static_cast<std::size_t>(abi::bytes_of(dtype) / 2);
+}
+
+std::size_t index_of(const TileClass& c) noexcept {
+  const std::size_t types =
+      ((c.input * sums_count + c.sums) * width_count + c.out) * (width_count + 1) + c.c;
+  return types * 4 + (c.is_a_k_major ? 2 : 0) + (c.is_b_k_major ? 1 : 0);
+}
+static_assert(sm90_tile_class_count ==
+              width_count * sums_count * width_count * (width_count + 1) * 4);
+
+TileClass class_of_index(std::size_t index) noexcept {
+  const std::size_t types = index / 4;
+  const std::size_t inputs = types / (width_count + 1) / width_count;
+  return {.input = inputs / sums_count,
+          .sums = inputs % sums_count,
+          .out = types / (width_count + 1) % width_count,
+          .c = types % (width_count + 1),
+          .is_a_k_major = index % 4 / 2 != 0,
+          .is_b_k_major = index % 2 != 0};
+}
+
+using TileTable = ClassTable<Sm90Tile, sm90_tile_class_count>;
+
+std::span<const Sm90Tile> tiles_of(TileTable& table,
+                                   std::vector<Sm90Tile> (*list)(const OperandRules&),
+                                   const OperandRules& rules) {
+  const std::size_t index = sm90_tile_class(rules);
+  return table.rows_of(index, [&] { return list(sm90_rules_of_class(index)); });
+}
+
+}  // namespace
+
+std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
+  const abi::Sm90Design design = sm90_design(rules, Sm90Tile{});
+  const std::size_t sums = abi::is_promoted(design)                    ? 3
+                           : design.accumulator == abi::DType::int32   ? 2
+                           : design.accumulator == abi::DType::float16 ? 1
+                                                                       : 0;
+  return index_of({.input = width_class(design.a),
+                   .sums = sums,
+                   .out = width_class(design.out),
+                   .c = design.has_c ? 1 + width_class(design.c) : 0,
+                   .is_a_k_major = design.a_major == abi::Major::k,
+                   .is_b_k_major = design.b_major == abi::Major::k});
+}
+
+OperandRules sm90_rules_of_class(std::size_t index) noexcept {
+  const TileClass tile_class = class_of_index(index);
+  const bool is_integer = tile_class.sums == 2;
+  const DType floats[] = {DType::float8_e4m3fn, DType::float16, DType::float32};
+  const DType integers[] = {DType::int8, DType::float16, DType::int32};
+  const auto& types = is_integer ? integers : floats;
+  const auto rule = [](DType dtype, bool is_row) {
+    return OperandRule{.dtype = dtype,
+                       .layout = is_row ? LayoutRule::row : LayoutRule::column,
+                       .alignment = widest_access};
+  };
+  constexpr DType accumulators[] = {DType::float32, DType::float16, DType::int32, DType::float32};
+  OperandRules rules{.a = rule(types[tile_class.input], tile_class.is_a_k_major),
+                     .b = rule(types[tile_class.input], !tile_class.is_b_k_major),
+                     .c = {},
+                     .out = rule(types[tile_class.out], true),
+                     .accumulator = accumulators[tile_class.sums],
+                     .has_c = tile_class.c > 0};
+  if (rules.has_c) rules.c = rule(types[tile_class.c - 1], true);
+  if (tile_class.input == 2) rules.math = Math::tf32;
+  if (tile_class.sums == 3) rules.math = Math::fp8_promoted;
+  return rules;
+}
+
+std::span<const Sm90Tile> sm90_tiles(const OperandRules& rules) noexcept {
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_tiles, rules);
+}
+
+std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept {
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_program_tiles, rules);
+}
+
+std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
+  if (rules.math == Math::saturate) return {};  // the one difference within a class
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_split_tiles, rules);
+}
+
+std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_part_tiles, rules);
+}
+
+}  // namespace gemmery::templates
