@@ -8,6 +8,11 @@ JOBS ?= $(shell nproc)
 PROBLEM ?= gemm 1024x1024x1024 a=f32 out=f32
 # A build folder to take test programs from, for a machine that cannot build: make test-gpu PREBUILT=build/release
 PREBUILT ?=
+# Where `make race-gpu` keeps its records, which sets of bench/problems/races.txt it races (all by default), and when it ends.
+RACES ?= build/races
+SETS ?=
+BUDGET_S ?=
+DEVICE ?= h200
 # One part of `make soak` alone; `make soak PART=list` names them.
 PART ?=
 
@@ -18,7 +23,7 @@ PYTHON = python tests/python tests/packaging bench/python_host_times.py $(wildca
 BUILD_FOR_GPU = $(if $(PREBUILT),,build-tests)
 GPU_TESTS = $(or $(PREBUILT),$(RELEASE))
 
-.PHONY: help run test soak test-gpu soak-gpu bench coverage format lint sizes clean setup build-tests
+.PHONY: help run test soak test-gpu soak-gpu race-gpu race-list bench coverage format lint sizes clean setup build-tests
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -38,6 +43,14 @@ test-gpu: $(BUILD_FOR_GPU) ## the tests that need a GPU; PREBUILT=build/release 
 
 soak-gpu: $(BUILD_FOR_GPU) ## their long form; PREBUILT as above
 	@GEMMERY_SOAK=1 GEMMERY_TEST_TIME_LIMIT=14400 $(IN) python3 tools/run_tests.py $(GPU_TESTS) --label gpu --jobs 1
+
+race-gpu: $(if $(PREBUILT),,setup) ## first kernels against the vendor's library on this GPU: RACES=FOLDER SETS="types layouts" BUDGET_S=500; PREBUILT as above
+	@$(if $(PREBUILT),,$(IN) tools/build.sh release gemm_peers)
+	@$(IN) python3 tools/run_races.py $(GPU_TESTS) --out $(RACES) $(foreach name,$(SETS),--set $(name)) $(if $(BUDGET_S),--budget-s $(BUDGET_S))
+
+race-list: $(if $(PREBUILT),,setup) ## what race-gpu would race, with first kernels and predicted times for DEVICE (h200); needs no GPU
+	@$(if $(PREBUILT),,$(IN) tools/build.sh release gemmery_cli)
+	@$(IN) python3 tools/run_races.py $(GPU_TESTS) $(foreach name,$(SETS),--set $(name)) --dry-run $(DEVICE)
 
 bench: setup ## build and run the benchmarks
 	@$(IN) tools/build.sh release bench/all

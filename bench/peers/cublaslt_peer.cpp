@@ -3,6 +3,7 @@
 // its transpose: out' = B' A'.
 #include "cublaslt_peer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <stdexcept>
@@ -85,18 +86,35 @@ struct Compute {
   const char* name;
 };
 
-// Without math, f32 is computed in f32: TF32 only where the problem asks for it.
+// The counterpart of a problem's arithmetic. Without math, f32 is computed in f32: TF32 only where
+// the problem asks for it. f32 by splitting competes with f32, fp8_fast with fast accumulation.
+struct MathRow {
+  Math math;
+  cublasComputeType_t type;
+  const char* name;
+};
+constexpr std::array math_rows{
+    MathRow{Math::native, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
+    MathRow{Math::tf32, CUBLAS_COMPUTE_32F_FAST_TF32, "CUBLAS_COMPUTE_32F_FAST_TF32"},
+    MathRow{Math::tf32x3, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
+    MathRow{Math::bf16x3, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
+    MathRow{Math::fp8_fast, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F, fast accumulation"},
+    MathRow{Math::fp8_promoted, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
+};
+
 Compute compute_of(const GemmProblem& problem) {
   if (problem.accumulator == DType::float64)
     return {CUBLAS_COMPUTE_64F, CUDA_R_64F, "CUBLAS_COMPUTE_64F (DMMA where the device has it)"};
-  if (problem.accumulator == DType::int32)
-    return {CUBLAS_COMPUTE_32I, CUDA_R_32I, "CUBLAS_COMPUTE_32I"};
+  if (problem.accumulator == DType::int32) {
+    const bool is_exact = problem.out.dtype == DType::int32;
+    return {CUBLAS_COMPUTE_32I, is_exact ? CUDA_R_32I : CUDA_R_32F, "CUBLAS_COMPUTE_32I"};
+  }
   if (problem.accumulator == DType::float16)
     return {CUBLAS_COMPUTE_16F, CUDA_R_16F, "CUBLAS_COMPUTE_16F"};
-  if (problem.math == Math::tf32)
-    return {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, "CUBLAS_COMPUTE_32F_FAST_TF32"};
-  if (problem.math == Math::native) return {CUBLAS_COMPUTE_32F, CUDA_R_32F, "CUBLAS_COMPUTE_32F"};
-  throw std::runtime_error("no counterpart of math=" + std::string(name(problem.math)));
+  const auto* const row = std::ranges::find(math_rows, problem.math, &MathRow::math);
+  if (row == math_rows.end())
+    throw std::runtime_error("no counterpart of math=" + std::string(name(problem.math)));
+  return {row->type, CUDA_R_32F, row->name};
 }
 
 // How a matrix lies in memory, as cuBLASLt reads it: columns of `rows` elements, `leading` apart.
@@ -190,6 +208,12 @@ CublasLtPeer::CublasLtPeer(const GemmArguments& arguments, std::size_t workspace
   const Spelling b = spell(p.b, p.k, p.n, s.swaps);
   const Spelling out = spell(p.out, p.m, p.n, s.swaps);
   if (out.is_transposed) throw std::runtime_error("an out that is neither row nor column major");
+  if (p.math == Math::fp8_fast) {
+    const std::int8_t is_fast = 1;
+    check(api().cublasLtMatmulDescSetAttribute(s.operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                                               &is_fast, sizeof is_fast),
+          "fast accumulation");
+  }
   const cublasLtMatrixLayout_t layout_a = State::layout(p.a, a, p.l);
   const cublasLtMatrixLayout_t layout_b = State::layout(p.b, b, p.l);
   s.first = s.swaps ? layout_b : layout_a;
@@ -198,6 +222,11 @@ CublasLtPeer::CublasLtPeer(const GemmArguments& arguments, std::size_t workspace
   s.set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, (s.swaps ? a : b).is_transposed);
   s.out = State::layout(p.out, out, p.l);
   s.addend = s.out;
+  if (bit_width(p.out.dtype) == 8 && is_floating(p.out.dtype)) {
+    MatrixType wide = p.out;  // beside results of fp8 cuBLASLt wants a C of 16 bits, read or not
+    wide.dtype = DType::bfloat16;
+    s.addend = State::layout(wide, out, p.l);
+  }
   if (p.c) {
     const Spelling c = spell(*p.c, p.m, p.n, s.swaps);
     if (c.is_transposed || p.c->row_stride == 0 || p.c->column_stride == 0)

@@ -2,14 +2,17 @@
 // Our kernels beside cuBLASLt's first choice, in interleaved pairs of timed batches in one process:
 // JSON lines, then a table.
 //
-//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--top N] [--class simt] [--kernel NAME] …
-//   [--rotate] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
+//   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--top N] [--class simt] [--families]
+//   [--kernel NAME] … [--rotate] [--announce] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
 //
 // Compared are the first N (1) kernels that discovery returns, with --class those of it (all,
-// unless N is given), and then the ones that --kernel names; with --kernel and without --top these
-// alone. Each kernel is alone with cuBLASLt; with --rotate all of a problem's kernels and cuBLASLt
-// take turns, and how far each is from the first one is told, too. A ratio is cuBLASLt's time over
-// ours: above 1 we are faster.
+// unless N is given), with --families the first of each family, and then the ones that --kernel
+// names; with --kernel and without --top these alone. Each kernel is alone with cuBLASLt; with
+// --rotate all of a problem's kernels and cuBLASLt take turns, and how far each is from the first
+// one is told, too. A ratio is cuBLASLt's time over ours: above 1 we are faster. Where cuBLASLt
+// does not serve a problem, ours are timed alone, the reason is told, and results are compared with
+// those of the last kernel of discovery instead. --announce writes a line with a problem's name
+// ahead of its race (tools/run_races.py then knows which one a process died of).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -45,8 +48,10 @@ struct Options {
   double sample_ms = 20;
   std::vector<std::string> kernels;
   std::string kernel_class;
+  bool is_by_family = false;
   std::optional<std::size_t> top;
   bool is_rotation = false;
+  bool is_announced = false;
   std::string json;
   std::vector<std::string> problems;
 };
@@ -71,8 +76,12 @@ Options read_options(int count, char** words) {
       options.kernel_class = value();
     else if (word == "--top")
       options.top = std::stoul(value());
+    else if (word == "--families")
+      options.is_by_family = true;
     else if (word == "--rotate")
       options.is_rotation = true;
+    else if (word == "--announce")
+      options.is_announced = true;
     else if (word == "--json")
       options.json = value();
     else if (word.starts_with("--"))
@@ -100,37 +109,33 @@ std::uint16_t narrow(float value, DType dtype) {
   return static_cast<std::uint16_t>(sign | (((bits + 0x1000u) >> 13) - (112u << 10)));
 }
 
+// The value of a code of at most 16 bits, NaN for infinities and NaN (which poison holds).
+double decode(std::uint32_t code, DType dtype) {
+  const int bits = facts(dtype).mantissa_bits;
+  const int largest = (1 << facts(dtype).exponent_bits) - 1;
+  const int exponent = static_cast<int>(code >> bits) & largest;
+  const double mantissa = (code & ((1u << bits) - 1)) * std::ldexp(1.0, -bits);
+  const bool is_finite =
+      dtype == DType::float8_e4m3fn ? (code & 0x7f) != 0x7f : exponent != largest;
+  if (!is_finite) return std::nan("");
+  const int bias = largest / 2;
+  const double size =
+      exponent == 0 ? std::ldexp(mantissa, 1 - bias) : std::ldexp(1 + mantissa, exponent - bias);
+  return ((code >> (bit_width(dtype) - 1)) & 1) != 0 ? -size : size;
+}
+
 double widen(const std::byte* data, DType dtype) {
   const auto as = [&]<class T>(T value) {
     std::memcpy(&value, data, sizeof value);
     return value;
   };
-  switch (dtype) {
-    case DType::float64:
-      return as(double{});
-    case DType::float32:
-      return static_cast<double>(as(float{}));
-    case DType::int32:
-      return as(std::int32_t{});
-    case DType::int8:
-      return as(std::int8_t{});
-    case DType::bfloat16: {
-      const std::uint32_t bits = static_cast<std::uint32_t>(as(std::uint16_t{})) << 16;
-      float value = 0;
-      std::memcpy(&value, &bits, sizeof value);
-      return static_cast<double>(value);
-    }
-    case DType::float16: {
-      const std::uint16_t code = as(std::uint16_t{});
-      const int exponent = (code >> 10) & 31;
-      const double mantissa = (code & 1023) / 1024.0;
-      const double size =
-          exponent == 0 ? std::ldexp(mantissa, -14) : std::ldexp(1 + mantissa, exponent - 15);
-      return (code & 0x8000) != 0 ? -size : size;
-    }
-    default:
-      return 0;
-  }
+  if (dtype == DType::float64) return as(double{});
+  if (dtype == DType::float32) return static_cast<double>(as(float{}));
+  if (dtype == DType::int32) return as(std::int32_t{});
+  if (dtype == DType::int8) return as(std::int8_t{});
+  if (dtype == DType::uint8) return as(std::uint8_t{});
+  if (byte_width(dtype) == 2) return decode(as(std::uint16_t{}), dtype);
+  return decode(as(std::uint8_t{}), dtype);
 }
 
 void append(std::vector<std::byte>& bytes, const void* value, std::size_t size) {
@@ -350,10 +355,29 @@ double median_of(const std::vector<BoardState>& states, double (*read)(const Boa
   return Quantiles(values).median;
 }
 
+// A family's first kernel takes part where it is predicted to be at most this much slower than the
+// first of all.
+constexpr double slowest_family = 4;
+
+std::vector<RankedKernel> first_of_families(const std::vector<RankedKernel>& ranking) {
+  std::vector<RankedKernel> firsts;
+  for (const RankedKernel& kernel : ranking) {
+    const auto is_of_its_family = [&](const RankedKernel& other) {
+      return other.family().name() == kernel.family().name();
+    };
+    if (kernel.predicted_us <= slowest_family * ranking.front().predicted_us &&
+        std::ranges::none_of(firsts, is_of_its_family))
+      firsts.push_back(kernel);
+  }
+  return firsts;
+}
+
 // The first of discovery, of one class if one is wanted.
-std::vector<Kernel> list_kernels(const Options& options, const GemmArguments& arguments) {
-  std::vector<Kernel> kernels;
-  for (const RankedKernel& kernel : get_kernels(arguments)) {
+std::vector<RankedKernel> list_kernels(const Options& options,
+                                       const std::vector<RankedKernel>& ranking) {
+  if (options.is_by_family) return first_of_families(ranking);
+  std::vector<RankedKernel> kernels;
+  for (const RankedKernel& kernel : ranking) {
     const bool is_wanted =
         options.kernel_class.empty() || kernel.family().name() == options.kernel_class;
     if (is_wanted) kernels.push_back(kernel);
@@ -364,22 +388,33 @@ std::vector<Kernel> list_kernels(const Options& options, const GemmArguments& ar
   return kernels;
 }
 
-std::vector<Kernel> choose_kernels(const Options& options, const GemmArguments& arguments) {
-  std::vector<Kernel> kernels;
-  const bool is_by_name_only =
-      !options.kernels.empty() && !options.top && options.kernel_class.empty();
-  if (!is_by_name_only) kernels = list_kernels(options, arguments);
+// A kernel by its name, with the time that discovery predicts where it lists the kernel, else NaN.
+RankedKernel named_kernel(const std::string& name, const std::vector<RankedKernel>& ranking) {
+  const auto kernel = find_kernel(name);
+  if (!kernel) throw std::runtime_error("no kernel is called " + name);
+  const auto place = std::ranges::find_if(ranking, [&](const RankedKernel& other) {
+    return static_cast<const Kernel&>(other) == *kernel;
+  });
+  return place == ranking.end() ? RankedKernel(*kernel, std::nan("")) : *place;
+}
+
+std::vector<RankedKernel> choose_kernels(const Options& options,
+                                         const std::vector<RankedKernel>& ranking) {
+  std::vector<RankedKernel> kernels;
+  const bool is_by_name_only = !options.kernels.empty() && !options.top &&
+                               options.kernel_class.empty() && !options.is_by_family;
+  if (!is_by_name_only) kernels = list_kernels(options, ranking);
   for (const std::string& name : options.kernels) {
-    const auto kernel = find_kernel(name);
-    if (!kernel) throw std::runtime_error("no kernel is called " + name);
-    if (std::ranges::find(kernels, *kernel) == kernels.end()) kernels.push_back(*kernel);
+    const RankedKernel kernel = named_kernel(name, ranking);
+    const auto is_same = [&](const Kernel& other) { return other == kernel; };
+    if (std::ranges::none_of(kernels, is_same)) kernels.push_back(kernel);
   }
   if (kernels.empty()) throw std::runtime_error("discovery returns no such kernel");
   return kernels;
 }
 
 // Side by side, so that what follows finds them compiled.
-void compile_side_by_side(const std::vector<Kernel>& kernels, Device device) {
+void compile_side_by_side(const std::vector<RankedKernel>& kernels, Device device) {
   std::vector<CompileJob> jobs;
   for (const Kernel& kernel : kernels)
     jobs.push_back({kernel, kernel.family().target_for(kernel, device_info(device))});
@@ -394,7 +429,7 @@ struct Row {
 
 // A kernel with its launches, one for each operand set.
 struct Contestant {
-  Contestant(const Kernel& its_kernel, const std::vector<GemmArguments>& sets, Stream stream)
+  Contestant(const RankedKernel& its_kernel, const std::vector<GemmArguments>& sets, Stream stream)
       : kernel(its_kernel),
         contender([this, stream](std::size_t set) { prepared[set].launch(stream); }) {
     const Artifact artifact = kernel.compile(sets.front());
@@ -403,9 +438,23 @@ struct Contestant {
   Contestant(const Contestant&) = delete;
   Contestant& operator=(const Contestant&) = delete;
 
-  Kernel kernel;
+  RankedKernel kernel;
   std::vector<PreparedLaunch> prepared;
   Contender contender;
+};
+
+// cuBLASLt's choice for a problem, or why it has none.
+struct Peer {
+  std::optional<CublasLtPeer> library;
+  std::string refusal;
+
+  explicit Peer(const GemmArguments& arguments) {
+    try {
+      library.emplace(arguments, workspace_bytes);
+    } catch (const std::runtime_error& error) {
+      refusal = error.what();
+    }
+  }
 };
 
 // Round by round.
@@ -426,19 +475,22 @@ class Comparison {
         stream_(stream),
         clock_(options.device),
         workspace_(workspace_bytes, stream),
-        peer_(operands.arguments().front(), workspace_bytes) {}
+        peer_(operands.arguments().front()),
+        ranking_(get_kernels(operands.arguments().front())) {}
+
+  const std::vector<RankedKernel>& ranking() const { return ranking_; }
 
   // All of them and the peer take turns.
-  std::vector<Row> run(const std::vector<Kernel>& kernels) {
+  std::vector<Row> run(const std::vector<RankedKernel>& kernels) {
     const auto& arguments = operands_.arguments();
     std::deque<Contestant> ours;
-    for (const Kernel& kernel : kernels) ours.emplace_back(kernel, arguments, stream_);
+    for (const RankedKernel& kernel : kernels) ours.emplace_back(kernel, arguments, stream_);
     std::vector<double> differences;
     for (Contestant& contestant : ours)
       differences.push_back(compare_results(contestant.prepared.front()));
-    Contender theirs(
-        [&](std::size_t set) { peer_.run(arguments[set], workspace_.data(), stream_.handle()); });
-    std::vector<Contender*> turns{&theirs};
+    Contender theirs([&](std::size_t set) { run_peer(set); });
+    std::vector<Contender*> turns;
+    if (peer_.library) turns.push_back(&theirs);
     for (Contestant& contestant : ours) turns.push_back(&contestant.contender);
     take_turns(std::move(turns));
     std::vector<Row> rows;
@@ -448,6 +500,10 @@ class Comparison {
   }
 
  private:
+  void run_peer(std::size_t set) const {
+    peer_.library->run(operands_.arguments()[set], workspace_.data(), stream_.handle());
+  }
+
   // Of two, who goes first alternates; of more, the order is drawn anew each time.
   void take_turns(std::vector<Contender*> turns) {
     std::ranges::reverse(turns);  // ours first
@@ -466,58 +522,90 @@ class Comparison {
     operands_.poison_out(stream_);
     prepared.launch(stream_);
     const std::vector<double> ours = operands_.sample_out(stream_);
+    return relative_difference(ours, expected_results());
+  }
+
+  // Of the peer, or of discovery's last kernel, which is the simplest one.
+  const std::vector<double>& expected_results() {
+    if (!expected_.empty()) return expected_;
     operands_.poison_out(stream_);
-    peer_.run(operands_.arguments().front(), workspace_.data(), stream_.handle());
-    return relative_difference(ours, operands_.sample_out(stream_));
+    if (peer_.library)
+      run_peer(0);
+    else
+      ranking_.back().run(operands_.arguments().front(), {.stream = stream_});
+    return expected_ = operands_.sample_out(stream_);
   }
 
   Row report(const Contestant& contestant, const Contestant& first, const Contender& theirs,
              std::size_t contestants, double difference) const {
-    const Kernel& kernel = contestant.kernel;
+    Row row = report_ours(contestant, first, contestants, difference);
+    if (peer_.library) {
+      report_theirs(row, contestant.contender, theirs);
+    } else {
+      row.record.update(
+          {{"peer_refusal", peer_.refusal}, {"compared_with", ranking_.back().name()}});
+      row.text += fmt::format(" {:>10} {:>7} {:>22}", "-", "-", "");
+    }
+    row.text +=
+        fmt::format(" {:9.1e} {:7.3f}  {}", difference,
+                    quotients(first.contender.times_us, contestant.contender.times_us).median,
+                    contestant.kernel.name());
+    return row;
+  }
+
+  Row report_ours(const Contestant& contestant, const Contestant& first, std::size_t contestants,
+                  double difference) const {
     const Contender& ours = contestant.contender;
-    const Quantiles ratio = quotients(theirs.times_us, ours.times_us);
     const Quantiles behind = quotients(first.contender.times_us, ours.times_us);
-    const Quantiles our_us(ours.times_us);
-    const Quantiles their_us(theirs.times_us);
-    const double flops = line_.problem.flops();
-    const auto clock = [](const BoardState& state) {
-      return static_cast<double>(state.sm_clock_mhz);
-    };
-    const auto power = [](const BoardState& state) { return state.power_w; };
+    const Quantiles us(ours.times_us);
     Row row;
     row.record = {{"problem", to_string(line_)},
                   {"device", device_info(Device::cuda(options_.device)).name},
-                  {"kernel", kernel.name()},
-                  {"peer", "cublaslt"},
-                  {"peer_version", CublasLtPeer::version()},
-                  {"peer_compute", peer_.compute()},
-                  {"peer_algorithm", peer_.algorithm()},
+                  {"kernel", contestant.kernel.name()},
+                  {"predicted_us", contestant.kernel.predicted_us},
                   {"pairs", options_.pairs},
                   {"kernels_in_turn", contestants},
-                  {"runs_per_batch", {ours.runs, theirs.runs}},
                   {"operand_sets", operands_.arguments().size()},
-                  {"ours_us", our_us.median},
-                  {"theirs_us", their_us.median},
-                  {"ours_tflops", flops / our_us.median / 1e6},
-                  {"theirs_tflops", flops / their_us.median / 1e6},
-                  {"ratio_median", ratio.median},
-                  {"ratio_quartiles", {ratio.low, ratio.high}},
-                  {"ratio_range", {ratio.least, ratio.most}},
+                  {"ours_us", us.median},
+                  {"ours_us_quartiles", {us.low, us.high}},
+                  {"ours_runs_per_batch", ours.runs},
+                  {"ours_tflops", line_.problem.flops() / us.median / 1e6},
                   {"first_over_this_median", behind.median},
                   {"first_over_this_quartiles", {behind.low, behind.high}},
                   {"relative_difference", difference},
-                  {"ours_sm_clock_mhz", median_of(ours.states, clock)},
-                  {"theirs_sm_clock_mhz", median_of(theirs.states, clock)},
-                  {"ours_power_w", median_of(ours.states, power)},
-                  {"theirs_power_w", median_of(theirs.states, power)},
+                  {"ours_sm_clock_mhz", median_of(ours.states, clock_of)},
+                  {"ours_power_w", median_of(ours.states, power_of)},
                   {"gemmery", version()}};
-    row.text = fmt::format(
-        "{:52} {:10.2f} {:10.2f} {:7.2f} {:7.2f} {:7.3f} [{:.3f}, {:.3f}] {:9.1e} {:7.3f}  {}",
-        to_string(line_), our_us.median, their_us.median, flops / our_us.median / 1e6,
-        flops / their_us.median / 1e6, ratio.median, ratio.least, ratio.most, difference,
-        behind.median, kernel.name());
+    row.text = fmt::format("{:52} {:10.2f} {:7.1f}", to_string(line_), us.median,
+                           line_.problem.flops() / us.median / 1e6);
     return row;
   }
+
+  void report_theirs(Row& row, const Contender& ours, const Contender& theirs) const {
+    const Quantiles ratio = quotients(theirs.times_us, ours.times_us);
+    const Quantiles us(theirs.times_us);
+    row.record.update({{"peer", "cublaslt"},
+                       {"peer_version", CublasLtPeer::version()},
+                       {"peer_compute", peer_.library->compute()},
+                       {"peer_algorithm", peer_.library->algorithm()},
+                       {"compared_with", "cublaslt"},
+                       {"theirs_us", us.median},
+                       {"theirs_runs_per_batch", theirs.runs},
+                       {"theirs_tflops", line_.problem.flops() / us.median / 1e6},
+                       {"ratio_median", ratio.median},
+                       {"ratio_quartiles", {ratio.low, ratio.high}},
+                       {"ratio_range", {ratio.least, ratio.most}},
+                       {"theirs_sm_clock_mhz", median_of(theirs.states, clock_of)},
+                       {"theirs_power_w", median_of(theirs.states, power_of)}});
+    row.text +=
+        fmt::format(" {:10.2f} {:7.1f} {:7.3f} [{:.3f}, {:.3f}]", us.median,
+                    line_.problem.flops() / us.median / 1e6, ratio.median, ratio.least, ratio.most);
+  }
+
+  static double clock_of(const BoardState& state) {
+    return static_cast<double>(state.sm_clock_mhz);
+  }
+  static double power_of(const BoardState& state) { return state.power_w; }
 
   const Options& options_;
   const ProblemLine& line_;
@@ -525,7 +613,9 @@ class Comparison {
   Stream stream_;
   DeviceClock clock_;
   Buffer workspace_;
-  CublasLtPeer peer_;
+  Peer peer_;
+  std::vector<RankedKernel> ranking_;
+  std::vector<double> expected_;
   std::mt19937 order_{std::random_device{}()};
 };
 
@@ -536,35 +626,38 @@ void compare(const Options& options, const std::string& text, std::ostream& json
   const OwnedStream stream(device);
   const Operands operands(line, device_info(device).l2_bytes, stream, std::random_device{}());
   Comparison comparison(options, line, operands, stream);
-  const std::vector<Kernel> kernels = choose_kernels(options, operands.arguments().front());
+  const std::vector<RankedKernel> kernels = choose_kernels(options, comparison.ranking());
   compile_side_by_side(kernels, device);
-  const auto run = [&](const std::vector<Kernel>& in_turn) {
+  const auto run = [&](const std::vector<RankedKernel>& in_turn) {
     for (const Row& row : comparison.run(in_turn)) {
       json << row.record.dump() << std::endl;
       table.push_back(row.text);
     }
   };
   if (options.is_rotation) return run(kernels);
-  for (const Kernel& kernel : kernels) run({kernel});
+  for (const RankedKernel& kernel : kernels) run({kernel});
 }
 
 int run(int count, char** words) {
   const Options options = read_options(count, words);
+  device_info(Device::cuda(options.device));  // throws where there is none
   std::ofstream file;
   if (!options.json.empty()) file.open(options.json);
   std::ostream& json = options.json.empty() ? std::cout : file;
   std::vector<std::string> table;
   int failures = 0;
   for (const std::string& problem : options.problems) {
+    if (options.is_announced) json << nlohmann::json{{"begins", problem}}.dump() << std::endl;
     try {
       compare(options, problem, json, table);
     } catch (const std::exception& error) {
+      json << nlohmann::json{{"problem", problem}, {"error", error.what()}}.dump() << std::endl;
       table.push_back(problem + ": " + error.what());
       ++failures;
     }
   }
-  std::cout << fmt::format("{:52} {:>10} {:>10} {:>7} {:>7} {:>7} {:>14} {:>9} {:>7}\n", "problem",
-                           "ours us", "theirs us", "TF", "TF", "ratio", "range", "differs",
+  std::cout << fmt::format("{:52} {:>10} {:>7} {:>10} {:>7} {:>7} {:>14} {:>9} {:>7}\n", "problem",
+                           "ours us", "TF", "theirs us", "TF", "ratio", "range", "differs",
                            "first/");
   for (const std::string& row : table) std::cout << row << "\n";
   return failures == 0 ? 0 : 1;

@@ -787,6 +787,14 @@ class Doctor(unittest.TestCase):
         self.assertRegex(run("doctor").stdout, r"^gemmery \d+\.\d+\.\d+\n")
 
 
+class RaceList(unittest.TestCase):
+    def test_every_problem_has_a_kernel_on_an_h200(self):
+        command = [sys.executable, "tools/run_races.py", str(pathlib.Path(PROGRAM).parent), "--dry-run", "h200"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"\d{3} problems in \d+ sets, 0 without a kernel\n$")
+
+
 class StandardOutput(unittest.TestCase):
     def test_that_is_closed_early_ends_the_program_quietly(self):
         program = subprocess.Popen([PROGRAM, "list"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/run_races.py keeps of races that end well, fail, or take the program down; the GPU's program is played by a script."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Announces each problem and answers for it; k=13 fails, k=14 ends the program at once.
+PLAYER = """#!/bin/sh
+echo "$@" >> calls
+for word in "$@"; do
+  case "$word" in
+    gemm*13*) printf '{"begins": 0}\\n{"problem": "p", "error": "refused"}\\n' ;;
+    gemm*14*) echo '{"begins": 0}'; kill -9 $$ ;;
+    gemm*) printf '{"begins": 0}\\n{"problem": "p", "kernel": "one", "ours_us": 2.0, "theirs_us": 3.0, "ratio_median": 1.5}\\n' ;;
+  esac
+done
+echo "a table that is not JSON"
+"""
+PROBLEMS = """# two sets
+small gemm 1x1x12 a=f32
+small gemm 1x1x13 a=f32
+small gemm 1x1x14 a=f32
+small gemm 1x1x15 a=f32
+other families gemm 1x1x16 a=f32
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    program = tmp_path / "build/bench/peers/gemm_peers"
+    program.parent.mkdir(parents=True)
+    program.write_text(PLAYER.replace("calls", str(tmp_path / "calls")))
+    program.chmod(0o755)
+    (tmp_path / "problems").write_text(PROBLEMS)
+    return tmp_path / "build"
+
+
+def race(build, *words):
+    here = build.parent
+    command = [
+        sys.executable, ROOT / "tools/run_races.py", build, "--problems", here / "problems", "--out", here / "out", *words,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def records(build, name):
+    return [json.loads(line) for line in (build.parent / f"out/{name}.jsonl").read_text().splitlines()]
+
+
+def test_failures_and_crashes_cost_their_own_problem_alone(build):
+    done = race(build)
+    assert done.returncode == 1
+    asked = [(record["asked"][-9:], record.get("error", record.get("kernel"))) for record in records(build, "small")]
+    assert asked == [
+        ("x12 a=f32", "one"),
+        ("x13 a=f32", "refused"),
+        ("x14 a=f32", "gemm_peers ended with status -9"),
+        ("x15 a=f32", "one"),
+    ]
+    assert "3 raced, 2 failed, 0 not reached" in done.stdout.splitlines()[-1]
+
+
+def test_kernels_of_all_families_take_turns_where_the_list_says_so(build):
+    race(build, "--set", "other")
+    assert [("--families" in call, "--rotate" in call) for call in (build.parent / "calls").read_text().splitlines()] == [(True, True)]
+    assert len(records(build, "other")) == 1
+    assert not (build.parent / "out/small.jsonl").exists()
+
+
+def test_a_second_run_continues_and_tries_failures_again(build):
+    race(build, "--set", "small")
+    (build.parent / "calls").unlink()
+    race(build, "--set", "small")
+    assert "1x1x12" not in (build.parent / "calls").read_text()
+    assert "1x1x13" in (build.parent / "calls").read_text()
+
+
+def test_a_spent_budget_begins_no_race(build):
+    done = race(build, "--budget-s", "0")
+    assert done.returncode == 1
+    assert "0 raced, 0 failed, 5 not reached" in done.stdout
+    assert not (build.parent / "calls").exists()
+
+
+def test_a_set_that_is_not_there_is_refused_by_name(build):
+    done = race(build, "--set", "large")
+    assert done.returncode != 0
+    assert "no set large" in done.stderr

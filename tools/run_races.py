@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Races first kernels with the vendor's library on this machine's GPU, problem by problem, and prints a table last.
+
+usage: run_races.py BUILD [--out FOLDER] [--set NAME]… [--problems FILE] [--pairs N] [--sample-ms MS] [--budget-s S] [--dry-run DEVICE]
+
+BUILD holds bench/peers/gemm_peers; nothing is built here and nothing but Python's standard library is needed. Each set of the
+problem list (bench/problems/races.txt) gets a file FOLDER/SET.jsonl with one JSON object per line (bench/results/README.md lists the
+fields). A line is written as soon as its race is over, so that a run that is stopped, or that ends at its budget, loses nothing: the next
+one continues behind the problems that are in FOLDER already, and tries those again that failed. Exit status: 0 when every problem was raced, 1 when one failed or
+was not reached.
+
+--dry-run h200 needs no GPU: it prints each problem with the kernel that discovery returns first for that device and its predicted time.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Problems for one process of gemm_peers: what starting it costs is shared, and a crash takes few others along.
+PROBLEMS_A_PROCESS = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Race:
+    """One line of the problem list."""
+
+    set_name: str
+    by_family: bool
+    problem: str
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/races"), help="where the .jsonl files lie")
+    parser.add_argument("--set", action="append", default=[], dest="sets", help="this set alone; may be given several times")
+    parser.add_argument("--problems", type=pathlib.Path, default=ROOT / "bench/problems/races.txt")
+    parser.add_argument("--pairs", type=int, default=5, help="interleaved pairs of batches")
+    parser.add_argument("--sample-ms", type=float, default=10, help="the length of a batch")
+    parser.add_argument("--budget-s", type=float, default=float("inf"), help="begin no further race after so many seconds")
+    parser.add_argument("--dry-run", metavar="DEVICE", help="no GPU: the first kernel and its predicted time, for a device by name")
+    return parser.parse_args(arguments)
+
+
+def read_races(path, wanted_sets):
+    races = []
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        set_name, rest = line.split(maxsplit=1)
+        by_family = rest.startswith("families ")
+        races.append(Race(set_name, by_family, rest.removeprefix("families ")))
+    unknown = set(wanted_sets) - {race.set_name for race in races}
+    if unknown:
+        raise SystemExit(f"run_races: no set {', '.join(sorted(unknown))} in {path}; it has {', '.join(sets_of(races))}")
+    return [race for race in races if not wanted_sets or race.set_name in wanted_sets]
+
+
+def sets_of(races):
+    return list(dict.fromkeys(race.set_name for race in races))
+
+
+def list_first_kernels(races, options):
+    """What `gemmery list` says of each problem, without a GPU."""
+    failures = 0
+    for race in races:
+        command = [options.build / "gemmery", "list", race.problem, "--device", options.dry_run, "--limit", "1", "--json"]
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode != 0:
+            failures += 1
+            print(f"{race.set_name:10} {race.problem:60} {(answer.stderr.strip().splitlines() or ['no answer'])[-1]}")
+            continue
+        first = json.loads(answer.stdout.splitlines()[0])
+        turn = "families" if race.by_family else ""
+        print(f"{race.set_name:10} {race.problem:60} {first['predicted_us']:9.1f} us  {turn:8} {first['kernel_name']}", flush=True)
+    print(f"\n{len(races)} problems in {len(sets_of(races))} sets, {failures} without a kernel")
+    return 1 if failures else 0
+
+
+def is_raced(records):
+    return any("error" not in record for record in records)
+
+
+def file_of(set_name, options):
+    return options.out / f"{set_name}.jsonl"
+
+
+def read_records(races, options):
+    """Set -> problem as the list spells it -> its records, of this run and those before."""
+    found = {}
+    for set_name in sets_of(races):
+        path = file_of(set_name, options)
+        lines = path.read_text().splitlines() if path.exists() else []
+        records = found.setdefault(set_name, {})
+        for line in lines:
+            record = json.loads(line)
+            of_problem = records.setdefault(record["asked"], [])
+            of_problem[:] = [earlier for earlier in of_problem if "error" not in earlier]  # it was tried again
+            of_problem.append(record)
+    return found
+
+
+def chunks_of(races):
+    """Lists of races of one set and of one kind, each for one process."""
+    chunk = []
+    for race in races:
+        is_full = len(chunk) == PROBLEMS_A_PROCESS
+        if chunk and (is_full or (race.set_name, race.by_family) != (chunk[0].set_name, chunk[0].by_family)):
+            yield chunk
+            chunk = []
+        chunk.append(race)
+    if chunk:
+        yield chunk
+
+
+def run_chunk(chunk, options, deadline):
+    """Races them in order. A problem that fails may leave the GPU's context unusable, so those behind it get a new process."""
+    waiting = list(chunk)
+    while waiting and time.monotonic() < deadline:
+        waiting = waiting[run_process(waiting, options, deadline):]
+
+
+def run_process(races, options, deadline):
+    """How many of them are done with, the last of them perhaps by failing."""
+    command = [
+        options.build / "bench/peers/gemm_peers", "--announce", "--pairs", str(options.pairs), "--sample-ms", str(options.sample_ms),
+        *(["--families", "--rotate"] if races[0].by_family else []), *(race.problem for race in races),
+    ]
+    begun = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        for line in filter(lambda line: line.startswith("{"), process.stdout):
+            record = json.loads(line)
+            if "begins" not in record:
+                write_record(races[begun - 1], record, options)
+                if "error" not in record:
+                    continue
+            elif time.monotonic() < deadline:
+                begun += 1
+                continue
+            process.kill()
+            return begun
+    if begun == 0:
+        raise SystemExit("run_races: gemm_peers could not begin (see above)")
+    if process.returncode != 0:
+        write_record(races[begun - 1], {"problem": races[begun - 1].problem, "error": f"gemm_peers ended with status {process.returncode}"}, options)
+    return begun
+
+
+def write_record(race, record, options):
+    with file_of(race.set_name, options).open("a") as file:
+        file.write(json.dumps({"set": race.set_name, "asked": race.problem, **record}) + "\n")
+    print(row_of(race, record), flush=True)
+
+
+def row_of(race, record):
+    problem = f"{race.set_name:10} {race.problem:60}"
+    if "error" in record:
+        return f"{problem} failed: {record['error']}"
+
+    def number(name, form):
+        return format(record[name], form) if record.get(name) is not None else "-"
+
+    spread = record.get("ratio_range")
+    return (
+        f"{problem} {number('ours_us', '.1f'):>9} {number('predicted_us', '.1f'):>9} {number('theirs_us', '.1f'):>9}"
+        f" {number('ours_tflops', '.1f'):>7} {number('ratio_median', '.3f'):>7}"
+        f" {'[{:.3f}, {:.3f}]'.format(*spread) if spread else '':16} {number('relative_difference', '.1e'):>8}  {record['kernel']}"
+    )
+
+
+def print_table(races, options):
+    """Of all records in the folder; returns how many problems failed or were not reached."""
+    records = read_records(races, options)
+    print(f"\n{'set':10} {'problem':60} {'ours us':>9} {'predicted':>9} {'theirs us':>9} {'ours TF':>7} {'ratio':>7} {'range':16} {'differs':>8}  kernel")
+    failed = missing = 0
+    for race in races:
+        found = records[race.set_name].get(race.problem, [])
+        missing += not found
+        failed += bool(found) and not is_raced(found)
+        for record in found:
+            print(row_of(race, record))
+    for set_name, of_set in records.items():
+        ratios = [best for found in of_set.values() if (best := first_ratio(found)) is not None]
+        if ratios:
+            print(f"{set_name}: first kernels, median ratio {statistics.median(ratios):.3f} over {len(ratios)} problems, least {min(ratios):.3f}")
+    print(f"{len(races) - failed - missing} raced, {failed} failed, {missing} not reached; records in {options.out}")
+    return failed + missing
+
+
+def first_ratio(found):
+    """Of the kernel that discovery returns first."""
+    return next((record["ratio_median"] for record in found if "ratio_median" in record), None)
+
+
+def main(arguments):
+    options = parse_arguments(arguments)
+    races = read_races(options.problems, options.sets)
+    if options.dry_run:
+        return list_first_kernels(races, options)
+    options.build = options.build.resolve()
+    if not (options.build / "bench/peers/gemm_peers").exists():
+        raise SystemExit(f"run_races: no bench/peers/gemm_peers in {options.build}; it is built where cublasLt.h is (tools/build.sh release gemm_peers)")
+    options.out.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + options.budget_s
+    known = read_records(races, options)
+    waiting = [race for race in races if not is_raced(known[race.set_name].get(race.problem, []))]
+    for chunk in chunks_of(waiting):
+        if time.monotonic() >= deadline:
+            break
+        run_chunk(chunk, options, deadline)
+    return 1 if print_table(races, options) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
