@@ -69,6 +69,9 @@ struct LaunchPlan {
   std::size_t zeroed_workspace_bytes = 0;
   bool leaves_zeros = false;
   std::size_t workspace_slot = no_slot;
+  // Likewise the address behind the first `later_workspace_offset` bytes.
+  std::size_t later_workspace_slot = no_slot;
+  std::size_t later_workspace_offset = 0;
   static constexpr std::size_t most_workspace_maps = 2;
   std::size_t workspace_map_count = 0;
   std::array<WorkspaceMap, most_workspace_maps> workspace_maps;

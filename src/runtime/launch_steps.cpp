@@ -61,6 +61,9 @@ void check_stream(Stream stream, Device operands) {
 void place_workspace(const LoadedKernel& loaded, LaunchPlan& plan, void* workspace) {
   if (plan.workspace_slot != LaunchPlan::no_slot)
     write_address(plan.parameter_bytes + plan.workspace_slot, workspace);
+  if (plan.later_workspace_slot != LaunchPlan::no_slot)
+    write_address(plan.parameter_bytes + plan.later_workspace_slot,
+                  static_cast<std::byte*>(workspace) + plan.later_workspace_offset);
   if (plan.has_preparation)
     write_address(plan.preparation.parameter_bytes + plan.preparation.workspace_slot, workspace);
   for (std::size_t index = 0; index < plan.workspace_map_count; ++index) {

@@ -31,6 +31,9 @@ constexpr auto reduction = SoundKernel::reduction;
 constexpr auto parts = SoundKernel::parallel;
 constexpr auto serial_parts = SoundKernel::serial;
 constexpr auto stream = SoundKernel::stream;
+constexpr auto promoted_parts = SoundKernel::promoted_parts;
+constexpr auto transposed_parts = SoundKernel::transposed_parts;
+constexpr auto part_reduction = SoundKernel::part_reduction;
 constexpr auto mma = SoundKernel::mma;
 constexpr auto parallel = SoundKernel::mma_parallel;
 constexpr auto serial = SoundKernel::mma_serial;
@@ -583,6 +586,44 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);", ""},
                 {"if (takes_turns && !tiles.is_last()) pass_turn<turns>(consumer);", ""}}}},
 
+    {.name = "nothing", .kernel = promoted_parts},
+    {.name = "promoted accumulators do not come back to wgmma's registers",
+     .kernel = promoted_parts,
+     .edits = {{{"Registers::write(*this);", ""}}}},
+    {.name = "a row of promoted accumulators comes back to another's place",
+     .kernel = promoted_parts,
+     .edits = {{{"ptx::write_sums<row, first>(&sums.block[row][first]);",
+                 "ptx::write_sums<row, first>(&sums.block[row][first ^ 4]);"}}}},
+    {.name = "the epilogue reads what was promoted before parts were added",
+     .kernel = promoted_parts,
+     .edits = {{{"Registers::template read<row, count>(values, part);",
+                 "PromotedSums<design>::template read<row, count>(values, part);"}}}},
+    {.name = "its own accumulators are added once more",
+     .kernel = promoted_parts,
+     .edits = {{{"  team.clear();\n", ""}}}},
+    {.name = "nothing", .kernel = transposed_parts},
+    {.name = "integers are added as floats",
+     .kernel = transposed_parts,
+     .edits = {{{"add.s32", "add.rn.f32"}}}},
+    {.name = "no barrier after transposition",
+     .kernel = transposed_parts,
+     .edits = {{{"ptx::bar_sync<warps * 32>(first_barrier + (takes_turns ? consumer : 0));",
+                 "static_cast<void>(first_barrier);"}}}},
+    {.name = "no wait for the slice before",
+     .kernel = transposed_parts,
+     .edits = {{{"while (ptx::ld_acquire_gpu(counter) != share.slice)", "while (false)"}}}},
+    {.name = "nothing", .kernel = part_reduction},
+    {.name = "a tile's parts count before all warps have written them",
+     .kernel = part_reduction,
+     .edits = {{{"write_parts(region);\n    ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);",
+                 "write_parts(region);"}}}},
+    {.name = "values are kept from tile to tile",
+     .kernel = part_reduction,
+     .edits = {{{"void begin_tile() { clear<false>(); }", "void begin_tile() {}"}}}},
+    {.name = "warps write their parts in one place",
+     .kernel = part_reduction,
+     .edits = {{{"part_of<output>(0, 0, warp()) = all;", "part_of<output>(0, 0, 0) = all;"}}}},
+
     // The emulator runs one launch after the other.
     {.name = "no wait for the launch ahead",
      .kernel = chained,
@@ -720,7 +761,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 21> names{"simt",
+  constexpr std::array<std::string_view, 24> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
@@ -735,6 +776,9 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 parallel coop",
                                                    "sm90 serial coop",
                                                    "sm90 stream pingpong",
+                                                   "sm90 parallel coop, promoted",
+                                                   "sm90 serial coop, transposed",
+                                                   "sm90 parallel coop, reductions",
                                                    "sm80",
                                                    "sm80 parallel",
                                                    "sm80 serial",
@@ -754,6 +798,9 @@ bool is_wanted(const DeviceFault& fault) {
 SoundProgram program_of(SoundKernel kernel) noexcept {
   if (kernel == rotation) return {"D = gelu(accum + bias)", "bias=f32[n]"};
   if (kernel == addition) return {"D = gelu(accum + bias)", "bias=bf16[n]"};
+  if (kernel == part_reduction)
+    return {"D = accum + bias; total = sum(D); columns = max(accum); peak = max(abs(D))",
+            "bias=f32[n] total=f32[1] columns=f32[n] peak=f32[1]"};
   if (kernel == reduction)
     return {"D = accum + bias; total = sum(D); peak = max(abs(D))",
             "bias=f32[n] total=f32[1] peak=f32[1]"};

@@ -19,22 +19,25 @@ enum class SoundKernel : std::uint8_t {
   ping_pong,
   pair_of_blocks,
   chained,
-  split,          // k over two blocks
-  repacked,       // copies of both operands, A of any strides; threads store out
-  transposed,     // int8, both operands transposed in shared memory
-  promoted,       // 8-bit floats, whose products are added to accumulators by FADD
-  rotation,       // three consumers in turn, with a program
-  addition,       // likewise, and a wgmma adds what the program adds first
-  reduction,      // two consumers, with a program that makes single values of out
-  parallel,       // two consumers, k in slices that meet at the last to arrive
-  serial,         // likewise, in slices that add up one after the other
-  stream,         // consumers in turn, every block with as many blocks of k
-  mma,            // sm80: two groups of warps share each block of k
-  mma_parallel,   // k in slices that meet at the last to arrive
-  mma_serial,     // k in slices that add up one after the other
-  mma_narrow,     // float32 by f16x3, with m16n8k8
-  skinny,         // B adjacent along k
-  skinny_columns  // B adjacent along columns, k in slices
+  split,             // k over two blocks
+  repacked,          // copies of both operands, A of any strides; threads store out
+  transposed,        // int8, both operands transposed in shared memory
+  promoted,          // 8-bit floats, whose products are added to accumulators by FADD
+  rotation,          // three consumers in turn, with a program
+  addition,          // likewise, and a wgmma adds what the program adds first
+  reduction,         // two consumers, with a program that makes single values of out
+  parallel,          // two consumers, k in slices that meet at the last to arrive
+  serial,            // likewise, in slices that add up one after the other
+  stream,            // consumers in turn, every block with as many blocks of k
+  promoted_parts,    // 8-bit floats, promoted, in slices that meet at the last to arrive
+  transposed_parts,  // int8, transposed, in slices that add up one after the other
+  part_reduction,    // slices that meet at the last to arrive, with a program's reductions
+  mma,               // sm80: two groups of warps share each block of k
+  mma_parallel,      // k in slices that meet at the last to arrive
+  mma_serial,        // k in slices that add up one after the other
+  mma_narrow,        // float32 by f16x3, with m16n8k8
+  skinny,            // B adjacent along k
+  skinny_columns     // B adjacent along columns, k in slices
 };
 
 // What a sound kernel makes of A B, in the words of a problem line; empty: A B itself.
@@ -73,7 +76,7 @@ constexpr bool is_skinny(SoundKernel kernel) noexcept { return kernel >= SoundKe
 
 // Whether blocks of sm90 share tiles through the workspace.
 constexpr bool has_parts(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::parallel && kernel <= SoundKernel::stream;
+  return kernel >= SoundKernel::parallel && kernel <= SoundKernel::part_reduction;
 }
 
 // For each sound kernel one fault that is called "nothing".

@@ -75,19 +75,37 @@ abi::Schedule schedule_of(SoundKernel kernel) {
   return is_in_rotation(kernel) ? abi::Schedule::rotation : abi::Schedule::cooperative;
 }
 
+bool is_promoted(SoundKernel kernel) {
+  return kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts;
+}
+bool is_transposed(SoundKernel kernel) {
+  return kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts;
+}
+
 abi::SplitMode split_of(SoundKernel kernel) {
-  if (kernel == SoundKernel::parallel) return abi::SplitMode::parallel;
-  if (kernel == SoundKernel::serial) return abi::SplitMode::serial;
-  return kernel == SoundKernel::stream ? abi::SplitMode::stream : abi::SplitMode::none;
+  switch (kernel) {
+    case SoundKernel::parallel:
+    case SoundKernel::promoted_parts:
+    case SoundKernel::part_reduction:
+      return abi::SplitMode::parallel;
+    case SoundKernel::serial:
+    case SoundKernel::transposed_parts:
+      return abi::SplitMode::serial;
+    case SoundKernel::stream:
+      return abi::SplitMode::stream;
+    default:
+      return abi::SplitMode::none;
+  }
 }
 
 // Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative, SoundKernel::chained,
-                                                SoundKernel::reduction,   SoundKernel::parallel,
-                                                SoundKernel::serial,      SoundKernel::transposed,
-                                                SoundKernel::promoted};
+  constexpr SoundKernel with_two_consumers[] = {
+      SoundKernel::cooperative,   SoundKernel::chained,        SoundKernel::reduction,
+      SoundKernel::parallel,      SoundKernel::serial,         SoundKernel::transposed,
+      SoundKernel::promoted,      SoundKernel::promoted_parts, SoundKernel::transposed_parts,
+      SoundKernel::part_reduction};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -99,7 +117,8 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
   tile.split = split_of(kernel);
-  tile.slices = kernel == SoundKernel::parallel || kernel == SoundKernel::serial ? 3 : 1;
+  const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
+  tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
   return tile;
 }
 
@@ -165,12 +184,12 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
     rules.out.alignment = 4;
   }
-  if (kernel == SoundKernel::transposed) {
+  if (is_transposed(kernel)) {
     rules.a = {.dtype = DType::int8, .layout = LayoutRule::column, .alignment = 16};
     rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
     rules.out.dtype = rules.accumulator = DType::int32;
   }
-  if (kernel == SoundKernel::promoted) {
+  if (is_promoted(kernel)) {
     rules.a = {.dtype = DType::float8_e4m3fn, .layout = LayoutRule::row, .alignment = 16};
     rules.b = {.dtype = DType::float8_e5m2, .layout = LayoutRule::column, .alignment = 16};
     rules.math = Math::fp8_promoted;

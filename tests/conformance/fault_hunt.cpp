@@ -50,18 +50,24 @@ constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
 constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
 
+// Whether launches of it can be chained: out and A are of one type.
+bool is_chained(SoundKernel kernel) {
+  return kernel == SoundKernel::chained ||
+         (has_parts(kernel) && kernel != SoundKernel::promoted_parts &&
+          kernel != SoundKernel::transposed_parts);
+}
+
 std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
   if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
   if (kernel == SoundKernel::skinny_columns)
     return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};
   if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
-  if (kernel == SoundKernel::chained || has_parts(kernel))
-    return {std::begin(chained_lines), std::end(chained_lines)};
-  if (kernel == SoundKernel::transposed)
+  if (kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts)
     return {std::begin(transposed_lines), std::end(transposed_lines)};
-  if (kernel == SoundKernel::promoted)
+  if (kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts)
     return {std::begin(promoted_lines), std::end(promoted_lines)};
+  if (is_chained(kernel)) return {std::begin(chained_lines), std::end(chained_lines)};
   if (program_of(kernel).text.empty()) return {std::begin(sm90_lines), std::end(sm90_lines)};
   std::vector<std::string> lines;
   for (const Extents& extents : program_extents) lines.push_back(program_line(kernel, extents));
@@ -93,7 +99,7 @@ std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t see
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
   if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   const SoundKernel sound = fault_of(kernel).kernel;
-  if (sound == SoundKernel::chained || has_parts(sound)) {
+  if (is_chained(sound)) {
     std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);
     if (!found.empty()) return found;
   }

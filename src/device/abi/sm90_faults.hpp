@@ -84,17 +84,18 @@ constexpr bool has_staging_tiles(const Sm90Design& design) {
 
 /// A cluster has at most 8 blocks everywhere, and each stores a whole number of 16 columns. Blocks
 /// that share operands, too, and warpgroups that take tiles in turn are for many tiles. What is
-/// split through the workspace is not split within a cluster as well, nor in rotation, and has
-/// operands of 16 bits. Accumulators of shares of k would saturate elsewhere than those of all k.
+/// split through the workspace is not split within a cluster as well, nor in rotation. Accumulators
+/// that saturate are never split: those of shares of k clamp elsewhere than those of all k.
 GEMMERY_HOST_DEVICE
 constexpr bool is_split(const Sm90Design& design) {
   const int blocks = design.split_k;
-  if (design.split != SplitMode::none)
-    return blocks == 1 && design.schedule != Schedule::rotation && is_half(design.a);
-  if (blocks == 1) return true;
+  const bool has_parts = design.split != SplitMode::none;
+  if (blocks == 1 && !has_parts) return true;
+  if (design.math == MmaMath::saturate) return false;
+  if (has_parts) return blocks == 1 && design.schedule != Schedule::rotation;
   return (blocks == 2 || blocks == 4 || blocks == 8) && sharing_blocks(design) == 1 &&
-         design.math != MmaMath::saturate && design.schedule == Schedule::cooperative &&
-         !splits_columns(design) && design.tile_n % (16 * blocks) == 0;
+         design.schedule == Schedule::cooperative && !splits_columns(design) &&
+         design.tile_n % (16 * blocks) == 0;
 }
 
 /// What a consumer has for its accumulators. With 512 threads a kernel starts with 128 registers
@@ -108,11 +109,24 @@ constexpr bool is_split(const Sm90Design& design) {
 ///   without C, in turns        1 at 200 pairs in float16
 ///   with C, operands of 8 bits 8 to 172 at 192, if out has 8 bits or A and B are transposed
 ///   parts of tiles             2 to 6 at 208, up to 18 at 156 pairs in float16, when values of C++
-///                              carried them; the bounds below are kept by what does not spill
+///                              carried them; 5 at 192 in turns with a C; operands of 8 bits 6 to
+///                              12 at 192, 1 to 6 at 128 of one consumer; transposed ones of 32
+///                              bits 9 at 128, 38 at 144 and 220 at 96 of three
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
-  return design.accumulator == DType::float16 ? 128 : 192;
+  if (design.accumulator == DType::float16) return 128;
+  const bool transposes =
+      is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
+  const bool is_alone = consumer_count(design) == 1;
+  switch (bytes_of(design.a)) {
+    case 1:
+      return is_alone ? 112 : 160;
+    case 4:
+      return !transposes ? 192 : consumers_per_tile(design) == 3 ? 64 : 96;
+    default:
+      return design.has_c && takes_turns(design) ? 184 : 192;
+  }
 }
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_stores(const Sm90Design& design) {

@@ -28,6 +28,14 @@ constexpr bool is_vector(const EpilogueTensor& tensor) {
   return !(tensor.varies_m && tensor.varies_n);
 }
 
+/// True if a reduction to one value is kept across a consumer's tiles and handed over by a word,
+/// which holds a float32. Where blocks share tiles through the workspace, which of them finishes
+/// one depends on time, and so would the order of the sum.
+GEMMERY_HOST_DEVICE
+constexpr bool reduces_by_groups(const Sm90Design& design) {
+  return !is_integer(design.accumulator) && design.split == SplitMode::none;
+}
+
 /// What programs must know of a design: what its consumers store. Discovery asks for it often, so
 /// it is a value; a stored_design stands for it.
 struct StoredShare {

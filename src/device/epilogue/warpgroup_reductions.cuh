@@ -2,7 +2,9 @@
 // A consumer warpgroup's reductions, from its threads' values to the parts that it hands over. A
 // reduction to one value is handed over once, after its last tile, as a part (group_reduction.cuh)
 // or into the result itself (magnitude_reduction.cuh). One per batch, like those of rows and
-// columns, is handed over as a part after each tile (reduction.cuh).
+// columns, is handed over as a part after each tile (reduction.cuh). So is every reduction where it
+// depends on time which consumer finishes a tile, since blocks share k through the workspace, and
+// where it is computed in float64, beside int32 accumulators: a group's word holds a float32.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -50,7 +52,7 @@ class WarpgroupReductions {
   /// Called by one warp of every block that is not a consumer's, once the previous launches have
   /// ended: prepares the results that consumers update.
   __device__ __forceinline__ static void open(const Params& params, unsigned lane) {
-    if constexpr (!has_any_output<Epilogue>(is_by_magnitude)) return;
+    if constexpr (!has_any_output<Epilogue>(is_of_magnitude)) return;
     if (lane == 0) open_results(params);
     __syncwarp();  // lane 0 has acquired it for all lanes
 #pragma unroll
@@ -60,7 +62,7 @@ class WarpgroupReductions {
 
   /// Hands over reductions of all of out: to the results, or through the consumer's shared memory.
   __device__ __forceinline__ void finish(const Params& params, const Staged& staged) const {
-    if constexpr (has_any_output<Epilogue>(is_by_magnitude)) {
+    if constexpr (has_any_output<Epilogue>(is_of_magnitude)) {
       ptx::bar_sync<opening_threads>(first_opening_barrier + consumer_);  // waits for `open`
       put_magnitudes(params);
     }
@@ -79,21 +81,31 @@ class WarpgroupReductions {
   static constexpr int opening_threads = abi::warpgroup_threads + 32;
   static constexpr unsigned first_opening_barrier = 4;  // of as many as consumers
 
-  /// True if one is over all of out and uses words (group_reduction.cuh).
+  /// True if one is kept across tiles.
+  GEMMERY_HOST_DEVICE
+  static constexpr bool is_kept(const abi::EpilogueTensor& output) {
+    return abi::is_of_everything(output) && abi::reduces_by_groups(design);
+  }
+  /// True if one of these is an atomic maximum (magnitude_reduction.cuh).
+  GEMMERY_HOST_DEVICE
+  static constexpr bool is_of_magnitude(const abi::EpilogueTensor& output) {
+    return is_kept(output) && is_by_magnitude(output);
+  }
+  /// True if one of these uses words (group_reduction.cuh).
   GEMMERY_HOST_DEVICE
   static constexpr bool is_by_words(const abi::EpilogueTensor& output) {
-    return abi::is_of_everything(output) && !is_by_magnitude(output);
+    return is_kept(output) && !is_by_magnitude(output);
   }
   /// True if one is handed over after each tile.
   GEMMERY_HOST_DEVICE
   static constexpr bool is_of_tiles(const abi::EpilogueTensor& output) {
-    return output.reduction != abi::Reduction::none && !abi::is_of_everything(output);
+    return output.reduction != abi::Reduction::none && !is_kept(output);
   }
 
   template <int output = 0>
   __device__ __forceinline__ static void open_results(const Params& params) {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_by_magnitude(Epilogue::output[output]))
+      if constexpr (is_of_magnitude(Epilogue::output[output]))
         MagnitudeReduction<Epilogue, output>(params).open();
       open_results<output + 1>(params);
     }
@@ -102,7 +114,7 @@ class WarpgroupReductions {
   template <int output = 0>
   __device__ __forceinline__ void put_magnitudes(const Params& params) const {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_by_magnitude(Epilogue::output[output]))
+      if constexpr (is_of_magnitude(Epilogue::output[output]))
         MagnitudeReduction<Epilogue, output>(params).put(values_[output], lane());
       put_magnitudes<output + 1>(params);
     }
@@ -112,20 +124,18 @@ class WarpgroupReductions {
   template <bool of_all, int output = 0>
   __device__ __forceinline__ void clear() {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_reduced<Epilogue, output> &&
-                    abi::is_of_everything(Epilogue::output[output]) == of_all)
+      if constexpr (is_reduced<Epilogue, output> && is_kept(Epilogue::output[output]) == of_all)
         values_[output] = ReducerOf<Epilogue, output, Compute>::nothing();
       clear<of_all, output + 1>();
     }
   }
 
-  /// The warp's parts of a value per batch.
+  /// The warp's parts of a value of all of out, or per batch.
   template <int output = 0>
   __device__ __forceinline__ void write_parts(const Region& region) const {
     if constexpr (output < Epilogue::outputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
-      if constexpr (is_reduced<Epilogue, output> && !tensor.varies_m && !tensor.varies_n &&
-                    tensor.varies_l) {
+      if constexpr (is_of_tiles(tensor) && !tensor.varies_m && !tensor.varies_n) {
         const Compute all =
             ReducerOf<Epilogue, output, Compute>::across_lanes(values_[output], 1, 32);
         if (lane() == 0) *region.template part_of<output>(0, 0, warp()) = all;
@@ -184,9 +194,7 @@ class WarpgroupReductions {
   template <int output = 0>
   __device__ __forceinline__ void arrive(const Region& region) const {
     if constexpr (output < Epilogue::outputs) {
-      if constexpr (is_reduced<Epilogue, output> &&
-                    !abi::is_of_everything(Epilogue::output[output]))
-        region.template arrive<output>(lane());
+      if constexpr (is_of_tiles(Epilogue::output[output])) region.template arrive<output>(lane());
       arrive<output + 1>(region);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <device/abi/sm90_design.hpp>
 #include <device/ptx/fence.cuh>
+#include <device/ptx/part_sums.cuh>
 #include <device/ptx/wgmma.cuh>
 #include <device/tile/matrix_descriptor.cuh>
 
@@ -95,6 +96,16 @@ struct WgmmaSums {
     if constexpr (row + 1 < blocks) read<row + 1>(sums);
   }
 
+  /// Sets all of them, not while a wgmma adds to them.
+  template <int row = 0, int first = 0>
+  __device__ __forceinline__ static void write(const WarpgroupSums<design>& sums) {
+    ptx::write_sums<row, first>(&sums.block[row][first]);
+    if constexpr (first + 4 < per_block)
+      write<row, first + 4>(sums);
+    else if constexpr (row + 1 < blocks)
+      write<row + 1>(sums);
+  }
+
  private:
   /// A thread's, in 16 columns.
   static constexpr int per_sixteen = per_block * 16 / abi::columns_per_consumer(design);
@@ -126,21 +137,41 @@ struct PromotedSums : WarpgroupSums<design> {
   }
 };
 
-/// What a consumer passes on. Blocks that split k exchange values, and promoted accumulators are
-/// values; otherwise accumulators are read where they are stored, so that the compiler keeps few of
-/// them alive.
-template <abi::Sm90Design design, bool is_promoted = abi::is_promoted(design),
-          bool splits_k = (design.split_k > 1)>
+/// How a consumer passes its accumulators on: in wgmma's registers, where the epilogue reads few at
+/// a time, so that the compiler keeps few of them alive; as values of C++, which blocks of a
+/// cluster exchange; promoted ones, which are values; and these again in wgmma's registers, which
+/// blocks exchange through the workspace.
+enum class SumsForm : unsigned char { registers, values, promoted, promoted_registers };
+
+GEMMERY_HOST_DEVICE
+constexpr SumsForm sums_form(const abi::Sm90Design& design) {
+  if (!abi::is_promoted(design)) return design.split_k > 1 ? SumsForm::values : SumsForm::registers;
+  return design.split == abi::SplitMode::none ? SumsForm::promoted : SumsForm::promoted_registers;
+}
+
+template <abi::Sm90Design design, SumsForm form = sums_form(design)>
 struct ConsumerSums : WgmmaSums<design> {
+  /// Once the last wgmmas of a tile are complete.
   __device__ static void fetch() {}
 };
 template <abi::Sm90Design design>
-struct ConsumerSums<design, false, true> : WarpgroupSums<design> {
+struct ConsumerSums<design, SumsForm::values> : WarpgroupSums<design> {
   __device__ __forceinline__ void fetch() { WgmmaSums<design>::read(*this); }
 };
-template <abi::Sm90Design design, bool splits_k>
-struct ConsumerSums<design, true, splits_k> : PromotedSums<design> {
+template <abi::Sm90Design design>
+struct ConsumerSums<design, SumsForm::promoted> : PromotedSums<design> {
   __device__ static void fetch() {}
+};
+template <abi::Sm90Design design>
+struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design> {
+  using Registers = WgmmaSums<design>;
+  __device__ __forceinline__ void fetch() { Registers::write(*this); }
+
+  template <int row, int count>
+  __device__ __forceinline__ void read(typename Registers::Register (&values)[count],
+                                       int part) const {
+    Registers::template read<row, count>(values, part);
+  }
 };
 
 /// As wgmma finds the operands in shared memory.

@@ -16,7 +16,7 @@ __device__ __forceinline__ void store_sums(void* address) {
                : "memory");
 }
 
-// Of float32, or of pairs of float16.
+// Of float32, of int32 (the sum wraps), or of pairs of float16.
 
 #define GEMMERY_ADD_TO_SUMS(add)                                                             \
   asm volatile(                                                                              \
@@ -32,11 +32,25 @@ template <abi::DType accumulator, int block, int first, int offset>
 __device__ __forceinline__ void add_to_sums(const void* address) {
   if constexpr (accumulator == abi::DType::float16)
     GEMMERY_ADD_TO_SUMS("add.rn.f16x2");
+  else if constexpr (accumulator == abi::DType::int32)
+    GEMMERY_ADD_TO_SUMS("add.s32");
   else
     GEMMERY_ADD_TO_SUMS("add.rn.f32");
 }
 
 #undef GEMMERY_ADD_TO_SUMS
+
+/// Puts values of C++ there, which were added up outside of wgmmas.
+template <int block, int first>
+__device__ __forceinline__ void write_sums(const float* values) {
+  asm volatile(
+      "mov.b32 sum%4_%5, %0;\n"
+      "mov.b32 sum%4_%6, %1;\n"
+      "mov.b32 sum%4_%7, %2;\n"
+      "mov.b32 sum%4_%8, %3;" ::"f"(values[0]),
+      "f"(values[1]), "f"(values[2]), "f"(values[3]), "n"(block), "n"(first), "n"(first + 1),
+      "n"(first + 2), "n"(first + 3));
+}
 
 /// Sets them to 0.
 template <int block, int first>

@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::size_t workspace_unit = 256;
 
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + workspace_unit - 1) / workspace_unit * workspace_unit;
+}
+
 abi::SplitSchedule schedule_of_tiles(const SplitWork& work) {
   return {.units = work.tiles,
           .slices = 1,
@@ -104,13 +108,15 @@ std::size_t partial_tiles(const SplitWord& split, const abi::SplitSchedule& sche
 
 std::size_t set_split_workspace(std::size_t counters, std::size_t partial_bytes,
                                 std::size_t workspace_slot, runtime::LaunchPlan& plan) {
-  const std::size_t counter_bytes =
-      (counters * sizeof(unsigned) + workspace_unit - 1) / workspace_unit * workspace_unit;
-  plan.zeroed_workspace_bytes = counter_bytes;
-  plan.workspace_bytes = counter_bytes + partial_bytes;
-  plan.leaves_zeros = true;
+  const std::size_t counter_bytes = round_up(counters * sizeof(unsigned));
+  const std::size_t partials = counter_bytes + round_up(plan.workspace_bytes);
+  plan.later_workspace_slot = plan.workspace_slot;
+  plan.later_workspace_offset = counter_bytes;
   plan.workspace_slot = workspace_slot;
-  return counter_bytes;
+  plan.zeroed_workspace_bytes += counter_bytes;
+  plan.workspace_bytes = partials + partial_bytes;
+  plan.leaves_zeros = true;
+  return partials;
 }
 
 }  // namespace gemmery::templates

@@ -35,8 +35,9 @@ abi::SplitSchedule split_schedule(const SplitWord& split, const SplitWork& work)
 std::size_t partial_tiles(const SplitWord& split, const abi::SplitSchedule& schedule,
                           unsigned tiles);
 
-// Room for so many counters, which begin at zero and end so, and behind them for accumulators.
-// Returns where these begin.
+// Room for so many counters, which begin at zero and end so, then for what the plan's workspace has
+// already (of an epilogue's reductions, which moves there), then for accumulators. Returns where
+// these begin.
 std::size_t set_split_workspace(std::size_t counters, std::size_t partial_bytes,
                                 std::size_t workspace_slot, runtime::LaunchPlan& plan);
 

@@ -101,6 +101,42 @@ TEST_F(EpilogueEmulated, reductions_along_every_extent_meet_across_tiles) {
   }
 }
 
+// Beside int32 accumulators reductions are computed in float64; where blocks share k through the
+// workspace, whoever finishes a tile hands its parts over. Two runs give the same bits.
+TEST_F(EpilogueEmulated, reductions_stand_beside_integers_and_parts_of_tiles) {
+  struct Row {
+    const char* design;
+    const char* words;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"sm90v7_gemm_s8r16_u8c16_s32r16_acc-s32_128x64x128_1x1_coop_m8_s4",
+            "a=s8 b=u8:c out=s32"},
+           {"sm90v7_gemm_s8c16_s8r16_s8c16_acc-s32_64x64x128_1x1_pingpong_m8_s3",
+            "a=s8:c b=s8 out=s8:c"},
+           {"sm90v7_gemm_u8r16_s8c16_f32r16_acc-s32_64x64x128_1x1_k2_coop_m8_s3",
+            "a=u8 b=s8:c out=f32"},
+           {"sm90v7_gemm_s8r16_s8c16_s32r16_acc-s32_128x64x128_1x1_parallel3_coop_m8_s3",
+            "a=s8 b=s8:c out=s32"},
+           {"sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x64x64_1x1_parallel3_coop_m8_s3",
+            "a=bf16 b=bf16:c out=bf16"},
+           {"sm90v7_gemm_bf16r16_bf16c16_f32r16_acc-f32_64x64x64_2x1_serial2_coop_m8_s3",
+            "a=bf16 b=bf16:c out=f32"},
+           {"sm90v7_gemm_f16r16_f16r16_f16r16_acc-f16_64x64x64_1x1_stream_pingpong_n2_s4",
+            "a=f16 b=f16 out=f16 acc=f16"},
+           {"sm90v7_gemm_e4m3r16_e5m2c16_bf16r16_acc-f32_wgmma-promoted_128x64x128_1x1_stream_coop_"
+            "m8_s4",
+            "a=e4m3 b=e5m2:c out=bf16"}}) {
+    const std::string extents = extent(200, 330, 16) + "x" + extent(130, 200, 16) + "x" +
+                                extent(384, 528, 16) + "x" + extent(1, 2);
+    check(row.design,
+          "gemm " + extents + " " + row.words +
+              " epilogue=\"D = accum + t; rows = sum(D); columns = max(accum); batches = amax(D); "
+              "all = min(D); total = sum(accum); peak = amax(accum)\" t=f16[n] rows=f32[l,m] "
+              "columns=f32[n] batches=f32[l,1] all=bf16[1] total=f32[1] peak=f32[1]",
+          3);
+  }
+}
+
 // What a kernel reads beside the sums, in every form, at ragged edges; results beside D of other
 // types.
 TEST_F(EpilogueEmulated, operands_of_every_form_are_read_and_results_written) {

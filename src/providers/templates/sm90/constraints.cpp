@@ -21,14 +21,6 @@
 namespace gemmery::templates {
 namespace {
 
-// Reductions over accumulators of int32 are other kernels'.
-std::string find_integer_reduction(const GemmProblem& problem) {
-  if (problem.accumulator != DType::int32) return {};
-  return has_reductions(problem.epilogue)
-             ? "epilogue: expected no reduction beside int32 accumulators, got one"
-             : "";
-}
-
 OperandRule rule_of(DType dtype, LayoutRule layout) {
   return {.dtype = dtype, .layout = layout, .alignment = widest_access};
 }
@@ -144,8 +136,7 @@ std::string find_sm90_type_failure(const Query& query) {
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }
-  failure = find_output_failure(sm90_outputs(problem.a.dtype), problem);
-  return failure.empty() ? find_integer_reduction(problem) : failure;
+  return find_output_failure(sm90_outputs(problem.a.dtype), problem);
 }
 
 std::string find_sm90_failure(const Query& query) {
@@ -158,13 +149,6 @@ std::string find_misfit(const OperandRules& rules, const GemmProblem& problem) {
   std::string misfit = find_misfit(product_a(rules, problem));
   if (misfit.empty()) misfit = find_misfit(product_b(rules, problem));
   return misfit.empty() ? find_output_misfit(rules.out, problem) : misfit;
-}
-
-std::string find_part_misfit(const Sm90Tile& tile, EpilogueId epilogue) {
-  const bool has_parts = tile.split != abi::SplitMode::none;
-  if (has_parts && has_reductions(epilogue))
-    return "epilogue: expected no reduction where k is split through the workspace, got one";
-  return {};
 }
 
 std::string find_program_failure(const GemmProblem& problem) {
@@ -228,6 +212,15 @@ FittingLayouts::FittingLayouts(const GemmProblem& problem) {
 
 // --- tiles of a problem -------------------------------------------------------------------------
 
+namespace {
+
+// Elements of k in one stage.
+std::int64_t k_of_stage(const GemmProblem& problem) {
+  return abi::sm90_swizzle_bytes / static_cast<std::int64_t>(byte_width(problem.a.dtype));
+}
+
+}  // namespace
+
 bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches) {
   const std::uint64_t per_matrix = std::uint64_t{tiles.rows} * tiles.columns;
   constexpr std::uint64_t limit = 0x7fffffff;
@@ -240,7 +233,8 @@ bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProb
   if (!fits_count(tiles, problem.l)) return false;
   const double all =
       static_cast<double>(tiles.rows) * tiles.columns * static_cast<double>(problem.l);
-  const double k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), 64);
+  const double k_blocks =
+      abi::tiles_along(static_cast<unsigned>(problem.k), static_cast<int>(k_of_stage(problem)));
   const double units = tile.split == abi::SplitMode::stream ? std::max(k_blocks, 1.0) : tile.slices;
   return all * units <= 0x7fffffff;
 }
@@ -268,7 +262,7 @@ bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Quer
   const Sm90TileCounts counts = count_tiles(extents, tile);
   const double tiles = static_cast<double>(query.problem.l) * counts.rows * counts.columns;
   const double waves = tiles / clusters_at_once(query.device, tile.cluster_m * tile.cluster_n);
-  constexpr std::int64_t least_k = 256;  // of a slice
+  const std::int64_t least_k = 4 * k_of_stage(query.problem);  // of a slice
   if (tile.split == abi::SplitMode::stream) {
     const double last_wave = waves - std::floor(waves);
     return query.problem.k >= 2 * least_k && waves < 8 && last_wave > 0 && last_wave < 0.5;

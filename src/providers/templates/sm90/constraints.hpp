@@ -26,10 +26,6 @@ std::string find_sm90_failure(const Query& query);
 // What of the operands tensor maps cannot say.
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem);
 
-// Why blocks of a launch cannot share tiles, where they would: parts of tiles and of reductions
-// have one workspace.
-std::string find_part_misfit(const Sm90Tile& tile, EpilogueId epilogue);
-
 // What of a program's operands no kernel takes, where none fits.
 std::string find_program_failure(const GemmProblem& problem);
 

@@ -49,9 +49,7 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
   add_fitting(sm90_candidates(rules));
   if (query.problem.epilogue != default_epilogue) add_fitting(sm90_program_candidates(rules));
   for (const Sm90Candidate& candidate : sm90_part_candidates(rules))
-    if (is_worth_parts(extents, candidate.tile, query) &&
-        find_part_misfit(candidate.tile, query.problem.epilogue).empty())
-      add(candidate);
+    if (is_worth_parts(extents, candidate.tile, query)) add(candidate);
   if (!may_split(extents, query)) return;
   for (const Sm90Candidate& candidate : sm90_split_candidates(rules)) {
     const Sm90TileCounts counts = count_tiles(extents, candidate.tile);
@@ -108,8 +106,6 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   const Sm90Tile tile = sm90_tile(kernel);
-  misfit = find_part_misfit(tile, problem.epilogue);
-  if (!misfit.empty()) return Status::fail(std::move(misfit));
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
                                        program_tensors(problem.epilogue, is_turned(rules))),
                        problem.epilogue);

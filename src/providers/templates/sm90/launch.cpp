@@ -219,7 +219,9 @@ abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& ext
           .column_parts = static_cast<unsigned>(blocks) * warps,
           .whole_parts = warps,
           .arrivals = 1,
-          .groups = grid_blocks * static_cast<unsigned>(abi::consumer_count(design))};
+          .groups = abi::reduces_by_groups(design)
+                        ? grid_blocks * static_cast<unsigned>(abi::consumer_count(design))
+                        : 0};
 }
 
 // --- grids --------------------------------------------------------------------------------------

@@ -151,6 +151,7 @@ std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules) 
 }
 
 std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules) {
+  if (sm90_part_tiles(rules).empty()) return {};
   static auto* const table = new CandidateTable;
   return candidates_of(*table, sm90_part_tiles, rules);
 }

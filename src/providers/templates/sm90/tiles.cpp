@@ -85,7 +85,10 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   constexpr Shape shapes[] = {{256, 128, 2}, {256, 128, 1}, {128, 256, 1},
                               {128, 192, 1}, {128, 128, 1}, {128, 64, 1},
                               {64, 256, 1},  {64, 128, 1},  {64, 64, 1}};
-  constexpr std::uint8_t slice_counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+  constexpr std::uint8_t all_counts[] = {2, 4, 8, 16, 32, 3, 6, 12, 24};
+  // Of types that fewer problems have, the powers of two.
+  const auto slice_counts =
+      std::span(all_counts).first(byte_width(rules.a.dtype) == 2 ? std::size(all_counts) : 5);
   std::vector<Sm90Tile> tiles;
   for (const Shape& shape : shapes) {
     Sm90Tile tile{
@@ -199,12 +202,13 @@ std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept
 }
 
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
-  if (rules.math == Math::saturate) return {};  // the one difference within a class
+  if (rules.math == Math::saturate) return {};  // never split: the one difference within a class
   static auto* const table = new TileTable;
   return tiles_of(*table, list_split_tiles, rules);
 }
 
 std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
+  if (rules.math == Math::saturate) return {};
   static auto* const table = new TileTable;
   return tiles_of(*table, list_part_tiles, rules);
 }

@@ -298,19 +298,42 @@ TEST(Sm90Family, a_name_may_split_k_through_the_workspace) {
       family().parse_name(head + "128x128x64_1x1_stream_rotation_m8_s3_e-" + digest(program)));
 }
 
-// Parts of tiles and of reductions would have one workspace.
-TEST(Sm90Family, parts_of_tiles_refuse_reductions) {
+TEST(Sm90Family, parts_of_tiles_are_offered_beside_reductions) {
   const ProblemLine line = parse_problem(
       R"p(gemm 128x128x8192 a=bf16 b=bf16:c epilogue="D = accum; peak = amax(D)" peak=f32[1])p");
   const auto kernel = family().parse_name(
       "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_64x64x64_1x1_parallel4_coop_m8_s3_e-" +
       digest(line.problem.epilogue));
   ASSERT_TRUE(kernel);
-  const Status status = family().supports(*kernel, {line.problem, *find_device_info("h200")});
-  ASSERT_FALSE(status);
-  EXPECT_NE(status.error().find("expected no reduction where k is split"), std::string::npos);
-  for (const RankedKernel& offered : match(to_string(line)))
-    EXPECT_EQ(sm90_tile(offered).split, abi::SplitMode::none) << offered.name();
+  EXPECT_TRUE(family().supports(*kernel, {line.problem, *find_device_info("h200")}));
+  const auto has_parts = [](const Kernel& offered) {
+    return sm90_tile(offered).split != abi::SplitMode::none;
+  };
+  EXPECT_TRUE(std::ranges::any_of(match(to_string(line)), has_parts));
+}
+
+// Accumulators of shares of k would clamp elsewhere than those of all k.
+TEST(Sm90Family, k_is_split_for_every_type_but_not_where_accumulators_saturate) {
+  const auto is_split = [](const Kernel& offered) {
+    return sm90_tile(offered).split != abi::SplitMode::none;
+  };
+  for (const char* line :
+       {"gemm 128x128x16384 a=s8 b=u8:c out=s32", "gemm 128x128x16384 a=e4m3:c b=e5m2 out=bf16",
+        "gemm 128x128x16384 a=e4m3 b=e5m2:c out=e4m3 math=fp8_fast",
+        "gemm 128x128x16384 a=f32:c b=f32 math=tf32"})
+    EXPECT_TRUE(std::ranges::any_of(match(line), is_split)) << line;
+  const std::string saturating = "gemm 128x128x16384 a=s8 b=s8:c out=s32 math=saturate";
+  const auto offered = match(saturating);
+  EXPECT_FALSE(offered.empty());
+  for (const RankedKernel& kernel : offered) {
+    EXPECT_EQ(sm90_tile(kernel).split_k, 1) << kernel.name();
+    EXPECT_FALSE(is_split(kernel)) << kernel.name();
+  }
+  for (const char* split : {"k2", "parallel4", "serial2", "stream"})
+    EXPECT_FALSE(family().parse_name(
+        std::string("sm90v7_gemm_s8r16_s8c16_s32r16_acc-s32_wgmma-saturate_64x64x128_1x1_") +
+        split + "_coop_m8_s4"))
+        << split;
 }
 
 std::ptrdiff_t count_parts(const std::string& line, abi::SplitMode mode) {
@@ -474,9 +497,7 @@ TEST(Sm90Family, says_why_it_does_not_serve) {
            {"gemm 64x64x64 a=f32", "types: expected A and B both float16 or bfloat16, 8-bit"},
            {"gemm 64x64x64 a=bf16 b=f16 out=f32", "types: expected A and B both"},
            {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "types: expected A and B both"},
-           {"gemm 64x64x64 a=f32 math=tf32x3", "types: expected A and B both"},
-           {"gemm 64x64x64 a=s8 out=s32 epilogue=\"D = accum; r = sum(accum)\" r=s32[1]",
-            "epilogue: expected no reduction beside int32"}}) {
+           {"gemm 64x64x64 a=f32 math=tf32x3", "types: expected A and B both"}}) {
     EXPECT_TRUE(match(row.line).empty()) << row.line;
     EXPECT_EQ(why_not(row.line).find(row.expected), 0U) << row.line << ": " << why_not(row.line);
   }

@@ -32,17 +32,12 @@ auto draw(const Range& range, Random& random) {
   return range[random() % std::size(range)];
 }
 
-// Of 16-bit operands, which alone are split so.
 OperandRules draw_rules(Random& random) {
-  constexpr std::array inputs{DType::bfloat16, DType::float16};
-  const DType input = draw(inputs, random);
-  const bool has_half_sums = input == DType::float16 && random() % 4 == 0;
-  const DType accumulator = has_half_sums ? DType::float16 : DType::float32;
-  const auto outputs = sm90_outputs(input);
+  const Sm90Products products = draw(sm90_products(), random);
+  const auto outputs = sm90_outputs(products.a);
   std::optional<DType> c;
   if (random() % 2 == 0) c = draw(outputs, random);
-  return draw(sm90_layouts({input, input, accumulator, Math::native}, draw(outputs, random), c),
-              random);
+  return draw(sm90_layouts(products, draw(outputs, random), c), random);
 }
 
 Kernel draw_kernel(const Sm90Family& family, Random& random) {
