@@ -27,8 +27,9 @@ bool is_heavy(const epilogue::Node& node) {
           std::ranges::find(heavy, node.op) != std::end(heavy));
 }
 
-// Whether a program does with the 40 registers that 192 sums leave: a few simple operations, all
-// that it reads in shared memory, nothing stored beside D but reductions to one value.
+// Whether a program does with the 40 registers that 192 sums leave: a few simple operations in
+// float32, all that it reads in shared memory, nothing stored beside D but reductions to one value.
+// In float64, beside int32 accumulators, `accum * s + bias` spilled 56 to 76 bytes (ptxas 13.0).
 bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::TmaInputs& by_tma) {
   const epilogue::Graph& graph = rules_of(epilogue).program.graph();
   const auto operations =
@@ -86,7 +87,8 @@ ProgramFit::Width ProgramFit::width_of(int staging_columns, const GemmProblem& p
   return {.staging_columns = staging_columns,
           .is_walked =
               find_misfit(list_inputs(problem, rules, by_tma, tensors_), problem.epilogue).empty(),
-          .is_light = is_light(problem.epilogue, tensors_, by_tma)};
+          .is_light =
+              problem.accumulator != DType::int32 && is_light(problem.epilogue, tensors_, by_tma)};
 }
 
 int ProgramFit::stages(const Sm90Candidate& candidate) const noexcept {
