@@ -233,6 +233,13 @@ inline constexpr int api_version = 12000;
      const std::uint32_t* element_strides, cuda::TensorMapInterleave interleave,                   \
      cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion promotion,                         \
      cuda::TensorMapOutOfBounds out_of_bounds))                                                    \
+  X(cuTensorMapEncodeIm2col,                                                                       \
+    (cuda::TensorMap * map, cuda::TensorMapDataType type, std::uint32_t rank, void* address,       \
+     const std::uint64_t* extents, const std::uint64_t* byte_strides, const int* lower_corner,     \
+     const int* upper_corner, std::uint32_t channels_per_pixel, std::uint32_t pixels_per_column,   \
+     const std::uint32_t* element_strides, cuda::TensorMapInterleave interleave,                   \
+     cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion promotion,                         \
+     cuda::TensorMapOutOfBounds out_of_bounds))                                                    \
   X(cuTensorMapReplaceAddress, (cuda::TensorMap * map, void* address))
 
 // The functions of one driver: NVIDIA's, or another implementation. Only this room calls a driver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches and tensor maps.
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -87,25 +88,44 @@ void launch(const cuda::LaunchConfig& config, const cuda::FunctionHandle& functi
 
 // --- tensor maps --------------------------------------------------------------------------------
 
-struct TiledView {
+// What both kinds of map say of the tensor.
+struct MappedTensor {
+  cuda::TensorMapDataType type;
   std::uint32_t rank;
+  const void* address;
   const std::uint64_t* extents;
   const std::uint64_t* byte_strides;
-  const std::uint32_t* box;
   const std::uint32_t* element_strides;
+  cuda::TensorMapInterleave interleave;
+  cuda::TensorMapSwizzle swizzle;
+  cuda::TensorMapOutOfBounds out_of_bounds;
 };
 
-TensorMapFields fields_of(const TiledView& view) {
-  TensorMapFields fields;
-  fields.rank = view.rank;
-  const std::uint32_t rank = std::min<std::uint32_t>(view.rank, 5);
+std::uint32_t known_rank(std::uint32_t rank) { return std::min(rank, max_map_rank); }
+
+TensorMapFields fields_of(const MappedTensor& tensor) {
+  TensorMapFields fields{
+      .address = reinterpret_cast<std::uintptr_t>(tensor.address),
+      .element = static_cast<MapElement>(tensor.type),
+      .rank = tensor.rank,
+      .interleave = static_cast<std::uint8_t>(tensor.interleave),
+      .swizzle = static_cast<std::uint8_t>(tensor.swizzle),
+      .fills_nan = tensor.out_of_bounds == cuda::TensorMapOutOfBounds::nan_request_zero_fma};
+  const std::uint32_t rank = known_rank(tensor.rank);
   for (std::uint32_t d = 0; d < rank; ++d) {
-    fields.extents[d] = view.extents[d];
-    fields.box[d] = view.box[d];
-    fields.element_strides[d] = view.element_strides[d];
-    if (d + 1 < rank) fields.byte_strides[d] = view.byte_strides[d];
+    fields.extents[d] = tensor.extents[d];
+    fields.element_strides[d] = tensor.element_strides[d];
+    if (d + 1 < rank) fields.byte_strides[d] = tensor.byte_strides[d];
   }
   return fields;
+}
+
+void write_map(cuda::TensorMap* map, const TensorMapFields& fields) {
+  const std::string broken = find_broken_rule(fields);
+  if (!broken.empty()) throw Refusal{cuda::Result::invalid_value, "tensor map: " + broken};
+  const TensorMapBytes bytes = encode(fields);
+  static_assert(sizeof bytes == sizeof *map);
+  std::memcpy(map, bytes.data(), sizeof bytes);
 }
 
 // The enumerators of both are in the manual's order.
@@ -136,17 +156,31 @@ cuda::Result cuTensorMapEncodeTiled(cuda::TensorMap* map, cuda::TensorMapDataTyp
                                     cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion,
                                     cuda::TensorMapOutOfBounds out_of_bounds) {
   return answer([&] {
-    TensorMapFields fields = fields_of({rank, extents, byte_strides, box, element_strides});
-    fields.address = reinterpret_cast<std::uintptr_t>(address);
-    fields.element = static_cast<MapElement>(type);
-    fields.interleave = static_cast<std::uint8_t>(interleave);
-    fields.swizzle = static_cast<std::uint8_t>(swizzle);
-    fields.fills_nan = out_of_bounds == cuda::TensorMapOutOfBounds::nan_request_zero_fma;
-    const std::string broken = find_broken_rule(fields);
-    if (!broken.empty()) throw Refusal{cuda::Result::invalid_value, "tensor map: " + broken};
-    const TensorMapBytes bytes = encode(fields);
-    static_assert(sizeof bytes == sizeof *map);
-    std::memcpy(map, bytes.data(), sizeof bytes);
+    TensorMapFields fields = fields_of({type, rank, address, extents, byte_strides, element_strides,
+                                        interleave, swizzle, out_of_bounds});
+    std::copy_n(box, known_rank(rank), fields.box.begin());
+    write_map(map, fields);
+  });
+}
+
+cuda::Result cuTensorMapEncodeIm2col(
+    cuda::TensorMap* map, cuda::TensorMapDataType type, std::uint32_t rank, void* address,
+    const std::uint64_t* extents, const std::uint64_t* byte_strides, const int* lower_corner,
+    const int* upper_corner, std::uint32_t channels_per_pixel, std::uint32_t pixels_per_column,
+    const std::uint32_t* element_strides, cuda::TensorMapInterleave interleave,
+    cuda::TensorMapSwizzle swizzle, cuda::TensorMapL2Promotion,
+    cuda::TensorMapOutOfBounds out_of_bounds) {
+  return answer([&] {
+    TensorMapFields fields = fields_of({type, rank, address, extents, byte_strides, element_strides,
+                                        interleave, swizzle, out_of_bounds});
+    fields.is_im2col = true;
+    fields.channels_per_pixel = channels_per_pixel;
+    fields.pixels_per_column = pixels_per_column;
+    for (std::uint32_t spatial = 0; spatial + 2 < known_rank(rank); ++spatial) {
+      fields.lower_corner[spatial] = lower_corner[spatial];
+      fields.upper_corner[spatial] = upper_corner[spatial];
+    }
+    write_map(map, fields);
   });
 }
 
@@ -156,10 +190,7 @@ cuda::Result cuTensorMapReplaceAddress(cuda::TensorMap* map, void* address) {
     std::memcpy(bytes.data(), map, sizeof bytes);
     TensorMapFields fields = decode(bytes);
     fields.address = reinterpret_cast<std::uintptr_t>(address);
-    const std::string broken = find_broken_rule(fields);
-    if (!broken.empty()) throw Refusal{cuda::Result::invalid_value, "tensor map: " + broken};
-    bytes = encode(fields);
-    std::memcpy(map, bytes.data(), sizeof bytes);
+    write_map(map, fields);
   });
 }
 

@@ -468,6 +468,15 @@ Result encode_tiled(TensorMap* map, TensorMapDataType, std::uint32_t, void*, con
   return Result::success;
 }
 
+Result encode_im2col(TensorMap* map, TensorMapDataType, std::uint32_t, void*, const std::uint64_t*,
+                     const std::uint64_t*, const int*, const int*, std::uint32_t, std::uint32_t,
+                     const std::uint32_t*, TensorMapInterleave, TensorMapSwizzle,
+                     TensorMapL2Promotion, TensorMapOutOfBounds) {
+  FAIL_WHERE_ASKED(cuTensorMapEncodeIm2col);
+  std::memset(map, 0, sizeof *map);
+  return Result::success;
+}
+
 Result replace_address(TensorMap*, void*) {
   FAIL_WHERE_ASKED(cuTensorMapReplaceAddress);
   return Result::success;
@@ -526,6 +535,7 @@ driver::DriverApi fake_api() {
           .cuKernelSetAttribute = set_kernel_attribute,
           .cuLaunchKernelEx = launch_kernel,
           .cuTensorMapEncodeTiled = encode_tiled,
+          .cuTensorMapEncodeIm2col = encode_im2col,
           .cuTensorMapReplaceAddress = replace_address};
 }
 

@@ -69,7 +69,7 @@ void advance_pixel(const TensorMapFields& fields, Position& pixel) {
     if (pixel[dimension] < end) return;
     pixel[dimension] = fields.lower_corner[dimension - 1];
   }
-  pixel[image] += 1;
+  pixel[image] += fields.element_strides[image];
 }
 
 std::vector<BoxRow> rows_of_column(const TensorMapFields& fields, Position pixel,
@@ -87,19 +87,12 @@ std::vector<BoxRow> rows_of_column(const TensorMapFields& fields, Position pixel
   return rows;
 }
 
-constexpr std::uint32_t f32_sign = 0x8000'0000;
-constexpr std::uint32_t f32_exponent = 0x7f80'0000;
-
-std::uint32_t flush_subnormal(std::uint32_t bits) noexcept {
-  return (bits & f32_exponent) == 0 ? bits & f32_sign : bits;
-}
-
+// To nearest even; every NaN becomes the same one (recorded).
 std::uint32_t round_to_tf32(std::uint32_t bits) noexcept {
+  constexpr std::uint32_t exponent = 0x7f80'0000;
   constexpr std::uint32_t dropped_bits = 13;
   constexpr std::uint32_t kept = ~((1u << dropped_bits) - 1);
-  constexpr std::uint32_t quiet_nan = 0x40'0000;
-  if ((bits & f32_exponent) == f32_exponent)
-    return (bits & kept) | ((bits & 0x7f'ffff) != 0 ? quiet_nan : 0u);
+  if ((bits & exponent) == exponent) return (bits & 0x7f'ffff) != 0 ? 0x7fff'e000 : bits;
   const std::uint32_t is_odd = bits >> dropped_bits & 1;
   return (bits + (1u << (dropped_bits - 1)) - 1 + is_odd) & kept;
 }
@@ -131,23 +124,17 @@ void fill_out_of_bounds(const TensorMapFields& fields, std::byte* to, std::uint3
     std::memset(to, 0, bytes);
     return;
   }
-  std::memset(to, 0xff, bytes);
-  const std::uint32_t width = bytes_of(fields.element);
-  for (std::uint32_t sign_at = width - 1; sign_at < bytes; sign_at += width)
-    to[sign_at] = std::byte{0x7f};
+  constexpr std::uint16_t nan = 0x7ff7;
+  for (std::uint32_t at = 0; at + sizeof nan <= bytes; at += sizeof nan)
+    std::memcpy(to + at, &nan, sizeof nan);
 }
 
 void convert_elements(const TensorMapFields& fields, std::byte* elements, std::uint32_t bytes) {
-  const bool flushes =
-      fields.element == MapElement::f32_flush || fields.element == MapElement::tf32_flush;
-  const bool rounds =
-      fields.element == MapElement::tf32 || fields.element == MapElement::tf32_flush;
-  if (!flushes && !rounds) return;
+  if (fields.element != MapElement::tf32 && fields.element != MapElement::tf32_flush) return;
   for (std::uint32_t at = 0; at + 4 <= bytes; at += 4) {
     std::uint32_t bits;
     std::memcpy(&bits, elements + at, 4);
-    if (flushes) bits = flush_subnormal(bits);
-    if (rounds) bits = round_to_tf32(bits);
+    bits = round_to_tf32(bits);
     std::memcpy(elements + at, &bits, 4);
   }
 }

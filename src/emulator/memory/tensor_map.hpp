@@ -102,12 +102,11 @@ constexpr std::uint32_t swizzled(std::uint8_t swizzle, std::uint32_t shared_addr
   return shared_address ^ ((shared_address >> 7 & chunk_bits) << 4);
 }
 
-// Fills elements out of bounds: zeros, or the NaN whose bits below the sign are all ones
-// (CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA names no value; assumed, not measured).
+// Fills elements out of bounds: with zeros, or with 16-bit words of 0x7ff7, a NaN in every
+// floating-point type of 16 bits and more (recorded: tests/data/emulator/README.md).
 void fill_out_of_bounds(const TensorMapFields& fields, std::byte* to, std::uint32_t bytes);
-// What a load does to elements on their way: f32_flush and tf32_flush make subnormals zeros of
-// their sign; tf32 rounds to 10 fraction bits, to nearest even (assumed, not measured). Other types
-// pass unchanged.
+// What a load does to elements on their way: both types of tf32 round to 10 fraction bits, to
+// nearest even. No load flushes subnormals, whatever the type's name says (recorded).
 void convert_elements(const TensorMapFields& fields, std::byte* elements, std::uint32_t bytes);
 
 }  // namespace gemmery::emulator

@@ -72,7 +72,7 @@ TEST(TensorCopy, boxes_arrive_swizzled_and_filled_with_zeros) {
     const TensorMapFields map = matrix_map(in, swizzle);
     const std::uint32_t bytes = box_bytes(map), width = map.box[0];
     const std::uint64_t out = machine.allocate(bytes);
-    for (const auto& [column, row] : {std::pair{0, 0}, {4, 7}, {-3, -5}, {70, 90}, {200, 0}}) {
+    for (const auto& [column, row] : {std::pair{0, 0}, {4, 7}, {-4, -5}, {68, 90}, {200, 0}}) {
       machine.run(load_2d(bytes, column, row) + wait_for_phase_0() + store_plain(bytes), in, out,
                   {.map = encode(map)});
       const auto got = machine.download<std::uint32_t>(out, bytes / 4);
@@ -91,7 +91,7 @@ TEST(TensorCopy, boxes_arrive_swizzled_and_filled_with_zeros) {
 TEST(TensorCopy, boxes_leave_where_they_lie_inside_only) {
   CopyMachine machine;
   for (std::uint8_t swizzle = 0; swizzle < 4; ++swizzle) {
-    for (const auto& [column, row] : {std::pair{0, 0}, {4, 7}, {-3, -5}, {70, 90}}) {
+    for (const auto& [column, row] : {std::pair{0, 0}, {4, 7}, {0, 95}, {68, 90}}) {
       const std::vector<std::uint32_t> old = random_words(rows * columns);
       const std::uint64_t out = machine.upload(old);
       TensorMapFields map = matrix_map(out, swizzle);
@@ -237,6 +237,9 @@ TEST(TensorCopy, each_misuse_is_reported_by_its_kind) {
       {FaultKind::unwritten_read, "mov.u32 %r10, 0;\nmov.u32 %r11, 0;\n" + store_2d(), encode(good),
        ""},
       {FaultKind::unwritten_register, "mov.u32 %r10, 0;\n" + store_2d(), encode(good), "%r11"},
+      {FaultKind::illegal_instruction, load_2d(4096, 3, 0), encode(good), "multiples of 16 bytes"},
+      {FaultKind::illegal_instruction, "mov.u32 %r10, 0;\nmov.u32 %r11, -1;\n" + store_2d(),
+       encode(good), "coordinates from 0 on"},
   };
   for (const Row& row : faults) {
     const Fault fault = machine.fault_of(row.body, in, out, {.map = row.map});

@@ -255,25 +255,26 @@ TEST(TensorMap, out_of_bounds_elements_are_zero_or_a_nan) {
     fields.fills_nan = true;
     fill_out_of_bounds(fields, bytes.data(), 16);
     for (std::uint32_t at = 0; at < 16; ++at)
-      EXPECT_EQ(bytes[at], (at + 1) % bytes_of(element) == 0 ? std::byte{0x7f} : std::byte{0xff});
+      EXPECT_EQ(bytes[at], at % 2 == 1 ? std::byte{0x7f} : std::byte{0xf7});
   }
 }
 
-TEST(TensorMap, loads_flush_and_round_as_the_element_type_says) {
+TEST(TensorMap, loads_round_to_tf32_and_flush_nothing) {
   struct Row {
     MapElement element;
     std::uint32_t before, after;
   };
   const Row rows[] = {
       {MapElement::f32, 0x8000'0001, 0x8000'0001},
-      {MapElement::f32_flush, 0x8000'0001, 0x8000'0000},
+      {MapElement::f32_flush, 0x8000'0001, 0x8000'0001},
       {MapElement::tf32, 0x3f80'0fff, 0x3f80'0000},
       {MapElement::tf32, 0x3f80'1000, 0x3f80'0000},
       {MapElement::tf32, 0x3f80'1001, 0x3f80'2000},
       {MapElement::tf32, 0x3f80'3000, 0x3f80'4000},
       {MapElement::tf32, 0x7f80'0000, 0x7f80'0000},
       {MapElement::tf32, 0x7f7f'ffff, 0x7f80'0000},
-      {MapElement::tf32_flush, 0x0000'2000, 0x0000'0000},
+      {MapElement::tf32_flush, 0x0000'2001, 0x0000'2000},
+      {MapElement::tf32, 0xffdc'2abc, 0x7fff'e000},
       {MapElement::tf32, 0x0000'2000, 0x0000'2000},
   };
   for (const Row& row : rows) {

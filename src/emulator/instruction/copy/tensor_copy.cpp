@@ -8,6 +8,7 @@
 #include "emulator/instruction/copy/async_copy.hpp"
 #include "emulator/instruction/copy/copy_forms.hpp"
 #include "emulator/instruction/copy/tensor_map_access.hpp"
+#include "emulator/instruction/copy/tensor_place.hpp"
 #include "emulator/instruction/memory/reduction.hpp"
 
 namespace gemmery::emulator {
@@ -34,6 +35,7 @@ const TensorDetail& detail_of(const Operation& operation) {
 // A box as one lane names it.
 struct Box {
   TensorMapFields map;
+  BoxPlace place{};
   std::vector<BoxRow> rows{};
   std::uint32_t bytes = 0;
 };
@@ -55,13 +57,11 @@ Box box_of(Warp& warp, const Operation& operation, int lane) {
   const TensorDetail& detail = detail_of(operation);
   Box box{.map = load_tensor_map(warp, operation, lane, detail.map.value(warp, lane))};
   require_fitting_map(detail, box.map, lane);
-  std::array<std::int32_t, max_map_rank> coordinates{};
-  std::array<std::uint16_t, 3> offsets{};
   for (std::size_t index = 0; index < detail.coordinates.size(); ++index)
-    coordinates[index] = static_cast<std::int32_t>(detail.coordinates[index].value(warp, lane));
+    box.place.start[index] = static_cast<std::int32_t>(detail.coordinates[index].value(warp, lane));
   for (std::size_t index = 0; index < detail.offsets.size(); ++index)
-    offsets[index] = static_cast<std::uint16_t>(detail.offsets[index].value(warp, lane));
-  box.rows = rows_of_box(box.map, std::span(coordinates).first(detail.rank), offsets);
+    box.place.offsets[index] = static_cast<std::uint16_t>(detail.offsets[index].value(warp, lane));
+  box.rows = rows_of_box(box.map, std::span(box.place.start).first(detail.rank), box.place.offsets);
   box.bytes = box_bytes(box.map);
   return box;
 }
@@ -152,6 +152,7 @@ StagedBox stage(const Box& box, std::uint32_t base, Cluster& cluster, const Acce
 void start_load(Warp& warp, const Operation& operation, int lane) {
   const TensorDetail& detail = detail_of(operation);
   Box box = box_of(warp, operation, lane);
+  require_legal_load(box.map, box.place, lane);
   Landing landing = landing_of(warp, lane, detail.shared.value(warp, lane),
                                detail.barrier.value(warp, lane), box.bytes, box_alignment);
   if (detail.is_multicast)
@@ -308,6 +309,7 @@ void scatter(const Box& box, const Reduction& reduction, const BulkStore& self,
 void start_store(Warp& warp, const Operation& operation, int lane) {
   const TensorDetail& detail = detail_of(operation);
   const auto box = std::make_shared<const Box>(box_of(warp, operation, lane));
+  require_legal_store(box->map, box->place, lane);
   const std::uint32_t source = own_shared_offset(warp, detail.shared.value(warp, lane));
   warp.cta.shared.check_bounds(source, box->bytes, box_alignment);
   const Reduction reduction = reduction_of(detail, box->map, lane);
