@@ -3,6 +3,7 @@
 // arguments can be run.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,12 @@
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
+
+class GroupedGemmArguments;
+namespace operation {
+struct GroupMemory;
+class GroupSlicer;
+}  // namespace operation
 
 // What a GEMM may have beside A, B, out and the accumulator.
 struct GemmOptions {
@@ -80,23 +87,35 @@ class GEMMERY_API GemmArguments {
 
   // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result
   // would be another problem: a null or less aligned pointer, an overlap, a beta other than 0
-  // without a C. Of a batch by pointers `data` is another array. Operands are "A", "B", "C", "out"
-  // and the names of the epilogue's tensors; one of those that is called A, B or out is
-  // "epilogue.A", …
+  // without a C. Of a batch by pointers `data` is another array. Operands are "A", "B", "C", "out",
+  // "sizes" of groups, and the names of the epilogue's tensors; one of those that is called A, B or
+  // out is "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);           // of the default program
   void set_scalar(std::string_view name, double value);  // a number of the epilogue
 
+  // The sizes of a grouped problem (grouped.hpp); nullptr for others. Tensors that groups share
+  // have a batch of 1 in the views above.
+  const operation::GroupMemory* group_memory() const noexcept { return groups_.get(); }
+
  private:
-  void bind_epilogue(const EpilogueArguments& epilogue);
+  friend class GroupedGemmArguments;
+  friend class operation::GroupSlicer;
+
+  GemmArguments() = default;
+  // Validates the views and describes the problem. `domain` has out's shape, with the groups of a
+  // grouped problem as its batch.
+  void bind(DType accumulator_type, const GemmOptions& options, const Tensor& domain);
+  void bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain);
   void check_overlaps() const;
 
   Tensor a_, b_, out_;
   std::optional<Tensor> c_;
-  double alpha_;
-  double beta_;
+  double alpha_ = 1;
+  double beta_ = 0;
   std::vector<EpilogueOperand> epilogue_operands_;
   GemmProblem problem_;
+  std::shared_ptr<const operation::GroupMemory> groups_;
 };
 
 }  // namespace gemmery

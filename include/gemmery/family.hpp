@@ -59,6 +59,10 @@ class GEMMERY_API Family {
   // are not called for problems with one, and `supports` refuses it by the operand's name.
   virtual bool takes_pointers() const noexcept { return false; }
 
+  // Whether kernels of this family take groups of this form (GroupedGemmArguments). The same holds
+  // as for pointers.
+  virtual bool takes_groups(const Groups&) const noexcept { return false; }
+
   // Appends every kernel that serves the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

@@ -19,6 +19,8 @@
 #include <gemmery/export.hpp>
 #include <gemmery/family.hpp>
 #include <gemmery/functors.hpp>
+#include <gemmery/grouped.hpp>
+#include <gemmery/groups.hpp>
 #include <gemmery/history.hpp>
 #include <gemmery/kernel.hpp>
 #include <gemmery/log.hpp>

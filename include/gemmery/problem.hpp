@@ -3,6 +3,7 @@
 // text spells one problem:
 //   gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16 acc=f32
 //   gemm 64x64x64 a=f16 epilogue="D = gelu(accum + bias); peak = amax(D)" bias=f16[n] peak=f32[1]
+//   grouped_gemm 8192x2048x7168 groups=16 a=bf16 ends=i32
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <gemmery/dtype.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/export.hpp>
+#include <gemmery/groups.hpp>
 #include <gemmery/tensor.hpp>
 
 namespace gemmery {
@@ -57,6 +59,10 @@ struct MatrixType {
 
 // out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), where `c` is there with a C, of
 // which nothing is read where beta is 0.
+//
+// With `groups` it is a batch of l GEMMs that differ along one extent, which here is that of all
+// groups together (T), or of the largest one where each has matrices of its own (masked, list). A
+// tensor that groups share has a batch stride of 0. See grouped.hpp.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
   MatrixType a, b, out;
@@ -67,10 +73,12 @@ struct GEMMERY_API GemmProblem {
   // Where the operands of the epilogue's rules lie, in their order: strides are 0 along what an
   // operand does not vary with. An entry for a number means nothing. Empty for the default program.
   std::vector<MatrixType> epilogue_operands = {};
+  std::optional<Groups> groups = {};
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
-  // 2 for every product and sum; the epilogue is not counted.
+  // 2 for every product and sum; the epilogue is not counted. Of groups those of all T elements, or
+  // of groups as large as expected.
   GEMMERY_API double flops() const noexcept;
   // Every operand once: the least that must move through memory.
   GEMMERY_API double bytes() const noexcept;

@@ -13,15 +13,6 @@ namespace {
 
 // --- construction --------------------------------------------------------------------------------
 
-Math to_math(std::string_view word) {
-  if (const std::optional<Math> math = parse_math(word)) return *math;
-  throw Error(
-      {.kind = ErrorKind::invalid_argument,
-       .operand = "math",
-       .expected = "native tf32 tf32x3 bf16x3 f16x3 f16 bf16 fp8_fast fp8_promoted saturate",
-       .got = "\"" + std::string(word) + "\""});
-}
-
 void read_performance(PyGemmArguments& arguments) {
   if (arguments.performance.is_none()) return;
   if (!nb::hasattr(arguments.performance, "max_sms"))
@@ -93,7 +84,7 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   arguments.out = import_result(out, "out");
   if (!C.is_none()) arguments.C = import_tensor(C, "C");
   read_performance(arguments);
-  validate(arguments, accumulator, alpha, beta, math == "native" ? Math::native : to_math(math));
+  validate(arguments, accumulator, alpha, beta, to_math(math));
   new (self) PyGemmArguments(std::move(arguments));
 }
 
@@ -205,6 +196,15 @@ class IdentityBytes {
     add(matrix.row_stride);
     add(matrix.column_stride);
   }
+  void add(const Groups& groups) {
+    add(groups.sizes);
+    add(groups.ragged);
+    add(groups.index_bits);
+    add(groups.are_on_host);
+    add(groups.outside);
+    add(groups.alignment);
+    add(groups.expected);
+  }
   nb::bytes take() const { return nb::bytes(bytes_.data(), bytes_.size()); }
 
  private:
@@ -225,6 +225,7 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
   identity.add(problem.math);
   identity.add(problem.epilogue);
   for (const MatrixType& matrix : problem.epilogue_operands) identity.add(matrix);
+  if (problem.groups) identity.add(*problem.groups);
   identity.add(native.alpha());
   identity.add(native.beta());
   for (const EpilogueOperand& operand : native.epilogue_operands())
@@ -235,6 +236,21 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
 }
 
 }  // namespace
+
+Math to_math(std::string_view word) {
+  if (word == "native") return Math::native;
+  if (const std::optional<Math> math = parse_math(word)) return *math;
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = "math",
+       .expected = "native tf32 tf32x3 bf16x3 f16x3 f16 bf16 fp8_fast fp8_promoted saturate",
+       .got = "\"" + std::string(word) + "\""});
+}
+
+void read_common(PyGemmArguments& arguments) {
+  require_epilogue(arguments.epilogue);
+  read_performance(arguments);
+}
 
 const PyEpilogueArguments* PyGemmArguments::epilogue_arguments() const {
   return epilogue.is_none() ? nullptr : nb::inst_ptr<PyEpilogueArguments>(epilogue);
@@ -273,8 +289,7 @@ void require_memory(const PyGemmArguments& arguments, std::string_view call) {
                .hint = "these serve discovery and compilation only"});
 }
 
-void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, double beta,
-              Math math) {
+GemmOptions options_of(const PyGemmArguments& arguments, double alpha, double beta, Math math) {
   GemmOptions options{
       .c = std::nullopt, .alpha = alpha, .beta = beta, .math = math, .epilogue = std::nullopt};
   if (arguments.C) options.c = arguments.C->view;
@@ -284,6 +299,20 @@ void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, 
       check_stands_for_out(arguments.result(), arguments.out);
     options.epilogue = epilogue->native;
   }
+  return options;
+}
+
+void note_memory(PyGemmArguments& arguments) {
+  for_each_tensor(arguments, [&](const char*, const ImportedTensor& tensor) {
+    arguments.is_fake = arguments.is_fake || tensor.is_fake;
+    arguments.is_meta = arguments.is_meta || tensor.is_meta;
+    arguments.must_finish = arguments.must_finish || tensor.is_reused_at_once;
+  });
+}
+
+void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, double beta,
+              Math math) {
+  const GemmOptions options = options_of(arguments, alpha, beta, math);
   const Tensor& a = arguments.A.view;
   const Tensor& b = arguments.B.view;
   const Tensor& out = arguments.result().view;
@@ -294,11 +323,7 @@ void validate(PyGemmArguments& arguments, nb::handle accumulator, double alpha, 
   } else {
     arguments.native.emplace(a, b, out, to_dtype(accumulator, "accumulator_type"), options);
   }
-  for_each_tensor(arguments, [&](const char*, const ImportedTensor& tensor) {
-    arguments.is_fake = arguments.is_fake || tensor.is_fake;
-    arguments.is_meta = arguments.is_meta || tensor.is_meta;
-    arguments.must_finish = arguments.must_finish || tensor.is_reused_at_once;
-  });
+  note_memory(arguments);
 }
 
 // --- the Python class ----------------------------------------------------------------------------

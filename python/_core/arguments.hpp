@@ -123,6 +123,23 @@ void keep_for_launch(PyGemmArguments& arguments);
 // Binds an operand to other memory; `given` is a tensor or an address.
 void set_operand_data(PyGemmArguments& arguments, const std::string& operand, nb::handle given);
 
+// The epilogue's and performance controls' types, checked and read.
+void read_common(PyGemmArguments& arguments);
+Math to_math(std::string_view word);
+// The options of arguments, with C and the epilogue that they hold.
+GemmOptions options_of(const PyGemmArguments& arguments, double alpha, double beta, Math math);
+// What the memory of all operands is like.
+void note_memory(PyGemmArguments& arguments);
+
+// GroupedGemmArguments: with the sizes, or lists of tensors in place of A, B, out and C.
+struct PyGroupedGemmArguments : PyGemmArguments {
+  std::optional<ImportedTensor> sizes;  // of 64 bits as twice as many int32
+  int size_bits = 32;
+  struct {
+    std::vector<ImportedTensor> a, b, out, c;
+  } listed;
+};
+
 // ElementwiseArguments: a class of its own for Python alone.
 struct PyElementwiseArguments : PyGemmArguments {};
 

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
   bind_streams(module);
   bind_epilogues(module);
   bind_arguments(module);
+  bind_grouped(module);
   bind_artifacts(module);
   bind_kernels(module);
   bind_described_operations(module);

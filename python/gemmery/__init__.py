@@ -43,7 +43,14 @@ from gemmery._core import (
     verify,
     version,
 )
-from gemmery.arguments import ElementwiseArguments, EpilogueArguments, GemmArguments, PerformanceControls, RuntimeArguments
+from gemmery.arguments import (
+    ElementwiseArguments,
+    EpilogueArguments,
+    GemmArguments,
+    GroupedGemmArguments,
+    PerformanceControls,
+    RuntimeArguments,
+)
 from gemmery.artifact import compile_all
 from gemmery.discovery import Explanation, explain, find_kernel, get_kernels
 from gemmery.dtype import (
@@ -102,6 +109,7 @@ __all__ = [
     "Explanation",
     "FileError",
     "GemmArguments",
+    "GroupedGemmArguments",
     "InvalidArgumentError",
     "Kernel",
     "KernelMetadata",

@@ -240,6 +240,61 @@ class ElementwiseArguments(GemmArguments):
         performance: Any = None,
     ) -> None: ...
 
+class GroupedGemmArguments(GemmArguments):
+    """GEMMs that differ along one extent, with G groups and T elements along it, of all groups together.
+
+    M differs: A (T, K), B (G, K, N), out (T, N).    out[s:e] = epilogue(A[s:e] @ B[g])
+    N differs: A (G, M, K), B (K, T), out (M, T).    out[:, s:e] = epilogue(A[g] @ B[:, s:e])
+    K differs: A (M, T), B (T, N), out (G, M, N).    out[g] = epilogue(A[:, s:e] @ B[s:e])
+    masked:    A (G, M, K), B (G, K, N), out (G, M, N); the sizes tell how many rows (`ragged`: "m", "n" or "k") are used.
+    A list of tensors for each of A, B and out (and C): problems of their own extents; alpha and beta may be lists, too.
+
+    The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, the same behind a 0;
+    `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32 or int64 on the
+    operands' device are read when work runs, and may change between runs; numbers in a list, and arrays that are read_now, are
+    kept when the arguments are made.
+
+    outside: elements of out that belong to no group stay "untouched" or become "zero".
+    alignment: a group starts at the next multiple of this after the end of the one before it.
+    expected: how large a group is on average; a hint for predicted times that changes no result.
+    check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run does.
+
+    Operands of an epilogue broadcast to (G, M, N), T standing for the extent that differs: (G, 1, N) is a row for every group.
+    Kernels of the CPU run these. ValueError names the operand or the first size that does not fit.
+    """
+
+    def __init__(
+        self,
+        A: TensorLike | list[TensorLike],
+        B: TensorLike | list[TensorLike],
+        out: TensorLike | list[TensorLike],
+        accumulator_type: DTypeLike = None,
+        offsets: TensorLike | list[int] | None = None,
+        epilogue: EpilogueArguments | None = None,
+        *,
+        performance: Any = None,
+        C: TensorLike | list[TensorLike] | None = None,
+        alpha: float | list[float] = 1.0,
+        beta: float | list[float] = 0.0,
+        math: str = "native",
+        prefix: TensorLike | list[int] | None = None,
+        counts: TensorLike | list[int] | None = None,
+        labels: TensorLike | list[int] | None = None,
+        masked: TensorLike | list[int] | None = None,
+        ragged: str = "m",
+        outside: str = "untouched",
+        alignment: int = 1,
+        expected: int = 0,
+        read_now: bool = False,
+        check: bool = False,
+    ) -> None: ...
+    offsets: TensorLike  # the array of sizes as it was given, whatever its form; None where numbers were
+    def set_data(self, operand: str, tensor: TensorLike | int) -> None:
+        """Another tensor or address for an operand; "sizes" is another array of as many sizes."""
+
+    def to_device(self, device: DeviceLike = None) -> GemmArguments:
+        """Refused: kernels of GPUs do not run groups yet."""
+
 # --- discovery -----------------------------------------------------------------------------------
 
 class Kernel:

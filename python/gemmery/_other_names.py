@@ -6,7 +6,6 @@ OTHER_NAMES = {
     "CuTeDSLProvider": "gemmery.providers.CuTeDSLProvider",
     "DenseTensor": "pass the tensor itself",
     "GlobalOptions": "gemmery.config.GlobalOptions",
-    "GroupedGemmArguments": "grouped products are not served; GemmArguments takes batches",
     "Load": "bind the tensor itself; each kernel chooses how it is moved",
     "NumericLike": "gemmery.typing.NumericLike",
     "Operand": "pass the tensor itself",

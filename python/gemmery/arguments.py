@@ -5,11 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 
-from gemmery._core import ElementwiseArguments, GemmArguments, RuntimeArguments
+from gemmery._core import ElementwiseArguments, GemmArguments, GroupedGemmArguments, RuntimeArguments
 from gemmery.epilogue import EpilogueArguments
 from gemmery.errors import InvalidArgumentError
 
-__all__ = ["ElementwiseArguments", "EpilogueArguments", "GemmArguments", "PerformanceControls", "RuntimeArguments"]
+__all__ = [
+    "ElementwiseArguments",
+    "EpilogueArguments",
+    "GemmArguments",
+    "GroupedGemmArguments",
+    "PerformanceControls",
+    "RuntimeArguments",
+]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,14 +4,18 @@
 
 #include <utility>
 
+#include "operation/groups.hpp"
+
 namespace gemmery::api {
 namespace {
 
-Extents3 extents_of(const EpilogueOperandRule& rule, const GemmProblem& problem) {
+Extents3 extents_of(const EpilogueOperandRule& rule, const MatrixType& type,
+                    const GemmProblem& problem) {
   const auto kept = [&](bool varies, std::int64_t extent) {
     return rule.is_output && !varies ? 1 : extent;
   };
-  return {kept(rule.varies_l, problem.l), kept(rule.varies_m, problem.m),
+  const std::int64_t batches = operation::addend_extents(problem, type).batch;
+  return {kept(rule.varies_l, batches), kept(rule.varies_m, problem.m),
           kept(rule.varies_n, problem.n)};
 }
 
@@ -25,7 +29,7 @@ std::vector<EpilogueTensor> epilogue_tensors(const GemmProblem& problem) {
     if (rules[i].is_number) continue;
     tensors.push_back({.index = i,
                        .type = problem.epilogue_operands[i],
-                       .extents = extents_of(rules[i], problem),
+                       .extents = extents_of(rules[i], problem.epilogue_operands[i], problem),
                        .is_result = rules[i].is_output});
   }
   return tensors;

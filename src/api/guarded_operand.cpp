@@ -151,6 +151,19 @@ void GuardedOperand::poison_elements() {
   });
 }
 
+std::span<const std::byte> GuardedOperand::element(std::int64_t batch, std::int64_t row,
+                                                   std::int64_t column) const noexcept {
+  const std::size_t width = byte_width(type_.dtype);
+  const std::int64_t index = offset_of(batch, row) + column * type_.column_stride;
+  return {bytes_.get() + origin_ + index * static_cast<std::int64_t>(width), width};
+}
+
+void GuardedOperand::poison_element(std::int64_t batch, std::int64_t row, std::int64_t column) {
+  const std::int64_t first = element(batch, row, column).data() - bytes_.get();
+  std::memset(bytes_.get() + first, std::to_integer<int>(poison_of(type_.dtype)),
+              byte_width(type_.dtype));
+}
+
 std::int64_t GuardedOperand::count_changes(std::span<const std::byte> before) const {
   if (std::memcmp(before.data(), bytes_.get(), size_) == 0) return 0;
   std::int64_t changes = 0;

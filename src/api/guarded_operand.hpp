@@ -57,6 +57,11 @@ class GuardedOperand {
   void fill(const Numbers& numbers);
   // Sets every byte of the elements to NaN, or for integers to a number that no fill draws.
   void poison_elements();
+  void poison_element(std::int64_t batch, std::int64_t row, std::int64_t column);
+
+  // The bytes of one element.
+  std::span<const std::byte> element(std::int64_t batch, std::int64_t row,
+                                     std::int64_t column) const noexcept;
 
   // Counts bytes outside the elements that differ from `before`, an earlier image of this operand.
   std::int64_t count_changes_outside(std::span<const std::byte> before) const;

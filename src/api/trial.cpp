@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -15,7 +14,10 @@
 #include <gemmery/error.hpp>
 #include <gemmery/family.hpp>
 
-#include "emulator/device.hpp"
+#include "api/bound_problem.hpp"
+#include "api/group_surroundings.hpp"
+#include "api/placed_operands.hpp"
+#include "operation/groups.hpp"
 #include "platform/float_mode.hpp"
 
 namespace gemmery::api {
@@ -100,9 +102,15 @@ bool is_quarter(double x) { return std::nearbyint(4 * x) == 4 * x; }
 
 // --- where it lies ---
 
-Extents3 extents_a(const GemmProblem& p) { return {p.l, p.m, p.k}; }
-Extents3 extents_b(const GemmProblem& p) { return {p.l, p.k, p.n}; }
-Extents3 extents_out(const GemmProblem& p) { return {p.l, p.m, p.n}; }
+Extents3 as_extents3(const operation::MatrixExtents& extents) {
+  return {extents.batch, extents.rows, extents.columns};
+}
+Extents3 extents_a(const GemmProblem& p) { return as_extents3(operation::product_extents(p).a); }
+Extents3 extents_b(const GemmProblem& p) { return as_extents3(operation::product_extents(p).b); }
+Extents3 extents_out(const GemmProblem& p) {
+  return as_extents3(operation::product_extents(p).out);
+}
+Extents3 extents_c(const GemmProblem& p) { return as_extents3(operation::addend_extents(p, *p.c)); }
 
 GuardedOperand::Place place(const Trial& trial, const MatrixType& type, Extents3 extents,
                             Surroundings surroundings) {
@@ -111,153 +119,6 @@ GuardedOperand::Place place(const Trial& trial, const MatrixType& type, Extents3
           .surroundings = surroundings,
           .guard_bands = trial.options.guard_bands};
 }
-
-// An image in the device's memory: a copy of it, or the image itself on the CPU.
-class PlacedOperand {
- public:
-  PlacedOperand(GuardedOperand& operand, Stream stream)
-      : operand_(&operand), stream_(stream), before_(operand.snapshot()) {
-    if (!stream.device().is_cpu()) {
-      copy_ = Buffer(operand.bytes().size(), stream);
-      expected_ = operand.pointers_at(copy_.data());
-    } else {
-      expected_ = operand.pointers_at(operand.bytes().data());
-    }
-    if (!expected_.empty() && !stream.device().is_cpu())
-      pointers_ = Buffer(expected_.size() * sizeof(void*), stream);
-    put();
-  }
-
-  Tensor view() const {
-    if (stream_.device().is_cpu()) return operand_->here();
-    return operand_->at(copy_.data(), pointers_.data(), stream_.device());
-  }
-  // Copies the initial image to the device.
-  void put() {
-    if (stream_.device().is_cpu()) {
-      std::memcpy(operand_->bytes().data(), before_.data(), before_.size());
-    } else {
-      copy(copy_.data(), stream_.device(), before_.data(), Device::cpu(), before_.size(), stream_);
-      if (!expected_.empty())
-        copy(pointers_.data(), stream_.device(), expected_.data(), Device::cpu(),
-             expected_.size() * sizeof(void*), stream_);
-    }
-  }
-  void fetch() {
-    if (stream_.device().is_cpu()) return;
-    copy(operand_->bytes().data(), Device::cpu(), copy_.data(), stream_.device(), before_.size(),
-         stream_);
-  }
-  // Bytes of the copy whose value was never computed, such as the content of an unwritten register.
-  // Known only on emulated devices.
-  std::int64_t unwritten() const {
-    if (stream_.device().type != DeviceType::emulated) return 0;
-    emulator::EmulatedDevice& device = emulator::device_at(stream_.device().index);
-    const std::lock_guard lock(device.executing);
-    return static_cast<std::int64_t>(device.memory.count_unwritten(
-        reinterpret_cast<std::uintptr_t>(copy_.data()), before_.size()));
-  }
-  std::int64_t changes() const { return operand_->count_changes(before_) + pointer_changes(); }
-  std::int64_t changes_outside() const {
-    return operand_->count_changes_outside(before_) + pointer_changes();
-  }
-
- private:
-  // Bytes, whole pointers.
-  std::int64_t pointer_changes() const {
-    if (expected_.empty()) return 0;
-    std::vector<const void*> now(operand_->pointers().begin(), operand_->pointers().end());
-    if (!stream_.device().is_cpu()) {
-      copy(now.data(), Device::cpu(), pointers_.data(), stream_.device(),
-           now.size() * sizeof(void*), stream_);
-      synchronize(stream_);
-    }
-    std::int64_t changes = 0;
-    for (std::size_t i = 0; i < now.size(); ++i)
-      changes += now[i] == expected_[i] ? 0 : static_cast<std::int64_t>(sizeof(void*));
-    return changes;
-  }
-
-  GuardedOperand* operand_;
-  Stream stream_;
-  std::vector<std::byte> before_;
-  Buffer copy_;
-  std::vector<const void*> expected_;  // of the copy's matrices, where it has pointers
-  Buffer pointers_;                    // the same in the device's memory
-};
-
-// Scratch memory filled with NaN, followed by canaries.
-class GuardedWorkspace {
- public:
-  GuardedWorkspace(std::size_t bytes, Stream stream) : bytes_(bytes), stream_(stream) {
-    if (bytes == 0) return;
-    buffer_ = Buffer(bytes + guard_bytes, stream);
-    gemmery::fill(buffer_.data(), 0xff, bytes, stream);
-    gemmery::fill(static_cast<std::byte*>(buffer_.data()) + bytes, canary, guard_bytes, stream);
-  }
-  Workspace lend() const { return {buffer_.data(), bytes_}; }
-  std::int64_t changes() const {
-    if (bytes_ == 0) return 0;
-    std::vector<std::uint8_t> guard(guard_bytes);
-    copy(guard.data(), Device::cpu(), static_cast<const std::byte*>(buffer_.data()) + bytes_,
-         stream_.device(), guard_bytes, stream_);
-    synchronize(stream_);
-    return static_cast<std::int64_t>(guard_bytes) - std::ranges::count(guard, canary);
-  }
-
- private:
-  static constexpr std::size_t guard_bytes = 4096;
-  static constexpr std::uint8_t canary = 0xc3;
-  std::size_t bytes_;
-  Stream stream_;
-  Buffer buffer_;
-};
-
-GemmArguments make_arguments(const ProblemLine& line, const Tensor& a, const Tensor& b,
-                             const Tensor& out, const std::optional<Tensor>& c,
-                             const std::vector<Tensor>& epilogue) {
-  GemmOptions options{.c = c, .alpha = line.alpha, .beta = line.beta, .math = line.problem.math};
-  options.epilogue = bind_epilogue(line, epilogue);
-  return GemmArguments(a, b, out, line.problem.accumulator, options);
-}
-
-// The operands in the kernel's memory.
-struct PlacedOperands {
-  PlacedOperand a, b, out;
-  std::optional<PlacedOperand> c;
-  std::vector<PlacedOperand> epilogue_inputs, epilogue_results;
-
-  PlacedOperands(TrialOperands& operands, const GemmProblem& problem, Stream stream)
-      : a(operands.a, stream), b(operands.b, stream), out(operands.out, stream) {
-    if (operands.c) c.emplace(*operands.c, stream);
-    const std::vector<EpilogueTensor> tensors = epilogue_tensors(problem);
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      (tensors[i].is_result ? epilogue_results : epilogue_inputs)
-          .emplace_back(operands.epilogue[i], stream);
-  }
-  GemmArguments arguments(const ProblemLine& line) const {
-    std::optional<Tensor> addend;
-    if (line.problem.c) addend = c ? c->view() : out.view();
-    std::vector<Tensor> epilogue;
-    for (const auto* const some : {&epilogue_inputs, &epilogue_results})
-      for (const PlacedOperand& operand : *some) epilogue.push_back(operand.view());
-    return make_arguments(line, a.view(), b.view(), out.view(), addend, epilogue);
-  }
-  void fetch() {
-    a.fetch();
-    b.fetch();
-    out.fetch();
-    if (c) c->fetch();
-    for (PlacedOperand& operand : epilogue_inputs) operand.fetch();
-    for (PlacedOperand& operand : epilogue_results) operand.fetch();
-  }
-  std::int64_t violations() const {
-    std::int64_t count = a.changes() + b.changes() + out.changes_outside() + (c ? c->changes() : 0);
-    for (const PlacedOperand& operand : epilogue_inputs) count += operand.changes();
-    for (const PlacedOperand& operand : epilogue_results) count += operand.changes_outside();
-    return count;
-  }
-};
 
 // The steps of a trial, in order.
 class TrialRun {
@@ -276,11 +137,14 @@ class TrialRun {
     const RunOptions options{.stream = stream_,
                              .workspace = workspace.lend(),
                              .max_multiprocessors = trial_.max_multiprocessors};
+    const std::vector<GuardedOperand> before = results_before();
+    placed_.groups.put();
     kernel_.run(arguments, options);
     placed_.fetch();
     synchronize(stream_);
     VerifyReport report = judge_result(addend);
-    report.guard_violations = placed_.violations() + workspace.changes();
+    report.guard_violations =
+        placed_.violations() + workspace.changes() + changes_outside_groups(before);
     repeat(arguments, options, report);
     report.passed = report.passed && report.guard_violations == 0;
     expect_written(report);
@@ -298,13 +162,51 @@ class TrialRun {
 
   VerifyReport judge_result(const std::optional<GuardedOperand>& addend) const {
     const std::optional<Tensor> c = addend ? std::optional(addend->here()) : std::nullopt;
-    const GemmArguments arguments =
-        make_arguments(trial_.line, operands_.a.here(), operands_.b.here(), operands_.out.here(), c,
-                       epilogue_here());
+    BoundGroups groups;
+    if (operands_.groups) groups = {&*operands_.groups, operands_.groups->here()};
+    const GemmArguments arguments = bind_problem(
+        trial_.line,
+        {operands_.a.here(), operands_.b.here(), operands_.out.here(), c, epilogue_here()}, groups);
     const bool exact = trial_.options.fill == Fill::integers && !trial_.nan_inputs &&
                        is_exact_with_integers(trial_.line, kernel_.operands());
     if (trial_.inspect) trial_.inspect(arguments);
     return judge(arguments, declared_math_of(kernel_), exact);
+  }
+
+  // Results that have elements of no group: out, those of its shape, and reductions of one row (or
+  // column) each.
+  std::vector<const GuardedOperand*> results_with_outside() const {
+    std::vector<const GuardedOperand*> list;
+    const GemmProblem& problem = trial_.line.problem;
+    if (!problem.groups || problem.groups->ragged == Ragged::k) return list;
+    const bool is_of_rows = problem.groups->ragged == Ragged::m;
+    const auto ragged_of = [&](const GuardedOperand& operand) {
+      return is_of_rows ? operand.extents().rows : operand.extents().columns;
+    };
+    for (const GuardedOperand* const result : results()) {
+      const bool is_one_of_all = result->extents().batch == operands_.out.extents().batch;
+      const bool is_out = result == &operands_.out;
+      const std::int64_t extent = ragged_of(operands_.out);
+      if (is_out || (is_one_of_all && extent > 1 && ragged_of(*result) == extent))
+        list.push_back(result);
+    }
+    return list;
+  }
+
+  std::vector<GuardedOperand> results_before() const {
+    std::vector<GuardedOperand> copies;
+    for (const GuardedOperand* const result : results_with_outside()) copies.push_back(*result);
+    return copies;
+  }
+
+  std::int64_t changes_outside_groups(const std::vector<GuardedOperand>& before) const {
+    if (before.empty()) return 0;
+    const GroupSurroundings surroundings(trial_.line.problem, *operands_.groups);
+    const std::vector<const GuardedOperand*> now = results_with_outside();
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < now.size(); ++i)
+      count += surroundings.count_wrong(*now[i], before[i]);
+    return count;
   }
 
   std::vector<Tensor> epilogue_here() const {
@@ -369,7 +271,7 @@ class TrialRun {
 std::optional<GuardedOperand> make_addend(const Trial& trial) {
   const GemmProblem& problem = trial.line.problem;
   if (!problem.c || trial.in_place) return std::nullopt;
-  return GuardedOperand(place(trial, *problem.c, extents_out(problem), Surroundings::poison));
+  return GuardedOperand(place(trial, *problem.c, extents_c(problem), Surroundings::poison));
 }
 
 // From the first to the last byte of an operand.
@@ -385,11 +287,19 @@ double span_bytes(const MatrixType& type, const Extents3& extents) {
   return static_cast<double>(byte_width(type.dtype)) * (matrix + others);
 }
 
+DrawnGroups draw_groups(const Trial& trial) {
+  const GemmProblem& problem = trial.line.problem;
+  constexpr std::uint64_t own_numbers = 1000;  // other than those of operands
+  return trial.even_groups
+             ? DrawnGroups::even(problem)
+             : DrawnGroups::varied(problem, random_bits(trial.options.seed, own_numbers));
+}
+
 [[noreturn]] void throw_out_of_memory(const ProblemLine& line) {
   const GemmProblem& p = line.problem;
   double bytes = span_bytes(p.a, extents_a(p)) + span_bytes(p.b, extents_b(p)) +
                  span_bytes(p.out, extents_out(p));
-  if (p.c) bytes += span_bytes(*p.c, extents_out(p));
+  if (p.c) bytes += span_bytes(*p.c, extents_c(p));
   for (const EpilogueTensor& tensor : epilogue_tensors(p))
     bytes += span_bytes(tensor.type, tensor.extents);
   throw Error({.kind = ErrorKind::out_of_memory,
@@ -420,6 +330,12 @@ TrialOperands::TrialOperands(const Trial& trial, const OperandRules& rules)
   } else {
     fill(a, Role::a);
     fill(b, Role::b);
+  }
+  if (trial.line.problem.groups) {
+    groups = draw_groups(trial);
+    const GroupSurroundings surroundings(trial.line.problem, *groups);
+    surroundings.poison(a, ProductRole::a);
+    surroundings.poison(b, ProductRole::b);
   }
   if (c && trial.line.beta != 0) fill(*c, Role::c);
   if (c && trial.line.beta == 0) c->poison_elements();  // must not be read

@@ -12,6 +12,7 @@
 #include <gemmery/buffer.hpp>
 #include <gemmery/verify.hpp>
 
+#include "api/drawn_groups.hpp"
 #include "api/epilogue_operands.hpp"
 #include "api/guarded_operand.hpp"
 #include "api/random_numbers.hpp"
@@ -31,6 +32,7 @@ struct Trial {
   int repeats = 1;  // runs on the same operands; a deterministic kernel must give the same bits
   // Limits persistent grids, so that blocks process several tiles; 0: no limit.
   int max_multiprocessors = 0;
+  bool even_groups = false;                     // instead of random sizes
   std::optional<Stream> stream = std::nullopt;  // on options.device; by default one is made
   // Called after the run with the arguments as the oracle reads them, on the CPU.
   std::function<void(const GemmArguments&)> inspect = {};
@@ -45,6 +47,7 @@ struct TrialOperands {
   GuardedOperand a, b, out;
   std::optional<GuardedOperand> c;       // nothing if C is out
   std::vector<GuardedOperand> epilogue;  // its tensors, in the order of `epilogue_tensors`
+  std::optional<DrawnGroups> groups;     // what belongs to none is poisoned
 
   TrialOperands(const Trial& trial, const OperandRules& rules);
 };

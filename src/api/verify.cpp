@@ -3,12 +3,14 @@
 #include <gemmery/family.hpp>
 #include <gemmery/verify.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "api/random_numbers.hpp"
 #include "api/trial.hpp"
+#include "operation/groups.hpp"
 #include "platform/float_mode.hpp"
 #include "providers/host/oracle.hpp"
 #include "providers/host/program_oracle.hpp"
@@ -64,8 +66,38 @@ VerifyReport judge_program(const GemmArguments& arguments, const host::DeclaredM
 
 }  // namespace
 
+namespace {
+
+// One group's report into that of all.
+void add_group(std::int64_t group, const VerifyReport& one, VerifyReport& all) {
+  all.passed = all.passed && one.passed;
+  all.elements += one.elements;
+  all.mismatches += one.mismatches;
+  all.open += one.open;
+  all.worst_ratio = std::max(all.worst_ratio, one.worst_ratio);
+  all.worst_error = std::max(all.worst_error, one.worst_error);
+  if (all.method.empty()) all.method = one.method + " of each group";
+  if (all.first_failure.empty() && !one.first_failure.empty())
+    all.first_failure = fmt::format("group {}: {}", group, one.first_failure);
+}
+
+// Every group is a GEMM of its own extents, with the bounds of one.
+VerifyReport judge_groups(const GemmArguments& arguments, const host::DeclaredMath& declared,
+                          bool exact) {
+  VerifyReport all;
+  all.passed = true;
+  const operation::GroupSlicer slice_of(arguments);
+  for (const operation::GroupSlice& slice : operation::read_groups(arguments))
+    add_group(slice.group, judge(slice_of(slice), declared, exact), all);
+  if (all.method.empty()) all.method = "no groups";
+  return all;
+}
+
+}  // namespace
+
 VerifyReport judge(const GemmArguments& arguments, const host::DeclaredMath& declared, bool exact) {
   const platform::DefaultFloatMode mode;
+  if (arguments.group_memory() != nullptr) return judge_groups(arguments, declared, exact);
   if (arguments.problem().epilogue != default_epilogue) return judge_program(arguments, declared);
   if (!host::is_within_reach_of_oracle(arguments.problem())) {
     const host::FreivaldsOptions options{.seed = fresh_seed()};

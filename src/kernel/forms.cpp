@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches by pointers, and the families that take them.
+// Groups and batches by pointers, and the families that take them.
 #include "kernel/forms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 namespace gemmery::kernel {
@@ -20,6 +21,35 @@ std::string find_pointers(const GemmProblem& problem) {
   return {};
 }
 
+std::string refuse_pointers(const GemmProblem& problem) {
+  return find_pointers(problem) + ": expected matrices one batch stride apart, got pointers";
+}
+
+std::string refuse_groups(const GemmProblem& problem) {
+  return "groups: expected one GEMM, or batches of one extent, got groups by " +
+         std::string(name(problem.groups->sizes));
+}
+
+// A form, and the families that take it. A family that has never heard of a form does not.
+struct FormRow {
+  bool (*is_of)(const GemmProblem&) noexcept;
+  bool (*is_taken)(const Family&, const GemmProblem&) noexcept;
+  std::string (*refusal)(const GemmProblem&);
+};
+
+bool has_groups(const GemmProblem& problem) noexcept { return problem.groups.has_value(); }
+bool takes_pointers(const Family& family, const GemmProblem&) noexcept {
+  return family.takes_pointers();
+}
+bool takes_groups(const Family& family, const GemmProblem& problem) noexcept {
+  return family.takes_groups(*problem.groups);
+}
+
+constexpr std::array<FormRow, 2> forms{{
+    {has_groups, takes_groups, refuse_groups},
+    {kernel::has_pointers, takes_pointers, refuse_pointers},
+}};
+
 }  // namespace
 
 bool has_pointers(const GemmProblem& problem) noexcept {
@@ -29,13 +59,15 @@ bool has_pointers(const GemmProblem& problem) noexcept {
 }
 
 bool serves_form(const Family& family, const GemmProblem& problem) noexcept {
-  return family.takes_pointers() || !has_pointers(problem);
+  return std::ranges::all_of(forms, [&](const FormRow& form) {
+    return !form.is_of(problem) || form.is_taken(family, problem);
+  });
 }
 
 Status check_form(const Family& family, const GemmProblem& problem) {
-  if (!serves_form(family, problem))
-    return Status::fail(find_pointers(problem) +
-                        ": expected matrices one batch stride apart, got pointers");
+  for (const FormRow& form : forms)
+    if (form.is_of(problem) && !form.is_taken(family, problem))
+      return Status::fail(form.refusal(problem));
   return family.carries(problem);
 }
 

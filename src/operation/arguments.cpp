@@ -9,15 +9,20 @@
 #include <utility>
 
 #include "operation/epilogue_operands.hpp"
+#include "operation/groups.hpp"
 #include "operation/integer_results.hpp"
 #include "operation/matrix.hpp"
 #include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
+#include "operation/shapes.hpp"
 #include "operation/types.hpp"
 
 namespace gemmery {
 namespace {
 
+using operation::as_batch;
+using operation::broadcast_batch;
+using operation::broadcast_c;
 using operation::check_device;
 using operation::check_memory;
 using operation::check_operand_type;
@@ -26,88 +31,10 @@ using operation::has_self_overlap;
 using operation::is_same_view;
 using operation::matrix_type;
 using operation::may_overlap;
+using operation::NamedOperand;
 using operation::refuse;
-
-// Kernels use 32-bit indices within an extent and 64-bit addresses.
-constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
-
-std::string shape_text(const Tensor& tensor) {
-  std::string text = "(";
-  for (int d = 0; d < tensor.rank(); ++d)
-    text += (d == 0 ? "" : ", ") + std::to_string(tensor.extent(d));
-  return text + ")";
-}
-
-struct NamedOperand {
-  std::string_view name;
-  const Tensor& tensor;
-};
-
-// --- shapes -------------------------------------------------------------------------------------
-
-Tensor with_batch_stride_zero(const Tensor& view, std::int64_t batches) {
-  const std::array shape{batches, view.extent(1), view.extent(2)};
-  const std::array strides{std::int64_t{0}, view.stride(1), view.stride(2)};
-  return Tensor(view.data(), view.dtype(), shape, strides, view.device());
-}
-
-Tensor with_leading_batch(const Tensor& matrix) {
-  const std::array shape{std::int64_t{1}, matrix.extent(0), matrix.extent(1)};
-  const std::array strides{std::int64_t{0}, matrix.stride(0), matrix.stride(1)};
-  return Tensor(matrix.data(), matrix.dtype(), shape, strides, matrix.device());
-}
-
-Tensor as_batch(const NamedOperand& operand, std::string_view form) {
-  const Tensor& tensor = operand.tensor;
-  if (tensor.rank() != 2 && tensor.rank() != 3) {
-    refuse(operand.name, "a tensor of rank 2 or 3, " + std::string(form),
-           "rank " + std::to_string(tensor.rank()) + " with shape " + shape_text(tensor));
-  }
-  for (int d = 0; d < tensor.rank(); ++d) {
-    if (tensor.extent(d) > largest_extent) {
-      refuse(operand.name, "extents of at most 2147483647", "shape " + shape_text(tensor),
-             "split the problem", ErrorKind::unsupported);
-    }
-  }
-  return tensor.rank() == 3 ? tensor : with_leading_batch(tensor);
-}
-
-void require_extent(std::string_view operand, std::string_view what, std::int64_t expected,
-                    std::string_view owner, std::int64_t got) {
-  if (expected == got) return;
-  refuse(
-      operand,
-      std::to_string(expected) + " " + std::string(what) + " (as " + std::string(owner) + " has)",
-      std::to_string(got));
-}
-
-Tensor broadcast_batch(const NamedOperand& operand, std::int64_t batches) {
-  const Tensor& view = operand.tensor;
-  if (view.extent(0) == batches) return view;
-  operation::check_pointer_count(operand.name, view, batches);
-  if (view.extent(0) == 1) return with_batch_stride_zero(view, batches);
-  refuse(operand.name, std::to_string(batches) + " batches (as out has) or 1",
-         std::to_string(view.extent(0)));
-}
-
-// C broadcasts by NumPy's rule: missing leading dimensions and extents of 1 are repeated.
-Tensor broadcast_c(const Tensor& c, const Tensor& out) {
-  if (c.rank() > 3) refuse("C", "a tensor of rank 3 or less", "rank " + std::to_string(c.rank()));
-  operation::check_pointer_count("C", c, out.extent(0));
-  std::array<std::int64_t, 3> shape{};
-  std::array<std::int64_t, 3> strides{};
-  for (int d = 0; d < 3; ++d) {
-    const int source = d - (3 - c.rank());
-    const auto at = static_cast<std::size_t>(d);
-    const std::int64_t extent = source < 0 ? 1 : c.extent(source);
-    if (extent != out.extent(d) && extent != 1) {
-      refuse("C", "a shape that broadcasts to out's " + shape_text(out), shape_text(c));
-    }
-    shape[at] = out.extent(d);
-    strides[at] = extent == 1 ? 0 : c.stride(source);
-  }
-  return operation::with_strides(c, shape, strides);
-}
+using operation::require_extent;
+using operation::shape_text;
 
 // --- memory -------------------------------------------------------------------------------------
 
@@ -123,21 +50,12 @@ void check_c_overlap(const Tensor& c, const Tensor& out) {
          "write to another tensor, or to C itself");
 }
 
-GemmProblem describe(const Tensor& a, const Tensor& b, const Tensor& out,
-                     const std::optional<Tensor>& c, DType accumulator,
-                     const GemmOptions& options) {
-  GemmProblem problem{.m = out.extent(1),
-                      .n = out.extent(2),
-                      .k = a.extent(2),
-                      .l = out.extent(0),
-                      .a = matrix_type(a),
-                      .b = matrix_type(b),
-                      .out = matrix_type(out),
-                      .c = std::nullopt,
-                      .accumulator = accumulator,
-                      .math = options.math};
-  if (c) problem.c = matrix_type(*c);
-  return problem;
+// One matrix for all groups that share out is a batch of one: what varies with the group stays.
+void drop_groups(Tensor& view, const Tensor& out) {
+  if (view.has_pointers() || view.stride(0) != 0 || view.extent(0) == out.extent(0)) return;
+  if (out.extent(0) != 1) return;
+  view = operation::with_strides(view, {1, view.extent(1), view.extent(2)},
+                                 {0, view.stride(1), view.stride(2)});
 }
 
 // A program names all its operands.
@@ -179,15 +97,7 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
                              DType accumulator_type, const GemmOptions& given)
     : a_(as_batch({"A", A}, "(M, K) or (L, M, K)")),
       b_(as_batch({"B", B}, "(K, N) or (L, K, N)")),
-      out_(as_batch({"out", out}, "(M, N) or (L, M, N)")),
-      alpha_(given.alpha),
-      beta_(given.beta) {
-  // Copied only if there is an epilogue.
-  std::optional<GemmOptions> without_default;
-  if (given.epilogue) without_default.emplace(simplified(given));
-  const GemmOptions& options = without_default ? *without_default : given;
-  alpha_ = options.alpha;
-  beta_ = options.beta;
+      out_(as_batch({"out", out}, "(M, N) or (L, M, N)")) {
   if (out.rank() == 2 && (A.rank() == 3 || B.rank() == 3)) {
     refuse("out", "rank 3, (L, M, N), where A or B is a batch", "shape " + shape_text(out));
   }
@@ -196,7 +106,16 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   require_extent("out", "columns (N)", b_.extent(2), "B columns", out_.extent(2));
   a_ = broadcast_batch({"A", a_}, out_.extent(0));
   b_ = broadcast_batch({"B", b_}, out_.extent(0));
+  bind(accumulator_type, given, out_);
+}
 
+void GemmArguments::bind(DType accumulator_type, const GemmOptions& given, const Tensor& domain) {
+  // Copied only if there is an epilogue.
+  std::optional<GemmOptions> without_default;
+  if (given.epilogue) without_default.emplace(simplified(given));
+  const GemmOptions& options = without_default ? *without_default : given;
+  alpha_ = options.alpha;
+  beta_ = options.beta;
   check_operand_type("A", a_.dtype());
   check_operand_type("B", b_.dtype());
   check_operand_type("out", out_.dtype());
@@ -208,7 +127,8 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
            "pass C, or beta = 0");
   }
   if (options.c) {
-    c_ = broadcast_c(*options.c, out_);
+    c_ = broadcast_c(*options.c, domain);
+    drop_groups(*c_, out_);
     check_operand_type("C", c_->dtype());
   }
   check_device("A", a_, out_.device());
@@ -220,20 +140,32 @@ GemmArguments::GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out
   check_memory("out", out_);
   if (c_) check_memory("C", *c_);
   if (has_self_overlap(out_)) {
-    refuse("out", "strides under which no two elements share memory", to_string(out));
+    refuse("out", "strides under which no two elements share memory", to_string(out_));
   }
   check_overlaps();
-  problem_ = describe(a_, b_, out_, c_, accumulator_type, options);
-  if (options.epilogue) bind_epilogue(*options.epilogue);
+  problem_.m = out_.extent(1);
+  problem_.n = out_.extent(2);
+  problem_.k = a_.extent(2);
+  problem_.l = domain.extent(0);
+  problem_.a = matrix_type(a_);
+  problem_.b = matrix_type(b_);
+  problem_.out = matrix_type(out_);
+  if (c_) problem_.c = matrix_type(*c_);
+  problem_.accumulator = accumulator_type;
+  problem_.math = options.math;
+  if (options.epilogue) bind_epilogue(*options.epilogue, domain);
   operation::check_integer_results(problem_);
 }
 
-void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue) {
-  epilogue_operands_ = operation::view_operands(epilogue, out_);
+void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue, const Tensor& domain) {
+  epilogue_operands_ = operation::view_operands(epilogue, domain);
+  for (EpilogueOperand& operand : epilogue_operands_) {
+    if (auto* const tensor = std::get_if<Tensor>(&operand.value)) drop_groups(*tensor, out_);
+  }
   operation::check_epilogue_overlaps(epilogue_operands_, epilogue.program(), {a_, b_, out_});
   operation::DescribedEpilogue described = operation::describe_epilogue(
       epilogue.program(), operation::matrices_of(epilogue_operands_, epilogue.program()),
-      {out_.extent(0), out_.extent(1), out_.extent(2)});
+      {out_.extent(0), domain.extent(1), domain.extent(2)});
   problem_.epilogue = described.id;
   problem_.epilogue_operands = std::move(described.operands);
 }
@@ -271,9 +203,27 @@ std::string list_names(const std::vector<EpilogueOperand>& operands, bool number
   return text;
 }
 
+// Binds the sizes of groups. A list is bound once.
+bool is_set_by_groups(std::string_view operand, const void* data,
+                      std::shared_ptr<const operation::GroupMemory>& groups) {
+  if (!groups->list.empty())
+    refuse("set_data", "arguments that hold one tensor for an operand", "a list of problems",
+           "make new arguments", ErrorKind::unsupported);
+  if (operand != "sizes") return false;
+  if (groups->kept != nullptr)
+    refuse("set_data", "sizes that are read when work runs", "sizes that were read and kept",
+           "make new arguments", ErrorKind::unsupported);
+  operation::GroupMemory moved = *groups;
+  moved.sizes.data = data;
+  operation::check_group_memory(moved.sizes);
+  groups = std::make_shared<const operation::GroupMemory>(std::move(moved));
+  return true;
+}
+
 }  // namespace
 
 void GemmArguments::set_data(std::string_view operand, const void* data) {
+  if (groups_ != nullptr && is_set_by_groups(operand, data, groups_)) return;
   const auto find = [&]() -> BoundMemory {
     if (operand == "A") return {&a_, &problem_.a};
     if (operand == "B") return {&b_, &problem_.b};
@@ -291,6 +241,7 @@ void GemmArguments::set_data(std::string_view operand, const void* data) {
     refuse(
         "set_data",
         "\"A\", \"B\", \"out\"" + std::string(c_ ? ", \"C\"" : "") +
+            std::string(groups_ != nullptr ? ", \"sizes\"" : "") +
             list_names(epilogue_operands_, false),
         "\"" + std::string(operand) + "\"",
         operand == "C" && epilogue_operands_.empty() ? "pass C when the arguments are made" : "");
@@ -332,6 +283,9 @@ void GemmArguments::set_scalar(std::string_view name, double value) {
 }
 
 void GemmArguments::set_scalars(double alpha, double beta) {
+  if (groups_ != nullptr && !groups_->list.empty())
+    refuse("set_scalars", "one alpha and one beta", "a list of problems, each with its own",
+           "make new arguments", ErrorKind::unsupported);
   if (problem_.epilogue != default_epilogue) {
     refuse("set_scalars", "the default program", "\"" + std::string(text(problem_.epilogue)) + "\"",
            "set_scalar sets a number of an epilogue by its name");

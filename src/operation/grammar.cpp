@@ -19,8 +19,10 @@
 #include "epilogue/expression_parser.hpp"
 #include "epilogue/graph.hpp"
 #include "operation/epilogue_operands.hpp"
+#include "operation/grammar_groups.hpp"
 #include "operation/grammar_operands.hpp"
 #include "operation/grammar_words.hpp"
+#include "operation/groups.hpp"
 #include "operation/integer_results.hpp"
 #include "operation/overlap.hpp"
 #include "operation/types.hpp"
@@ -28,9 +30,12 @@
 namespace gemmery {
 namespace {
 
+using grammar::addend_text;
+using grammar::as_listed;
 using grammar::matrix_text;
 using grammar::OperandWords;
 using grammar::packed_operand;
+using grammar::read_addend;
 using grammar::read_dtype;
 using grammar::read_integer;
 using grammar::read_matrix;
@@ -40,14 +45,18 @@ using grammar::refuse_missing;
 using grammar::Role;
 using grammar::split;
 using grammar::split_words;
+using grammar::without_pointers;
 using grammar::Word;
 using operation::EpilogueMatrix;
 using operation::MatrixExtents;
 
 // --- shape --------------------------------------------------------------------------------------
 
-void read_extents(const Word& word, GemmProblem& problem) {
+void read_extents(const Word& word, bool is_grouped, GemmProblem& problem) {
   const auto parts = split(word.text, 'x');
+  if (is_grouped && parts.size() != 3)
+    refuse(word, "MxNxK, of all groups together along the extent that differs",
+           "groups= is the number of groups");
   if (parts.size() != 3 && parts.size() != 4)
     refuse(word, "MxNxK or MxNxKxL", "for example 4096x4096x8192");
   const std::array targets{&problem.m, &problem.n, &problem.k, &problem.l};
@@ -73,6 +82,8 @@ struct Fields {
   std::optional<DType> accumulator;
   std::optional<Math> math;
   std::optional<double> alpha, beta;
+  bool is_grouped = false;
+  grammar::GroupWords groups;
   std::optional<epilogue::Program> program;  // if the line has a program
   bool is_default = false;        // the stored part is the default program, bound by GemmOptions
   std::vector<Binding> bindings;  // of other programs
@@ -89,9 +100,9 @@ double read_number(const Word& word, std::string_view text) {
 
 // Names reserved for the line's own fields; an operand of an epilogue with such a name has a
 // prefix.
-bool is_field_name(std::string_view name) {
+bool is_field_name(std::string_view name, bool is_grouped) {
   return name == "a" || name == "b" || name == "out" || name == "acc" || name == "math" ||
-         name == "epilogue";
+         name == "epilogue" || (is_grouped && grammar::is_group_field(name));
 }
 
 template <class Field, class Value>
@@ -172,7 +183,8 @@ void read_program(const std::vector<Word>& words, Fields& fields) {
   fields.program.emplace(cut_field(*found).value);
   std::vector<Binding> bindings;
   for (auto word = words.begin() + 2; word != words.end(); ++word)
-    if (!is_field_name(cut_field(*word).key)) bindings.push_back(read_binding(*word));
+    if (!is_field_name(cut_field(*word).key, fields.is_grouped))
+      bindings.push_back(read_binding(*word));
   fields.is_default = stored_program(*fields.program, bindings) == epilogue::linear_combination() &&
                       are_of_gemm_options(bindings);
 }
@@ -223,6 +235,8 @@ void read_field(const Word& word, Fields& fields) {
              "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
     return set_once(word, fields.math, *math);
   }
+  if (fields.is_grouped && grammar::is_group_field(key))
+    return grammar::read_group_field(word, key, value, fields.groups);
   if (fields.has_program()) return add_binding(word, fields);
   if (read_linear_combination(word, field, fields)) return;
   refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
@@ -243,8 +257,10 @@ const Binding& require_binding(const Word& kind, const Fields& fields, const std
   const std::array<std::string, 1> accumulator{"accum"};
   refuse_missing(
       kind,
-      fmt::format("a field {}= for what the epilogue calls {}",
-                  is_field_name(name) ? std::string(epilogue_prefix) + name : name, name),
+      fmt::format(
+          "a field {}= for what the epilogue calls {}",
+          is_field_name(name, fields.is_grouped) ? std::string(epilogue_prefix) + name : name,
+          name),
       epilogue::suggest(name, accumulator));
 }
 
@@ -269,7 +285,7 @@ Role role_of(const epilogue::Program& program, std::string_view name) {
 // Binds the program's inputs and results, in its order.
 void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
   GemmProblem& problem = line.problem;
-  const MatrixExtents extents{problem.l, problem.m, problem.n};
+  const MatrixExtents extents = operation::product_extents(problem).out;
   const epilogue::Program program = stored_program(*fields.program, fields.bindings);
   std::vector<std::string> names = program.inputs();
   const std::size_t results = names.size();
@@ -285,9 +301,9 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
         {.name = names[i],
          .is_number = number.has_value(),
          .type = number ? MatrixType{}
-                        : read_matrix(
+                        : read_addend(
                               read_operand(binding.word, role_of(program, names[i]), binding.value),
-                              extents)});
+                              problem)});
   }
   operation::DescribedEpilogue described = operation::describe_epilogue(program, matrices, extents);
   problem.epilogue = described.id;
@@ -310,7 +326,7 @@ void check_types(const GemmProblem& problem) {
 
 // An out whose elements share memory is refused, as in arguments.
 void check_out(const Word& word, const GemmProblem& problem) {
-  const MatrixExtents extents{problem.l, problem.m, problem.n};
+  const MatrixExtents extents = operation::product_extents(problem).out;
   if (operation::has_self_overlap(
           operation::make_view(nullptr, problem.out, extents, Device::cpu())))
     refuse(word, "strides of out under which no two elements share memory");
@@ -320,12 +336,14 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   if (!fields.a) refuse_missing(kind, "a field a= with A's element type");
   const OperandWords b = fields.b.value_or(packed_operand(Role::matrix, fields.a->dtype));
   const OperandWords out = fields.out.value_or(packed_operand(Role::matrix, fields.a->dtype));
-  problem.a = read_matrix(*fields.a, {problem.l, problem.m, problem.k});
-  problem.b = read_matrix(b, {problem.l, problem.k, problem.n});
-  problem.out = read_matrix(out, {problem.l, problem.m, problem.n});
+  if (fields.is_grouped) grammar::apply_groups(kind, fields.groups, problem);
+  const operation::ProductExtents extents = operation::product_extents(problem);
+  problem.a = read_matrix(as_listed(*fields.a, problem), extents.a);
+  problem.b = read_matrix(as_listed(b, problem), extents.b);
+  problem.out = read_matrix(as_listed(out, problem), extents.out);
   const double beta = fields.beta.value_or(0);
   if (beta != 0 && !fields.c) refuse_missing(kind, "a field c= where beta is not 0");
-  if (fields.c) problem.c = read_matrix(*fields.c, {problem.l, problem.m, problem.n});
+  if (fields.c) problem.c = read_addend(as_listed(*fields.c, problem), problem);
   problem.accumulator =
       fields.accumulator.value_or(default_accumulator(problem.a.dtype, problem.b.dtype));
   const bool names_tf32 = fields.a->names_tf32 || b.names_tf32;
@@ -337,6 +355,7 @@ ProblemLine assemble(const Word& kind, GemmProblem problem, const Fields& fields
   ProblemLine line{.problem = std::move(problem), .alpha = fields.alpha.value_or(1), .beta = beta};
   if (fields.has_program()) bind_epilogue(kind, fields, line);
   operation::check_integer_results(line.problem);
+  if (line.problem.groups) operation::check_groups(line.problem);
   return line;
 }
 
@@ -360,34 +379,39 @@ std::string number_text(const GemmProblem& problem, double value) {
 std::string epilogue_text(const ProblemLine& line) {
   const GemmProblem& problem = line.problem;
   const EpilogueRules& rules = rules_of(problem.epilogue);
-  const MatrixExtents extents{problem.l, problem.m, problem.n};
   std::string text = " epilogue=" + in_quotes(rules.program.text());
   std::size_t number = 0;
   for (std::size_t i = 0; i < rules.operands.size(); ++i) {
     const EpilogueOperandRule& rule = rules.operands[i];
-    text += is_field_name(rule.name) ? " epilogue." : " ";
+    text += is_field_name(rule.name, problem.groups.has_value()) ? " epilogue." : " ";
     text += rule.name + "=";
     text +=
         rule.is_number
             ? number_text(problem, number < line.numbers.size() ? line.numbers[number] : 1)
-            : matrix_text(problem.epilogue_operands[i], extents, role_of(rules.program, rule.name));
+            : addend_text(problem.epilogue_operands[i], problem, role_of(rules.program, rule.name));
     number += rule.is_number ? 1 : 0;
   }
   return text;
 }
 
 std::string print(const ProblemLine& line) {
-  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands] = line.problem;
-  std::string text = fmt::format("gemm {}x{}x{}", m, n, k);
-  if (l != 1) text += fmt::format("x{}", l);
-  const std::string a_text = matrix_text(a, {l, m, k});
-  const std::string b_text = matrix_text(b, {l, k, n});
-  const std::string out_text = matrix_text(out, {l, m, n});
+  const auto& [m, n, k, l, a, b, out, c, accumulator, math, epilogue, operands, groups] =
+      line.problem;
+  std::string text = fmt::format("{} {}x{}x{}", groups ? "grouped_gemm" : "gemm", m, n, k);
+  if (l != 1 && !groups) text += fmt::format("x{}", l);
+  text += grammar::groups_text(line.problem);
+  const operation::ProductExtents extents = operation::product_extents(line.problem);
+  const auto spell = [&](const MatrixType& matrix, const MatrixExtents& own) {
+    return without_pointers(matrix_text(matrix, own), line.problem);
+  };
+  const std::string a_text = spell(a, extents.a);
+  const std::string b_text = spell(b, extents.b);
+  const std::string out_text = spell(out, extents.out);
   const std::string silent{alias(a.dtype)};
   text += " a=" + a_text;
   if (b_text != silent) text += " b=" + b_text;
   if (out_text != silent) text += " out=" + out_text;
-  if (c) text += " c=" + matrix_text(*c, {l, m, n}, Role::addend);
+  if (c) text += " c=" + addend_text(*c, line.problem, Role::addend);
   if (accumulator != default_accumulator(a.dtype, b.dtype))
     text += fmt::format(" acc={}", alias(accumulator));
   if (math != Math::native) text += fmt::format(" math={}", name(math));
@@ -409,16 +433,17 @@ ProblemLine parse_problem(std::string_view line) {
   const std::vector<Word> words = split_words(line);
   if (words.empty()) refuse(Word{}, "a problem such as gemm 4096x4096x4096 a=bf16");
   const Word& kind = words.front();
-  if (kind.text != "gemm") {
-    const bool is_planned =
-        kind.text == "grouped_gemm" || kind.text == "scaled_gemm" || kind.text == "conv2d";
-    refuse(kind, "gemm", is_planned ? "this version has no other operation" : "",
+  const bool is_grouped = kind.text == "grouped_gemm";
+  if (kind.text != "gemm" && !is_grouped) {
+    const bool is_planned = kind.text == "scaled_gemm" || kind.text == "conv2d";
+    refuse(kind, "gemm or grouped_gemm", is_planned ? "this version has no other operation" : "",
            is_planned ? ErrorKind::unsupported : ErrorKind::invalid_argument);
   }
   if (words.size() < 2) refuse(kind, "a shape MxNxK after the kind");
   GemmProblem problem;
-  read_extents(words[1], problem);
+  read_extents(words[1], is_grouped, problem);
   Fields fields;
+  fields.is_grouped = is_grouped;
   read_program(words, fields);
   for (std::size_t i = 2; i < words.size(); ++i) read_field(words[i], fields);
   return assemble(kind, problem, fields);

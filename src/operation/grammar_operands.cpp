@@ -245,8 +245,10 @@ MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents
   return matrix;
 }
 
-std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents, Role role) {
-  for (const OperandWords& spelling : spellings(matrix, extents, role)) {
+std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents, Role role,
+                        bool names_batch) {
+  for (OperandWords spelling : spellings(matrix, extents, role)) {
+    if (names_batch && !spelling.dims) spelling.dims = "l,m,n";
     if (const auto text = complete(spelling, matrix, extents)) return *text;
   }
   abort_on_bug("an operand's strides do not spell themselves");

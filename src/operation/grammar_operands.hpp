@@ -52,8 +52,9 @@ OperandWords read_operand(const Word& word, Role role, std::string_view value);
 // The matrix for these words, beside an out of `extents` (for A and B: with extents of their own).
 MatrixType read_matrix(const OperandWords& operand, const MatrixExtents& extents);
 
-// The spelling that reads back as this matrix.
+// The spelling that reads back as this matrix. `names_batch` spells dims with an `l`, of a matrix
+// for every batch beside an out that has none.
 std::string matrix_text(const MatrixType& matrix, const MatrixExtents& extents,
-                        Role role = Role::matrix);
+                        Role role = Role::matrix, bool names_batch = false);
 
 }  // namespace gemmery::grammar

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "operation/groups.hpp"
 #include "operation/refusal.hpp"
 
 namespace gemmery::operation {
@@ -59,6 +60,8 @@ void check_tensor(std::string_view operand, const Tensor& tensor, bool is_result
 }  // namespace
 
 void check_pointed_memory(const GemmArguments& arguments) {
+  // The tensors of a list were checked one by one.
+  if (arguments.group_memory() != nullptr && !arguments.group_memory()->list.empty()) return;
   check_tensor("A", arguments.a(), false);
   check_tensor("B", arguments.b(), false);
   check_tensor("out", arguments.out(), true);

@@ -2,10 +2,13 @@
 // Facts of problems: work, identity, defaults.
 #include <gemmery/problem.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <xxhash.h>
+
+#include "operation/groups.hpp"
 
 namespace gemmery {
 namespace {
@@ -35,6 +38,15 @@ void append_matrix(Words& words, std::size_t& at, const MatrixType& matrix) {
   words[at++] = matrix.batch_stride;
   words[at++] = matrix.row_stride;
   words[at++] = matrix.column_stride;
+}
+
+std::int64_t word_of(const Groups& groups) {
+  const auto field = [](auto value, int shift) {
+    return static_cast<std::int64_t>(value) << shift;
+  };
+  return field(1, 0) | field(groups.sizes, 1) | field(groups.ragged, 4) |
+         field(groups.index_bits, 8) | field(groups.are_on_host, 16) | field(groups.outside, 17) |
+         field(groups.alignment, 20);
 }
 
 }  // namespace
@@ -67,8 +79,15 @@ Layout layout_of(const MatrixType& matrix, std::int64_t rows, std::int64_t colum
 }
 
 double GemmProblem::flops() const noexcept {
-  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
-         static_cast<double>(l);
+  const double each =
+      2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  if (!groups) return each * static_cast<double>(l);
+  if (groups->share_tensors()) return each;
+  const std::int64_t whole = operation::ragged_extent(*this);
+  const bool is_expected = groups->expected > 0 && whole > 0;
+  const double share =
+      is_expected ? static_cast<double>(groups->expected) / static_cast<double>(whole) : 1;
+  return each * static_cast<double>(l) * std::min(share, 1.0);
 }
 
 double GemmProblem::bytes() const noexcept {
@@ -99,6 +118,10 @@ std::size_t hash_value(const GemmProblem& problem) noexcept {
               (static_cast<std::int64_t>(problem.math) << 8) |
               (static_cast<std::int64_t>(problem.c.has_value()) << 16);
   words[21] = static_cast<std::int64_t>(problem.epilogue);
+  if (problem.groups) {
+    words[22] = word_of(*problem.groups);
+    words[23] = problem.groups->expected;
+  }
   std::uint64_t hash = XXH3_64bits(words.data(), sizeof words);
   for (const MatrixType& operand : problem.epilogue_operands) {
     Words more{};

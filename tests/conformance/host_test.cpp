@@ -35,6 +35,19 @@ TEST(HostConformance, every_kernel_is_right_on_random_problems) {
   EXPECT_FALSE(report.of_family.empty());
 }
 
+// Sizes 0, 1, prime and skewed, up to 300 groups, in every form; sizes are poison until the work
+// runs, and so is what belongs to no group.
+TEST(HostConformance, every_kernel_is_right_on_random_groups) {
+  const SuiteReport report =
+      run_suite({.kernels = available_kernels(),
+                 .cases = is_soak() ? 30000 : 3000,
+                 .seed = test_seed(),
+                 .threads = platform::thread_count(),
+                 .limits = {.products = 1 << 17, .device = Device::cpu(), .groups = true}});
+  std::cout << to_string(report);
+  EXPECT_EQ(report.mismatches(), 0);
+}
+
 // The same, where blocking and threads come into play.
 TEST(HostConformance, every_kernel_is_right_on_larger_problems) {
   const SuiteReport report = run_suite({.kernels = available_kernels(),

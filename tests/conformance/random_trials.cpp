@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "emulator/device.hpp"
+#include "operation/groups.hpp"
 #include "operation/matrix.hpp"
 
 namespace gemmery::conformance {
@@ -239,15 +240,105 @@ void draw_pattern(Choices& choices, api::Trial& trial) {
 
 }  // namespace
 
+namespace {
+
+// --- groups ---
+
+std::int64_t draw_group_count(Choices& choices) {
+  if (choices.percent(3)) return 0;
+  if (choices.percent(10)) return choices.between(100, 300);
+  return choices.percent(20) ? 1 : choices.between(2, 12);
+}
+
+Groups draw_form(Choices& choices) {
+  using enum GroupSizes;
+  Groups groups{.sizes = choices.one_of({ends, ends, prefix, counts, labels, masked, list}),
+                .ragged = choices.one_of({Ragged::m, Ragged::m, Ragged::n, Ragged::k})};
+  if (groups.sizes == list) return {.sizes = list, .are_on_host = true};
+  if (groups.sizes == labels && groups.ragged == Ragged::k) groups.ragged = Ragged::m;
+  groups.index_bits = choices.percent(40) ? 64 : 32;
+  groups.are_on_host = choices.percent(20);
+  if (choices.percent(30)) groups.outside = OutsideGroups::zero;
+  if (groups.share_tensors()) groups.alignment = choices.one_of({1, 1, 1, 2, 8, 16, 128});
+  if (choices.percent(20)) groups.expected = choices.between(1, 300);
+  return groups;
+}
+
+// A few elements for each group along the extent that differs, or many for few groups.
+void draw_groups(Choices& choices, const TrialLimits& limits, GemmProblem& problem) {
+  problem.groups = draw_form(choices);
+  problem.l = draw_group_count(choices);
+  const bool is_list = problem.groups->sizes == GroupSizes::list;
+  if (is_list) problem.l = std::max<std::int64_t>(problem.l, 1);
+  std::int64_t& ragged = problem.groups->ragged == Ragged::m   ? problem.m
+                         : problem.groups->ragged == Ragged::n ? problem.n
+                                                               : problem.k;
+  if (problem.groups->share_tensors() && choices.percent(70))
+    ragged = choices.between(0, 1 + 4 * std::min<std::int64_t>(problem.l, 100)) +
+             choices.one_of({0, 0, 1, 64, 129, 257});
+  std::array extents{&problem.m, &problem.n, &problem.k};
+  while (problem.flops() > 2.0 * static_cast<double>(limits.products))
+    **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /=
+        2;
+}
+
+// Matrices of a list are of one layout, and the largest are packed.
+MatrixType draw_listed(const OperandRule& rule, const MatrixExtents& extents, Choices& choices) {
+  const Layout layout = rule.layout == LayoutRule::row      ? Layout::row
+                        : rule.layout == LayoutRule::column ? Layout::column
+                        : choices.percent(50)               ? Layout::row
+                                                            : Layout::column;
+  MatrixType matrix = operation::packed_matrix(rule.dtype, layout, extents);
+  matrix.batch_stride = by_pointers;
+  matrix = operation::normalize(matrix, extents);
+  matrix.alignment = operation::alignment_of(0, matrix);
+  return matrix;
+}
+
+MatrixType draw_matrix(const Kernel& kernel, const OperandRule& rule, const GemmProblem& problem,
+                       const MatrixExtents& extents, Role role, Choices& choices) {
+  if (problem.groups && problem.groups->sizes == GroupSizes::list)
+    return draw_listed(rule, extents, choices);
+  MatrixType matrix = MatrixDraw(kernel, rule, extents, role, choices).draw();
+  // A tensor that groups share is one tensor.
+  if (problem.groups && problem.groups->share_tensors() && extents.batch == 1 &&
+      matrix.has_pointers()) {
+    matrix.batch_stride = 0;
+    matrix.alignment = std::min(matrix.alignment, operation::alignment_of(0, matrix));
+  }
+  return matrix;
+}
+
+// C, or one of its kind for every group: a row, a column or a number.
+MatrixType draw_addend(const Kernel& kernel, const GemmProblem& problem, Choices& choices) {
+  const OperandRule& rule = kernel.operands().c;
+  const MatrixExtents extents = operation::product_extents(problem).out;
+  const MatrixType full = draw_matrix(kernel, rule, problem, extents, Role::input, choices);
+  const bool is_list = problem.groups && problem.groups->sizes == GroupSizes::list;
+  if (is_list) return full;
+  if (!operation::is_out_shared(problem) || problem.l < 2 || rule.layout != LayoutRule::any ||
+      !choices.percent(30))
+    return broadcast_some(full, extents, rule, choices);
+  const bool is_of_m = problem.groups->ragged == Ragged::m;
+  const MatrixExtents own{problem.l, is_of_m ? 1 : problem.m, is_of_m ? problem.n : 1};
+  MatrixType matrix = operation::packed_matrix(rule.dtype, Layout::row, own);
+  matrix = operation::normalize(matrix, {problem.l, problem.m, problem.n});
+  matrix.alignment = operation::alignment_of(0, matrix);
+  return matrix;
+}
+
+}  // namespace
+
 api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits) {
   const OperandRules& rules = kernel.operands();
   api::Trial trial;
   GemmProblem& problem = trial.line.problem;
   draw_extents(kernel.metadata(), choices, limits, problem);
-  const auto& [m, n, k, l] = std::array{problem.m, problem.n, problem.k, problem.l};
-  problem.a = MatrixDraw(kernel, rules.a, {l, m, k}, Role::input, choices).draw();
-  problem.b = MatrixDraw(kernel, rules.b, {l, k, n}, Role::input, choices).draw();
-  problem.out = MatrixDraw(kernel, rules.out, {l, m, n}, Role::output, choices).draw();
+  if (limits.groups) draw_groups(choices, limits, problem);
+  const operation::ProductExtents extents = operation::product_extents(problem);
+  problem.a = draw_matrix(kernel, rules.a, problem, extents.a, Role::input, choices);
+  problem.b = draw_matrix(kernel, rules.b, problem, extents.b, Role::input, choices);
+  problem.out = draw_matrix(kernel, rules.out, problem, extents.out, Role::output, choices);
   problem.accumulator = rules.accumulator;
   problem.math = rules.math;
   problem.epilogue = kernel.epilogue();
@@ -255,8 +346,8 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   if (rules.has_c) {
     trial.line.beta = draw_beta(choices);
     trial.in_place = can_be_in_place(rules, problem.out) && choices.percent(25);
-    const MatrixType full = MatrixDraw(kernel, rules.c, {l, m, n}, Role::input, choices).draw();
-    problem.c = trial.in_place ? problem.out : broadcast_some(full, {l, m, n}, rules.c, choices);
+    const MatrixType addend = draw_addend(kernel, problem, choices);
+    problem.c = trial.in_place ? problem.out : addend;
   }
   trial.nan_inputs = trial.line.alpha == 0 && choices.percent(60);
   trial.options = {.fill = draw_fill(choices), .seed = choices.bits() | 1, .device = limits.device};

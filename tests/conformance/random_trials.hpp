@@ -15,6 +15,7 @@ struct TrialLimits {
   std::int64_t products = 1 << 18;  // m·n·k·l at most
   std::int64_t depth = 4200;        // k at most
   Device device = Device::cpu();
+  bool groups = false;  // grouped problems, of kernels that take them
 };
 
 api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits);

@@ -183,7 +183,11 @@ Kernel HostFamily::kernel_for(const GemmProblem& problem) const {
 Status HostFamily::serves(const GemmProblem& problem) const {
   if (Status status = availability(); !status) return status;
   if (Status status = serves_types(products_of(problem)); !status) return status;
-  return serves_shape(problem);
+  return serves_groups_or_shape(problem);
+}
+
+Status HostFamily::serves_groups_or_shape(const GemmProblem& problem) const {
+  return problem.groups ? serves_shape(one_group(problem)) : serves_shape(problem);
 }
 
 void HostFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -273,7 +277,7 @@ Target HostFamily::target_for(const Kernel&, const DeviceInfo&) const { return T
 Status HostFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = availability(); !status) return status;
   if (Status status = serves_types(products_of(kernel.operands())); !status) return status;
-  return serves_shape(query.problem);
+  return serves_groups_or_shape(query.problem);
 }
 
 Artifact HostFamily::compile(const Kernel& kernel, Target) const {
@@ -285,7 +289,12 @@ void HostFamily::run(const Kernel&, const GemmArguments& arguments,
   require_cpu_stream(options.stream);
   operation::check_pointed_memory(arguments);
   const platform::DefaultFloatMode mode;
-  multiply(arguments, options.max_multiprocessors);
+  if (arguments.group_memory() == nullptr) return multiply(arguments, options.max_multiprocessors);
+  const auto multiply_group = [](const void* self, const GemmArguments& group, int threads) {
+    const platform::DefaultFloatMode own_mode;  // of this thread
+    static_cast<const HostFamily*>(self)->multiply(group, threads);
+  };
+  run_groups(arguments, {multiply_group, this}, concurrency(), options.max_multiprocessors);
 }
 
 }  // namespace gemmery::host

@@ -10,6 +10,8 @@
 
 #include <gemmery/family.hpp>
 
+#include "providers/host/grouped.hpp"
+
 namespace gemmery::host {
 
 // The types of a product, which decide whether a family serves it, whatever the shapes.
@@ -33,6 +35,7 @@ class HostFamily : public Family {
   // Any program.
   Status carries(const GemmProblem&) const override { return Status::success(); }
   bool takes_pointers() const noexcept override { return true; }
+  bool takes_groups(const Groups&) const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;
@@ -57,11 +60,14 @@ class HostFamily : public Family {
   virtual Status serves_shape(const GemmProblem& problem) const = 0;
   virtual double predicted_us(const GemmProblem& problem, const DeviceInfo& device) const = 0;
   virtual void multiply(const GemmArguments& arguments, int threads) const = 0;
+  // Whether `multiply` may be called by several threads at once.
+  virtual Concurrency concurrency() const noexcept { return Concurrency::side_by_side; }
   virtual std::vector<DesignField> own_design_fields() const = 0;
 
  private:
   Kernel kernel_for(const GemmProblem& problem) const;
   Status serves(const GemmProblem& problem) const;
+  Status serves_groups_or_shape(const GemmProblem& problem) const;
 
   std::string name_;
 };

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped GEMM: one GEMM for each group, of extents that differ along M, N or K and that may be
+// known on the device alone. It uses the same calls and checks as a GEMM.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/device.hpp>
+#include <gemmery/export.hpp>
+#include <gemmery/groups.hpp>
+#include <gemmery/tensor.hpp>
+
+namespace gemmery {
+
+// Sizes in memory: packed whole numbers of 32 or 64 bits. The memory stays the caller's.
+struct GroupIndices {
+  const void* data = nullptr;
+  int bits = 32;
+  std::int64_t count = 0;
+  Device device = Device::cpu();
+
+  GroupIndices() = default;
+  GroupIndices(const std::int32_t* values, std::int64_t length, Device where = Device::cpu())
+      : data(values), bits(32), count(length), device(where) {}
+  GroupIndices(const std::int64_t* values, std::int64_t length, Device where = Device::cpu())
+      : data(values), bits(64), count(length), device(where) {}
+  GroupIndices(std::span<const std::int32_t> values)  // NOLINT: the same values
+      : GroupIndices(values.data(), static_cast<std::int64_t>(values.size())) {}
+  GroupIndices(std::span<const std::int64_t> values)  // NOLINT: the same values
+      : GroupIndices(values.data(), static_cast<std::int64_t>(values.size())) {}
+};
+
+// The sizes of groups and what is promised about them.
+struct GroupOffsets {
+  GroupIndices sizes = {};
+  GroupSizes form = GroupSizes::ends;
+  // Of masked groups; tensors that groups share say it by their ranks.
+  Ragged ragged = Ragged::m;
+  OutsideGroups outside = OutsideGroups::untouched;
+  std::int32_t alignment = 1;  // Groups::alignment
+  std::int64_t expected = 0;   // Groups::expected
+  // Reads the sizes when the arguments are made and keeps a copy; later changes are not seen. Where
+  // operands are on a GPU and sizes in host memory, this is so without being asked for. Otherwise
+  // sizes are read when work runs, never before.
+  bool read_now = false;
+  // Checks the sizes when the arguments are made: they must be in host memory. On the CPU every run
+  // checks them.
+  bool check = false;
+};
+
+// One problem of a list, with its own extents, strides, C, alpha and beta.
+struct GroupedProblem {
+  Tensor A, B, out;  // of rank 2
+  GemmOptions options = {};
+};
+
+// Of a group g with elements [s, e) along the extent that differs:
+//
+//   M differs   A (T, K), B (G, K, N), out (T, N)      out[s:e] = epilogue( A[s:e] B[g] )
+//   N differs   A (G, M, K), B (K, T), out (M, T)      out[:, s:e] = epilogue( A[g] B[:, s:e] )
+//   K differs   A (M, T), B (T, N), out (G, M, N)      out[g] = epilogue( A[:, s:e] B[s:e] )
+//   masked      A (G, M, K), B (G, K, N), out (G, M, N), of which the sizes say how many rows (or
+//               columns, or k: `ragged`) are used
+//   a list      every problem has its own tensors
+//
+// The ranks of A, B and out say which of them it is. Groups may be empty: one without rows writes
+// nothing, one of K = 0 gives epilogue(0). Elements of out of no group are left as they are, or are
+// set to 0 (`outside`); those of A and B of no group are not read. Further results of an epilogue
+// are treated as out.
+//
+// An epilogue's operands broadcast to (G, M, N) by NumPy's rule, T standing for the extent that
+// differs: bias (G, 1, N) is a row for every group, scale (G, 1, 1) a number for every group, (T,
+// 1) a number for every row of all groups. One operand varies with the group or with T, not with
+// both. Reductions are of a group ((G, 1, N), (G, 1, 1)) or of one row or column; those over
+// several groups are refused.
+//
+// It converts to GemmArguments, which `get_kernels`, `explain`, `supports`, `compile`, `run`,
+// `bind` and artifacts take.
+class GEMMERY_API GroupedGemmArguments {
+ public:
+  // Throws Error as GemmArguments does, and for sizes of another count, width or place.
+  GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
+                       const GroupOffsets& offsets, const GemmOptions& options = {});
+  // A list of problems of one set of types, layouts and math. Each may have a C, alpha and beta of
+  // its own; epilogues other than the default program are refused. That the out of one problem
+  // shares nothing with the inputs of another is the caller's promise.
+  GroupedGemmArguments(const std::vector<GroupedProblem>& problems, DType accumulator_type);
+
+  const GemmArguments& as_gemm() const noexcept { return gemm_; }
+  operator const GemmArguments&() const noexcept { return gemm_; }  // NOLINT: is one
+  const GemmProblem& problem() const noexcept { return gemm_.problem(); }
+  Device device() const noexcept { return gemm_.device(); }
+
+  // New memory or numbers for the same problem, as GemmArguments has it. "sizes" is another array
+  // of as many sizes. A list is bound once: it throws Error (unsupported).
+  void set_data(std::string_view operand, const void* data) { gemm_.set_data(operand, data); }
+  void set_scalar(std::string_view name, double value) { gemm_.set_scalar(name, value); }
+  void set_scalars(double alpha, double beta) { gemm_.set_scalars(alpha, beta); }
+
+ private:
+  GemmArguments gemm_;
+};
+
+}  // namespace gemmery

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups: how the GEMMs of a grouped problem differ, and who carries their sizes. The sizes
+// themselves are in memory and not part of a problem.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <gemmery/export.hpp>
+
+namespace gemmery {
+
+// What the array of sizes holds. G groups; T elements along the extent that differs, of all groups
+// and what lies between them.
+enum class GroupSizes : std::uint8_t {
+  ends,    // G: where each group ends; the first one starts at 0 (torch's offs)
+  prefix,  // G + 1: the same behind a 0
+  counts,  // G: how large each group is; one starts where the one before it ends
+  labels,  // T: the group of each row or column, -1 for one of no group
+  masked,  // G: how much of each matrix of a stack is used, from its start
+  list,    // none: each problem of a list has its own extents
+};
+GEMMERY_API std::string_view name(GroupSizes sizes) noexcept;
+GEMMERY_API std::optional<GroupSizes> parse_group_sizes(std::string_view word) noexcept;
+
+// The extent that differs from group to group. Of a list all may differ.
+enum class Ragged : std::uint8_t { m, n, k };
+GEMMERY_API std::string_view name(Ragged ragged) noexcept;
+GEMMERY_API std::optional<Ragged> parse_ragged(std::string_view word) noexcept;
+
+// What a kernel does to rows (or columns) of out that belong to no group.
+enum class OutsideGroups : std::uint8_t { untouched, zero };
+GEMMERY_API std::string_view name(OutsideGroups outside) noexcept;
+GEMMERY_API std::optional<OutsideGroups> parse_outside_groups(std::string_view word) noexcept;
+
+// The form of a grouped problem.
+struct Groups {
+  GroupSizes sizes = GroupSizes::ends;
+  Ragged ragged = Ragged::m;
+  std::uint8_t index_bits = 32;  // of a size: 32 or 64
+  bool are_on_host = false;      // sizes that were read when the arguments were made
+  OutsideGroups outside = OutsideGroups::untouched;
+  // A group starts at the next multiple of this after the end of the one before it, so that all
+  // starts are multiples of it. Labels change at multiples of it only.
+  std::int32_t alignment = 1;
+  // A hint for predictions: how large a group is on average. 0: not known. Never changes a result.
+  std::int64_t expected = 0;
+
+  // True if all groups share one tensor along the extent that differs, rather than having a matrix
+  // each.
+  bool share_tensors() const noexcept {
+    return sizes != GroupSizes::masked && sizes != GroupSizes::list;
+  }
+  friend bool operator==(const Groups&, const Groups&) = default;
+};
+
+}  // namespace gemmery

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// GroupedGemmArguments: sizes of groups from arrays of any framework or lists of numbers, and lists
+// of problems.
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gemmery/grouped.hpp>
+
+#include "arguments.hpp"
+
+namespace gemmery::python {
+namespace {
+
+[[noreturn]] void refuse(std::string_view operand, std::string expected, std::string got,
+                         std::string hint = {}, ErrorKind kind = ErrorKind::invalid_argument) {
+  throw Error({.kind = kind,
+               .operand = std::string(operand),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
+}
+
+// --- sizes ---------------------------------------------------------------------------------------
+
+bool is_int64(nb::handle object) {
+  if (!nb::hasattr(object, "dtype")) return false;
+  const nb::object dtype = object.attr("dtype");
+  const auto name = nb::cast<std::string>(nb::str(dtype));
+  return name == "int64" || name == "torch.int64";
+}
+
+// The same memory as twice as many int32: the library has no element type of 64-bit integers.
+nb::object as_int32(nb::handle object) {
+  const nb::object torch = nb::module_::import_("sys").attr("modules").attr("get")("torch");
+  const bool is_torch = !torch.is_none() && nb::isinstance(object, torch.attr("Tensor"));
+  return object.attr("view")(is_torch ? torch.attr("int32") : nb::object(nb::str("int32")));
+}
+
+ImportedTensor import_sizes(nb::handle object, std::string_view role, int& bits) {
+  bits = is_int64(object) ? 64 : 32;
+  ImportedTensor tensor = import_tensor(bits == 64 ? as_int32(object) : nb::borrow(object), role);
+  const Tensor& view = tensor.view;
+  const bool is_packed = view.rank() == 1 && (view.extent(0) <= 1 || view.stride(0) == 1);
+  if (view.dtype() != DType::int32 || !is_packed)
+    refuse(role, "a packed vector of int32 or int64", to_string(view));
+  tensor.base = nb::borrow(object);
+  return tensor;
+}
+
+GroupIndices indices_of(const ImportedTensor& tensor, int bits) {
+  const Tensor& view = tensor.view;
+  if (bits == 64)
+    return {static_cast<const std::int64_t*>(view.data()), view.extent(0) / 2, view.device()};
+  return {static_cast<const std::int32_t*>(view.data()), view.extent(0), view.device()};
+}
+
+// --- construction --------------------------------------------------------------------------------
+
+// The keywords that carry sizes; `offsets` are ends.
+struct GivenSizes {
+  const char* name;
+  GroupSizes form;
+  nb::handle value;
+};
+
+const GivenSizes* only_sizes(const std::array<GivenSizes, 5>& given) {
+  const GivenSizes* found = nullptr;
+  for (const GivenSizes& one : given) {
+    if (one.value.is_none()) continue;
+    if (found != nullptr)
+      refuse("sizes", "one of offsets, prefix, counts, labels and masked",
+             std::string(found->name) + " and " + one.name);
+    found = &one;
+  }
+  return found;
+}
+
+template <class Value>
+Value read_word(std::string_view word, std::optional<Value> (*parse)(std::string_view) noexcept,
+                std::string_view name, std::string expected) {
+  if (const std::optional<Value> value = parse(word)) return *value;
+  refuse(name, std::move(expected), "\"" + std::string(word) + "\"");
+}
+
+bool is_list(nb::handle object) {
+  return nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
+}
+
+DType accumulator_of(nb::handle given, const ImportedTensor& a, const ImportedTensor& b) {
+  return given.is_none() ? default_accumulator(a.view.dtype(), b.view.dtype())
+                         : to_dtype(given, "accumulator_type");
+}
+
+// One number for all problems, or one for each.
+double number_at(nb::handle given, std::size_t index, std::string_view name, std::size_t count) {
+  double number = 0;
+  if (!is_list(given)) {
+    if (nb::try_cast(given, number)) return number;
+    refuse(name, "a number, or a list of one for each problem", class_name(given));
+  }
+  if (nb::len(given) != count)
+    refuse(name, std::to_string(count) + " numbers, one for each problem",
+           std::to_string(nb::len(given)));
+  if (!nb::try_cast(nb::object(given[index]), number))
+    refuse(name, "numbers", class_name(nb::object(given[index])));
+  return number;
+}
+
+std::vector<ImportedTensor> import_list(nb::handle given, const std::string& role,
+                                        std::size_t count, bool is_result) {
+  if (!is_list(given) || nb::len(given) != count)
+    refuse(role, "a list of " + std::to_string(count) + " tensors, as A is",
+           is_list(given) ? std::to_string(nb::len(given)) : class_name(given));
+  std::vector<ImportedTensor> tensors;
+  for (std::size_t index = 0; index < count; ++index) {
+    const std::string own = role + "[" + std::to_string(index) + "]";
+    const nb::object one = given[index];
+    tensors.push_back(is_result ? import_result(one, own) : import_tensor(one, own));
+  }
+  return tensors;
+}
+
+// What stands for a list where one tensor is asked for: its stream and its framework.
+ImportedTensor first_of(const std::vector<ImportedTensor>& tensors) {
+  ImportedTensor first;
+  first.view = tensors.front().view;
+  first.base = tensors.front().base;
+  first.exchange = tensors.front().exchange;
+  first.stream_source = tensors.front().stream_source;
+  first.is_fake = tensors.front().is_fake;
+  first.is_meta = tensors.front().is_meta;
+  return first;
+}
+
+struct ListOptions {
+  nb::handle accumulator, c, alpha, beta;
+  Math math;
+};
+
+void bind_list(PyGroupedGemmArguments& arguments, nb::handle A, nb::handle B, nb::handle out,
+               const ListOptions& options) {
+  const std::size_t count = nb::len(A);
+  if (count == 0) refuse("A", "a list of at least one tensor", "an empty one");
+  if (!arguments.epilogue.is_none())
+    refuse("epilogue", "none with a list of problems", "one",
+           "give each problem its C, alpha and beta, or let groups share tensors",
+           ErrorKind::unsupported);
+  auto& [a, b, d, c] = arguments.listed;
+  a = import_list(A, "A", count, false);
+  b = import_list(B, "B", count, false);
+  d = import_list(out, "out", count, true);
+  if (!options.c.is_none()) c = import_list(options.c, "C", count, false);
+  std::vector<GroupedProblem> problems;
+  for (std::size_t index = 0; index < count; ++index) {
+    GemmOptions own{.alpha = number_at(options.alpha, index, "alpha", count),
+                    .beta = number_at(options.beta, index, "beta", count),
+                    .math = options.math};
+    if (!c.empty()) own.c = c[index].view;
+    problems.push_back({a[index].view, b[index].view, d[index].view, std::move(own)});
+  }
+  arguments.A = first_of(a);
+  arguments.B = first_of(b);
+  arguments.out = first_of(d);
+  arguments.native.emplace(
+      GroupedGemmArguments(problems, accumulator_of(options.accumulator, a.front(), b.front()))
+          .as_gemm());
+}
+
+// Sizes of an array, or numbers of a list, which are kept.
+GroupIndices bind_sizes(PyGroupedGemmArguments& arguments, const GivenSizes& given,
+                        std::vector<std::int64_t>& kept) {
+  if (is_list(given.value)) {
+    for (const nb::handle number : given.value) {
+      std::int64_t size = 0;
+      if (!nb::try_cast(number, size)) refuse(given.name, "whole numbers", class_name(number));
+      kept.push_back(size);
+    }
+    return {kept.data(), static_cast<std::int64_t>(kept.size())};
+  }
+  int bits = 32;
+  arguments.sizes = import_sizes(given.value, given.name, bits);
+  arguments.size_bits = bits;
+  return indices_of(*arguments.sizes, bits);
+}
+
+void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
+               nb::handle accumulator, nb::handle offsets, nb::handle epilogue,
+               nb::handle performance, nb::handle C, nb::handle alpha, nb::handle beta,
+               std::string_view math, nb::handle prefix, nb::handle counts, nb::handle labels,
+               nb::handle masked, std::string_view ragged, std::string_view outside,
+               std::int32_t alignment, std::int64_t expected, bool read_now, bool check) {
+  PyGroupedGemmArguments arguments;
+  arguments.epilogue = nb::borrow(epilogue);
+  arguments.performance = nb::borrow(performance);
+  read_common(arguments);
+  const Math how = to_math(math);
+  const std::array<GivenSizes, 5> sizes{{{"offsets", GroupSizes::ends, offsets},
+                                         {"prefix", GroupSizes::prefix, prefix},
+                                         {"counts", GroupSizes::counts, counts},
+                                         {"labels", GroupSizes::labels, labels},
+                                         {"masked", GroupSizes::masked, masked}}};
+  const GivenSizes* const given = only_sizes(sizes);
+  if (is_list(A)) {
+    if (given != nullptr)
+      refuse(given->name, "none with lists of tensors, which have extents of their own", "one");
+    bind_list(arguments, A, B, out, {accumulator, C, alpha, beta, how});
+    note_memory(arguments);
+    new (self) PyGroupedGemmArguments(std::move(arguments));
+    return;
+  }
+  if (given == nullptr)
+    refuse("offsets", "the end of every group, or prefix, counts, labels or masked", "none");
+  arguments.A = import_tensor(A, "A");
+  arguments.B = import_tensor(B, "B");
+  arguments.out = import_result(out, "out");
+  if (!C.is_none()) arguments.C = import_tensor(C, "C");
+  std::vector<std::int64_t> kept;
+  const GroupIndices indices = bind_sizes(arguments, *given, kept);
+  const GroupOffsets how_grouped{
+      .sizes = indices,
+      .form = given->form,
+      .ragged = read_word<Ragged>(ragged, parse_ragged, "ragged", "m, n or k"),
+      .outside =
+          read_word<OutsideGroups>(outside, parse_outside_groups, "outside", "untouched or zero"),
+      .alignment = alignment,
+      .expected = expected,
+      .read_now = read_now || is_list(given->value),
+      .check = check};
+  const GemmOptions options =
+      options_of(arguments, number_at(alpha, 0, "alpha", 1), number_at(beta, 0, "beta", 1), how);
+  arguments.native.emplace(
+      GroupedGemmArguments(arguments.A.view, arguments.B.view, arguments.result().view,
+                           accumulator_of(accumulator, arguments.A, arguments.B), how_grouped,
+                           options)
+          .as_gemm());
+  note_memory(arguments);
+  new (self) PyGroupedGemmArguments(std::move(arguments));
+}
+
+// --- what they tell ------------------------------------------------------------------------------
+
+// The tensor, or the list of them, as it was given.
+nb::object given_of(const std::vector<ImportedTensor>& list, const ImportedTensor& one) {
+  if (list.empty()) return one.base;
+  nb::list bases;
+  for (const ImportedTensor& tensor : list) bases.append(tensor.base);
+  return bases;
+}
+
+nb::object given_c(const PyGroupedGemmArguments& self) {
+  if (!self.listed.c.empty()) return given_of(self.listed.c, self.listed.c.front());
+  return self.C ? self.C->base : nb::none();
+}
+
+// --- Python's collector of cycles ----------------------------------------------------------------
+
+template <class Arguments, class Visit>
+void for_each_of_groups(Arguments& arguments, const Visit& visit) {
+  for_each_held(arguments, visit);
+  if (arguments.sizes) visit(*arguments.sizes);
+  for (auto* const list :
+       {&arguments.listed.a, &arguments.listed.b, &arguments.listed.out, &arguments.listed.c})
+    for (auto& tensor : *list) visit(tensor);
+}
+
+int visit_grouped(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto* const arguments = nb::inst_ptr<PyGroupedGemmArguments>(self);
+  Py_VISIT(arguments->epilogue.ptr());
+  Py_VISIT(arguments->performance.ptr());
+  Py_VISIT(arguments->origin.ptr());
+  int result = 0;
+  for_each_of_groups(*arguments, [&](const ImportedTensor& tensor) {
+    if (result == 0) result = tensor.visit_references(visit, arg);
+  });
+  return result;
+}
+
+int clear_grouped(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  auto* const arguments = nb::inst_ptr<PyGroupedGemmArguments>(self);
+  arguments->epilogue.reset();
+  arguments->performance.reset();
+  arguments->origin.reset();
+  for_each_of_groups(*arguments, [](ImportedTensor& tensor) { tensor.clear_references(); });
+  return 0;
+}
+
+PyType_Slot grouped_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_grouped)},
+                               {Py_tp_clear, reinterpret_cast<void*>(clear_grouped)},
+                               {0, nullptr}};
+
+// Another array of as many sizes of the same width in the same place.
+void set_sizes(PyGroupedGemmArguments& arguments, nb::handle given) {
+  int bits = 32;
+  ImportedTensor tensor = import_sizes(given, "sizes", bits);
+  if (!arguments.sizes || bits != arguments.size_bits ||
+      !has_same_layout(tensor.view, arguments.sizes->view))
+    refuse("sizes", "an array like the one that was bound, whose sizes are read when work runs",
+           to_string(tensor.view), "make new arguments");
+  arguments.native->set_data("sizes", tensor.view.data());
+  arguments.replaced.push_back(std::move(*arguments.sizes));
+  arguments.sizes = std::move(tensor);
+}
+
+void set_grouped_data(PyGroupedGemmArguments& self, const std::string& operand, nb::handle given) {
+  if (operand == "sizes" && !PyLong_Check(given.ptr())) return set_sizes(self, given);
+  if (!self.listed.a.empty()) return self.native->set_data(operand, nullptr);  // refuses
+  set_operand_data(self, operand, given);
+}
+
+[[noreturn]] void refuse_staging(const PyGroupedGemmArguments&, nb::handle) {
+  refuse("to_device", "arguments of one GEMM", "grouped ones, which kernels of the CPU run",
+         "copy the tensors to the device and make new arguments", ErrorKind::unsupported);
+}
+
+}  // namespace
+
+void bind_grouped(nb::module_& module) {
+  nb::class_<PyGroupedGemmArguments, PyGemmArguments>(module, "GroupedGemmArguments",
+                                                      nb::type_slots(grouped_slots))
+      .def("__init__", &construct, nb::arg("A").none(), nb::arg("B").none(), nb::arg("out").none(),
+           nb::arg("accumulator_type").none() = nb::none(), nb::arg("offsets").none() = nb::none(),
+           nb::arg("epilogue").none() = nb::none(), nb::kw_only(),
+           nb::arg("performance").none() = nb::none(), nb::arg("C").none() = nb::none(),
+           nb::arg("alpha") = 1.0, nb::arg("beta") = 0.0, nb::arg("math") = "native",
+           nb::arg("prefix").none() = nb::none(), nb::arg("counts").none() = nb::none(),
+           nb::arg("labels").none() = nb::none(), nb::arg("masked").none() = nb::none(),
+           nb::arg("ragged") = "m", nb::arg("outside") = "untouched", nb::arg("alignment") = 1,
+           nb::arg("expected") = 0, nb::arg("read_now") = false, nb::arg("check") = false)
+      .def_prop_ro(
+          "A", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.a, self.A); })
+      .def_prop_ro(
+          "B", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.b, self.B); })
+      .def_prop_ro(
+          "out",
+          [](const PyGroupedGemmArguments& self) { return given_of(self.listed.out, self.out); })
+      .def_prop_ro("C", &given_c)
+      .def_prop_ro(
+          "offsets",
+          [](const PyGroupedGemmArguments& self) {
+            return self.sizes ? self.sizes->base : nb::none();
+          },
+          "The array of sizes as it was given, whatever its form; None where numbers were.")
+      .def("set_data", &set_grouped_data, nb::arg("operand"), nb::arg("tensor"))
+      .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none());
+}
+
+}  // namespace gemmery::python

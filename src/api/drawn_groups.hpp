@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of groups for trials and measurements: a line says how many groups there are and who
+// carries their sizes, not how large each is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <gemmery/grouped.hpp>
+#include <gemmery/problem.hpp>
+
+namespace gemmery::api {
+
+// M, N and K of one problem of a list.
+struct ListedExtents {
+  std::int64_t m, n, k;
+};
+
+class DrawnGroups {
+ public:
+  // Random sizes: even, skewed, mostly empty, or one group that has nearly all; some leave a rest
+  // that belongs to no group. Labels are in any order, with gaps.
+  static DrawnGroups varied(const GemmProblem& problem, std::uint64_t seed);
+  // Groups of one size that together take all, or are as large as the problem expects.
+  static DrawnGroups even(const GemmProblem& problem);
+
+  // The sizes in the form that the problem states, as they are in memory.
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  GroupIndices at(const void* data, Device device) const noexcept;
+  GroupIndices here() const noexcept { return at(bytes_.data(), Device::cpu()); }
+  // The problems of a list.
+  const std::vector<ListedExtents>& list() const noexcept { return list_; }
+
+ private:
+  DrawnGroups(const GemmProblem& problem, const std::vector<std::int64_t>& sizes);
+
+  std::vector<std::byte> bytes_;
+  std::vector<ListedExtents> list_;
+  int bits_;
+  std::int64_t count_;
+};
+
+}  // namespace gemmery::api

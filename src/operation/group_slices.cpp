@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of groups as parts of tensors, and parts of tensors as GEMMs.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "operation/epilogue_operands.hpp"
+#include "operation/groups.hpp"
+#include "operation/matrix.hpp"
+#include "operation/refusal.hpp"
+
+namespace gemmery::operation {
+namespace {
+
+// --- sizes --------------------------------------------------------------------------------------
+
+std::int64_t size_at(const GroupIndices& sizes, std::int64_t index) {
+  if (sizes.bits == 64) return static_cast<const std::int64_t*>(sizes.data)[index];
+  return static_cast<const std::int32_t*>(sizes.data)[index];
+}
+
+[[noreturn]] void refuse_size(const Groups& groups, std::int64_t index, std::string expected,
+                              std::int64_t got) {
+  refuse(std::string(name(groups.sizes)) + "[" + std::to_string(index) + "]", std::move(expected),
+         std::to_string(got));
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  const std::int64_t rest = value % unit;
+  return rest == 0 ? value : value - rest + unit;
+}
+
+// One group after the other. `size_of` gives what group g's size is, from where it starts.
+class AdjacentGroups {
+ public:
+  AdjacentGroups(const GemmProblem& problem, const GroupIndices& sizes)
+      : groups_(*problem.groups),
+        sizes_(sizes),
+        count_(problem.l),
+        extent_(ragged_extent(problem)) {}
+
+  std::vector<GroupSlice> read() const {
+    std::vector<GroupSlice> slices;
+    slices.reserve(static_cast<std::size_t>(count_));
+    const std::int64_t skipped = groups_.sizes == GroupSizes::prefix ? 1 : 0;
+    if (skipped == 1 && size_at(sizes_, 0) != 0) refuse_size(groups_, 0, "0", size_at(sizes_, 0));
+    std::int64_t end = 0;
+    for (std::int64_t group = 0; group < count_; ++group) {
+      const std::int64_t begin = round_up(end, groups_.alignment);
+      slices.push_back(slice_from(begin, end, group, group + skipped));
+      end = slices.back().begin + slices.back().size;
+    }
+    return slices;
+  }
+
+ private:
+  // An empty group may end where the one before it does, which need not be a multiple of the
+  // alignment.
+  GroupSlice slice_from(std::int64_t begin, std::int64_t before, std::int64_t group,
+                        std::int64_t index) const {
+    const std::int64_t size = size_at(sizes_, index);
+    if (groups_.sizes == GroupSizes::counts) {
+      check(index, size, 0, std::max<std::int64_t>(extent_ - begin, 0));
+      return size == 0 ? GroupSlice{group, before, 0} : GroupSlice{group, begin, size};
+    }
+    if (size == before) return {group, before, 0};
+    check(index, size, begin, extent_);
+    return {group, begin, size - begin};
+  }
+  void check(std::int64_t index, std::int64_t size, std::int64_t least, std::int64_t most) const {
+    if (size >= least && size <= most) return;
+    refuse_size(groups_, index,
+                least > most ? "0: the groups before it take all"
+                             : "from " + std::to_string(least) + " to " + std::to_string(most),
+                size);
+  }
+
+  const Groups& groups_;
+  const GroupIndices& sizes_;
+  std::int64_t count_;
+  std::int64_t extent_;
+};
+
+std::vector<GroupSlice> read_masked(const GemmProblem& problem, const GroupIndices& sizes) {
+  std::vector<GroupSlice> slices;
+  const std::int64_t most = ragged_extent(problem);
+  for (std::int64_t group = 0; group < problem.l; ++group) {
+    const std::int64_t size = size_at(sizes, group);
+    if (size < 0 || size > most)
+      refuse_size(*problem.groups, group, "from 0 to " + std::to_string(most), size);
+    slices.push_back({group, 0, size});
+  }
+  return slices;
+}
+
+// Runs of equal labels.
+std::vector<GroupSlice> read_labels(const GemmProblem& problem, const GroupIndices& sizes) {
+  std::vector<GroupSlice> slices;
+  const Groups& groups = *problem.groups;
+  std::int64_t before = -1;
+  for (std::int64_t index = 0; index < sizes.count; ++index) {
+    const std::int64_t label = size_at(sizes, index);
+    if (label < -1 || label >= problem.l)
+      refuse_size(groups, index, "a group from 0 to " + std::to_string(problem.l - 1) + ", or -1",
+                  label);
+    // Padding may begin anywhere within an aligned part, behind the rows of its group.
+    const bool is_within = index % groups.alignment != 0;
+    if (is_within && label != before && label != -1)
+      refuse_size(groups, index,
+                  std::to_string(before) + " (labels change at multiples of " +
+                      std::to_string(groups.alignment) + " only)",
+                  label);
+    if (label >= 0 && label == before) ++slices.back().size;
+    if (label >= 0 && label != before) slices.push_back({label, index, 1});
+    before = label;
+  }
+  return slices;
+}
+
+std::vector<GroupSlice> number_list(const GemmProblem& problem) {
+  std::vector<GroupSlice> slices;
+  for (std::int64_t group = 0; group < problem.l; ++group) slices.push_back({group, 0, 0});
+  return slices;
+}
+
+// --- parts --------------------------------------------------------------------------------------
+
+// A part of one matrix of a batch: where it begins and how large it is.
+struct Part {
+  std::int64_t batch = 0;
+  std::int64_t row = 0, column = 0;
+  std::int64_t rows = 0, columns = 0;
+};
+
+Tensor part_of(const Tensor& view, const Part& part) {
+  const std::array shape{std::int64_t{1}, part.rows, part.columns};
+  const std::array strides{std::int64_t{0}, view.stride(1), view.stride(2)};
+  const auto width = static_cast<std::int64_t>(byte_width(view.dtype()));
+  const bool is_pointed = view.has_pointers();
+  const auto* const start =
+      is_pointed && view.data() != nullptr
+          ? static_cast<const std::byte*>(static_cast<void* const*>(view.data())[part.batch])
+          : static_cast<const std::byte*>(view.data());
+  const std::int64_t offset = (is_pointed ? 0 : part.batch * view.stride(0)) +
+                              part.row * view.stride(1) + part.column * view.stride(2);
+  const bool is_empty = start == nullptr || part.rows == 0 || part.columns == 0;
+  return Tensor(is_empty ? start : start + offset * width, view.dtype(), shape, strides,
+                view.device());
+}
+
+// Where a slice lies in M, N and K.
+struct Box {
+  std::int64_t row = 0, column = 0, depth = 0;
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+Box box_of(const GemmProblem& problem, const GroupSlice& slice) {
+  Box box{.m = problem.m, .n = problem.n, .k = problem.k};
+  switch (problem.groups->ragged) {
+    case Ragged::m:
+      box.row = slice.begin;
+      box.m = slice.size;
+      break;
+    case Ragged::n:
+      box.column = slice.begin;
+      box.n = slice.size;
+      break;
+    case Ragged::k:
+      box.depth = slice.begin;
+      box.k = slice.size;
+      break;
+  }
+  return box;
+}
+
+// A tensor that groups share has a batch of 1.
+std::int64_t batch_in(const Tensor& view, std::int64_t group) {
+  return view.extent(0) == 1 ? 0 : group;
+}
+
+bool is_reduced(const GemmProblem& problem, std::string_view operand) {
+  return reduction_of(rules_of(problem.epilogue).program, operand) != epilogue::Reduction::none;
+}
+
+// C, or a tensor of the epilogue that is read or stored for every element of out.
+Tensor addend_part(const Tensor& view, const Box& box, std::int64_t group) {
+  return part_of(view, {.batch = batch_in(view, group),
+                        .row = box.row,
+                        .column = box.column,
+                        .rows = box.m,
+                        .columns = box.n});
+}
+
+// Of a result with matrices of its own for every group, of which the group uses a part. One of 1
+// stays.
+std::int64_t masked_extent(std::int64_t own, std::int64_t whole, std::int64_t used) {
+  return own == whole && own > 1 ? used : own;
+}
+
+// What is reduced to has extents of 1. Where groups share out, it is of a group, or of the rows (or
+// columns) of all groups.
+Tensor reduced_part(const Tensor& view, const GemmProblem& problem, const Box& box,
+                    std::int64_t group) {
+  const bool is_of_lines =
+      is_out_shared(problem) && (problem.l > 1 ? view.extent(0) == 1 : ragged_extent(problem) > 1);
+  const Ragged ragged = problem.groups->ragged;
+  const bool is_of_rows = is_of_lines && ragged == Ragged::m && view.extent(1) == problem.m;
+  const bool is_of_columns = is_of_lines && ragged == Ragged::n && view.extent(2) == problem.n;
+  return part_of(
+      view, {.batch = batch_in(view, group),
+             .row = is_of_rows ? box.row : 0,
+             .column = is_of_columns ? box.column : 0,
+             .rows = is_of_rows ? box.m : masked_extent(view.extent(1), problem.m, box.m),
+             .columns = is_of_columns ? box.n : masked_extent(view.extent(2), problem.n, box.n)});
+}
+
+}  // namespace
+
+std::vector<GroupSlice> read_groups(const GemmProblem& problem, const GroupIndices& sizes) {
+  switch (problem.groups->sizes) {
+    case GroupSizes::list:
+      return number_list(problem);
+    case GroupSizes::masked:
+      return read_masked(problem, sizes);
+    case GroupSizes::labels:
+      return read_labels(problem, sizes);
+    default:
+      return AdjacentGroups(problem, sizes).read();
+  }
+}
+
+std::vector<GroupSlice> read_groups(const GemmArguments& arguments) {
+  return read_groups(arguments.problem(), arguments.group_memory()->sizes);
+}
+
+std::vector<Gap> find_gaps(std::vector<GroupSlice> slices, std::int64_t extent) {
+  std::vector<Gap> gaps;
+  std::int64_t end = 0;
+  for (const GroupSlice& slice : slices) {
+    if (slice.size == 0) continue;
+    if (slice.begin > end) gaps.push_back({end, slice.begin});
+    end = slice.begin + slice.size;
+  }
+  if (end < extent) gaps.push_back({end, extent});
+  return gaps;
+}
+
+GemmArguments GroupSlicer::operator()(const GroupSlice& slice) const {
+  const GemmProblem& problem = arguments_.problem_;
+  if (problem.groups->sizes == GroupSizes::list)
+    return arguments_.groups_->list[static_cast<std::size_t>(slice.group)];
+  const Box box = box_of(problem, slice);
+  const auto part = [&](const Tensor& view, Part where) {
+    where.batch = batch_in(view, slice.group);
+    return part_of(view, where);
+  };
+  GemmArguments own = arguments_;
+  own.groups_.reset();
+  own.a_ = part(own.a_, {.row = box.row, .column = box.depth, .rows = box.m, .columns = box.k});
+  own.b_ = part(own.b_, {.row = box.depth, .column = box.column, .rows = box.k, .columns = box.n});
+  own.out_ =
+      part(own.out_, {.row = box.row, .column = box.column, .rows = box.m, .columns = box.n});
+  if (own.c_) *own.c_ = addend_part(*own.c_, box, slice.group);
+  own.problem_.groups.reset();
+  own.problem_.l = 1;
+  own.problem_.m = box.m;
+  own.problem_.n = box.n;
+  own.problem_.k = box.k;
+  own.problem_.a = matrix_type(own.a_);
+  own.problem_.b = matrix_type(own.b_);
+  own.problem_.out = matrix_type(own.out_);
+  if (own.c_) own.problem_.c = matrix_type(*own.c_);
+  for (std::size_t i = 0; i < own.epilogue_operands_.size(); ++i) {
+    auto& [operand, value] = own.epilogue_operands_[i];
+    auto* const tensor = std::get_if<Tensor>(&value);
+    if (tensor == nullptr) continue;
+    *tensor = is_reduced(problem, operand) ? reduced_part(*tensor, problem, box, slice.group)
+                                           : addend_part(*tensor, box, slice.group);
+    own.problem_.epilogue_operands[i].batch_stride = 0;
+  }
+  return own;
+}
+
+}  // namespace gemmery::operation

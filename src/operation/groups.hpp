@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The groups of a problem: how large its tensors are, where the sizes of groups lie, and each group
+// as a GEMM of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <gemmery/arguments.hpp>
+#include <gemmery/grouped.hpp>
+#include <gemmery/problem.hpp>
+
+#include "operation/matrix.hpp"
+
+namespace gemmery::operation {
+
+// How large A, B and out are: batches of l, or of 1 for a tensor that groups share.
+struct ProductExtents {
+  MatrixExtents a, b, out;
+};
+ProductExtents product_extents(const GemmProblem& problem) noexcept;
+
+// How large a tensor of the epilogue (or C) with this matrix is: one that does not vary with the
+// group is there once if groups share out.
+MatrixExtents addend_extents(const GemmProblem& problem, const MatrixType& matrix) noexcept;
+
+// True if out is one tensor of several groups.
+bool is_out_shared(const GemmProblem& problem) noexcept;
+
+// The extent that differs from group to group.
+std::int64_t ragged_extent(const GemmProblem& problem) noexcept;
+
+// How many sizes a form has. None for a list.
+std::int64_t size_count(const Groups& groups, std::int64_t group_count,
+                        std::int64_t ragged_extent) noexcept;
+
+// Throws Error (invalid_argument, unsupported) for groups that no arguments can have, and for
+// tensors of an epilogue that mean nothing with them.
+void check_groups(const GemmProblem& problem);
+
+// Throws Error (invalid_argument) for a null pointer or an address that no whole numbers have.
+void check_group_memory(const GroupIndices& sizes);
+
+// What arguments hold of their groups.
+struct GroupMemory {
+  GroupIndices sizes;
+  std::shared_ptr<const std::vector<std::int64_t>> kept;  // a copy of sizes that were read early
+  std::vector<GemmArguments> list;                        // the problems of a list
+  std::vector<const void*> a, b, c, out;                  // their addresses
+};
+
+// Elements [begin, begin + size) along the extent that differs. `group` is its matrix where groups
+// have one each. Labels may give several of one group.
+struct GroupSlice {
+  std::int64_t group;
+  std::int64_t begin;
+  std::int64_t size;
+};
+
+// Reads the sizes, which must be in host memory, and checks them. Throws Error (invalid_argument)
+// with the first size that is wrong: a negative one, an end before the one before it, one beyond T,
+// an unknown label, a label that changes within the alignment.
+std::vector<GroupSlice> read_groups(const GemmArguments& arguments);
+
+// The same of sizes that belong to this problem.
+std::vector<GroupSlice> read_groups(const GemmProblem& problem, const GroupIndices& sizes);
+
+// [first, last) of what lies along the extent that differs in no group, in increasing order;
+// `slices` of one matrix.
+struct Gap {
+  std::int64_t first;
+  std::int64_t last;
+};
+std::vector<Gap> find_gaps(std::vector<GroupSlice> slices, std::int64_t extent);
+
+// Makes the GEMMs of groups.
+class GroupSlicer {
+ public:
+  explicit GroupSlicer(const GemmArguments& arguments) : arguments_(arguments) {}
+
+  // The GEMM of one group: l = 1, the group's extents, its part of every tensor.
+  GemmArguments operator()(const GroupSlice& slice) const;
+
+ private:
+  const GemmArguments& arguments_;
+};
+
+}  // namespace gemmery::operation
