@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions of a cubin's main loop: the innermost loop with the most tensor core instructions.
 
-usage: count_main_loop.py NVDISASM CUBIN...
+usage: count_main_loop.py NVDISASM [--rounds N] CUBIN...
+
+Of a loop with wgmma (the family sm90) the instructions of one warp in one block of k are counted by kind. Where operands are
+transposed in shared memory, a loop without wgmma lies within it, which a warp passes N times in a block of k: the parts of all
+transposed atoms (8 an atom of 8-bit elements, 1 of 32-bit ones) over the warps that multiply the tile.
 """
 
 import collections
@@ -19,6 +23,19 @@ KINDS = {
     "mma": ("HMMA", "IMMA", "DMMA", "QMMA"),
     "ldmatrix": ("LDSM",),
     "cp.async": ("LDGSTS", "LDGDEPBAR", "DEPBAR"),
+}
+# Of a loop with wgmma.
+WGMMA_KINDS = {
+    "wgmma": ("HGMMA", "IGMMA", "QGMMA"),
+    "LDSM": ("LDSM",),
+    "LDS": ("LDS",),
+    "STS": ("STS",),
+    "PRMT": ("PRMT",),
+    "FADD": ("FADD",),
+    "barrier, fence, wait": ("BAR", "WARPSYNC", "WARPGROUP", "SYNCS", "FENCE", "DEPBAR", "NANOSLEEP", "MEMBAR", "BSYNC", "BSSY"),
+    "uniform": ("U", "R2UR", "S2UR"),
+    "branch": ("BRA",),
+    "other": ("",),
 }
 
 
@@ -42,33 +59,57 @@ def find_loops(instructions, labels):
             yield range(labels[branch[1]], last + 1)
 
 
-def kind_of(instruction):
+def kind_of(instruction, kinds):
     """Returns what column of the table an instruction is counted in."""
-    for kind, beginnings in KINDS.items():
+    for kind, beginnings in kinds.items():
         if instruction.startswith(beginnings):
             return kind
     return "other"
 
 
-def count_main_loop(nvdisasm, cubin):
-    """Returns how often each kind occurs in the main loop."""
+def find_main_loop(instructions, loops, beginnings):
+    """Returns the innermost loop with the most instructions that begin so."""
+    with_mma = {loop: sum(instructions[at].startswith(beginnings) for at in loop) for loop in loops}
+    with_mma = {loop: count for loop, count in with_mma.items() if count > 0}
+    innermost = [loop for loop in with_mma if not any(is_within(other, loop) for other in with_mma)]
+    return max(innermost, key=with_mma.get) if innermost else None
+
+
+def is_within(inner, outer):
+    """Returns whether a loop lies in another one."""
+    return inner != outer and inner[0] in outer and inner[-1] in outer
+
+
+def count_main_loop(nvdisasm, cubin, rounds):
+    """Returns how often each kind occurs in the main loop, and the kinds."""
     instructions, labels = read_instructions(nvdisasm, cubin)
     loops = list(find_loops(instructions, labels))
-    counts = {loop: collections.Counter(kind_of(instructions[at]) for at in loop) for loop in loops}
-    with_mma = [loop for loop in loops if counts[loop]["mma"] > 0]
-    innermost = [
-        loop for loop in with_mma if not any(other != loop and other[0] in loop and other[-1] in loop for other in with_mma)
-    ]
-    return counts[max(innermost, key=lambda loop: counts[loop]["mma"])]
+    main = find_main_loop(instructions, loops, WGMMA_KINDS["wgmma"])
+    kinds = WGMMA_KINDS if main else KINDS
+    if not main:
+        main = find_main_loop(instructions, loops, KINDS["mma"])
+    counts = collections.Counter(kind_of(instructions[at], kinds) for at in main)
+    for inner in loops:
+        if is_within(inner, main):
+            for at in inner:
+                counts[kind_of(instructions[at], kinds)] += rounds - 1
+    return counts, kinds
 
 
 def main():
     """Prints a line for each cubin."""
-    for cubin in sys.argv[2:]:
-        counts = count_main_loop(sys.argv[1], cubin)
-        kinds = ", ".join(f"{counts[kind]} {kind}" for kind in [*KINDS, "other"])
+    nvdisasm, *cubins = sys.argv[1:]
+    rounds = 1
+    if cubins[:1] == ["--rounds"]:
+        rounds, cubins = int(cubins[1]), cubins[2:]
+    for cubin in cubins:
+        counts, kinds = count_main_loop(nvdisasm, cubin, rounds)
+        line = ", ".join(f"{counts[kind]} {kind}" for kind in dict.fromkeys([*kinds, "other"]))
+        first = next(iter(kinds))
         share = counts["other"] / counts.total()
-        print(f"{pathlib.Path(cubin).name}: {kinds}; other {share:.1%}")
+        beside = counts.total() - counts[first]
+        tail = f"; other {share:.1%}" if kinds is KINDS else f"; beside wgmma {beside}"
+        print(f"{pathlib.Path(cubin).name}: {line}{tail}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ constexpr auto chained = SoundKernel::chained;
 constexpr auto split = SoundKernel::split;
 constexpr auto repacked = SoundKernel::repacked;
 constexpr auto transposed = SoundKernel::transposed;
+constexpr auto registers = SoundKernel::registers;
 constexpr auto promoted = SoundKernel::promoted;
 constexpr auto rotation = SoundKernel::rotation;
 constexpr auto addition = SoundKernel::addition;
@@ -428,6 +429,45 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"transposer.take(at, part % Transposer::parts);",
                  "if (atom >= a_atoms) transposer.take(at, part % Transposer::parts);"}}}},
 
+    {.name = "nothing", .kernel = registers},
+    {.name = "fragments are overwritten while they are multiplied",
+     .kernel = registers,
+     .edits = {{{"ptx::wgmma_wait_group<1>();\n      if (step == 0) pass_first();",
+                 "if (step == 0) pass_first();"}}}},
+    {.name = "no fence between fragments and wgmmas",
+     .kernel = registers,
+     .edits = {{{"if constexpr (row == 0) ptx::wgmma_fence();\n  ptx::wgmma<row>(a.block[row],",
+                 "ptx::wgmma<row>(a.block[row],"}}}},
+    {.name = "a stage is given back before its last wgmmas",
+     .kernel = registers,
+     .edits = {{{"if (k_block > 0) ring_.release(previous, lane());\n      });",
+                 "ring_.release(stage, lane());\n      });"},
+                {"ring_.release(last_stage, lane());", ""}}},
+     .on_gpu = Shows::seldom},
+    {.name = "lanes give their words in one order",
+     .kernel = registers,
+     .edits = {{{"return lane % 4 < 2 ?", "return lane % 4 < 4 ?"}}}},
+    {.name = "lines of k are read in their own order",
+     .kernel = registers,
+     .edits = {{{"(lane / 8 % 2) ^ (quarter / 2)", "lane / 8 % 2"}}}},
+    {.name = "every step multiplies the first k of A",
+     .kernel = registers,
+     .edits = {{{"a.read(words, a_stage, step + 1)", "a.read(words, a_stage, 0)"}}}},
+    {.name = "a lane's rows are eight apart",
+     .kernel = registers,
+     .edits = {{{"design.a_by_registers ? lane / 4 * 2 : lane / 4", "lane / 4"}}}},
+    {.name = "a pair of rows at the last row",
+     .kernel = registers,
+     .edits = {{{"if (rows_left_ > 1)", "if (rows_left_ > 0)"}}}},
+    {.name = "a column too many",
+     .kernel = registers,
+     .edits = {{{"if (columns_left_ <= column) continue;",
+                 "if (columns_left_ < column) continue;"}}}},
+    {.name = "both rows of a pair change places",
+     .kernel = registers,
+     .edits = {{{"return {{results[2 * first + element], results[2 * second + element]}};",
+                 "return {{results[2 * second + element], results[2 * first + element]}};"}}}},
+
     {.name = "nothing", .kernel = promoted},
     {.name = "products are added while they are computed",
      .kernel = promoted,
@@ -440,8 +480,9 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},  // wgmma has read it before a copy that is asked for then comes
     {.name = "products of the block before are added once more",
      .kernel = promoted,
-     .edits = {{{"b_of(cursor.stage, share.column),\n                             false);",
-                 "b_of(cursor.stage, share.column), k_block > 0);"}}}},
+     .edits =
+         {{{"multiply_stage<design>(a_of(stage, share.row), b_of(stage, share.column), false);",
+            "multiply_stage<design>(a_of(stage, share.row), b_of(stage, share.column), true);"}}}},
     {.name = "the first products are added to what was in registers",
      .kernel = promoted,
      .edits = {{{"if (k_block == 0)\n        sums.take();\n      else\n        sums.add();",
@@ -761,7 +802,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 24> names{"simt",
+  constexpr std::array<std::string_view, 25> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
@@ -769,6 +810,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 k2 coop",
                                                    "sm90 coop, repacked",
                                                    "sm90 coop, transposed",
+                                                   "sm90 coop, by registers",
                                                    "sm90 coop, promoted",
                                                    "sm90 rotation, program",
                                                    "sm90 rotation-add, program",

@@ -22,6 +22,7 @@ enum class SoundKernel : std::uint8_t {
   split,             // k over two blocks
   repacked,          // copies of both operands, A of any strides; threads store out
   transposed,        // int8, both operands transposed in shared memory
+  registers,         // int8, B through registers, pairs of rows of out^T stored at once
   promoted,          // 8-bit floats, whose products are added to accumulators by FADD
   rotation,          // three consumers in turn, with a program
   addition,          // likewise, and a wgmma adds what the program adds first

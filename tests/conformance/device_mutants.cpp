@@ -102,10 +102,10 @@ abi::SplitMode split_of(SoundKernel kernel) {
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
   constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,   SoundKernel::chained,        SoundKernel::reduction,
-      SoundKernel::parallel,      SoundKernel::serial,         SoundKernel::transposed,
-      SoundKernel::promoted,      SoundKernel::promoted_parts, SoundKernel::transposed_parts,
-      SoundKernel::part_reduction};
+      SoundKernel::cooperative,    SoundKernel::chained,        SoundKernel::reduction,
+      SoundKernel::parallel,       SoundKernel::serial,         SoundKernel::transposed,
+      SoundKernel::promoted,       SoundKernel::promoted_parts, SoundKernel::transposed_parts,
+      SoundKernel::part_reduction, SoundKernel::registers};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -117,6 +117,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.split_k = kernel == SoundKernel::split ? 2 : 1;
   tile.adds_vector = kernel == SoundKernel::addition;
   tile.split = split_of(kernel);
+  tile.by_registers = kernel == SoundKernel::registers;
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
   return tile;
@@ -186,6 +187,11 @@ OperandRules sm90_rules(SoundKernel kernel) {
   }
   if (is_transposed(kernel)) {
     rules.a = {.dtype = DType::int8, .layout = LayoutRule::column, .alignment = 16};
+    rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
+    rules.out.dtype = rules.accumulator = DType::int32;
+  }
+  if (kernel == SoundKernel::registers) {
+    rules.a = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
     rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
     rules.out.dtype = rules.accumulator = DType::int32;
   }

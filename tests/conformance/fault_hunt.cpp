@@ -46,6 +46,9 @@ constexpr const char* sm90_lines[] = {
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
 constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
                                             "gemm 208x136x208x2 a=s8:c out=s32"};
+// The rows of a pair that out's last one breaks are columns of out.
+constexpr const char* register_lines[] = {"gemm 512x256x768 a=s8 out=s32",
+                                          "gemm 201x135x208x2 a=s8 b=s8/ld=144 out=s32/ld=140"};
 constexpr const char* promoted_lines[] = {"gemm 512x256x768 a=e4m3 b=e5m2:c out=f32",
                                           "gemm 200x136x208x2 a=e4m3 b=e5m2:c out=f32"};
 constexpr Extents program_extents[] = {{512, 512, 256, 1}, {330, 264, 200, 2}};
@@ -65,6 +68,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
   if (kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts)
     return {std::begin(transposed_lines), std::end(transposed_lines)};
+  if (kernel == SoundKernel::registers)
+    return {std::begin(register_lines), std::end(register_lines)};
   if (kernel == SoundKernel::promoted || kernel == SoundKernel::promoted_parts)
     return {std::begin(promoted_lines), std::end(promoted_lines)};
   if (is_chained(kernel)) return {std::begin(chained_lines), std::end(chained_lines)};

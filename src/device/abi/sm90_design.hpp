@@ -48,6 +48,11 @@ struct Sm90Design {
   int out_access = 16;
   // True if elements of C are read one by one, at any strides.
   bool has_any_c = false;
+  // True if A, of 8-bit elements that are not K-major, goes to wgmma through registers, and is
+  // transposed there (abi/atom_fragment.hpp), not in shared memory.
+  bool a_by_registers = false;
+  // True if the rows of out are adjacent in memory, not its columns: two rows are stored at once.
+  bool has_adjacent_rows = false;
 
   bool operator==(const Sm90Design&) const = default;
 };
@@ -82,6 +87,28 @@ constexpr bool takes_any_major(DType operand) { return bytes_of(operand) == 2; }
 GEMMERY_HOST_DEVICE
 constexpr bool is_transposed(DType operand, Major major) {
   return major != Major::k && !takes_any_major(operand);
+}
+
+/// Which operands are transposed in shared memory.
+GEMMERY_HOST_DEVICE
+constexpr bool transposes_a(const Sm90Design& design) {
+  return is_transposed(design.a, design.a_major) && !design.a_by_registers;
+}
+GEMMERY_HOST_DEVICE
+constexpr bool transposes_b(const Sm90Design& design) {
+  return is_transposed(design.b, design.b_major);
+}
+
+/// Of a warp's 16 rows in a block of 64: the row of a lane's first accumulators, and by how much
+/// that of the others is below it. Pairs of rows that are adjacent in memory come to the same lane
+/// where they go through registers (abi/atom_fragment.hpp).
+GEMMERY_HOST_DEVICE
+constexpr unsigned first_row_of_lane(const Sm90Design& design, unsigned lane) {
+  return design.a_by_registers ? lane / 4 * 2 : lane / 4;
+}
+GEMMERY_HOST_DEVICE
+constexpr unsigned second_row_distance(const Sm90Design& design) {
+  return design.a_by_registers ? 1 : 8;
 }
 
 /// As wgmma finds the operand in shared memory.
@@ -190,7 +217,9 @@ constexpr bool has_room_beside_sums(const Sm90Design& design) {
 }
 
 GEMMERY_HOST_DEVICE
-constexpr bool stores_by_tma(const Sm90Design& design) { return design.out_access == 16; }
+constexpr bool stores_by_tma(const Sm90Design& design) {
+  return design.out_access == 16 && !design.has_adjacent_rows;
+}
 
 /// Blocks that share an operand.
 GEMMERY_HOST_DEVICE

@@ -13,6 +13,7 @@ enum class Sm90Fault : unsigned char {
   accumulator_type,
   c_type,
   out_type,
+  registers,
   tile_m,
   tile_n,
   schedule,
@@ -67,6 +68,18 @@ constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
   return is_half(dtype) || (is_wgmma_byte_float(operand) && is_wgmma_byte_float(dtype));
 }
 
+/// A of 8 bits, not K-major, for kernels with the default program, which need its order of rows
+/// alone; where blocks share k, sums of other orders meet. What is stored by pairs of rows lies in
+/// one lane only where A comes so, and begins at whole pairs.
+GEMMERY_HOST_DEVICE
+constexpr bool has_register_operand(const Sm90Design& design) {
+  if (!design.a_by_registers) return !design.has_adjacent_rows;
+  const bool is_fitting = bytes_of(design.a) == 1 && design.a_major != Major::k &&
+                          design.split_k == 1 && design.split == SplitMode::none &&
+                          design.program_bytes == 0 && design.schedule != Schedule::rotation;
+  return is_fitting && (!design.has_adjacent_rows || design.out_access >= 2 * bytes_of(design.out));
+}
+
 /// Where consumers share a tile by columns, the second one's begin at a row of B's that the swizzle
 /// repeats at (every 8th), or at an atom.
 GEMMERY_HOST_DEVICE
@@ -108,6 +121,7 @@ constexpr bool is_split(const Sm90Design& design) {
 ///                              without a cluster; 1 at 208 without a cluster
 ///   without C, in turns        1 at 200 pairs in float16
 ///   with C, operands of 8 bits 8 to 172 at 192, if out has 8 bits or A and B are transposed
+///   A through registers        7 to 55 at 192 promoted ones; others serialise wgmmas at 192
 ///   parts of tiles             2 to 6 at 208, up to 18 at 156 pairs in float16, when values of C++
 ///                              carried them; 5 at 192 in turns with a C; operands of 8 bits 6 to
 ///                              12 at 192, 1 to 6 at 128 of one consumer; transposed ones of 32
@@ -133,6 +147,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   if (consumers_per_tile(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
   const bool takes_turns = abi::takes_turns(design);
   const bool has_half_sums = design.accumulator == DType::float16;
+  if (design.a_by_registers) return 160;
   if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;
   if (bytes_of(design.a) == 1) return 160;
   const bool is_wide_c = bytes_of(design.c) == 4;
@@ -197,6 +212,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (design.has_c && !is_sm90_output(design.c, design.accumulator, design.a))
     return Sm90Fault::c_type;
   if (!is_sm90_output(design.out, design.accumulator, design.a)) return Sm90Fault::out_type;
+  if (!has_register_operand(design)) return Sm90Fault::registers;
   if (design.tile_m % sm90_block_rows != 0 || design.tile_m < 64 || design.tile_m > 320)
     return Sm90Fault::tile_m;
   if (design.tile_n % 16 != 0 || design.tile_n < 16 || design.tile_n > 256)

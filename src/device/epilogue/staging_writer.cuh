@@ -28,9 +28,13 @@ class StagingWriter {
   /// the same row, or of that 8 rows below, are swizzled alike: their addresses differ as their
   /// numbers do.
   __device__ static unsigned first_chunk(unsigned lane) {
-    if constexpr (is_wide) return swizzled_chunk<pitch>(lane / 4, lane % 4 / 2) + lane % 2 * 8;
-    if constexpr (is_narrow) return swizzled_chunk<pitch>(lane / 4, 0) + lane % 4 * 2;
-    return swizzled_chunk<pitch>(lane % 16, lane / 16);
+    const unsigned row = abi::first_row_of_lane(design, lane);
+    if constexpr (is_wide) return swizzled_chunk<pitch>(row, lane % 4 / 2) + lane % 2 * 8;
+    if constexpr (is_narrow) return swizzled_chunk<pitch>(row, 0) + lane % 4 * 2;
+    // stmatrix: eight first rows, eight second ones
+    const unsigned matrix_row = abi::first_row_of_lane(design, lane % 8 * 4) +
+                                lane / 8 % 2 * abi::second_row_distance(design);
+    return swizzled_chunk<pitch>(matrix_row, lane / 16);
   }
 
   /// `chunk`: the address of the lane's first one; `sixteen` counts the staging tile's columns
@@ -41,14 +45,13 @@ class StagingWriter {
 #pragma unroll
       for (unsigned pair = 0; pair < words / 2; ++pair) {
         const unsigned number = 4 * sixteen + pair / 2 * 2;
-        ptx::st_shared_v2((chunk ^ number << 4) + pair % 2 * 8 * pitch, results[2 * pair],
+        ptx::st_shared_v2(row_of(chunk ^ number << 4, pair % 2), results[2 * pair],
                           results[2 * pair + 1]);
       }
     } else if constexpr (is_narrow) {
 #pragma unroll
       for (unsigned pair = 0; pair < words; ++pair)
-        ptx::st_shared<2>((chunk ^ sixteen << 4) + pair / 2 * 8 + pair % 2 * 8 * pitch,
-                          {{results[pair]}});
+        ptx::st_shared<2>(row_of(chunk ^ sixteen << 4, pair % 2) + pair / 2 * 8, {{results[pair]}});
     } else {
       ptx::stmatrix_x4(chunk ^ 2 * sixteen << 4, results);
     }
@@ -79,6 +82,17 @@ class StagingWriter {
  private:
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
+
+  /// Of an address in the first of a lane's rows, the same in its second one. Rows 8 apart are
+  /// swizzled alike; an odd row is not swizzled as the even one before it where the swizzle has the
+  /// period of 8 rows of 128 bytes.
+  __device__ __forceinline__ static unsigned row_of(unsigned chunk, unsigned half) {
+    constexpr unsigned distance = abi::second_row_distance(design);
+    if constexpr (distance == 1)
+      return chunk ^ half * (pitch + (pitch == 128 ? 16 : 0));
+    else
+      return chunk + half * distance * pitch;
+  }
 
   /// Accumulators of int32 as they are: integers of 64-bit floats would take a unit that converts
   /// 16 a clock.

@@ -37,7 +37,8 @@ class AddendReader {
   __device__ __forceinline__ AddendReader(const abi::Sm90Params& params, const OutputPlace& place,
                                           unsigned thread)
       : params_(params) {
-    const unsigned row = place.row + thread / 32 * abi::sm90_warp_rows + thread % 32 / 4;
+    const unsigned row =
+        place.row + thread / 32 * abi::sm90_warp_rows + abi::first_row_of_lane(design, thread % 32);
     const unsigned column = place.column + thread % 4 * 2;
     first_ = static_cast<const char*>(params.c.data) +
              (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +
@@ -47,7 +48,7 @@ class AddendReader {
     const int columns =
         beta_of<Compute>(params) == 0 ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
     columns_left_[0] = row < params.m ? columns : 0;
-    columns_left_[1] = row + 8 < params.m ? columns : 0;
+    columns_left_[1] = row + second_row < params.m ? columns : 0;
     if constexpr (!design.has_any_c) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
@@ -55,7 +56,7 @@ class AddendReader {
     ptx::pin(first_);  // else the compiler computes it again for every staging tile
   }
 
-  /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the lower 8 of 16 rows.
+  /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the second of a lane's rows.
   __device__ __forceinline__ void add(Compute (&values)[2], int eight, int half) const {
     const char* const source =
         row_of(half) + offset_of(static_cast<unsigned>(8 * eight)) * element_bytes;
@@ -77,6 +78,7 @@ class AddendReader {
 
  private:
   static constexpr int element_bytes = abi::bytes_of(design.c);
+  static constexpr unsigned second_row = abi::second_row_distance(design);
 
   /// Of columns, in elements.
   __device__ __forceinline__ abi::Int64 offset_of(unsigned columns) const {
@@ -84,7 +86,7 @@ class AddendReader {
   }
 
   __device__ __forceinline__ const char* row_of(int half) const {
-    return first_ + half * (8 * params_.c.row_stride * element_bytes);
+    return first_ + half * (second_row * params_.c.row_stride * element_bytes);
   }
 
   /// The last element of a row where it is half a pair of this thread's. It stands in for all pairs

@@ -3,13 +3,15 @@
 // (warpgroup_combination.cuh: alpha * accumulator + beta * c; warpgroup_program.cuh: an emitted
 // epilogue). They are rounded and written to staging tiles of 64 rows in shared memory
 // (staging_writer.cuh). Each warp stores its 16 rows of a staging tile by one TMA store while it
-// computes the next ones, or by its threads (thread_store.cuh).
+// computes the next ones, or by its threads (thread_store.cuh). Where rows of out are adjacent,
+// threads store them at once (row_pair_store.cuh).
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_shared.hpp>
 #include <device/epilogue/output_place.cuh>
+#include <device/epilogue/row_pair_store.cuh>
 #include <device/epilogue/staging_writer.cuh>
 #include <device/epilogue/thread_store.cuh>
 #include <device/ptx/fence.cuh>
@@ -50,8 +52,12 @@ class WarpgroupStore {
     for (int staging = 0; staging < staging_tiles; ++staging) {
       if (corner.column < params_.n) {
         block.begin_staging(staging);
-        fill<index>(sums, staging, block, index > 0 || staging > 0);
-        filled_ = corner;
+        if constexpr (design.has_adjacent_rows) {
+          pass<index>(sums, staging, block, corner);
+        } else {
+          fill<index>(sums, staging, block, index > 0 || staging > 0);
+          filled_ = corner;
+        }
       }
       block.end_staging(staging);
       corner.column += columns;
@@ -62,7 +68,7 @@ class WarpgroupStore {
 
   /// Stores the last staging tile of a tile, whose first column is that of `place`.
   __device__ __forceinline__ void flush(const OutputPlace& place) const {
-    if (place.column >= params_.n) return;
+    if (design.has_adjacent_rows || place.column >= params_.n) return;
     if constexpr (!stores_by_tma) return store_by_threads();
     complete_writes();
     if (sends_by_all || ptx::elect_sync()) send();
@@ -160,6 +166,21 @@ class WarpgroupStore {
       ptx::bulk_wait_group_read<abi::staging_tiles_per_consumer - 1>();
     }
     __syncwarp();
+  }
+
+  /// Stores a staging tile's columns without a staging tile.
+  template <int index, class Sums, class Block>
+  __device__ __forceinline__ void pass(const Sums& sums, int staging, Block& block,
+                                       const OutputPlace& corner) const {
+    typename Sums::Register registers[Writer::staging_registers];
+    sums.template read<index>(registers, staging);
+    const RowPairStore<design> rows(params_, corner, lane_);
+#pragma unroll
+    for (int sixteen = 0; sixteen < sixteens; ++sixteen) {
+      unsigned results[Writer::words];
+      Writer::finish_sixteen(results, registers, sixteen, staging * sixteens, block);
+      rows.write(results, sixteen);
+    }
   }
 
   template <int index, class Sums, class Block>

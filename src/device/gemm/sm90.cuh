@@ -6,7 +6,8 @@
 //     | sm90_load, by copy/tma_operand: one thread of warpgroup 0, tiles of 128 bytes of k, zeros
 //     | beyond edges; blocks of a cluster bring halves of what they share, to both
 //   a[stage], b[stage] in shared memory, a ring between barriers (pipeline/stage_ring)
-//     | sm90_transpose, by copy/transposed_atom: what wgmma takes K-major only, in place
+//     | sm90_transpose, by copy/transposed_atom: what wgmma takes K-major only, in place; or, of A
+//     | with 8 bits, copy/register_operand: on its way to registers
 //     | sm90_mainloop, by mma/wgmma: the other warpgroups, each with its share of the tile's rows
 //     or | columns, or each with every second or third tile; one more wgmma may add a program's row
 //     | vector

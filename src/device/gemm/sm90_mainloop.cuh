@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
+#include <device/copy/register_operand.cuh>
 #include <device/gemm/sm90_places.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/gemm/sm90_transpose.cuh>
@@ -29,6 +30,7 @@ class Sm90Mainloop {
                                                  unsigned k_blocks, Sums& sums) const {
     if constexpr (abi::is_promoted(design))
       return multiply_promoted(cursor, consumer, k_blocks, sums);
+    if constexpr (design.a_by_registers) return multiply_by_registers(cursor, consumer, k_blocks);
     Stage previous;
     const Share share = Places::share_of(consumer);
     const auto multiply_next = [&](bool keeps_sums) {
@@ -62,6 +64,62 @@ class Sm90Mainloop {
   using Places = Sm90Places<design>;
   using Share = typename Places::Share;
 
+  /// The same, where A comes through registers. The previous stage is released as soon as its last
+  /// wgmmas have completed.
+  __device__ __forceinline__ Stage multiply_by_registers(Cursor& cursor, unsigned consumer,
+                                                         unsigned k_blocks) const {
+    const Share share = Places::share_of(consumer);
+    const RegisterOperand<design> a(share.row, threadIdx.x % abi::warpgroup_threads);
+    Stage previous;
+#pragma unroll 1
+    for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
+      const Stage stage = wait_for_stage(cursor, consumer);
+      multiply_stage_by_registers(a, cursor.stage, share, k_block > 0, [&] {
+        if (k_block > 0) ring_.release(previous, lane());
+      });
+      cursor.advance();
+      previous = stage;
+    }
+    return previous;
+  }
+
+  /// The products of one stage: what a step of 32 k takes of A is read while the wgmmas of the step
+  /// before are in flight, and put into other registers than theirs. Calls `pass_first` when no
+  /// wgmmas are in flight but those of this stage; those of the last step still are at the end.
+  template <class PassFirst>
+  __device__ __forceinline__ void multiply_stage_by_registers(const RegisterOperand<design>& a,
+                                                              unsigned stage, const Share& share,
+                                                              bool keeps_sums,
+                                                              PassFirst&& pass_first) const {
+    using Fragments = typename RegisterOperand<design>::Fragments;
+    constexpr unsigned steps = abi::sm90_swizzle_bytes / step_bytes;
+    const unsigned a_stage = ptx::cvta_shared(&shared_.a) + stage * sizeof shared_.a[0];
+    const MatrixDescriptor b = b_of(stage, share.column);
+    Fragments words;
+    Fragments fragments[2];
+    a.read(words, a_stage, 0);
+#pragma unroll
+    for (unsigned step = 0; step < steps; ++step) {
+      a.transpose(fragments[step % 2], words);
+      multiply_fragments<design>(fragments[step % 2], b + step * next_step(abi::Major::k),
+                                 step > 0 || keeps_sums);
+      if (step + 1 < steps) a.read(words, a_stage, step + 1);
+      ptx::wgmma_wait_group<1>();
+      if (step == 0) pass_first();
+    }
+  }
+
+  /// The products of one stage.
+  __device__ __forceinline__ void multiply_whole_stage(unsigned stage, const Share& share,
+                                                       unsigned thread) const {
+    if constexpr (design.a_by_registers) {
+      const RegisterOperand<design> a(share.row, thread);
+      multiply_stage_by_registers(a, stage, share, false, [] {});
+    } else {
+      multiply_stage<design>(a_of(stage, share.row), b_of(stage, share.column), false);
+    }
+  }
+
   /// The same, where the products of each stage are added to accumulators that are values: while
   /// one consumer adds, the tensor cores multiply for another.
   __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
@@ -70,8 +128,7 @@ class Sm90Mainloop {
     Stage stage = wait_for_stage(cursor, consumer);
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-      multiply_stage<design>(a_of(cursor.stage, share.row), b_of(cursor.stage, share.column),
-                             false);
+      multiply_whole_stage(cursor.stage, share, threadIdx.x % abi::warpgroup_threads);
       cursor.advance();
       Stage next = stage;
       const bool is_last = k_block + 1 == k_blocks;

@@ -12,8 +12,8 @@ namespace gemmery::device {
 
 template <abi::Sm90Design design>
 class Sm90Transpose {
-  static constexpr bool transposes_a = abi::is_transposed(design.a, design.a_major);
-  static constexpr bool transposes_b = abi::is_transposed(design.b, design.b_major);
+  static constexpr bool transposes_a = abi::transposes_a(design);
+  static constexpr bool transposes_b = abi::transposes_b(design);
 
  public:
   static constexpr bool is_needed = transposes_a || transposes_b;

@@ -7,6 +7,7 @@
 #include <device/ptx/part_sums.cuh>
 #include <device/ptx/wgmma.cuh>
 #include <device/tile/matrix_descriptor.cuh>
+#include <device/tile/operand_fragments.cuh>
 
 namespace gemmery::device {
 
@@ -27,7 +28,8 @@ struct SumRegister<abi::DType::int32> {
 /// A consumer's accumulators: those of one wgmma for each of its blocks of 64 rows. Thread t of
 /// the warpgroup holds, as element 4 * j + 2 * h + e, row t / 32 * 16 + t % 32 / 4 + 8 * h and
 /// column 8 * j + t % 4 * 2 + e (PTX ISA, wgmma accumulator fragment). Of float16, elements e = 0
-/// and 1 are the low and the high half of register 2 * j + h.
+/// and 1 are the low and the high half of register 2 * j + h. If A comes through registers, the row
+/// is t / 32 * 16 + t % 32 / 4 * 2 + h (abi::first_row_of_lane, second_row_distance).
 template <abi::Sm90Design design>
 struct WarpgroupSums {
   using Register = typename SumRegister<design.accumulator>::Type;
@@ -190,6 +192,19 @@ __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescript
                                                                           keeps_sums ? 1U : 0U);
   if constexpr (row + 1 < WgmmaSums<design>::blocks)
     multiply_step<design, row + 1>(a + next_64_rows, b, keeps_sums);
+}
+
+/// As multiply_stage of 32 bytes of k, with A in registers, of all of the consumer's blocks of
+/// rows: one group of wgmmas in flight.
+template <abi::Sm90Design design, int row = 0>
+__device__ __forceinline__ void multiply_fragments(
+    const OperandFragments<WgmmaSums<design>::blocks>& a, MatrixDescriptor b, bool keeps_sums) {
+  if constexpr (row == 0) ptx::wgmma_fence();
+  ptx::wgmma<row>(a.block[row], b, keeps_sums ? 1U : 0U);
+  if constexpr (row + 1 < WgmmaSums<design>::blocks)
+    multiply_fragments<design, row + 1>(a, b, keeps_sums);
+  else
+    ptx::wgmma_commit_group();
 }
 
 /// accumulators += a b over 16 k, as one group of wgmmas in flight, the same `a` for all of the

@@ -8,7 +8,8 @@
 // this: that spares the compiler hundreds of functions of which a kernel needs one. In the text
 // sum%3_0 and on are the accumulators of block %3, %0 and %1 the descriptors of A and B, `keeps` is
 // the predicate that adds to accumulators, and %4 and %5, of operands of 16 bits, say whether A and
-// B are not K-major.
+// B are not K-major. Where A comes in registers the text is GEMMERY_WGMMA_BY_REGISTERS: %0 to %3
+// are these, %4 is the descriptor of B, and accumulators are sum%6_0 and on.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -19,9 +20,14 @@
   "the source of a kernel defines GEMMERY_WGMMA"  // no instruction: ptxas says so
 #endif
 
+#ifndef GEMMERY_WGMMA_BY_REGISTERS
+#define GEMMERY_WGMMA_BY_REGISTERS "the source of a kernel defines GEMMERY_WGMMA_BY_REGISTERS"
+#endif
+
 namespace gemmery::device::ptx {
 
-/// Orders earlier accesses to the accumulator registers before the wgmmas that follow.
+/// Orders earlier accesses to the registers of accumulators, and of A, before the wgmmas that
+/// follow.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 __device__ inline void wgmma_commit_group() {
@@ -99,6 +105,14 @@ template <int block, bool is_a_turned, bool is_b_turned>
 __device__ __forceinline__ void wgmma(abi::UInt64 a, abi::UInt64 b, unsigned keeps_d) {
   asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %2, 0;\n" GEMMERY_WGMMA "\n}" ::"l"(a),
                "l"(b), "r"(keeps_d), "n"(block), "n"(is_a_turned), "n"(is_b_turned));
+}
+
+/// The same with A in registers, which must keep their values until the wgmma is waited for.
+template <int block>
+__device__ __forceinline__ void wgmma(const unsigned (&a)[4], abi::UInt64 b, unsigned keeps_d) {
+  asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %5, 0;\n" GEMMERY_WGMMA_BY_REGISTERS
+               "\n}" ::"r"(a[0]),
+               "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keeps_d), "n"(block));
 }
 
 }  // namespace gemmery::device::ptx

@@ -77,21 +77,54 @@ bool is_turned(const OperandRules& rules) noexcept {
   return rules.out.layout == LayoutRule::column;
 }
 
+namespace {
+
+bool is_k_major_a(const OperandRules& rules) noexcept {
+  return rules.a.layout != LayoutRule::column;
+}
+bool is_k_major_b(const OperandRules& rules) noexcept { return rules.b.layout != LayoutRule::row; }
+
+}  // namespace
+
+// Where both operands could go through registers, out decides.
+bool is_turned(const OperandRules& rules, const Sm90Tile& tile) noexcept {
+  const bool turned = is_turned(rules);
+  if (!tile.by_registers) return turned;
+  const bool is_k_major = turned ? is_k_major_b(rules) : is_k_major_a(rules);
+  return is_k_major ? !turned : turned;
+}
+
+bool is_turned(const Kernel& kernel) noexcept {
+  return is_turned(kernel.operands(), sm90_tile(kernel));
+}
+
+bool has_adjacent_rows(const OperandRules& rules, const Sm90Tile& tile) noexcept {
+  return is_turned(rules, tile) != is_turned(rules);
+}
+
+bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept {
+  return !has_adjacent_rows(rules, tile) ||
+         (rules.out.layout != LayoutRule::any &&
+          rules.out.alignment >= 2 * byte_width(rules.out.dtype));
+}
+
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept {
+  const bool turned = is_turned(rules, tile);
+  const bool has_rows = has_adjacent_rows(rules, tile);
   // A has k adjacent where it is row major, B where it is column major, and so do copies of
   // operands of any strides; out^T = B^T A^T.
-  const abi::Major a = rules.a.layout == LayoutRule::column ? abi::Major::extent : abi::Major::k;
-  const abi::Major b = rules.b.layout == LayoutRule::row ? abi::Major::extent : abi::Major::k;
+  const abi::Major a = is_k_major_a(rules) ? abi::Major::k : abi::Major::extent;
+  const abi::Major b = is_k_major_b(rules) ? abi::Major::k : abi::Major::extent;
   const abi::DType a_type = abi_type(rules.a.dtype);
   const abi::DType b_type = abi_type(rules.b.dtype);
-  return {.a = is_turned(rules) ? b_type : a_type,
-          .b = is_turned(rules) ? a_type : b_type,
+  return {.a = turned ? b_type : a_type,
+          .b = turned ? a_type : b_type,
           .accumulator = abi_type(rules.accumulator),
           .math = abi_math(rules.math),
           .c = abi_type(rules.has_c ? rules.c.dtype : rules.out.dtype),
           .out = abi_type(rules.out.dtype),
-          .a_major = is_turned(rules) ? b : a,
-          .b_major = is_turned(rules) ? a : b,
+          .a_major = turned ? b : a,
+          .b_major = turned ? a : b,
           .tile_m = tile.m,
           .tile_n = tile.n,
           .cluster_m = tile.cluster_m,
@@ -104,7 +137,9 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .adds_vector = tile.adds_vector,
           .split = tile.split,
           .out_access = rules.out.layout == LayoutRule::any ? 0 : rules.out.alignment,
-          .has_any_c = rules.has_c && rules.c.layout == LayoutRule::any};
+          .has_any_c = rules.has_c && (has_rows || rules.c.layout == LayoutRule::any),
+          .a_by_registers = tile.by_registers,
+          .has_adjacent_rows = has_rows};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
@@ -133,10 +168,10 @@ abi::Sm90Design sm90_design(const Kernel& kernel) {
 
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept { return kernel.design().as<Sm90Tile>(); }
 
-Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept {
+Sm90Extents extents_of(bool is_turned, const GemmProblem& problem) noexcept {
   const auto m = static_cast<unsigned>(problem.m);
   const auto n = static_cast<unsigned>(problem.n);
-  return is_turned(rules) ? Sm90Extents{n, m} : Sm90Extents{m, n};
+  return is_turned ? Sm90Extents{n, m} : Sm90Extents{m, n};
 }
 
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept {

@@ -44,10 +44,14 @@ struct Sm90Tile {
   // How blocks share the k of a tile through the workspace, and in how many slices; 1 of a stream.
   std::uint8_t slices = 1;
   abi::SplitMode split = abi::SplitMode::none;
+  // Whether an operand that wgmma takes K-major only goes through registers: that of the two
+  // which the kernel has as A (`is_turned`).
+  bool by_registers = false;
+  std::uint8_t padding = 0;
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
-static_assert(sizeof(Sm90Tile) == 14);
+static_assert(sizeof(Sm90Tile) == 16);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
 inline constexpr std::size_t sm90_tile_class_count = 576;
@@ -70,6 +74,8 @@ std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
 // Those whose k is split through the workspace, likewise: in slices, also for more blocks than a
 // cluster has, and in streams, for tiles that fill little of their last wave.
 std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept;
+// Those where an operand goes through registers, likewise: of 8 bits, for the default program.
+std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept;
 
 // All of them, each at its number.
 inline constexpr abi::Schedule sm90_schedules[] = {
@@ -102,8 +108,16 @@ int program_bytes(const ProgramTensors& tensors, const abi::StoredShare& share) 
 abi::Sm90Design with_program(abi::Sm90Design design, const ProgramTensors& tensors) noexcept;
 Sm90Tile sm90_tile(const Kernel& kernel) noexcept;
 
-// Whether the device computes out^T = B^T A^T, because out is column major.
+// Whether the device computes out^T = B^T A^T: because out is column major, or because B is the
+// operand that goes through registers, which the device has as A.
 bool is_turned(const OperandRules& rules) noexcept;
+bool is_turned(const OperandRules& rules, const Sm90Tile& tile) noexcept;
+bool is_turned(const Kernel& kernel) noexcept;
+// Whether the kernel stores out by pairs of rows, as it has them: it is turned for its operands,
+// not for out, or the reverse.
+bool has_adjacent_rows(const OperandRules& rules, const Sm90Tile& tile) noexcept;
+// Whether out can be stored so.
+bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept;
 
 // Extents of out as the device sees them, and how many tiles of a whole cluster cover them.
 struct Sm90Extents {
@@ -114,14 +128,14 @@ struct Sm90TileCounts {
   unsigned rows;
   unsigned columns;
 };
-Sm90Extents extents_of(const OperandRules& rules, const GemmProblem& problem) noexcept;
+Sm90Extents extents_of(bool is_turned, const GemmProblem& problem) noexcept;
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
 // "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read, "s4_packab" where copies of A and B are multiplied, and
-// "wgmma-promoted_128x256x128" where the problem's math is not native. "1x1_k4": the four blocks of
-// a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the launch
-// have.
+// "s4_rega" where A goes through registers, and "wgmma-promoted_128x256x128" where the problem's
+// math is not native. "1x1_k4": the four blocks of a cluster have shares of k; "1x1_parallel4",
+// "1x1_serial4", "1x1_stream": blocks of the launch have.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not
@@ -142,5 +156,7 @@ std::string split_text(const Sm90Tile& tile);
 std::string schedule_text(const Sm90Tile& tile);
 std::string raster_text(abi::Raster raster);
 std::string repacked_text(const OperandRules& rules);
+// "a" or "b" if that operand goes through registers, else "".
+std::string register_text(const OperandRules& rules, const Sm90Tile& tile);
 
 }  // namespace gemmery::templates

@@ -30,7 +30,7 @@ constexpr Sm90Tile largest_tile{.m = 320, .n = 256, .cluster_m = 1, .cluster_n =
 // Why no design is left where types, layouts and inputs serve.
 std::string find_room_failure(const GemmProblem& problem) {
   for (const OperandRules& rules : FittingLayouts(problem))
-    if (!fits_count(count_tiles(extents_of(rules, problem), largest_tile), problem.l))
+    if (!fits_count(count_tiles(extents_of(is_turned(rules), problem), largest_tile), problem.l))
       return too_many("tiles", problem);
   return "epilogue: expected tensors that fit into shared memory beside two stages, got more";
 }
@@ -40,7 +40,7 @@ std::string find_room_failure(const GemmProblem& problem) {
 template <class Add>
 void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
   const std::int64_t batches = query.problem.l;
-  const Sm90Extents extents = extents_of(rules, query.problem);
+  const Sm90Extents extents = extents_of(is_turned(rules), query.problem);
   const bool fits_all = fits_count(count_tiles(extents, smallest_tile), batches);
   const auto add_fitting = [&](std::span<const Sm90Candidate> candidates) {
     for (const Sm90Candidate& candidate : candidates)
@@ -65,6 +65,20 @@ void match_default(const Family& family, const Query& query, const OperandRules&
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(candidate.tile), default_epilogue),
                          prediction.microseconds(candidate));
   });
+}
+
+// Those whose operand of 8 bits goes through registers, which may turn the product.
+void match_registers(const Family& family, const Query& query, const OperandRules& rules,
+                     std::vector<RankedKernel>& kernels) {
+  const auto candidates = sm90_register_candidates(rules);
+  if (candidates.empty() || !can_store(rules, candidates.front().tile)) return;
+  const bool turned = is_turned(rules, candidates.front().tile);
+  const Sm90Prediction prediction(query.problem, rules, query.device, turned);
+  const Sm90Extents extents = extents_of(turned, query.problem);
+  for (const Sm90Candidate& candidate : candidates)
+    if (fits_count(count_tiles(extents, candidate.tile), query.problem.l))
+      kernels.emplace_back(Kernel(family, rules, DesignBytes::of(candidate.tile), default_epilogue),
+                           prediction.microseconds(candidate));
 }
 
 void match_program(const Family& family, const Query& query, const OperandRules& rules,
@@ -95,8 +109,10 @@ void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) c
   if (!find_sm90_type_failure(query).empty()) return;
   const auto match_rules =
       query.problem.epilogue == default_epilogue ? match_default : match_program;
-  for (const OperandRules& rules : FittingLayouts(query.problem))
+  for (const OperandRules& rules : FittingLayouts(query.problem)) {
     match_rules(*this, query, rules, kernels);
+    if (query.problem.epilogue == default_epilogue) match_registers(*this, query, rules, kernels);
+  }
 }
 
 Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
@@ -110,7 +126,7 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
                                        program_tensors(problem.epilogue, is_turned(rules))),
                        problem.epilogue);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
-  if (!fits_count(extents_of(rules, problem), tile, problem)) {
+  if (!fits_count(extents_of(is_turned(rules, tile), problem), tile, problem)) {
     return Status::fail(too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem));
   }
   return Status::success();
@@ -129,8 +145,8 @@ void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const
 void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto add_layouts = [&](const Sm90Products& products, DType out, std::optional<DType> c) {
     for (const OperandRules& rules : sm90_layouts(products, out, c)) {
-      for (const auto tiles :
-           {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules)}) {
+      for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules),
+                               sm90_register_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
     }
@@ -168,6 +184,8 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   if (tile.adds_vector) fields.push_back({"addend", "wgmma"});
   if (std::string repacked = repacked_text(kernel.operands()); !repacked.empty())
     fields.push_back({"repacked", std::move(repacked)});
+  if (std::string operand = register_text(kernel.operands(), tile); !operand.empty())
+    fields.push_back({"through_registers", std::move(operand)});
   return fields;
 }
 

@@ -76,9 +76,7 @@ StageCopies stage_copies(const TileSide& side, unsigned extent) {
 }
 
 // Out or C as the kernel sees it.
-abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
-                            const OperandRules& rules) {
-  const bool turned = is_turned(rules);
+abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix, bool turned) {
   return {.data = tensor.data(),
           .batch_stride = matrix.batch_stride,
           .row_stride = turned ? matrix.column_stride : matrix.row_stride,
@@ -86,16 +84,17 @@ abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix,
 }
 
 // A and B, or B and A where the kernel computes out^T.
-std::array<ProductOperand, 2> sides_of(const GemmProblem& problem, const OperandRules& rules) {
+std::array<ProductOperand, 2> sides_of(const GemmProblem& problem, const Kernel& kernel) {
+  const OperandRules& rules = kernel.operands();
   const ProductOperand a = product_a(rules, problem);
   const ProductOperand b = product_b(rules, problem);
-  return is_turned(rules) ? std::array{b, a} : std::array{a, b};
+  return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
 }
 
-std::array<const void*, 2> data_of(const GemmArguments& arguments, const OperandRules& rules) {
+std::array<const void*, 2> data_of(const GemmArguments& arguments, const Kernel& kernel) {
   const void* const a = arguments.a().data();
   const void* const b = arguments.b().data();
-  return is_turned(rules) ? std::array{b, a} : std::array{a, b};
+  return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
 }
 
 // An address that a tensor map may have: of a copy, which gets its own with the workspace, or where
@@ -129,8 +128,8 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
     return;
   }
   const unsigned k_blocks = abi::tiles_along(static_cast<unsigned>(problem.k), abi::tile_k(design));
-  const auto [first, second] = sides_of(problem, request.kernel.operands());
-  const auto [first_data, second_data] = data_of(arguments, request.kernel.operands());
+  const auto [first, second] = sides_of(problem, request.kernel);
+  const auto [first_data, second_data] = data_of(arguments, request.kernel);
   params.k_blocks = abi::tiles_along(k_blocks, design.split_k);
   params.a_batch_step = first.view().batches > 1 ? 1 : 0;
   params.b_batch_step = second.view().batches > 1 ? 1 : 0;
@@ -144,8 +143,8 @@ void set_copies(const runtime::PackRequest& request, runtime::LaunchPlan& plan) 
   const GemmArguments& arguments = request.arguments;
   const OperandRules& rules = request.kernel.operands();
   if (!is_repacked(rules.a) && !is_repacked(rules.b)) return;
-  const auto sides = sides_of(arguments.problem(), rules);
-  const auto data = data_of(arguments, rules);
+  const auto sides = sides_of(arguments.problem(), request.kernel);
+  const auto data = data_of(arguments, request.kernel);
   const auto offsets = reserve_copies(sides, plan);
   if (arguments.problem().k == 0 || arguments.alpha() == 0) return;
   prepare_copies({OperandData{sides[0], data[0]}, OperandData{sides[1], data[1]}}, offsets, plan);
@@ -167,8 +166,9 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
                view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
                {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows}));
   }
-  params.out_rows = rows_of(arguments.out(), problem.out, rules);
-  if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, rules);
+  const bool turned = is_turned(request.kernel);
+  params.out_rows = rows_of(arguments.out(), problem.out, turned);
+  if (arguments.c()) params.c = rows_of(*arguments.c(), *problem.c, turned);
   const bool ends_in_whole_units =
       extents.columns * byte_width(problem.out.dtype) % widest_access == 0;
   params.last_whole_staging =
@@ -248,7 +248,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const GemmProblem& problem = arguments.problem();
   const OperandRules& rules = request.kernel.operands();
   const abi::Sm90Design design = sm90_design(request.kernel);
-  const Sm90Extents extents = extents_of(rules, problem);
+  const Sm90Extents extents = extents_of(is_turned(request.kernel), problem);
   const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
   const auto batches = static_cast<unsigned>(problem.l);
   const int cluster_size = abi::cluster_size(design);

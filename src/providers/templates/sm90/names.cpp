@@ -106,14 +106,18 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
   return tile;
 }
 
-// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked
+// "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
+// "regb" where B goes through registers
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 8;
 
 bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
+bool is_register_word(std::string_view word) { return word == "rega" || word == "regb"; }
 
 std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
-  if (is_repacking_word(words.back())) words = words.first(words.size() - 1);
+  const bool by_registers = is_register_word(words.back());
+  if (by_registers) words = words.first(words.size() - 1);
+  if (!words.empty() && is_repacking_word(words.back())) words = words.first(words.size() - 1);
   if (words.size() < fewest_design_words || words.size() > fewest_design_words + 1)
     return std::nullopt;
   const auto extents = read_integers(words[0], 3);
@@ -139,7 +143,8 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .split_k = split->split_k,
                   .adds_vector = schedule->adds_vector,
                   .slices = split->slices,
-                  .split = split->split};
+                  .split = split->split,
+                  .by_registers = by_registers};
 }
 
 }  // namespace
@@ -172,19 +177,26 @@ std::string repacked_text(const OperandRules& rules) {
   return std::string(is_repacked(rules.a) ? "a" : "") + (is_repacked(rules.b) ? "b" : "");
 }
 
+std::string register_text(const OperandRules& rules, const Sm90Tile& tile) {
+  if (!tile.by_registers) return {};
+  return is_turned(rules, tile) ? "b" : "a";
+}
+
 std::string sm90_name(const Kernel& kernel) {
   const Sm90Tile tile = sm90_tile(kernel);
   const std::string_view tag = tile.split == abi::SplitMode::none ? "k" : "";
   const bool is_split = tile.split_k > 1 || tile.split != abi::SplitMode::none;
   const std::string math = math_word(kernel.operands().math);
   const std::string repacked = repacked_text(kernel.operands());
-  return gemm_name(fmt::format("sm90v{}", sm90_version), kernel.operands(),
-                   fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}", math, math.empty() ? "" : "_",
-                               tile_text(kernel.operands(), tile), tile.cluster_m, tile.cluster_n,
-                               is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "",
-                               schedule_text(tile), raster_text(tile.raster), tile.stages,
-                               repacked.empty() ? "" : "_pack" + repacked),
-                   kernel.epilogue());
+  const std::string registers = register_text(kernel.operands(), tile);
+  return gemm_name(
+      fmt::format("sm90v{}", sm90_version), kernel.operands(),
+      fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}{}{}", math, math.empty() ? "" : "_",
+                  tile_text(kernel.operands(), tile), tile.cluster_m, tile.cluster_n,
+                  is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "", schedule_text(tile),
+                  raster_text(tile.raster), tile.stages, repacked.empty() ? "" : "_pack" + repacked,
+                  registers.empty() ? "" : "_reg", registers),
+      kernel.epilogue());
 }
 
 namespace {
@@ -195,6 +207,17 @@ std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
   for (std::size_t words = fewest_design_words; words <= most_design_words; ++words)
     if (auto parts = read_gemm_name(name, head, words)) return parts;
   return std::nullopt;
+}
+
+}  // namespace
+
+namespace {
+
+// Whether the operand that goes through registers is the one that the name says, for the default
+// program.
+bool is_register_kernel(const GemmNameParts& parts, std::string_view word, const Sm90Tile& tile) {
+  return parts.epilogue == default_epilogue && word == "reg" + register_text(parts.rules, tile) &&
+         can_store(parts.rules, tile);
 }
 
 }  // namespace
@@ -214,6 +237,8 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (!is_served(name_parts->rules)) return std::nullopt;
   if (tile_text(name_parts->rules, *tile) != words.front()) return std::nullopt;
   if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
+  if (tile->by_registers && !is_register_kernel(*name_parts, words.back(), *tile))
+    return std::nullopt;
   // Without its program first: what a program needs is worked out for sound tiles only.
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
   if (!abi::is_legal(design)) return std::nullopt;

@@ -17,8 +17,8 @@ namespace gemmery::templates {
 namespace {
 
 int transposed_bytes(const abi::Sm90Design& design) noexcept {
-  return (abi::is_transposed(design.a, design.a_major) ? abi::a_stage_bytes(design) : 0) +
-         (abi::is_transposed(design.b, design.b_major) ? abi::b_stage_bytes(design) : 0);
+  return (abi::transposes_a(design) ? abi::a_stage_bytes(design) : 0) +
+         (abi::transposes_b(design) ? abi::b_stage_bytes(design) : 0);
 }
 
 model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
@@ -156,16 +156,27 @@ std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules) {
   return candidates_of(*table, sm90_part_tiles, rules);
 }
 
+std::span<const Sm90Candidate> sm90_register_candidates(const OperandRules& rules) {
+  if (sm90_register_tiles(rules).empty()) return {};
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_register_tiles, rules);
+}
+
 Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
                                const DeviceInfo& device,
+                               const model::WarpSpecializedConstants& constants) noexcept
+    : Sm90Prediction(problem, rules, device, is_turned(rules), constants) {}
+
+Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& rules,
+                               const DeviceInfo& device, bool is_turned,
                                const model::WarpSpecializedConstants& constants) noexcept
     : problem_(problem_of_product(rules, problem)),
       device_(device),
       constants_(constants),
       rules_(rules),
+      is_turned_(is_turned),
       copy_us_(model::copy_microseconds(bytes_moved(rules, problem), device)),
-      model_(problem_, is_turned(rules), device, constants,
-             program_work(problem, is_turned(rules))) {}
+      model_(problem_, is_turned, device, constants, program_work(problem, is_turned)) {}
 
 // --- splits through the workspace ---------------------------------------------------------------
 
@@ -185,14 +196,14 @@ double Sm90Prediction::microseconds(const Sm90Tile& tile) const noexcept {
 
 // Until the last block to arrive has left its accumulators and added up those of all slices.
 double Sm90Prediction::exchange_us(const Sm90Tile& tile, double slices) const noexcept {
-  const double rows = std::min<double>(tile.m, extents_of(rules_, problem_).rows);
+  const double rows = std::min<double>(tile.m, extents_of(is_turned_, problem_).rows);
   const double bytes = rows * tile.n * static_cast<double>(byte_width(rules_.accumulator));
   return part_latency_us + (1 + slices) * bytes / (part_bytes_per_clock * model_.clock_ghz() * 1e3);
 }
 
 double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
                                          const model::WarpSpecializedTerms& terms) const noexcept {
-  const Sm90TileCounts counts = count_tiles(extents_of(rules_, problem_), tile);
+  const Sm90TileCounts counts = count_tiles(extents_of(is_turned_, problem_), tile);
   const double tiles =
       static_cast<double>(problem_.l) * std::max(1.0, 1.0 * counts.rows * counts.columns);
   if (tile.split == abi::SplitMode::stream) {
@@ -207,9 +218,9 @@ double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
   GemmProblem sliced = problem_;
   sliced.l *= tile.slices;
   sliced.k = (sliced.k + tile.slices - 1) / tile.slices;
-  const bool turns = is_turned(rules_);
   model::WarpSpecializedParts product =
-      model::WarpSpecializedModel(sliced, turns, device_, constants_, program_work(problem_, turns))
+      model::WarpSpecializedModel(sliced, is_turned_, device_, constants_,
+                                  program_work(problem_, is_turned_))
           .predict(terms);
   // To the model, slices of one matrix are copies of one slice, which are read once.
   product.memory_us = std::max(product.memory_us, model_.predict(terms).memory_us);

@@ -28,12 +28,16 @@ std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules);
+std::span<const Sm90Candidate> sm90_register_candidates(const OperandRules& rules);
 
 // Predicts one design after another on the same problem, which `rules` must serve.
 class Sm90Prediction {
  public:
   Sm90Prediction(const GemmProblem& problem, const OperandRules& rules, const DeviceInfo& device,
                  const model::WarpSpecializedConstants& constants = {}) noexcept;
+  // Of designs that are all turned, or not.
+  Sm90Prediction(const GemmProblem& problem, const OperandRules& rules, const DeviceInfo& device,
+                 bool is_turned, const model::WarpSpecializedConstants& constants = {}) noexcept;
 
   // Of the product alone, before what splits through the workspace add.
   model::WarpSpecializedParts parts(const Sm90Tile& tile) const noexcept;
@@ -62,6 +66,7 @@ class Sm90Prediction {
   DeviceInfo device_;
   model::WarpSpecializedConstants constants_;
   OperandRules rules_;
+  bool is_turned_;
   double copy_us_;  // of the operands that are repacked
   model::WarpSpecializedModel model_;
 };

@@ -43,12 +43,13 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .tile_m = {}, .tile_n = {}, .cluster_m = {}, .cluster_n = {},\n"
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
-      "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}}}",
+      "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}, .a_by_registers = {},\n"
+      "    .has_adjacent_rows = {}}}",
       text_of(d.a), text_of(d.b), text_of(d.accumulator), text_of(d.math), text_of(d.c),
       text_of(d.out), text_of(d.a_major), text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m,
       d.cluster_n, text_of(d.schedule), d.raster.along == abi::Along::m ? "m" : "n", d.raster.band,
       d.stages, d.has_c, d.split_k, d.adds_vector, d.program_bytes, text_of(d.split), d.out_access,
-      d.has_any_c);
+      d.has_any_c, d.a_by_registers, d.has_adjacent_rows);
 }
 
 // --- the instruction ----------------------------------------------------------------------------
@@ -92,17 +93,20 @@ std::string quoted_lines(const std::string& text) {
   return lines;
 }
 
-// The text of ptx/wgmma.cuh's GEMMERY_WGMMA: the accumulators of one block of rows.
+// The text of ptx/wgmma.cuh's GEMMERY_WGMMA, or of that with A in registers: the accumulators of
+// one block of rows.
 std::string wgmma_text(const abi::Sm90Design& d) {
   const int registers = abi::accumulator_registers(d) / abi::blocks_per_consumer(d);
-  std::string sums = "sum%3_0";
-  for (int index = 1; index < registers; ++index) sums += fmt::format(", sum%3_{}", index);
-  const std::string text =
-      fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {{{}}}, %0, %1, keeps{};",
-                  abi::columns_per_consumer(d), abi::tile_k(d) / 4, accumulator_word(d.accumulator),
-                  operand_word(d.a), operand_word(d.b),
-                  d.math == abi::MmaMath::saturate ? ".satfinite" : "", sums, tail_of(d.a));
-  return fmt::format("#define GEMMERY_WGMMA{}\n", quoted_lines(text));
+  const std::string_view block = d.a_by_registers ? "%6" : "%3";
+  std::string sums = fmt::format("sum{}_0", block);
+  for (int index = 1; index < registers; ++index) sums += fmt::format(", sum{}_{}", block, index);
+  const std::string text = fmt::format(
+      "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {{{}}}, {}, keeps{};",
+      abi::columns_per_consumer(d), abi::tile_k(d) / 4, accumulator_word(d.accumulator),
+      operand_word(d.a), operand_word(d.b), d.math == abi::MmaMath::saturate ? ".satfinite" : "",
+      sums, d.a_by_registers ? "{%0, %1, %2, %3}, %4" : "%0, %1", tail_of(d.a));
+  return fmt::format("#define GEMMERY_WGMMA{}{}\n", d.a_by_registers ? "_BY_REGISTERS" : "",
+                     quoted_lines(text));
 }
 
 constexpr std::string_view entry_name = "gemmery_sm90";
@@ -127,8 +131,7 @@ std::string repack_text(const OperandRules& rules) {
 
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
-  EpilogueText epilogue =
-      epilogue_text(kernel, is_turned(kernel.operands()), "Sm90Params", "sm90_gemm");
+  EpilogueText epilogue = epilogue_text(kernel, is_turned(kernel), "Sm90Params", "sm90_gemm");
   const std::string repacking = repack_text(kernel.operands());
   const bool has_program = kernel.epilogue() != default_epilogue;
   if (has_program) {

@@ -105,6 +105,29 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   return tiles;
 }
 
+// One operand goes through registers.
+std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
+  std::vector<Sm90Tile> tiles;
+  for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
+    for (std::uint16_t n = 256; n >= 32; n = static_cast<std::uint16_t>(n - 32)) {
+      for (const auto& cluster : clusters) {
+        for (const abi::Schedule schedule :
+             {abi::Schedule::cooperative, abi::Schedule::ping_pong}) {
+          Sm90Tile tile{.m = m,
+                        .n = n,
+                        .cluster_m = cluster[0],
+                        .cluster_n = cluster[1],
+                        .stages = 0,
+                        .schedule = schedule};
+          tile.by_registers = true;
+          add_legal(rules, tile, tiles);
+        }
+      }
+    }
+  }
+  return tiles;
+}
+
 // What decides which tiles are legal and how many stages fit: the width of A and B, what is added
 // up and how, the widths of out and C (0 where none is read), and which index is adjacent.
 struct TileClass {
@@ -211,6 +234,12 @@ std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
   if (rules.math == Math::saturate) return {};
   static auto* const table = new TileTable;
   return tiles_of(*table, list_part_tiles, rules);
+}
+
+std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept {
+  if (byte_width(rules.a.dtype) != 1) return {};
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_register_tiles, rules);
 }
 
 }  // namespace gemmery::templates

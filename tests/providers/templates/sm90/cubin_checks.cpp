@@ -85,6 +85,11 @@ void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& 
     faults.expect_equal("wgmma", instruction.mnemonic, promised);
     faults.expect_equal("wgmma turns A", contains(instruction.operands, "tnspA"),
                         abi::multiplied_major(design.a, design.a_major) != abi::Major::k);
+    // Accumulators, A, the descriptor of B; or those of both in one.
+    const std::string_view ahead =
+        instruction.operands.substr(0, instruction.operands.find("gdesc"));
+    faults.expect_equal("wgmma takes A from registers", contains(ahead, ", R"),
+                        design.a_by_registers);
     faults.expect_equal("wgmma turns B", contains(instruction.operands, "tnspB"),
                         abi::multiplied_major(design.b, design.b_major) != abi::Major::k);
   });
@@ -147,7 +152,8 @@ void check_copies(const abi::Sm90Design& design, const jit::InstructionMix& mix,
   // Blocks of a pair share one operand; the other one each brings for itself.
   faults.expect_equal("has loads of one block", loads > 0, true);
   faults.expect_equal("has loads of two blocks", multicasts > 0, is_shared);
-  faults.expect(jit::count_of(mix, "UTMASTG") > 0, "TMA stores", "some", "none");
+  faults.expect_equal("stores by TMA", jit::count_of(mix, "UTMASTG") > 0,
+                      abi::stores_by_tma(design));
   // To each other block a vector for every four registers of its share, and its own into the own
   // slot.
   const int vectors = abi::accumulator_registers(design) / 4;

@@ -313,7 +313,7 @@ TEST_F(Sm90Cubins, of_a_design_that_differs_in_one_field_are_found_out) {
         << "code of " << kernel.name() << " passes for " << stranger.name();
   }
   EXPECT_TRUE(names(find_instruction_faults(kernel, sass + "/*0000*/ STL [R1], R2 ;\n"), "local"));
-  EXPECT_TRUE(names(find_instruction_faults(kernel, ""), "TMA stores"));
+  EXPECT_TRUE(names(find_instruction_faults(kernel, ""), "stores by TMA"));
 }
 
 TEST(Sm90CubinResources, beyond_those_of_a_launch_are_found_out) {

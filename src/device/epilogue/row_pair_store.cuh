@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores results to an out whose rows are adjacent in memory, not its columns, by threads: a lane
+// has two adjacent rows of each of its columns, eight lanes 16 rows.
+#pragma once
+
+#include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
+#include <device/epilogue/output_place.cuh>
+#include <device/epilogue/staging_writer.cuh>
+#include <device/ptx/integer.cuh>
+#include <device/ptx/memory.cuh>
+
+namespace gemmery::device {
+
+template <abi::Sm90Design design>
+class RowPairStore {
+ public:
+  static constexpr int words = StagingWriter<design>::words;
+
+  /// `corner`: where the warp's 16 rows of a staging tile begin in out.
+  __device__ __forceinline__ RowPairStore(const abi::Sm90Params& params, const OutputPlace& corner,
+                                          unsigned lane) {
+    const abi::RowMajorMatrix& out = params.out_rows;
+    const unsigned row = corner.row + abi::first_row_of_lane(design, lane);
+    const unsigned column = corner.column + lane % 4 * 2;
+    rows_left_ = static_cast<int>(params.m) - static_cast<int>(row);
+    columns_left_ = static_cast<int>(params.n) - static_cast<int>(column);
+    step_bytes_ = out.column_stride * element_bytes;
+    first_ = static_cast<char*>(const_cast<void*>(out.data)) +
+             static_cast<abi::Int64>(corner.batch) * out.batch_stride * element_bytes +
+             row * element_bytes + column * step_bytes_;
+  }
+
+  /// The sixteen-th 16 columns, as StagingWriter::finish_sixteen gives them.
+  __device__ __forceinline__ void write(const unsigned (&results)[words], int sixteen) const {
+#pragma unroll
+    for (int eight = 0; eight < 2; ++eight) {
+#pragma unroll
+      for (int element = 0; element < 2; ++element) {
+        const int column = 16 * sixteen + 8 * eight + element;
+        if (columns_left_ <= column) continue;
+        char* const target = first_ + column * step_bytes_;
+        const auto pair = pair_of(results, eight, element);
+        if (rows_left_ > 1)
+          ptx::st_global<2 * element_bytes>(target, pair);
+        else if (rows_left_ == 1)
+          ptx::st_global<element_bytes>(target, {{pair.words[0]}});
+      }
+    }
+  }
+
+ private:
+  static constexpr int element_bytes = abi::bytes_of(design.out);
+
+  /// Of one column, the results of both rows: of 32 bits they are words, others are packed in pairs
+  /// of columns.
+  __device__ __forceinline__ static ptx::Registers<2 * element_bytes> pair_of(
+      const unsigned (&results)[words], int eight, int element) {
+    const int first = 2 * eight;
+    const int second = first + 1;
+    if constexpr (element_bytes == 4) {
+      return {{results[2 * first + element], results[2 * second + element]}};
+    } else {
+      constexpr unsigned selectors[2] = {element_bytes == 2 ? 0x5410U : 0x40U,
+                                         element_bytes == 2 ? 0x7632U : 0x51U};
+      return {{ptx::prmt(results[first], results[second], selectors[element])}};
+    }
+  }
+
+  char* first_;
+  abi::Int64 step_bytes_;  // from column to column
+  int rows_left_;          // from the lane's first row
+  int columns_left_;       // from its first column
+};
+
+}  // namespace gemmery::device
