@@ -25,6 +25,17 @@ bool is_operand_type(DType dtype) {
 
 std::string type_text(DType dtype) { return std::string(name(dtype)); }
 
+// wgmma and mma.sync can add products of 8-bit floats up in float16, but a single product may be
+// beyond it.
+std::string accumulator_hint(DType a, DType b, DType accumulator) {
+  const auto is_byte_float = [](DType dtype) {
+    return is_floating(dtype) && bit_width(dtype) == 8;
+  };
+  return accumulator == DType::float16 && is_byte_float(a) && is_byte_float(b)
+             ? "a product of e4m3 may be 200704, one of e5m2 more, and float16 ends at 65504"
+             : "";
+}
+
 // Products of floats accumulate in floats, of integers in int32; f64 only with f64.
 void check_accumulator(DType a, DType b, DType accumulator) {
   const bool is_integer_product = is_integer(a) && is_integer(b);
@@ -49,7 +60,8 @@ void check_accumulator(DType a, DType b, DType accumulator) {
          is_integer_product ? "int32 for integer products"
          : has_double       ? "float64 for products of float64"
                             : "float32 (float64, or float16 for products of float16)",
-         type_text(accumulator) + " for " + type_text(a) + " times " + type_text(b));
+         type_text(accumulator) + " for " + type_text(a) + " times " + type_text(b),
+         accumulator_hint(a, b, accumulator));
 }
 
 void check_math(Math math, DType a, DType b) {

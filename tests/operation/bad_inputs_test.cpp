@@ -269,6 +269,8 @@ std::vector<BadInput> type_rows() {
       row("A and B of int32", unsupported, "A", "int32", int32, int32, int32),
       with("int8 accumulated in f32", "accumulator_type", "float32", int8, float32, Math::native),
       with("int8 accumulated in int8", "accumulator_type", "int8", int8, int8, Math::native),
+      with("e4m3 accumulated in f16", "accumulator_type", "float16", float8_e4m3fn, float16,
+           Math::native),
       with("f32 accumulated in f16", "accumulator_type", "float16", float32, float16, Math::native),
       with("f32 accumulated in int32", "accumulator_type", "int32", float32, int32, Math::native),
       with("f64 accumulated in f32", "accumulator_type", "float32", float64, float32, Math::native),
