@@ -39,7 +39,10 @@ struct Sm80Design {
   SplitMode split;
   Raster raster;
   bool has_c;
-  int mma_k = 0;  // 8: m16n8k8 of 16-bit types, two for one step of fragments; 0: the widest
+  // The instruction's k; 0: the usual one. 16-bit types: 8 is m16n8k8, two for one step of
+  // fragments, instead of m16n8k16. float64: 8 and 16 are m16n8k8 and m16n8k16 (sm_90 and later)
+  // instead of m8n8k4.
+  int mma_k = 0;
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -63,7 +66,7 @@ constexpr bool splits_to_16_bits(MmaMath math) {
 /// Of k, in one step of fragments.
 GEMMERY_HOST_DEVICE
 constexpr int step_k(const Sm80Design& design) {
-  if (design.accumulator == DType::float64) return 4;
+  if (design.accumulator == DType::float64) return design.mma_k > 0 ? design.mma_k : 4;
   return splits_to_16_bits(design.math) ? 16 : 32 / bytes_of(design.a);
 }
 
@@ -71,8 +74,14 @@ constexpr int step_k(const Sm80Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr MmaShape mma_shape(const Sm80Design& design) {
   const int k = design.mma_k > 0 ? design.mma_k : step_k(design);
-  if (design.accumulator == DType::float64) return {.m = 8, .n = 8, .k = k};
+  if (design.accumulator == DType::float64 && k == 4) return {.m = 8, .n = 8, .k = k};
   return {.m = 16, .n = 8, .k = k};
+}
+
+/// True if the instruction is one of float64 that came with sm_90.
+GEMMERY_HOST_DEVICE
+constexpr bool needs_sm90_mma(const Sm80Design& design) {
+  return design.accumulator == DType::float64 && mma_shape(design).m == 16;
 }
 
 GEMMERY_HOST_DEVICE
@@ -245,10 +254,12 @@ constexpr bool is_mma_accumulator(DType a, DType accumulator) {
   return accumulator == DType::float32 || (a == DType::float16 && accumulator == DType::float16);
 }
 
-/// Whether there is a narrower instruction of 16-bit types.
+/// True if the types have an instruction with the design's `mma_k`.
 GEMMERY_HOST_DEVICE
-constexpr bool has_half_mma(const Sm80Design& design) {
-  return step_k(design) == 16 && design.accumulator == DType::float32;
+constexpr bool has_mma_k(const Sm80Design& design) {
+  if (design.mma_k == 0) return true;
+  if (design.accumulator == DType::float64) return design.mma_k == 8 || design.mma_k == 16;
+  return design.mma_k == 8 && step_k(design) == 16 && design.accumulator == DType::float32;
 }
 
 GEMMERY_HOST_DEVICE
@@ -292,7 +303,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   if (!are_mma_operands(design.a, design.b)) return Sm80Fault::operand_types;
   if (!is_mma_math(design.a, design.math)) return Sm80Fault::math;
   if (!is_mma_accumulator(design.a, design.accumulator)) return Sm80Fault::accumulator;
-  if (design.mma_k != 0 && (design.mma_k != 8 || !has_half_mma(design))) return Sm80Fault::mma_k;
+  if (!has_mma_k(design)) return Sm80Fault::mma_k;
   if (design.has_c && !is_mma_output(design.accumulator, design.c)) return Sm80Fault::c_type;
   if (!is_mma_output(design.accumulator, design.out)) return Sm80Fault::out_type;
   if (!is_vector_of(design.a, design.a_vector_bytes)) return Sm80Fault::a_vector_bytes;

@@ -13,7 +13,7 @@
 namespace gemmery::device {
 
 /// A warp's view of one operand's tile.
-/// `count`: blocks of 16 rows of A (8 of float64), or of 8 columns of B. `step_k`: the
+/// `count`: blocks of 16 rows of A (8 for m8n8k4 of float64), or of 8 columns of B. `step_k`: the
 /// instruction's k.
 template <abi::StagedOperand operand, abi::Side side, int count, int step_k>
 class FragmentReader {
@@ -21,16 +21,17 @@ class FragmentReader {
   static constexpr int element_bytes = abi::bytes_of(operand.dtype);
   static constexpr bool is_double = operand.dtype == abi::DType::float64;
   static constexpr abi::FragmentLoad form = operand.load;
-  static constexpr int block = side == abi::Side::a && !is_double ? 16 : 8;
+  static constexpr int block = side == abi::Side::a && !(is_double && step_k == 4) ? 16 : 8;
+  static constexpr int parts = block / 8;
 
  public:
-  /// 32-bit registers of a block: of float64 one number, of float32 that become 16 bits two
-  /// numbers for each register of the mma.
+  /// 32-bit registers of a block: of float64 a number for every four k, of float32 that become 16
+  /// bits two numbers for each register of the mma.
   static constexpr int registers =
-      (is_double                                                                    ? 2
+      (is_double                                                                    ? step_k / 2
        : form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words ? 4
                                                                                     : 2) *
-      (block / 8);
+      parts;
   using Fragments = unsigned[count][registers];
 
   /// `first`: the warp's first row of A (column of B) in the tile; `first_k`: its first k.
@@ -95,21 +96,24 @@ class FragmentReader {
     values[index + 1][1] = both[3];
   }
 
-  /// float32 for tf32 (k = t and t + 4), or float64 (k = t), rows are k.
+  /// float32 for tf32 (k = t and t + 4), or float64 (k = t, t + 4 …), rows are k.
   __device__ __forceinline__ void load_words(Fragments& values, unsigned tile, int step) const {
     constexpr int block_chunks = 8 / operand.chunk_elements();
 #pragma unroll
     for (int index = 0; index < count; ++index) {
       if constexpr (is_double) {
-        put(values[index], 0,
-            ptx::ld_shared_registers<8>(moved(tile, step * step_k, index * block_chunks)));
+#pragma unroll
+        for (int at = 0; at < step_k / 4 * parts; ++at)
+          put(values[index], 2 * at,
+              ptx::ld_shared_registers<8>(moved(tile, step * step_k + at / parts * 4,
+                                                (index * parts + at % parts) * block_chunks)));
       } else {
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
 #pragma unroll
-          for (int part = 0; part < block / 8; ++part)
-            values[index][k * (block / 8) + part] = ptx::ld_shared<4>(
-                moved(tile, step * step_k + 4 * k, (index * (block / 8) + part) * block_chunks));
+          for (int part = 0; part < parts; ++part)
+            values[index][k * parts + part] = ptx::ld_shared<4>(
+                moved(tile, step * step_k + 4 * k, (index * parts + part) * block_chunks));
         }
       }
     }
@@ -121,14 +125,17 @@ class FragmentReader {
 #pragma unroll
     for (int index = 0; index < count; ++index) {
       if constexpr (is_double) {
-        put(values[index], 0,
-            ptx::ld_shared_registers<8>(moved(tile, 8 * index, step * step_chunks)));
+#pragma unroll
+        for (int at = 0; at < step_k / 4 * parts; ++at)
+          put(values[index], 2 * at,
+              ptx::ld_shared_registers<8>(moved(tile, block * index + at % parts * 8,
+                                                step * step_chunks + at / parts * 2)));
       } else {
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
 #pragma unroll
-          for (int part = 0; part < block / 8; ++part)
-            put(values[index], 2 * (k * (block / 8) + part),
+          for (int part = 0; part < parts; ++part)
+            put(values[index], 2 * (k * parts + part),
                 ptx::ld_shared_registers<8>(
                     moved(tile, block * index + 8 * part, step * step_chunks + 2 * k)));
         }
@@ -144,11 +151,11 @@ class FragmentReader {
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
 #pragma unroll
-        for (int part = 0; part < block / 8; ++part) {
+        for (int part = 0; part < parts; ++part) {
 #pragma unroll
           for (int of_pair = 0; of_pair < 2; ++of_pair)
-            values[index][2 * (k * (block / 8) + part) + of_pair] = load_odd(
-                tile, step * step_k + 8 * k, of_pair, (index * (block / 8) + part) * block_chunks);
+            values[index][2 * (k * parts + part) + of_pair] = load_odd(
+                tile, step * step_k + 8 * k, of_pair, (index * parts + part) * block_chunks);
         }
       }
     }

@@ -104,7 +104,7 @@ struct WarpMma {
                                                        const unsigned (&a)[a_registers],
                                                        const unsigned (&b)[b_registers]) {
     if constexpr (design.accumulator == DType::float64) {
-      ptx::mma_m8n8k4(sums, number(a), number(b));
+      multiply_doubles(sums, a, b);
     } else if constexpr (design.accumulator == DType::int32) {
       ptx::mma_m16n8k32<design.a == DType::int8, design.b == DType::int8,
                         design.math == abi::MmaMath::saturate>(sums, a, b);
@@ -123,8 +123,29 @@ struct WarpMma {
     }
   }
 
-  __device__ static double number(const unsigned (&words)[2]) {
-    return __hiloint2double(static_cast<int>(words[1]), static_cast<int>(words[0]));
+  template <int a_registers, int b_registers>
+  __device__ __forceinline__ static void multiply_doubles(Register (&sums)[Accumulator::registers],
+                                                          const unsigned (&a)[a_registers],
+                                                          const unsigned (&b)[b_registers]) {
+    if constexpr (abi::step_k(design) == 4) {
+      ptx::mma_m8n8k4(sums, number(a, 0), number(b, 0));
+    } else {
+      double a_numbers[a_registers / 2];
+      double b_numbers[b_registers / 2];
+#pragma unroll
+      for (int at = 0; at < a_registers / 2; ++at) a_numbers[at] = number(a, at);
+#pragma unroll
+      for (int at = 0; at < b_registers / 2; ++at) b_numbers[at] = number(b, at);
+      if constexpr (abi::step_k(design) == 8)
+        ptx::mma_m16n8k8(sums, a_numbers, b_numbers);
+      else
+        ptx::mma_m16n8k16(sums, a_numbers, b_numbers);
+    }
+  }
+
+  template <int registers>
+  __device__ static double number(const unsigned (&words)[registers], int at) {
+    return __hiloint2double(static_cast<int>(words[2 * at + 1]), static_cast<int>(words[2 * at]));
   }
 };
 

@@ -121,4 +121,26 @@ __device__ __forceinline__ void mma_m8n8k4(double (&sums)[2], double a, double b
                : "d"(a), "d"(b));
 }
 
+/// .row.col m16n8k8 of float64 (sm_90 and later): a lane holds a(g, t), a(g + 8, t), then those of
+/// k + 4; b(t), b(t + 4); accumulators of row g and of row g + 8.
+__device__ __forceinline__ void mma_m16n8k8(double (&sums)[4], const double (&a)[4],
+                                            const double (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+}
+
+/// The same with k = 16.
+__device__ __forceinline__ void mma_m16n8k16(double (&sums)[4], const double (&a)[8],
+                                             const double (&b)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, "
+      "%9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
+        "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+}
+
 }  // namespace gemmery::device::ptx

@@ -13,7 +13,7 @@ namespace gemmery::device {
 template <abi::Sm80Design design>
 struct MmaAccumulator {
   static constexpr bool is_half = design.accumulator == DType::float16;
-  static constexpr int numbers = design.accumulator == DType::float64 ? 2 : 4;
+  static constexpr int numbers = abi::mma_shape(design).m / 4;
   static constexpr int registers = is_half ? 2 : numbers;
   using Number = typename ArithmeticOf<design.accumulator>::Accumulator;
   template <bool packs, class Plain>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that discovery does not offer and a name asks for, run on an emulated A100 with whole
-// numbers and poisoned outputs.
+// Kernels that discovery does not offer and a name asks for, run on an emulated A100, or an H200
+// where their target asks for it, with whole numbers and poisoned outputs.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/support/random_seed.hpp"
 #include "tests/support/with_nvrtc.hpp"
@@ -22,7 +24,7 @@ class NamedDesigns : public WithNvrtc {
     EXPECT_EQ(kernel->name(), name);
     const VerifyReport report =
         verify(parse_problem(line), *kernel,
-               {.fill = Fill::integers, .seed = random_seed(), .device = a100_});
+               {.fill = Fill::integers, .seed = random_seed(), .device = device_for(*kernel)});
     EXPECT_TRUE(report.passed) << name << ", " << line << ": " << report.first_failure;
     EXPECT_EQ(report.method, "exact integers") << name;
     EXPECT_GT(report.elements, 0) << name;
@@ -33,8 +35,9 @@ class NamedDesigns : public WithNvrtc {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
     for (const Fill fill : {Fill::normal, Fill::uniform}) {
-      const VerifyReport report = verify(parse_problem(line), *kernel,
-                                         {.fill = fill, .seed = random_seed(), .device = a100_});
+      const VerifyReport report =
+          verify(parse_problem(line), *kernel,
+                 {.fill = fill, .seed = random_seed(), .device = device_for(*kernel)});
       EXPECT_TRUE(report.passed) << name << ", " << line << ": " << report.first_failure;
       EXPECT_GT(report.worst_ratio, 0) << name << ": nothing was rounded";
     }
@@ -46,7 +49,9 @@ class NamedDesigns : public WithNvrtc {
   static void expect_spills(const std::string& name, int most) {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
+    const std::vector<Target> supported = kernel->metadata().supported_targets;
     for (const char* const target : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
+      if (std::ranges::find(supported, parse_target(target)) == supported.end()) continue;
       const Artifact artifact = kernel->compile(parse_target(target));
       ASSERT_TRUE(artifact.resources()) << name << " for " << target;
       EXPECT_LE(artifact.resources()->spill_store_bytes, most) << name << " for " << target;
@@ -55,7 +60,10 @@ class NamedDesigns : public WithNvrtc {
   }
 
  private:
-  const Device a100_ = parse_device("emulated:a100").value();
+  static Device device_for(const Kernel& kernel) {
+    const bool runs_on_ampere = kernel.metadata().supported_targets.front().architecture < 90;
+    return parse_device(runs_on_ampere ? "emulated:a100" : "emulated:h200").value();
+  }
 };
 
 }  // namespace gemmery::tests

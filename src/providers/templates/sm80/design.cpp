@@ -40,6 +40,14 @@ constexpr TileShape double_shapes[] = {
     {64, 32, 128, 2, 2, 1, 4},  {32, 64, 128, 2, 2, 1, 4},  {32, 32, 128, 2, 2, 1, 4},
     {16, 64, 128, 1, 4, 1, 4},  {32, 16, 128, 2, 1, 2, 4},
 };
+// The same with m16n8k8, which sm_90 brought. m16n8k16, reachable by name, was slower in every tile
+// that an H100 raced, by 2 to 30 % (bench/results/h100-sm80.md).
+constexpr std::uint8_t wide_double_k = 8;
+constexpr TileShape wide_double_shapes[] = {
+    {64, 64, 128, 2, 2, 1, 4},  {128, 64, 128, 2, 2, 1, 3}, {128, 128, 128, 4, 4, 1, 3},
+    {128, 64, 128, 4, 2, 1, 4}, {64, 128, 128, 2, 4, 1, 3}, {64, 32, 128, 2, 2, 1, 4},
+    {32, 64, 128, 2, 2, 1, 4},  {32, 32, 128, 2, 2, 1, 4},
+};
 // float32: 128 bytes of a row are one step more of k.
 constexpr TileShape single_shapes[] = {
     {256, 128, 64, 4, 2, 1, 3}, {128, 256, 64, 2, 4, 1, 3}, {128, 128, 128, 2, 2, 1, 3},
@@ -83,8 +91,23 @@ std::optional<Math> read_math(std::string_view word) {
   return std::nullopt;
 }
 
-// What the word of a narrower instruction ends in.
-constexpr std::string_view half_mma = "-k8";
+// What the instruction's word ends in where its k is not the usual one: "-k8".
+constexpr std::string_view mma_k_words[] = {"-k8", "-k16"};
+constexpr std::uint8_t mma_k_values[] = {8, 16};
+
+std::string mma_k_word(std::uint8_t mma_k) {
+  return mma_k > 0 ? fmt::format("-k{}", mma_k) : std::string();
+}
+
+// Takes such an end off the word.
+std::uint8_t read_mma_k(std::string_view& word) {
+  for (std::size_t at = 0; at < std::size(mma_k_words); ++at) {
+    if (!word.ends_with(mma_k_words[at])) continue;
+    word.remove_suffix(mma_k_words[at].size());
+    return mma_k_values[at];
+  }
+  return 0;
+}
 
 // "128x128x32", "2x2x1", "parallel4", "m8", "s4"
 std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
@@ -111,6 +134,17 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
                       .raster = {.along = along_m ? abi::Along::m : abi::Along::n,
                                  .band = static_cast<unsigned char>(*band)}};
   return with_split(tile, split->mode, static_cast<std::uint16_t>(split->slices));
+}
+
+Sm80Tile tile_of(const TileShape& shape, std::uint8_t mma_k, const OperandRules& rules) noexcept {
+  return {.m = shape.m,
+          .n = shape.n,
+          .k = static_cast<std::uint16_t>(shape.k_bytes / byte_width(rules.a.dtype)),
+          .warps_m = shape.warps_m,
+          .warps_n = shape.warps_n,
+          .warps_k = shape.warps_k,
+          .stages = shape.stages,
+          .mma_k = mma_k};
 }
 
 // Kernels may be made for every alignment, of which discovery offers some.
@@ -261,19 +295,17 @@ std::vector<OperandRule> sm80_output_rules(DType dtype) {
 
 std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
   std::vector<Sm80Tile> tiles;
-  for (const TileShape& shape : shapes_of(rules)) {
-    const Sm80Tile tile{.m = shape.m,
-                        .n = shape.n,
-                        .k = static_cast<std::uint16_t>(shape.k_bytes / byte_width(rules.a.dtype)),
-                        .warps_m = shape.warps_m,
-                        .warps_n = shape.warps_n,
-                        .warps_k = shape.warps_k,
-                        .stages = shape.stages};
+  const auto offer = [&](const TileShape& shape, std::uint8_t mma_k) {
+    const Sm80Tile tile = tile_of(shape, mma_k, rules);
     const abi::Sm80Design design = sm80_design(rules, tile);
     const bool has_room = !operation::has_three_products(rules.math) ||
                           abi::accumulators_per_thread(design) < 64 || abi::k_steps(design) <= 2;
     if (abi::is_legal(design) && has_room && has_room_for_copies(design)) tiles.push_back(tile);
+  };
+  if (rules.a.dtype == DType::float64) {
+    for (const TileShape& shape : wide_double_shapes) offer(shape, wide_double_k);
   }
+  for (const TileShape& shape : shapes_of(rules)) offer(shape, 0);
   return tiles;
 }
 
@@ -356,12 +388,12 @@ std::string split_text(const Sm80Tile& tile) { return split_text(split_word(tile
 
 std::string sm80_name(const Kernel& kernel) {
   const Sm80Tile tile = sm80_tile(kernel);
-  return gemm_name(fmt::format("sm80v{}", sm80_version), kernel.operands(),
-                   fmt::format("{}{}_{}_{}_{}_{}{}_s{}", math_word(kernel.operands().math),
-                               tile.mma_k > 0 ? half_mma : "", tile_text(tile), warps_text(tile),
-                               split_text(tile), tile.raster.along == abi::Along::m ? 'm' : 'n',
-                               tile.raster.band, tile.stages),
-                   kernel.epilogue());
+  return gemm_name(
+      fmt::format("sm80v{}", sm80_version), kernel.operands(),
+      fmt::format("{}{}_{}_{}_{}_{}{}_s{}", math_word(kernel.operands().math),
+                  mma_k_word(tile.mma_k), tile_text(tile), warps_text(tile), split_text(tile),
+                  tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band, tile.stages),
+      kernel.epilogue());
 }
 
 std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
@@ -369,12 +401,11 @@ std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
   auto parts = read_gemm_name(name, fmt::format("sm80v{}", sm80_version), design_words);
   if (!parts) return std::nullopt;
   std::string_view instruction = parts->design[0];
-  const bool is_half = instruction.ends_with(half_mma);
-  if (is_half) instruction.remove_suffix(half_mma.size());
+  const std::uint8_t mma_k = read_mma_k(instruction);
   const auto math = read_math(instruction);
   auto tile = read_tile(std::span(parts->design).subspan(1));
   if (!math || !tile) return std::nullopt;
-  if (is_half) tile->mma_k = 8;
+  tile->mma_k = mma_k;
   parts->rules.math = *math;
   if (!is_served(parts->rules) || !abi::is_legal(sm80_design(parts->rules, *tile)))
     return std::nullopt;

@@ -32,7 +32,7 @@ struct Sm80Tile {
   std::uint8_t stages = 3;
   abi::Raster raster = {.along = abi::Along::m, .band = 8};
   abi::SplitMode split = abi::SplitMode::none;
-  std::uint8_t mma_k = 0;    // 8: m16n8k8 of 16-bit types; 0: the widest instruction
+  std::uint8_t mma_k = 0;    // as in abi::Sm80Design
   std::uint16_t slices = 1;  // of k, in serial and parallel
 
   friend bool operator==(const Sm80Tile&, const Sm80Tile&) = default;

@@ -22,14 +22,24 @@
 namespace gemmery::templates {
 namespace {
 
-// 8-bit floats are multiplied from here on.
-std::span<const Target> targets_of(DType a) {
+// Those from this architecture on.
+std::span<const Target> targets_from(int architecture) {
   const std::span<const Target> all = runtime::portable_targets;
-  if (bit_width(a) != 8 || is_integer(a)) return all;
-  constexpr int first_with_float8 = 89;
-  const auto first = std::ranges::find_if(
-      all, [](Target target) { return target.architecture >= first_with_float8; });
+  const auto first =
+      std::ranges::find_if(all, [=](Target target) { return target.architecture >= architecture; });
   return all.subspan(static_cast<std::size_t>(first - all.begin()));
+}
+
+// Where some kernel multiplies the type.
+std::span<const Target> targets_of(DType a) {
+  constexpr int first_with_float8 = 89;
+  return targets_from(bit_width(a) == 8 && !is_integer(a) ? first_with_float8 : 0);
+}
+
+std::span<const Target> targets_of(const Kernel& kernel) {
+  constexpr int first_with_wide_doubles = 90;
+  if (abi::needs_sm90_mma(sm80_design(kernel))) return targets_from(first_with_wide_doubles);
+  return targets_of(kernel.operands().a.dtype);
 }
 
 // --- constraints --------------------------------------------------------------------------------
@@ -108,6 +118,10 @@ bool fits_count(const Sm80Tile& tile, const OperandRules& rules, const GemmProbl
 
 std::string find_misfit(const Kernel& kernel, const Query& query) {
   const abi::Sm80Design design = sm80_design(kernel);
+  if (abi::needs_sm90_mma(design)) {
+    std::string failure = find_device_failure(targets_of(kernel), query.device);
+    if (!failure.empty()) return failure;
+  }
   if (abi::shared_bytes(design) > query.device.shared_bytes_per_block) {
     return fmt::format("shared memory: expected at most {} bytes of a block, got {}",
                        query.device.shared_bytes_per_block, abi::shared_bytes(design));
@@ -151,7 +165,7 @@ Sm80Family::Sm80Family()
           {.name = "sm80", .version = sm80_version, .targets = runtime::portable_targets}) {}
 
 std::span<const Target> Sm80Family::target_table(const Kernel& kernel) const noexcept {
-  return targets_of(kernel.operands().a.dtype);
+  return targets_of(kernel);
 }
 
 // --- discovery ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ namespace {
 struct Rates {
   double half;     // f16, bf16
   double integer;  // int8
-  double real64;   // float64, by mma
+  double real64;   // float64, by m8n8k4
 };
 
 Rates rates_of(Target device) noexcept {
@@ -28,7 +28,7 @@ Rates rates_of(Target device) noexcept {
     case 89:
       return {.half = 512, .integer = 1024, .real64 = 2};
     case 90:
-      return {.half = 1270, .integer = 2540, .real64 = 128};
+      return {.half = 1270, .integer = 2540, .real64 = 64};
     case 120:
     case 121:
       return {.half = 512, .integer = 1024, .real64 = 2};
@@ -38,12 +38,16 @@ Rates rates_of(Target device) noexcept {
 }
 
 // Share of the peak that the main loop reaches: larger warp tiles load fewer fragments for an mma.
-double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, bool is_slow) {
+double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, Target device,
+                     double fma_per_clock) {
   const double warp_m = static_cast<double>(tile.m) / tile.warps_m;
   const double warp_n = static_cast<double>(tile.n) / tile.warps_n;
   const double fragments = 4 * (1 / warp_m + 1 / warp_n);  // 1/8 for 64x64
-  // Where the units are that slow, nothing else takes longer.
-  if (is_slow) return 0.95;
+  // Where tensor cores are that slow, nothing else takes longer.
+  if (fma_per_clock < 8) return 0.95;
+  // 4096^3 and 8192^3 in eight tiles on an H100, within 5 % (bench/results/h100-sm80.md).
+  if (rules.a.dtype == DType::float64 && device.architecture == 90)
+    return 0.97 / (1 + 0.3 * fragments);
   double efficiency = 0.9 / (1 + 1.2 * fragments);
   // Narrow copies cost instructions: 4 bytes four times as many, elements through registers more.
   for (const OperandRule& rule : {rules.a, rules.b}) {
@@ -54,8 +58,15 @@ double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, bool is_sl
 }
 
 // Where another family is made for the architecture, this one must not come first by optimism: on
-// an H100 it takes 0.8 (4096^3) to 1.8 (1000^3) of the time that the model gives without this.
-double caution(Target device) { return device.architecture == 90 ? 1.5 : 1.0; }
+// an H100 it takes 0.8 (4096^3) to 1.8 (1000^3) of the time that the model gives without this. No
+// other family multiplies float64 on tensor cores.
+double caution(DType a, Target device) {
+  return device.architecture == 90 && a != DType::float64 ? 1.5 : 1.0;
+}
+
+// By what m16n8k8 and m16n8k16 of float64 are faster than m8n8k4: an H100's data sheet has twice
+// the rate that m8n8k4 reaches (4096^3 in 4.46 ms, bench/results/h100-sm80.md).
+double wide_double_factor(Target device) { return device.architecture == 90 ? 2 : 1; }
 
 // Time of a product against that of a native one: three mmas, and what it takes to split float32
 // (4096^3 and 1024^3 on an H100, 2026-11-23: bench/results/h100-sm80.md).
@@ -127,6 +138,9 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
   const abi::Sm80Design design = sm80_design(rules, tile);
   GemmProblem problem = problem_;
   if (is_turned_sm80(rules)) std::swap(problem.m, problem.n);
+  const bool is_wide = abi::needs_sm90_mma(design);
+  const double fma_per_clock =
+      fma_per_clock_ * (is_wide ? wide_double_factor(device_.target) : 1.0);
   const int slices = tile.split == abi::SplitMode::stream ? 1 : tile.slices;
   model::TimeParts parts =
       model::TiledGemmModel(problem, device_)
@@ -136,8 +150,8 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
                     .k_slices = slices,
                     .threads = abi::thread_count(design),
                     .blocks_per_multiprocessor = resident_blocks(design, device_),
-                    .fma_per_clock = fma_per_clock_,
-                    .efficiency = efficiency_of(tile, rules, fma_per_clock_ < 8),
+                    .fma_per_clock = fma_per_clock,
+                    .efficiency = efficiency_of(tile, rules, device_.target, fma_per_clock),
                     .step_latency_clocks = 700.0 / (tile.stages - 1)});
   const double tiles = std::ceil(static_cast<double>(problem.m) / tile.m) *
                        std::ceil(static_cast<double>(problem.n) / tile.n) *
@@ -148,7 +162,7 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
     const double waves = tiles / std::max(device_.multiprocessors, 1);
     parts.math_us *= waves / std::ceil(waves);
   }
-  double total = (parts.total_us() + epilogue_us_) * caution(device_.target);
+  double total = (parts.total_us() + epilogue_us_) * caution(rules.a.dtype, device_.target);
   if (is_stream) total *= stream_factor;
   if (tile.split != abi::SplitMode::none) {
     const double bytes = 2.0 * tiles * tile.m * tile.n * abi::accumulator_bytes(design);

@@ -47,6 +47,15 @@ TEST(Sm80Family, leaves_bfloat16_on_hopper_to_the_family_made_for_it) {
         << extents;
 }
 
+TEST(Sm80Family, multiplies_float64_by_wide_instructions_where_they_exist) {
+  const auto mma_of = [](const char* device) {
+    return std::string(
+        kernels_of("gemm 4096x4096x4096 a=f64", device).front().metadata().design_value("mma"));
+  };
+  for (const char* const device : {"h100", "h200", "b200"}) EXPECT_EQ(mma_of(device), "16x8x8");
+  for (const char* const device : {"a100", "l40s"}) EXPECT_EQ(mma_of(device), "8x8x4");
+}
+
 TEST(Sm80Family, says_what_it_does_not_serve) {
   EXPECT_TRUE(reason_of("gemm 64x64x64 a=f32", "a100").starts_with("types: expected")) << "no math";
   EXPECT_TRUE(reason_of("gemm 64x64x64 a=e4m3 out=bf16 math=fp8_fast", "a100")

@@ -115,6 +115,33 @@ TEST_F(Sm80NamedDesigns, the_narrow_instruction_is_exact) {
   }
 }
 
+// Those of float64 that sm_90 brought.
+TEST_F(Sm80NamedDesigns, wide_instructions_of_float64_are_exact) {
+  struct Case {
+    const char* design;
+    const char* mma;
+    const char* line;
+  };
+  for (const auto& [design, mma, line] : {
+           Case{"f64r8_f64c8_f64r8_acc-f64_mma-k8_64x64x16_2x2x1_none_m8_s4_c-f64r8", "16x8x8",
+                "gemm 67x45x43 a=f64 b=f64:c c=f64"},
+           Case{"f64c16_f64r16_f64c16_acc-f64_mma-k8_128x64x16_2x2x1_none_m8_s3", "16x8x8",
+                "gemm 66x70x44 a=f64:c b=f64 out=f64:c"},
+           Case{"f64r16_f64r16_f64r16_acc-f64_mma-k8_32x32x32_1x1x2_parallel2_m8_s3", "16x8x8",
+                "gemm 34x36x98 a=f64 b=f64"},
+           Case{"f64c16_f64c16_f64r16_acc-f64_mma-k16_64x64x32_2x2x1_serial2_m8_s3", "16x8x16",
+                "gemm 66x70x100 a=f64:c b=f64:c"},
+           Case{"f64r8_f64r8_f32r4_acc-f64_mma-k16_64x32x64_2x1x2_none_m8_s2", "16x8x16",
+                "gemm 41x35x131 a=f64 b=f64 out=f32"},
+       }) {
+    const std::string name = std::string("sm80v1_gemm_") + design;
+    expect_exact(name, line);
+    ASSERT_TRUE(find_kernel(name)) << name;
+    EXPECT_EQ(find_kernel(name)->metadata().design_value("mma"), mma);
+    EXPECT_EQ(find_kernel(name)->metadata().supported_targets.front(), parse_target("sm_90"));
+  }
+}
+
 TEST_F(Sm80NamedDesigns, float32_rounded_or_split_to_16_bits_keeps_to_its_bound) {
   for (const char* const math : {"f16", "bf16", "f16x3", "bf16x3"})
     for (const char* const instruction : {"", "-k8"}) {
@@ -127,6 +154,8 @@ TEST_F(Sm80NamedDesigns, float32_rounded_or_split_to_16_bits_keeps_to_its_bound)
 
 TEST_F(Sm80NamedDesigns, designs_of_descriptions_spill_nothing) {
   expect_no_spills("sm80v1_gemm_f64r8_f64c8_f64r8_acc-f64_mma_64x64x16_2x2x1_none_m8_s4_c-f64r8");
+  expect_no_spills(
+      "sm80v1_gemm_f64r8_f64c8_f64r8_acc-f64_mma-k8_64x64x16_2x2x1_none_m8_s4_c-f64r8");
   expect_no_spills(
       "sm80v1_gemm_f32r4_f32r4_f32r4_acc-f32_mma-tf32_128x128x32_4x2x1_none_m8_s3_c-f32r4");
   expect_no_spills("sm80v1_gemm_f16r2_f16c2_f16r2_acc-f32_mma-k8_128x128x32_4x2x1_none_m8_s3");
