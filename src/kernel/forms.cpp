@@ -21,7 +21,7 @@ std::string find_pointers(const GemmProblem& problem) {
   return {};
 }
 
-std::string refuse_pointers(const GemmProblem& problem) {
+std::string pointer_refusal(const GemmProblem& problem) {
   return find_pointers(problem) + ": expected matrices one batch stride apart, got pointers";
 }
 
@@ -47,7 +47,7 @@ bool takes_groups(const Family& family, const GemmProblem& problem) noexcept {
 
 constexpr std::array<FormRow, 2> forms{{
     {has_groups, takes_groups, refuse_groups},
-    {kernel::has_pointers, takes_pointers, refuse_pointers},
+    {kernel::has_pointers, takes_pointers, pointer_refusal},
 }};
 
 }  // namespace
@@ -62,6 +62,11 @@ bool serves_form(const Family& family, const GemmProblem& problem) noexcept {
   return std::ranges::all_of(forms, [&](const FormRow& form) {
     return !form.is_of(problem) || form.is_taken(family, problem);
   });
+}
+
+Status refuse_pointers(const GemmProblem& problem) {
+  if (!has_pointers(problem)) return Status::success();
+  return Status::fail(pointer_refusal(problem));
 }
 
 Status check_form(const Family& family, const GemmProblem& problem) {

@@ -11,6 +11,9 @@ namespace gemmery::kernel {
 // Whether an operand is a batch by pointers.
 bool has_pointers(const GemmProblem& problem) noexcept;
 
+// Fails, by the operand's name, if one is.
+Status refuse_pointers(const GemmProblem& problem);
+
 // Whether kernels of a family may run the problem at all: its form, then its epilogue.
 Status check_form(const Family& family, const GemmProblem& problem);
 

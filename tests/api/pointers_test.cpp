@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "driver/graph.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/with_nvrtc.hpp"
 
@@ -104,63 +106,110 @@ TEST_F(OnCpu, addresses_are_looked_at_when_it_runs) {
   expect_products(x);
 }
 
-class PointersEmulated : public tests::WithNvrtc {
- protected:
-  const Device device_ = parse_device("emulated:a100").value();
-};
-
-TEST_F(PointersEmulated, may_change_between_launches) {
-  Matrices x(device_);
-  const GemmArguments arguments = x.arguments();
-  for (const char* const family : {"simt", "sm80"}) {
-    GemmOptions options;
-    if (family == std::string("sm80")) options.math = Math::tf32;
-    const GemmArguments wanted(x.view(0), x.view(1), x.view(2), options);
-    const auto kernels = get_kernels(wanted);
-    const auto found = std::ranges::find_if(
-        kernels, [&](const Kernel& kernel) { return kernel.family().name() == family; });
-    ASSERT_NE(found, kernels.end()) << family;
-    PreparedLaunch launch = found->compile(wanted).bind(wanted);
-    launch.launch(x.stream);
-    expect_products(x);
-    // The same array, with other addresses in it.
-    for (std::size_t l = 0; l < batches; ++l) x.pointers[2][l] = x.slot(20 + l);
-    x.put(2);
-    launch.launch(x.stream);
-    expect_products(x);
-    for (std::size_t l = 0; l < batches; ++l) x.write(x.pointers[2][l], 0);
-  }
+// The best kernel of a family.
+Kernel best_of(const std::string& family, const std::vector<RankedKernel>& kernels) {
+  const auto found = std::ranges::find_if(
+      kernels, [&](const Kernel& kernel) { return kernel.family().name() == family; });
+  if (found == kernels.end()) throw std::runtime_error("no kernel of " + family);
+  return *found;
 }
 
-TEST_F(PointersEmulated, a_broken_promise_is_a_fault_there) {
+struct FamilyOn {
+  const char* family;
+  const char* device;
+};
+
+class PointersEmulated : public tests::WithNvrtc, public testing::WithParamInterface<FamilyOn> {
+ protected:
+  const Device device_ = parse_device(GetParam().device).value();
+
+  // In TF32 where the family has nothing else for float32.
+  static GemmArguments arguments_of(const Matrices& x) {
+    GemmOptions options;
+    if (GetParam().family != std::string("simt")) options.math = Math::tf32;
+    return {x.view(0), x.view(1), x.view(2), options};
+  }
+  static Kernel kernel_for(const GemmArguments& arguments) {
+    return best_of(GetParam().family, get_kernels(arguments));
+  }
+  // The same array, with other addresses of results in it.
+  static void move_results(Matrices& x) {
+    for (std::size_t l = 0; l < batches; ++l) x.pointers[2][l] = x.slot(20 + l);
+    x.put(2);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Families, PointersEmulated,
+                         testing::Values(FamilyOn{"simt", "emulated:a100"},
+                                         FamilyOn{"sm80", "emulated:a100"},
+                                         FamilyOn{"sm90", "emulated:h200"}),
+                         [](const auto& row) { return std::string(row.param.family); });
+
+TEST_P(PointersEmulated, may_change_between_launches) {
+  Matrices x(device_);
+  const GemmArguments arguments = arguments_of(x);
+  PreparedLaunch launch = kernel_for(arguments).compile(arguments).bind(arguments);
+  launch.launch(x.stream);
+  expect_products(x);
+  move_results(x);
+  launch.launch(x.stream);
+  expect_products(x);
+}
+
+TEST_P(PointersEmulated, may_change_between_replays_of_a_graph) {
+  Matrices x(device_);
+  const GemmArguments arguments = arguments_of(x);
+  PreparedLaunch launch = kernel_for(arguments).compile(arguments).bind(arguments);
+  const OwnedStream stream(device_);
+  driver::GraphCapture capture(stream);
+  launch.launch(stream);
+  const driver::Graph graph = capture.end();
+  const auto replay = [&] {
+    graph.launch(stream);
+    synchronize(stream);
+    expect_products(x);
+  };
+  replay();
+  move_results(x);
+  for (std::size_t l = 0; l < batches; ++l) std::swap(x.pointers[1][l], x.pointers[1][0]);
+  x.put(1);
+  replay();
+}
+
+TEST_P(PointersEmulated, a_broken_promise_is_a_fault_there) {
   Matrices x(device_);
   x.pointers[1][1] += 1;
   x.put(1);
-  const GemmArguments arguments = x.arguments();
-  const Kernel kernel = get_kernels(arguments).front();
+  const GemmArguments arguments = arguments_of(x);
   const Error error = error_of([&] {
-    kernel.run(arguments, {.stream = x.stream});
+    kernel_for(arguments).run(arguments, {.stream = x.stream});
     synchronize(x.stream);
   });
-  EXPECT_NE(std::string(error.what()).find("misaligned"), std::string::npos) << error.what();
+  const std::string kind = GetParam().family == std::string("sm90") ? "trap" : "misaligned";
+  EXPECT_NE(std::string(error.what()).find(kind), std::string::npos) << error.what();
 }
 
-TEST(Pointers, families_that_do_not_take_them_name_the_operand) {
+TEST(Pointers, kernels_of_sm90_that_do_not_take_them_name_the_operand) {
   const DeviceInfo h200 = *find_device_info("h200");
   const GemmProblem problem =
       parse_problem("gemm 256x256x256x4 a=bf16 b=bf16/pointers out=bf16/pointers").problem;
-  for (const RankedKernel& kernel : get_kernels(problem, h200))
-    EXPECT_NE(kernel.family().name(), "sm90");
-  const Explanation explanation = explain(problem, h200);
-  const auto sm90 = std::ranges::find(explanation.reasons, "sm90", &Reason::family);
-  ASSERT_NE(sm90, explanation.reasons.end());
-  EXPECT_EQ(sm90->failed, "B: expected matrices one batch stride apart, got pointers");
   const GemmProblem strided = parse_problem("gemm 256x256x256x4 a=bf16").problem;
-  const auto kernels = get_kernels(strided, h200);
-  const auto found = std::ranges::find_if(
-      kernels, [](const Kernel& kernel) { return kernel.family().name() == "sm90"; });
-  ASSERT_NE(found, kernels.end());
-  EXPECT_EQ(found->supports(problem, h200).error(), sm90->failed);
+  const Kernel kernel = best_of("sm90", get_kernels(strided, h200));
+  EXPECT_EQ(kernel.supports(problem, h200).error(),
+            "B: expected matrices one batch stride apart, got pointers");
+  const Kernel taking = best_of("sm90", get_kernels(problem, h200));
+  EXPECT_TRUE(taking.name().ends_with("_pointers")) << taking.name();
+  EXPECT_EQ(taking.metadata().design_value("batches"), "pointers");
+  EXPECT_EQ(find_kernel(taking.name()), taking);
+  EXPECT_TRUE(taking.supports(strided, h200));
+}
+
+TEST(Pointers, less_than_16_bytes_are_copied_for_sm90) {
+  const DeviceInfo h200 = *find_device_info("h200");
+  const GemmProblem problem =
+      parse_problem("gemm 256x256x256x4 a=bf16/pointers/align=2 out=bf16/pointers/align=4").problem;
+  const Kernel kernel = best_of("sm90", get_kernels(problem, h200));
+  EXPECT_EQ(kernel.metadata().design_value("repacked"), "a");
+  EXPECT_EQ(kernel.operands().out.alignment, 4);
 }
 
 TEST(Pointers, verify_and_bench_make_them) {

@@ -33,7 +33,8 @@ std::vector<Job> draw_jobs(std::size_t count, Choices& choices) {
   });
   std::vector<Job> jobs;
   for (const Kernel& kernel : choose_kernels(std::move(kernels), count, choices))
-    jobs.push_back({kernel, choices.one_of(kernel.family().targets(kernel))});
+    jobs.push_back(
+        {with_pointers(kernel, choices), choices.one_of(kernel.family().targets(kernel))});
   return jobs;
 }
 

@@ -108,7 +108,7 @@ std::vector<Kernel> sample_kernels(Device device, std::size_t count, Choices& ch
     chosen.push_back(kernel);
   }
   for (Kernel& kernel : chosen)
-    kernel = with_other_split(with_other_picks(kernel, choices), choices);
+    kernel = with_pointers(with_other_split(with_other_picks(kernel, choices), choices), choices);
   return chosen;
 }
 
@@ -223,6 +223,13 @@ constexpr const char* degenerate_lines[] = {
     "gemm 33x17x40x1 a=f32/pointers b=f32/pointers out=f32/pointers",
     "gemm 64x64x64x3 a=bf16/pointers b=bf16:c/pointers out=f32/pointers c=f32/pointers beta=1",
     "gemm 64x64x1x2 a=s8/pointers b=s8:c out=s32/pointers",
+    "gemm 136x72x200x300 a=f16/pointers b=f16:c/pointers out=f16/pointers",
+    "gemm 64x40x96x9 a=e4m3/pointers b=e4m3/pointers out=bf16/pointers",
+    "gemm 48x56x64x5 a=s8:c b=s8/pointers out=s32:c/pointers",
+    "gemm 65x33x129x4 a=bf16/pointers/align=2/ld=131 b=bf16/pointers/align=4/ld=34 "
+    "out=bf16/pointers/align=2/ld=35",
+    "gemm 96x64x64x6 a=f32/pointers b=f32/pointers out=f32/pointers math=tf32",
+    "gemm 0x64x64x3 a=bf16/pointers b=bf16/pointers out=bf16/pointers",
     "gemm 16x16x0x2 a=f16/pointers b=f16 out=f32:c/pointers/align=4 c=f32[l,n]/pointers beta=0.5",
 };
 

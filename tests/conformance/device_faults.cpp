@@ -796,19 +796,21 @@ std::span<const DeviceFault> device_faults() {
   static const std::vector<DeviceFault> all = [] {
     std::vector<DeviceFault> faults(std::begin(fault_table), std::end(fault_table));
     faults.insert(faults.end(), skinny_faults().begin(), skinny_faults().end());
+    faults.insert(faults.end(), pointer_faults().begin(), pointer_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 25> names{"simt",
+  constexpr std::array<std::string_view, 26> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
                                                    "sm90 coop, chained",
                                                    "sm90 k2 coop",
                                                    "sm90 coop, repacked",
+                                                   "sm90 coop, pointers",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",
                                                    "sm90 coop, promoted",

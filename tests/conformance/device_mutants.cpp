@@ -105,7 +105,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
       SoundKernel::cooperative,    SoundKernel::chained,        SoundKernel::reduction,
       SoundKernel::parallel,       SoundKernel::serial,         SoundKernel::transposed,
       SoundKernel::promoted,       SoundKernel::promoted_parts, SoundKernel::transposed_parts,
-      SoundKernel::part_reduction, SoundKernel::registers};
+      SoundKernel::part_reduction, SoundKernel::registers,      SoundKernel::pointers};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -120,6 +120,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.by_registers = kernel == SoundKernel::registers;
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
+  tile.has_pointers = kernel == SoundKernel::pointers;
   return tile;
 }
 
@@ -185,6 +186,10 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
     rules.out.alignment = 4;
   }
+  if (kernel == SoundKernel::pointers) {
+    rules.c = rules.out;
+    rules.has_c = true;
+  }
   if (is_transposed(kernel)) {
     rules.a = {.dtype = DType::int8, .layout = LayoutRule::column, .alignment = 16};
     rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
@@ -241,6 +246,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   std::string_view name() const noexcept override { return "device_mutants"; }
   int version() const noexcept override { return 2; }
 
+  bool takes_pointers() const noexcept override { return true; }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
     visit_all([&](const Kernel& kernel) {

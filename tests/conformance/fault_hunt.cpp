@@ -44,6 +44,12 @@ constexpr const char* skinny_column_lines[] = {"gemm 4x96x1025 a=f32", "gemm 3x6
 constexpr const char* sm90_lines[] = {
     "gemm 512x256x512 a=bf16 out=f32", "gemm 200x136x200x2 a=bf16 out=f32",
     "gemm 130x67x152x2 a=bf16 b=bf16/strides=72,1 out=f32/strides=68,1"};
+// More matrices than blocks, of one tile and less; some tiles each, and a strided operand.
+constexpr const char* pointer_lines[] = {
+    "gemm 96x56x136x7 a=bf16/pointers b=bf16/pointers out=f32/pointers c=f32/pointers beta=0.5",
+    "gemm 200x136x200x3 a=bf16 b=bf16/pointers out=f32/pointers c=f32 beta=1",
+    "gemm 130x67x152x4 a=bf16/pointers b=bf16/strides=72,1 out=f32/strides=68,1 "
+    "c=f32/strides=68,1/pointers beta=1"};
 constexpr const char* transposed_lines[] = {"gemm 512x256x768 a=s8:c out=s32",
                                             "gemm 208x136x208x2 a=s8:c out=s32"};
 // The rows of a pair that out's last one breaks are columns of out.
@@ -66,6 +72,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::skinny_columns)
     return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};
   if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
+  if (kernel == SoundKernel::pointers)
+    return {std::begin(pointer_lines), std::end(pointer_lines)};
   if (kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts)
     return {std::begin(transposed_lines), std::end(transposed_lines)};
   if (kernel == SoundKernel::registers)

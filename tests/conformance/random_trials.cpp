@@ -100,6 +100,14 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 enum class Role : std::uint8_t { input, output };
 
+// Those of sm90 say so; what other families multiply may be by pointers if any is.
+bool takes_pointers(const Kernel& kernel) {
+  const Metadata metadata = kernel.metadata();
+  const bool is_told = metadata.design_value("instruction") == "wgmma";
+  return kernel.family().takes_pointers() &&
+         (!is_told || metadata.design_value("batches") == "pointers");
+}
+
 // Draws strides in elements for one operand that keep to its rule, or pointers to its matrices.
 class MatrixDraw {
  public:
@@ -109,7 +117,7 @@ class MatrixDraw {
         extents_(extents),
         role_(role),
         choices_(choices),
-        may_have_pointers_(kernel.family().takes_pointers()) {
+        may_have_pointers_(takes_pointers(kernel)) {
     const auto width = static_cast<std::int64_t>(byte_width(rule.dtype));
     unit_ = std::max<std::int64_t>(rule.alignment / width, 1);
   }

@@ -14,6 +14,7 @@
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 
+#include "kernel/forms.hpp"
 #include "operation/groups.hpp"
 #include "tests/conformance/naive_oracle.hpp"
 
@@ -132,14 +133,17 @@ class Case {
   }
 
   // Whether the kernel asks for narrower accesses to A and B than they have, or takes operands of
-  // any strides: another one is listed then if it is faster, which may have other tiles.
+  // any strides, or batches by pointers where there are none: another one is listed then if it is
+  // faster, which may have other tiles.
   bool asks_for_less() const {
     const OperandRules& rules = kernel_.operands();
     const GemmProblem& problem = trial_.line.problem;
     const bool takes_any_strides =
         rules.a.layout == LayoutRule::any || rules.b.layout == LayoutRule::any;
     return rules.a.alignment < problem.a.alignment || rules.b.alignment < problem.b.alignment ||
-           (takes_any_strides && kernel_.family().name() == "skinny");
+           (takes_any_strides && kernel_.family().name() == "skinny") ||
+           (kernel_.metadata().design_value("batches") == "pointers" &&
+            !kernel::has_pointers(problem));
   }
 
   // Discovery lists a kernel where it says that it supports the problem, and only there.
@@ -318,6 +322,13 @@ std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t coun
   }
   kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(count), kernels.end());
   return kernels;
+}
+
+Kernel with_pointers(const Kernel& kernel, Choices& choices) {
+  if (kernel.family().name() != "sm90" || choices.percent(60)) return kernel;
+  std::string name = kernel.name();
+  const std::size_t behind_design = std::min({name.find("_c-"), name.find("_e-"), name.size()});
+  return find_kernel(name.insert(behind_design, "_pointers")).value_or(kernel);
 }
 
 }  // namespace gemmery::conformance

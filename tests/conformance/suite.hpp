@@ -48,4 +48,8 @@ std::string to_string(const SuiteReport& report);
 std::vector<Kernel> choose_kernels(std::vector<Kernel> kernels, std::size_t count,
                                    Choices& choices);
 
+// Discovery lists sm90's kernels for strided batches; others are reached by name. Now and then the
+// one for arrays of pointers in place of such a kernel.
+Kernel with_pointers(const Kernel& kernel, Choices& choices);
+
 }  // namespace gemmery::conformance

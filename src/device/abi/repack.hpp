@@ -12,6 +12,7 @@ struct RepackDesign {
   int element_bytes;  // 1, 2 or 4
   bool
       has_any_strides;  // false: adjacent elements of a line of the copy are adjacent in the source
+  bool has_pointers = false;  // true: a source may be an array of pointers
 };
 
 /// One operand. Its source is read along its near index, along which elements are closer to each

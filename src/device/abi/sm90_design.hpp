@@ -53,6 +53,8 @@ struct Sm90Design {
   bool a_by_registers = false;
   // True if the rows of out are adjacent in memory, not its columns: two rows are stored at once.
   bool has_adjacent_rows = false;
+  // True if batches may be arrays of pointers; maps then have four dimensions.
+  bool has_pointers = false;
 
   bool operator==(const Sm90Design&) const = default;
 };

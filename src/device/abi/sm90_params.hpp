@@ -22,8 +22,9 @@ struct RowMajorMatrix {
 };
 
 /// out[l] = alpha * a[l] b[l] + beta * c[l]. The maps' coordinates are (adjacent index, the other,
-/// batch). Where there is no k, one block of it is multiplied that lies beyond the maps of A and B,
-/// hence is all zeros: sums that are set without wgmma cost registers (128x256 spilled 432 bytes).
+/// batch, or the two of abi/pointer_array.hpp). Where there is no k, one block of it is multiplied
+/// that lies beyond the maps of A and B, hence is all zeros: sums that are set without wgmma cost
+/// registers (128x256 spilled 432 bytes).
 struct Sm90Params {
   TensorMap a;
   TensorMap b;
@@ -57,6 +58,9 @@ struct Sm90Params {
   void* workspace;
   double wide_alpha;  // the same numbers for accumulators of int32
   double wide_beta;
+  // Where A's and B's matrices lie anywhere, the arrays of their addresses; else null.
+  void* const* a_array;
+  void* const* b_array;
 };
 
 static_assert(sizeof(TensorMap) == 128);

@@ -176,6 +176,16 @@ constexpr int vector_room(const EpilogueTensor& tensor, const StoredShare& share
   return (vector_elements(tensor, share) * bytes_of(tensor.dtype) + 15) / 16 * 16;
 }
 
+/// Of the elements [begin, end) of a vector, the bytes that a share needs. Those of all may be more
+/// than an int holds.
+GEMMERY_HOST_DEVICE
+constexpr int vector_bytes_left(const EpilogueTensor& tensor, const StoredShare& share,
+                                unsigned begin, unsigned end) {
+  const auto most = static_cast<unsigned>(vector_elements(tensor, share));
+  const unsigned left = begin < end ? end - begin : 0;
+  return static_cast<int>(left < most ? left : most) * bytes_of(tensor.dtype);
+}
+
 /// Of a program with these inputs and outputs (beside D). `addend`: what it adds to the sums first,
 /// as in vector_addend.
 GEMMERY_HOST_DEVICE

@@ -13,6 +13,7 @@
 #include <device/ptx/grid_dependency.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -82,7 +83,9 @@ class RepackTile {
         near_tile_(tile % operand.near_tiles),
         far_tile_(tile / operand.near_tiles % operand.far_tiles) {
     const auto batch = static_cast<abi::Int64>(tile / operand.near_tiles / operand.far_tiles);
-    source_ = static_cast<const char*>(operand.source) + batch * operand.batch_stride * bytes;
+    const MatrixStart start = start_of_batch<design.has_pointers>(
+        operand.source, operand.batch_stride, static_cast<unsigned>(batch));
+    source_ = start.address + start.elements * bytes;
     target_ = static_cast<char*>(params.workspace) + operand.target +
               batch * abi::lines_of(operand) * operand.pitch;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/sm90_shared.hpp>
+#include <device/copy/map_matrix.cuh>
 #include <device/ptx/tma.cuh>
 #include <device/tile/matrix_descriptor.cuh>
 
@@ -17,29 +18,30 @@ struct TmaOperand {
 };
 
 /// The position of a tile in the operand.
+template <bool has_pointers>
 struct OperandPlace {
   int extent;
   int k;
-  int batch;
+  MapMatrix<has_pointers> matrix;
 };
 
 /// Called by one thread. `rank` is this block's rank in the cluster.
-template <TmaOperand operand>
+template <TmaOperand operand, bool has_pointers>
 __device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap& map,
-                                             const OperandPlace& place, unsigned barrier,
-                                             unsigned rank) {
+                                             const OperandPlace<has_pointers>& place,
+                                             unsigned barrier, unsigned rank) {
   constexpr unsigned short both = 3;
   if constexpr (operand.major == abi::Major::k) {
     constexpr unsigned rows = abi::rows_per_copy(operand.extent, operand.is_shared);
     constexpr unsigned bytes = rows * abi::sm90_swizzle_bytes;
-    const ptx::BoxPlace box{.adjacent = place.k, .row = place.extent, .batch = place.batch};
     if constexpr (operand.is_shared) {
-      const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * rows), box.batch};
+      const auto mine = box_at(place.k, place.extent + static_cast<int>(rank * rows), place.matrix);
       ptx::tma_load_multicast(tile + rank * bytes, map, mine, barrier, both);
     } else {
 #pragma unroll
       for (unsigned copy = 0; copy < operand.extent / rows; ++copy) {
-        const ptx::BoxPlace part{box.adjacent, box.row + static_cast<int>(copy * rows), box.batch};
+        const auto part =
+            box_at(place.k, place.extent + static_cast<int>(copy * rows), place.matrix);
         ptx::tma_load(tile + copy * bytes, map, part, barrier);
       }
     }
@@ -48,15 +50,14 @@ __device__ __forceinline__ void load_operand(unsigned tile, const abi::TensorMap
     constexpr unsigned atom_bytes = operand.atom * abi::sm90_swizzle_bytes;
 #pragma unroll
     for (int atom = 0; atom < atoms; ++atom) {
-      const ptx::BoxPlace box{
-          .adjacent = place.extent + atom * operand.atom, .row = place.k, .batch = place.batch};
+      const int extent = place.extent + atom * operand.atom;
       const unsigned target = tile + static_cast<unsigned>(atom) * atom_bytes;
       if constexpr (operand.is_shared) {
         constexpr unsigned half = operand.atom / 2;
-        const ptx::BoxPlace mine{box.adjacent, box.row + static_cast<int>(rank * half), box.batch};
+        const auto mine = box_at(extent, place.k + static_cast<int>(rank * half), place.matrix);
         ptx::tma_load_multicast(target + rank * (atom_bytes / 2), map, mine, barrier, both);
       } else {
-        ptx::tma_load(target, map, box, barrier);
+        ptx::tma_load(target, map, box_at(extent, place.k, place.matrix), barrier);
       }
     }
   }

@@ -71,6 +71,16 @@ struct ProgramBatch {
   }
 };
 
+/// What ProgramRows takes as its batch, in kernels that are compiled for arrays of pointers, too,
+/// and in others.
+template <class Epilogue, bool has_pointers, class Params>
+__device__ __forceinline__ auto program_batch(const Params& params, unsigned batch) {
+  if constexpr (has_pointers)
+    return ProgramBatch<Epilogue>(params, batch);
+  else
+    return batch;
+}
+
 /// Every input is read by ProgramRows: patch by patch if it varies with n, otherwise at once.
 struct ReadsAllInputs {
   GEMMERY_HOST_DEVICE

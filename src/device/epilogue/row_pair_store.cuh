@@ -9,6 +9,7 @@
 #include <device/epilogue/staging_writer.cuh>
 #include <device/ptx/integer.cuh>
 #include <device/ptx/memory.cuh>
+#include <device/tile/batch.cuh>
 
 namespace gemmery::device {
 
@@ -26,9 +27,9 @@ class RowPairStore {
     rows_left_ = static_cast<int>(params.m) - static_cast<int>(row);
     columns_left_ = static_cast<int>(params.n) - static_cast<int>(column);
     step_bytes_ = out.column_stride * element_bytes;
-    first_ = static_cast<char*>(const_cast<void*>(out.data)) +
-             static_cast<abi::Int64>(corner.batch) * out.batch_stride * element_bytes +
-             row * element_bytes + column * step_bytes_;
+    const MatrixStart start =
+        start_of_batch<design.has_pointers>(out.data, out.batch_stride, corner.batch);
+    first_ = start.address + (start.elements + row) * element_bytes + column * step_bytes_;
   }
 
   /// The sixteen-th 16 columns, as StagingWriter::finish_sixteen gives them.

@@ -9,6 +9,7 @@
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_program.hpp>
 #include <device/abi/sm90_shared.hpp>
+#include <device/copy/map_matrix.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/epilogue/program.cuh>
 #include <device/epilogue/wgmma_addend.cuh>
@@ -210,11 +211,16 @@ class StagedInputs {
     const abi::Int64 step = tensor.varies_n ? vector.column_stride : vector.row_stride;
     const unsigned begin = tensor.varies_n ? place.column : tensor.varies_m ? place.row : 0;
     const unsigned end = tensor.varies_n ? n : tensor.varies_m ? m : 1;
+    const char* data = static_cast<const char*>(vector.data);
     abi::Int64 elements = static_cast<abi::Int64>(begin) * step;
-    if constexpr (tensor.varies_l)
-      elements += static_cast<abi::Int64>(place.batch) * vector.batch_stride;
-    const char* const first = static_cast<const char*>(vector.data) + elements * element;
-    const int left = static_cast<int>(end - begin) * element;
+    if constexpr (tensor.varies_l) {
+      const MatrixStart start =
+          start_of_batch<design.has_pointers>(vector.data, vector.batch_stride, place.batch);
+      data = start.address;
+      elements += start.elements;
+    }
+    const char* const first = data + elements * element;
+    const int left = abi::vector_bytes_left(tensor, design, begin, end);
 #pragma unroll
     for (unsigned index = thread_; index < units; index += abi::warpgroup_threads) {
       const int at = static_cast<int>(index) * unit;
@@ -282,11 +288,13 @@ class StagedInputs {
     if constexpr (place < inputs.count) {
       constexpr bool has_batches = Epilogue::input[inputs.index[place]].varies_l;
       constexpr int warp_bytes = abi::sm90_warp_rows * pitch<inputs.index[place]>;
-      ptx::tma_load(slot + staging_offset(place) + warp_ * warp_bytes, maps_[place],
-                    {.adjacent = static_cast<int>(corner.column),
-                     .row = static_cast<int>(corner.row),
-                     .batch = has_batches ? static_cast<int>(corner.batch) : 0},
-                    barrier);
+      const abi::EpiloguePlace& matrix = params_.input[inputs.index[place]];
+      ptx::tma_load(
+          slot + staging_offset(place) + warp_ * warp_bytes, maps_[place],
+          box_at(static_cast<int>(corner.column), static_cast<int>(corner.row),
+                 find_in_map<design.has_pointers>(array_of(matrix.data, matrix.batch_stride),
+                                                  has_batches ? corner.batch : 0)),
+          barrier);
       load_inputs<place + 1>(slot, corner, barrier);
     }
   }

@@ -9,6 +9,7 @@
 #include <device/epilogue/output_place.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -25,10 +26,8 @@ class ThreadStore {
   __device__ __forceinline__ void store_by_elements(unsigned source,
                                                     const OutputPlace& corner) const {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
-    char* const first =
-        static_cast<char*>(const_cast<void*>(params_.out_rows.data)) +
-        (static_cast<abi::Int64>(corner.batch) * params_.out_rows.batch_stride + corner.column) *
-            element_bytes;
+    const MatrixStart start = start_of(corner.batch);
+    char* const first = start.address + (start.elements + corner.column) * element_bytes;
 #pragma unroll 1
     for (unsigned element = lane_; element < abi::sm90_warp_rows * columns; element += 32) {
       const unsigned row = element / columns;
@@ -96,12 +95,17 @@ class ThreadStore {
   static constexpr int columns = abi::staging_columns(design);
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
 
+  __device__ __forceinline__ MatrixStart start_of(unsigned batch) const {
+    return start_of_batch<design.has_pointers>(params_.out_rows.data, params_.out_rows.batch_stride,
+                                               batch);
+  }
+
   /// The element of out where a staging tile begins.
   __device__ __forceinline__ char* first_of(const OutputPlace& corner) const {
     const abi::RowMajorMatrix& out = params_.out_rows;
-    return static_cast<char*>(const_cast<void*>(out.data)) +
-           (static_cast<abi::Int64>(corner.batch) * out.batch_stride + corner.row * out.row_stride +
-            corner.column * out.column_stride) *
+    const MatrixStart start = start_of(corner.batch);
+    return start.address +
+           (start.elements + corner.row * out.row_stride + corner.column * out.column_stride) *
                abi::bytes_of(design.out);
   }
 

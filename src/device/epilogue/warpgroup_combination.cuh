@@ -7,6 +7,7 @@
 #include <device/epilogue/output_place.cuh>
 #include <device/ptx/fence.cuh>
 #include <device/ptx/memory.cuh>
+#include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
 namespace gemmery::device {
@@ -40,10 +41,10 @@ class AddendReader {
     const unsigned row =
         place.row + thread / 32 * abi::sm90_warp_rows + abi::first_row_of_lane(design, thread % 32);
     const unsigned column = place.column + thread % 4 * 2;
-    first_ = static_cast<const char*>(params.c.data) +
-             (static_cast<abi::Int64>(place.batch) * params.c.batch_stride +
-              row * params.c.row_stride + offset_of(column)) *
-                 element_bytes;
+    const MatrixStart start =
+        start_of_batch<design.has_pointers>(params.c.data, params.c.batch_stride, place.batch);
+    first_ = start.address +
+             (start.elements + row * params.c.row_stride + offset_of(column)) * element_bytes;
     // With beta = 0, C is not read.
     const int columns =
         beta_of<Compute>(params) == 0 ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
@@ -161,10 +162,11 @@ class WarpgroupLinearCombination {
       constexpr int element_bytes = abi::bytes_of(design.c);
       if (beta_of<Compute>(params_) == 0 || place.row >= params_.m || place.column >= params_.n)
         return;
-      const char* const first = static_cast<const char*>(params_.c.data) +
-                                (static_cast<abi::Int64>(place.batch) * params_.c.batch_stride +
-                                 place.row * params_.c.row_stride + place.column) *
-                                    element_bytes;
+      const MatrixStart start =
+          start_of_batch<design.has_pointers>(params_.c.data, params_.c.batch_stride, place.batch);
+      const char* const first =
+          start.address +
+          (start.elements + place.row * params_.c.row_stride + place.column) * element_bytes;
       prefetch_share<abi::blocks_per_consumer(design) * abi::sm90_block_rows,
                      abi::columns_per_consumer(design) * element_bytes>(
           first, params_.c.row_stride * element_bytes, params_.m - place.row,

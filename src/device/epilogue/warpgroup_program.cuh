@@ -175,10 +175,11 @@ class WarpgroupProgram {
     constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
     constexpr int bytes = abi::bytes_of(tensor.dtype);
     const abi::EpiloguePlace& matrix = epilogue_.input[input];
-    const char* const first = static_cast<const char*>(matrix.data) +
-                              (static_cast<abi::Int64>(place.batch) * matrix.batch_stride +
-                               place.row * matrix.row_stride + place.column) *
-                                  bytes;
+    constexpr bool may_be_array = design.has_pointers && tensor.varies_l;
+    const MatrixStart start =
+        start_of_batch<may_be_array>(matrix.data, matrix.batch_stride, place.batch);
+    const char* const first =
+        start.address + (start.elements + place.row * matrix.row_stride + place.column) * bytes;
     prefetch_share<region_rows, region_columns * bytes>(
         first, matrix.row_stride * bytes, params_.m - place.row,
         static_cast<abi::Int64>(params_.n - place.column) * bytes, thread_);
@@ -207,7 +208,9 @@ class WarpgroupProgram<design, Epilogue>::Block {
         index_(index),
         row_(place.row + program.warp() * abi::sm90_warp_rows + program.lane() / 4),
         column_(place.column + program.lane() % 4 * 2),
-        rows_(program.epilogue_, place.batch, row_, column_, program.params_.m, program.params_.n) {
+        rows_(program.epilogue_,
+              program_batch<Epilogue, design.has_pointers>(program.epilogue_, place.batch), row_,
+              column_, program.params_.m, program.params_.n) {
     clear();
     read_ahead(0);
   }

@@ -10,6 +10,7 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/abi/sm90_shared.hpp>
+#include <device/copy/map_matrix.cuh>
 #include <device/epilogue/output_place.cuh>
 #include <device/epilogue/row_pair_store.cuh>
 #include <device/epilogue/staging_writer.cuh>
@@ -46,6 +47,7 @@ class WarpgroupStore {
   /// last staging tile of the block before is stored now, that of this block later.
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
+    if constexpr (index == 0) find_matrix(place);
     OutputPlace corner = place;
     corner.row += first_row_;
 #pragma unroll
@@ -138,12 +140,25 @@ class WarpgroupStore {
   /// slower by it at K = 1024 (docs/performance.md).
   static constexpr bool sends_by_all = design.schedule == abi::Schedule::rotation;
 
+  /// Reads the address of a matrix that lies anywhere: here, since arithmetic comes before the
+  /// first store.
+  __device__ __forceinline__ void find_matrix(const OutputPlace& place) {
+    if constexpr (design.has_pointers && stores_by_tma)
+      matrix_ = find_in_map<true>(array_of(params_.out_rows.data, params_.out_rows.batch_stride),
+                                  place.batch);
+  }
+  __device__ MapMatrix<design.has_pointers> matrix() const {
+    if constexpr (design.has_pointers)
+      return matrix_;
+    else
+      return {static_cast<int>(filled_.batch)};
+  }
+
   /// Stores the staging tile that was filled last. A ragged one is stored already; its bulk group
   /// is empty, so that groups count staging tiles.
   __device__ __forceinline__ void send() const {
-    const ptx::BoxPlace place{.adjacent = static_cast<int>(filled_.column),
-                              .row = static_cast<int>(filled_.row),
-                              .batch = static_cast<int>(filled_.batch)};
+    const auto place =
+        box_at(static_cast<int>(filled_.column), static_cast<int>(filled_.row), matrix());
     if constexpr (sends_by_all) {
       ptx::tma_store_by_one(*map_, place, filled_staging(), params_.last_whole_staging);
     } else if (is_whole(filled_.column)) {
@@ -210,6 +225,7 @@ class WarpgroupStore {
   unsigned chunk_;        // where the lane writes first
   unsigned next_ = 0;     // offset of the next one of the two staging tiles; kept across tiles
   OutputPlace filled_{};  // place in out of the staging tile that was filled last
+  MapMatrix<design.has_pointers> matrix_{};  // of the tile, where matrices may lie anywhere
 };
 
 }  // namespace gemmery::device

@@ -90,13 +90,13 @@ class Sm90Gemm {
     Cursor cursor;
 #pragma unroll 1
     for (Tiles tiles = places_.all_tiles(); !tiles.is_done(); tiles.advance()) {
-      const OutputPlace place = places_.place_of(tiles.position());
+      const auto tile = load_.find_tile(places_.place_of(tiles.position()));
       const int k = first_k + static_cast<int>(places_.first_k_block_of(tiles) * tile_k);
       const unsigned k_blocks = places_.k_blocks_of(tiles);
 #pragma unroll 1
       for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
         const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
-        load_.load_stage(cursor.stage, place, k + static_cast<int>(k_block * tile_k), barrier);
+        load_.load_stage(cursor.stage, tile, k + static_cast<int>(k_block * tile_k), barrier);
         cursor.advance();
       }
     }

@@ -11,6 +11,15 @@
 
 namespace gemmery::device {
 
+/// What is kept of a tile's matrices between its stages: nothing where a multiplication finds them.
+template <bool has_pointers>
+struct TileMatrices {};
+template <>
+struct TileMatrices<true> {
+  MapMatrix<true> a;
+  MapMatrix<true> b;
+};
+
 template <abi::Sm90Design design>
 class Sm90Load {
  public:
@@ -32,20 +41,29 @@ class Sm90Load {
     clear_stages(shared_.b, params_.b_bytes);
   }
 
-  /// Copies a block of k of the tile at `place` to a stage; `barrier` counts its bytes. One thread
-  /// calls it.
-  __device__ __forceinline__ void load_stage(unsigned stage, const OutputPlace& place, int k,
+  /// A tile, and where its matrices of A and B lie in tensor maps.
+  struct Tile {
+    OutputPlace place;
+    TileMatrices<design.has_pointers> matrices;
+  };
+  /// Reads the addresses of matrices that lie anywhere, once for a tile.
+  __device__ __forceinline__ Tile find_tile(const OutputPlace& place) const {
+    if constexpr (design.has_pointers)
+      return {place, {a_matrix(place), b_matrix(place)}};
+    else
+      return {place, {}};
+  }
+
+  /// Copies a block of k of a tile to a stage; `barrier` counts its bytes. One thread calls it.
+  __device__ __forceinline__ void load_stage(unsigned stage, const Tile& tile, int k,
                                              unsigned barrier) const {
-    load_operand<a_operand>(ptx::cvta_shared(&shared_.a[stage]), params_.a,
-                            {.extent = static_cast<int>(place.row),
-                             .k = k,
-                             .batch = static_cast<int>(place.batch * params_.a_batch_step)},
-                            barrier, rank_);
-    load_operand<b_operand>(ptx::cvta_shared(&shared_.b[stage]), params_.b,
-                            {.extent = static_cast<int>(place.column),
-                             .k = k,
-                             .batch = static_cast<int>(place.batch * params_.b_batch_step)},
-                            barrier, rank_);
+    load_operand<a_operand, design.has_pointers>(
+        ptx::cvta_shared(&shared_.a[stage]), params_.a,
+        {.extent = static_cast<int>(tile.place.row), .k = k, .matrix = a_of(tile)}, barrier, rank_);
+    load_operand<b_operand, design.has_pointers>(
+        ptx::cvta_shared(&shared_.b[stage]), params_.b,
+        {.extent = static_cast<int>(tile.place.column), .k = k, .matrix = b_of(tile)}, barrier,
+        rank_);
   }
 
  private:
@@ -57,6 +75,27 @@ class Sm90Load {
                                         .extent = design.tile_n,
                                         .atom = abi::atom_extent(design),
                                         .is_shared = design.cluster_m > 1};
+
+  using Matrix = MapMatrix<design.has_pointers>;
+
+  __device__ __forceinline__ Matrix a_matrix(const OutputPlace& place) const {
+    return find_in_map<design.has_pointers>(params_.a_array, place.batch * params_.a_batch_step);
+  }
+  __device__ __forceinline__ Matrix b_matrix(const OutputPlace& place) const {
+    return find_in_map<design.has_pointers>(params_.b_array, place.batch * params_.b_batch_step);
+  }
+  __device__ __forceinline__ Matrix a_of(const Tile& tile) const {
+    if constexpr (design.has_pointers)
+      return tile.matrices.a;
+    else
+      return a_matrix(tile.place);
+  }
+  __device__ __forceinline__ Matrix b_of(const Tile& tile) const {
+    if constexpr (design.has_pointers)
+      return tile.matrices.b;
+    else
+      return b_matrix(tile.place);
+  }
 
   /// Sets what no copy fills to zero, once: an operand may be smaller than its tile. The loop has
   /// few rounds and is not unrolled: unrolled four times it was an eighth of a kernel's code.

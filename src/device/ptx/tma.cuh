@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensor memory accelerator of sm_90: boxes of a three-dimensional tensor between global and
-// shared memory, one instruction per function.
+// The tensor memory accelerator of sm_90: boxes of a tensor of three dimensions, or of four
+// (abi/pointer_array.hpp), between global and shared memory, one instruction per function.
 #pragma once
 
 #include <device/abi/sm90_params.hpp>
@@ -12,6 +12,14 @@ struct BoxPlace {
   int adjacent;
   int row;
   int batch;
+};
+
+/// The same where two dimensions stand in place of the batch.
+struct FarBoxPlace {
+  int adjacent;
+  int row;
+  int near;
+  int far;
 };
 
 __device__ inline void prefetch_tensormap(const abi::TensorMap& map) {
@@ -28,6 +36,15 @@ __device__ inline void tma_load(unsigned shared, const abi::TensorMap& map, cons
       : "memory");
 }
 
+__device__ inline void tma_load(unsigned shared, const abi::TensorMap& map,
+                                const FarBoxPlace& place, unsigned barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
+      "l"(&map), "r"(place.adjacent), "r"(place.row), "r"(place.near), "r"(place.far), "r"(barrier)
+      : "memory");
+}
+
 /// The same to the same address in several blocks of the cluster, one mask bit per block; the bytes
 /// arrive at the mbarrier of each.
 __device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
@@ -37,6 +54,17 @@ __device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap&
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
       ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
       "l"(&map), "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+
+__device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
+                                          const FarBoxPlace& place, unsigned barrier,
+                                          unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared),
+      "l"(&map), "r"(place.adjacent), "r"(place.row), "r"(place.near), "r"(place.far), "r"(barrier),
+      "h"(blocks)
       : "memory");
 }
 
@@ -50,6 +78,15 @@ __device__ inline void tma_store(const abi::TensorMap& map, const BoxPlace& plac
       : "memory");
 }
 
+__device__ inline void tma_store(const abi::TensorMap& map, const FarBoxPlace& place,
+                                 unsigned shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3, %4}], "
+      "[%5];" ::"l"(&map),
+      "r"(place.adjacent), "r"(place.row), "r"(place.near), "r"(place.far), "r"(shared)
+      : "memory");
+}
+
 /// The same by one lane of a warp, only if the box begins at or before `last`; called by all lanes
 /// and branch-free.
 __device__ inline void tma_store_by_one(const abi::TensorMap& map, const BoxPlace& place,
@@ -60,6 +97,17 @@ __device__ inline void tma_store_by_one(const abi::TensorMap& map, const BoxPlac
       "@is_to_store cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group "
       "[%0, {%1, %2, %3}], [%4]; }" ::"l"(&map),
       "r"(place.adjacent), "r"(place.row), "r"(place.batch), "r"(shared), "r"(last)
+      : "memory");
+}
+
+__device__ inline void tma_store_by_one(const abi::TensorMap& map, const FarBoxPlace& place,
+                                        unsigned shared, int last) {
+  asm volatile(
+      "{ .reg .pred is_elected, is_to_store; elect.sync _|is_elected, 0xffffffff; "
+      "setp.le.and.s32 is_to_store, %1, %6, is_elected; "
+      "@is_to_store cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group "
+      "[%0, {%1, %2, %3, %4}], [%5]; }" ::"l"(&map),
+      "r"(place.adjacent), "r"(place.row), "r"(place.near), "r"(place.far), "r"(shared), "r"(last)
       : "memory");
 }
 

@@ -18,4 +18,21 @@ __device__ __forceinline__ char* matrix_of_batch(const void* data, abi::Int64 ba
   return static_cast<char*>(const_cast<void*>(data)) + offset;
 }
 
+/// The same as elements behind an address, for kernels that are compiled for strided batches alone
+/// or for arrays too.
+struct MatrixStart {
+  char* address;
+  abi::Int64 elements;
+};
+template <bool has_pointers>
+__device__ __forceinline__ MatrixStart start_of_batch(const void* data, abi::Int64 batch_stride,
+                                                      unsigned batch) {
+  if constexpr (has_pointers) {
+    if (batch_stride == abi::by_pointers)
+      return {ptx::ld_global_nc_address(static_cast<void* const*>(data) + batch), 0};
+  }
+  return {static_cast<char*>(const_cast<void*>(data)),
+          static_cast<abi::Int64>(batch) * batch_stride};
+}
+
 }  // namespace gemmery::device

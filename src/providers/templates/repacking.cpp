@@ -161,12 +161,13 @@ double bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexce
   return bytes;
 }
 
-abi::RepackDesign repack_design(const OperandRules& rules) noexcept {
+abi::RepackDesign repack_design(const OperandRules& rules, bool has_pointers) noexcept {
   const auto has_any = [](const OperandRule& rule) {
     return is_repacked(rule) && rule.layout == LayoutRule::any;
   };
   return {.element_bytes = static_cast<int>(byte_width(rules.a.dtype)),
-          .has_any_strides = has_any(rules.a) || has_any(rules.b)};
+          .has_any_strides = has_any(rules.a) || has_any(rules.b),
+          .has_pointers = has_pointers};
 }
 
 // --- launches -----------------------------------------------------------------------------------

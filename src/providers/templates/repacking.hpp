@@ -54,8 +54,9 @@ GemmProblem problem_of_product(const OperandRules& rules, const GemmProblem& pro
 // Bytes that the copies read and write.
 double bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexcept;
 
-// What the copy kernel is compiled for; `rules` has an operand that is copied.
-abi::RepackDesign repack_design(const OperandRules& rules) noexcept;
+// What the copy kernel is compiled for; `rules` has an operand that is copied. `has_pointers`:
+// where sources may be batches by pointers.
+abi::RepackDesign repack_design(const OperandRules& rules, bool has_pointers) noexcept;
 
 // --- launches -----------------------------------------------------------------------------------
 

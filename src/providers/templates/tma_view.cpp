@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of tensor maps, and maps of rank 3: the adjacent index, the other, the batch.
+// The limits of tensor maps, and maps of the adjacent index, the other, and the batch or what
+// stands for it.
 #include "providers/templates/tma_view.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
+
+#include "device/abi/pointer_array.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -39,7 +42,8 @@ TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t 
           .other = is_row ? rows : columns,
           .batches = matrix.batch_stride == 0 ? 1 : batches,
           .stride_bytes = width * (is_row ? matrix.row_stride : matrix.column_stride),
-          .batch_stride_bytes = width * matrix.batch_stride};
+          .batch_stride_bytes = matrix.has_pointers() ? 0 : width * matrix.batch_stride,
+          .has_pointers = matrix.has_pointers()};
 }
 
 std::string find_misfit(const char* operand, const TmaView& view) {
@@ -51,14 +55,37 @@ std::string find_misfit(const char* operand, const TmaView& view) {
     return fmt::format("{}: expected a stride of 16 to 2^40 bytes in steps of 16, got {}", operand,
                        view.stride_bytes);
   }
-  if (view.batches > 1 && !is_tma_stride(view.batch_stride_bytes)) {
+  if (view.batches > 1 && !view.has_pointers && !is_tma_stride(view.batch_stride_bytes)) {
     return fmt::format("{}: expected a batch stride of 16 to 2^40 bytes in steps of 16, got {}",
                        operand, view.batch_stride_bytes);
   }
   return {};
 }
 
-driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box) {
+namespace {
+
+const void* map_address_of(const void* array) {
+  return reinterpret_cast<const void*>(abi::map_address(reinterpret_cast<std::uintptr_t>(array)));
+}
+
+// Of four dimensions.
+void take_pointers(driver::TiledTensorMap& map, const TmaView& view) {
+  map.rank = 4;
+  map.box[3] = 1;
+  map.extents[3] = 1;
+  map.byte_strides[2] = abi::near_step_bytes;
+  if (!view.has_pointers) return;
+  map.address = map_address_of(map.address);
+  map.extents[2] = abi::near_extent;
+  map.extents[3] = abi::far_extent;
+  map.byte_strides[1] = abi::near_step_bytes;
+  map.byte_strides[2] = abi::far_step_bytes;
+}
+
+}  // namespace
+
+driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box,
+                              bool takes_pointers) {
   const auto extent = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   const auto side = [](int value) { return static_cast<std::uint32_t>(value); };
   driver::TiledTensorMap map{.address = data, .dtype = dtype, .rank = 3};
@@ -67,6 +94,7 @@ driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view
                       stride_or_least(view.batches, view.batch_stride_bytes)};
   map.box = {side(box.adjacent), side(box.other), 1};
   map.swizzle = swizzle_of(box.adjacent * static_cast<int>(byte_width(dtype)));
+  if (takes_pointers) take_pointers(map, view);
   return map;
 }
 

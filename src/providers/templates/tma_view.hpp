@@ -19,6 +19,7 @@ struct TmaView {
   std::int64_t batches;
   std::int64_t stride_bytes;  // from row to row
   std::int64_t batch_stride_bytes;
+  bool has_pointers = false;  // matrices lie anywhere
 };
 
 TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
@@ -33,7 +34,10 @@ struct TmaBox {
   int other;
 };
 
-// Swizzled as wide as the box is.
-driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box);
+// Swizzled as wide as the box is. `takes_pointers`: of four dimensions, as kernels for batches by
+// pointers have it (device/abi/pointer_array.hpp), also of matrices one stride apart. Of pointers,
+// `data` is their array.
+driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box,
+                              bool takes_pointers);
 
 }  // namespace gemmery::templates

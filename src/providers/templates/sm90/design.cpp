@@ -139,7 +139,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .out_access = rules.out.layout == LayoutRule::any ? 0 : rules.out.alignment,
           .has_any_c = rules.has_c && (has_rows || rules.c.layout == LayoutRule::any),
           .a_by_registers = tile.by_registers,
-          .has_adjacent_rows = has_rows};
+          .has_adjacent_rows = has_rows,
+          .has_pointers = tile.has_pointers};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {

@@ -47,7 +47,8 @@ struct Sm90Tile {
   // Whether an operand that wgmma takes K-major only goes through registers: that of the two
   // which the kernel has as A (`is_turned`).
   bool by_registers = false;
-  std::uint8_t padding = 0;
+  // Whether batches may be arrays of pointers: where any of the problem is.
+  bool has_pointers = false;
 
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
@@ -133,9 +134,10 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 
 // "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read, "s4_packab" where copies of A and B are multiplied, and
-// "s4_rega" where A goes through registers, and "wgmma-promoted_128x256x128" where the problem's
-// math is not native. "1x1_k4": the four blocks of a cluster have shares of k; "1x1_parallel4",
-// "1x1_serial4", "1x1_stream": blocks of the launch have.
+// "s4_rega" where A goes through registers, "s4_pointers" where batches may be by pointers, and
+// "wgmma-promoted_128x256x128" where the problem's math is not native. "1x1_k4": the four blocks of
+// a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the launch
+// have.
 std::string sm90_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not

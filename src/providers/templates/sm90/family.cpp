@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/forms.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/sm90/constraints.hpp"
@@ -60,9 +61,12 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
 void match_default(const Family& family, const Query& query, const OperandRules& rules,
                    std::vector<RankedKernel>& kernels) {
   const Sm90Prediction prediction(query.problem, rules, query.device);
+  const bool has_pointers = kernel::has_pointers(query.problem);
   kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
-    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(candidate.tile), default_epilogue),
+    Sm90Tile tile = candidate.tile;
+    tile.has_pointers = has_pointers;
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
                          prediction.microseconds(candidate));
   });
 }
@@ -86,6 +90,7 @@ void match_program(const Family& family, const Query& query, const OperandRules&
   const GemmProblem& problem = query.problem;
   const Sm90Prediction prediction(problem, rules, query.device);
   const ProgramFit fit(problem, rules);
+  const bool has_pointers = kernel::has_pointers(problem);
   kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
     if (!candidate.has_room_for_programs) return;
@@ -93,6 +98,7 @@ void match_program(const Family& family, const Query& query, const OperandRules&
     if (stages == 0) return;
     Sm90Tile tile = candidate.tile;
     tile.stages = static_cast<std::uint8_t>(stages);
+    tile.has_pointers = has_pointers;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
                          prediction.microseconds(candidate, stages));
   });
@@ -122,6 +128,9 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
   const Sm90Tile tile = sm90_tile(kernel);
+  if (!tile.has_pointers) {
+    if (Status status = kernel::refuse_pointers(problem); !status) return status;
+  }
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
                                        program_tensors(problem.epilogue, is_turned(rules))),
                        problem.epilogue);
@@ -186,6 +195,7 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     fields.push_back({"repacked", std::move(repacked)});
   if (std::string operand = register_text(kernel.operands(), tile); !operand.empty())
     fields.push_back({"through_registers", std::move(operand)});
+  if (tile.has_pointers) fields.push_back({"batches", "pointers"});
   return fields;
 }
 

@@ -13,6 +13,7 @@ class Sm90Family final : public TemplateFamily {
  public:
   Sm90Family();
 
+  bool takes_pointers() const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

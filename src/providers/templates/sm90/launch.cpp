@@ -104,6 +104,11 @@ const void* aligned_down(const void* address) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) / unit * unit);
 }
 
+// The addresses of matrices that lie anywhere; null of others.
+void* const* array_of(const MatrixType& matrix, const void* data) {
+  return matrix.has_pointers() ? static_cast<void* const*>(data) : nullptr;
+}
+
 // The maps of copies get their addresses with the workspace.
 void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& design,
                 const Sm90Extents& extents, abi::Sm90Params& params) {
@@ -114,7 +119,7 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.a_bytes = a_copies.bytes;
   params.b_bytes = b_copies.bytes;
   const auto encode = [&](const void* data, DType dtype, const TmaView& view, TmaBox box) {
-    return encode_map(request.driver, map_of(data, dtype, view, box));
+    return encode_map(request.driver, map_of(data, dtype, view, box, design.has_pointers));
   };
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   if (problem.k == 0 || arguments.alpha() == 0) {
@@ -133,6 +138,8 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.k_blocks = abi::tiles_along(k_blocks, design.split_k);
   params.a_batch_step = first.view().batches > 1 ? 1 : 0;
   params.b_batch_step = second.view().batches > 1 ? 1 : 0;
+  if (!first.is_copy) params.a_array = array_of(first.matrix, first_data);
+  if (!second.is_copy) params.b_array = array_of(second.matrix, second_data);
   params.a = encode(aligned_down(first_data), first.rule.dtype, first.view(), a_copies.box);
   params.b = encode(aligned_down(second_data), second.rule.dtype, second.view(), b_copies.box);
 }
@@ -160,11 +167,12 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
   const GemmProblem& problem = arguments.problem();
   const OperandRules& rules = request.kernel.operands();
   if (abi::stores_by_tma(design)) {
-    params.out = encode_map(
-        request.driver,
-        map_of(arguments.out().data(), problem.out.dtype,
-               view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
-               {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows}));
+    params.out =
+        encode_map(request.driver,
+                   map_of(arguments.out().data(), problem.out.dtype,
+                          view_of(rules.out, problem.out, problem.m, problem.n, problem.l),
+                          {.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows},
+                          design.has_pointers));
   }
   const bool turned = is_turned(request.kernel);
   params.out_rows = rows_of(arguments.out(), problem.out, turned);
@@ -203,8 +211,9 @@ void append_input_maps(const runtime::PackRequest& request, const abi::Sm90Desig
   const TmaBox box{.adjacent = abi::staging_columns(design), .other = abi::sm90_warp_rows};
   for (const TmaInput& input : list_tma_inputs(arguments.problem(), rules, design, tensors)) {
     const Tensor& tensor = std::get<Tensor>(arguments.epilogue_operands()[input.operand].value);
-    append_parameter(
-        encode_map(request.driver, map_of(tensor.data(), tensor.dtype(), input.view, box)), plan);
+    append_parameter(encode_map(request.driver, map_of(tensor.data(), tensor.dtype(), input.view,
+                                                       box, design.has_pointers)),
+                     plan);
   }
 }
 
