@@ -17,7 +17,7 @@
 namespace gemmery::abi {
 
 constexpr unsigned fragment_k = 32;     // of one wgmma
-constexpr unsigned fragment_rows = 16;  // of a warp
+[[maybe_unused]] constexpr unsigned fragment_rows = 16;  // of a warp
 constexpr unsigned fragment_line_bytes = 128;
 
 /// The line of 32, counted by k, whose address a lane gives to ldmatrix.

@@ -79,10 +79,14 @@ void match_registers(const Family& family, const Query& query, const OperandRule
   const bool turned = is_turned(rules, candidates.front().tile);
   const Sm90Prediction prediction(query.problem, rules, query.device, turned);
   const Sm90Extents extents = extents_of(turned, query.problem);
-  for (const Sm90Candidate& candidate : candidates)
-    if (fits_count(count_tiles(extents, candidate.tile), query.problem.l))
-      kernels.emplace_back(Kernel(family, rules, DesignBytes::of(candidate.tile), default_epilogue),
-                           prediction.microseconds(candidate));
+  const bool has_pointers = kernel::has_pointers(query.problem);
+  for (const Sm90Candidate& candidate : candidates) {
+    if (!fits_count(count_tiles(extents, candidate.tile), query.problem.l)) continue;
+    Sm90Tile tile = candidate.tile;
+    tile.has_pointers = has_pointers;
+    kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
+                         prediction.microseconds(candidate));
+  }
 }
 
 void match_program(const Family& family, const Query& query, const OperandRules& rules,
