@@ -16,7 +16,7 @@
 
 namespace gemmery::abi {
 
-constexpr unsigned fragment_k = 32;     // of one wgmma
+[[maybe_unused]] constexpr unsigned fragment_k = 32;     // of one wgmma
 [[maybe_unused]] constexpr unsigned fragment_rows = 16;  // of a warp
 constexpr unsigned fragment_line_bytes = 128;
 
