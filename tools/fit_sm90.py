@@ -61,6 +61,14 @@ RANGES = {
     "sharer_share": (0.01, 1),
     "l2_share": (0.3, 1.5),
     "full_load_ghz": (1.2, 1.6),
+    "promotion_clocks": (20, 500),
+    "promotion_clocks_per_sum": (0.5, 6),
+    "transposition_clocks": (50, 1500),
+    "byte_transposition_clocks_per_kib": (5, 300),
+    "word_transposition_clocks_per_kib": (2, 200),
+    "part_latency_us": (1, 6),
+    "part_bytes_per_clock": (10, 128),
+    "stream_bytes_per_ns": (2000, 10000),
 }
 
 

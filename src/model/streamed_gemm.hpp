@@ -14,6 +14,9 @@ struct StreamedDesign {
   double units = 1;                      // of work, one block of threads each
   double bytes_under_way = 0;            // of a block
   double blocks_per_multiprocessor = 1;  // that fit at a time
+  bool is_along_columns = false;         // whether the large operand is read along columns
+  double panels = 0;                     // of the other operand that a block waits for, in turn
+  double late_loads = 0;                 // for each of them, that are waited for one by one
   double instructions_per_byte = 0;      // of a thread, for each byte that it streams
   double slices = 1;                     // of k, by blocks that add up their parts
   double exchanged_bytes = 0;            // by which they do: written and read
@@ -22,7 +25,8 @@ struct StreamedDesign {
 struct StreamedParts {
   double fixed_us = 0;     // launch, first loads, last stores
   double memory_us = 0;    // all operands through device memory
-  double busiest_us = 0;   // the multiprocessor with most units
+  double latency_us = 0;   // the same by what is under way at a time
+  double busiest_us = 0;   // instructions and waits of the multiprocessor with most units
   double exchange_us = 0;  // of parts between blocks
 
   double total_us() const noexcept;

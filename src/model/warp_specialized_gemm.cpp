@@ -48,8 +48,7 @@ constexpr double program_burst_clocks = 25;
 // clock.
 constexpr double addend_k = 16;
 constexpr double macs_per_clock = 2048;
-// Elements that its FADDs add per clock.
-constexpr double adds_per_clock = 128;
+constexpr double threads_of_consumer = 128;
 // Elements that a multiprocessor's four schedulers process at a time, a warp each.
 constexpr double elements_at_once = 128;
 
@@ -164,10 +163,11 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       turns_inverse(1.0 / design.turns),
       addend_clocks(design.adds_vector ? design.tile_m * design.tile_n * addend_k / macs_per_clock
                                        : 0),
-      transposition_bytes(2.0 * design.transposed_bytes),
-      promotion_clocks(design.is_promoted && design.consumers * design.turns == 1
-                           ? design.tile_m * design.tile_n / adds_per_clock
-                           : 0),
+      transposed_kib(design.transposed_bytes / (1024.0 * design.consumers)),
+      promoted_sums(design.is_promoted
+                        ? design.tile_m * design.tile_n / (threads_of_consumer * design.consumers)
+                        : 0),
+      consumer_share(1.0 / design.consumers),
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows),
       adds_vector(design.adds_vector) {
@@ -284,8 +284,7 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
                                         const Grid& grid) const noexcept {
   const double tensor = design.k_columns * clocks_per_column * element_bytes_ / wgmma_k_bytes;
   const double shared =
-      (design.k_area_sides * element_bytes_ + constants_.shared_write_share * design.stage_bytes +
-       design.transposition_bytes) /
+      (design.k_area_sides * element_bytes_ + constants_.shared_write_share * design.stage_bytes) /
       shared_bytes_per_clock;
   // Blocks of a cluster request a share each of their common data, and wait for others that request
   // the same.
@@ -303,9 +302,25 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
   // Stages in flight when a block begins are waited for once, as part of the fill.
   const double stages_each = 1 / (grid.k_blocks * grid.tiles_each);
   const double wait = latency_clocks(design) * std::max(design.stages_inverse - stages_each, 0.0);
-  const double multiply = std::max(tensor, shared) * (1 + constants_.tall_share * design.tall) +
-                          design.promotion_clocks;
-  return beside(multiply, read, wait);
+  const double products = std::max(tensor, shared) * (1 + constants_.tall_share * design.tall);
+  return beside(time_consumers(design, products), read, wait);
+}
+
+// The products of a stage with what consumers do between their wgmmas.
+double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
+                                            double products) const noexcept {
+  double clocks = products;
+  if (design.promoted_sums > 0) {
+    const double promotion =
+        constants_.promotion_clocks + constants_.promotion_clocks_per_sum * design.promoted_sums;
+    clocks = std::max(clocks, products * design.consumer_share + promotion);
+  }
+  if (design.transposed_kib > 0) {
+    const double per_kib = element_bytes_ == 1 ? constants_.byte_transposition_clocks_per_kib
+                                               : constants_.word_transposition_clocks_per_kib;
+    clocks += constants_.transposition_clocks + per_kib * design.transposed_kib;
+  }
+  return clocks;
 }
 
 WarpSpecializedModel::TileClocks WarpSpecializedModel::time_tile(const WarpSpecializedTerms& design,

@@ -83,10 +83,11 @@ struct WarpSpecializedTerms {
   double turns;
   double turns_inverse;
   double addend_clocks;  // per tile, if the tensor cores add a vector
-  // Per stage: what transposition reads and writes in shared memory, and the clocks of FADDs that
-  // no other warpgroup's wgmmas hide. From the rates of the units: not measured on a board.
-  double transposition_bytes;
-  double promotion_clocks;
+  // Per stage: what a consumer transposes, its accumulators per thread that are promoted, and its
+  // share of the tile's products.
+  double transposed_kib;
+  double promoted_sums;
+  double consumer_share;
   bool is_clustered;
   bool is_band_of_rows;
   bool adds_vector;
@@ -149,6 +150,27 @@ struct WarpSpecializedConstants {
   // The clock rate while all tensor cores are always busy. It rises linearly as they are busy less,
   // up to the device's own clock where they are busy half of the time.
   double full_load_ghz = 1.35;
+  // Of 8-bit floats whose products are added up in float32, from a consumer's last wgmma of a stage
+  // to the first one of the next: clocks, and clocks per accumulator of a thread. Another consumer
+  // of the tile multiplies meanwhile, those of other tiles wait for their turn: at 4096^3 128x128
+  // takes 115 us where two consumers share it, 128x96 in turns 169 (H100, h100-sm90-types.md).
+  double promotion_clocks = 59.5;
+  double promotion_clocks_per_sum = 3.38;
+  // Of operands that are transposed in shared memory: clocks of a stage, and those per KiB that a
+  // consumer transposes, of 8 and of 32 bits. Its wgmmas wait for them (H100, h100-sm90-types.md).
+  double transposition_clocks = 177;
+  double byte_transposition_clocks_per_kib = 14.6;
+  double word_transposition_clocks_per_kib = 7.98;
+  // With k split through the workspace: from a block's last accumulators in registers to the count
+  // of its tile's parts; bytes per clock by which a block leaves its part, and the last one to
+  // arrive adds up all: 128x256 in 16 parts takes 86 us of 512x512x65536, 128x128 in 8 parts 68
+  // (H100). More than the 64 of a multiprocessor's way to the cache: the products of slices are
+  // predicted too slow by as much.
+  double part_latency_us = 1.2;
+  double part_bytes_per_clock = 115;
+  // Bytes per nanosecond that the second-level cache delivers to a stream's blocks. They request
+  // lines of different k, so few requests are merged (512x512x65536, H100: 3600 to 5900).
+  double stream_bytes_per_ns = 7130;
 };
 
 // The parts of a prediction, in microseconds.
@@ -182,6 +204,7 @@ class WarpSpecializedModel {
   Grid lay_out(const WarpSpecializedTerms& design) const noexcept;
   double latency_clocks(const WarpSpecializedTerms& design) const noexcept;
   double time_stage(const WarpSpecializedTerms& design, const Grid& grid) const noexcept;
+  double time_consumers(const WarpSpecializedTerms& design, double products) const noexcept;
   double time_exchange(const WarpSpecializedTerms& design) const noexcept;
   double time_period(const WarpSpecializedTerms& design, const TileClocks& tile) const noexcept;
   bool keeps_to_gaps(const WarpSpecializedTerms& design) const noexcept;

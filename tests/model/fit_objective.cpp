@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "tests/model/calibration.hpp"
+#include "tests/model/timed_kernels.hpp"
 
 namespace gemmery::tests {
 namespace {
@@ -85,8 +86,14 @@ void report(const std::vector<MeasuredProblem>& problems, const DeviceInfo& devi
   fmt::print("\n");
 }
 
+// Of either kind of file.
+std::vector<MeasuredProblem> read_problems(const std::string& path) {
+  if (path.find("sm90") != std::string::npos) return read_calibration(path);
+  return sm90_problems(read_timed_kernels(path));
+}
+
 int answer(const std::string& path, const std::string& device_name) {
-  const std::vector<MeasuredProblem> problems = read_calibration(path);
+  const std::vector<MeasuredProblem> problems = read_problems(path);
   const auto device = find_device_info(device_name);
   if (!device) throw std::runtime_error("no device is called " + device_name);
   for (std::string line; std::getline(std::cin, line);) {

@@ -135,6 +135,20 @@ constexpr int panel_words(const SkinnyDesign& design) {
   return panel_k(design) / k_per_word(design);
 }
 
+/// Units of a panel that a thread brings, and those of them that come to registers before they are
+/// needed; it waits for the others one by one.
+GEMMERY_HOST_DEVICE
+constexpr int panel_units(const SkinnyDesign& design) {
+  const int lines = design.b_major == Major::k ? 1 : design.rows;
+  const int units = panel_words(design) / panel_unit_words(design) * design.rows / lines;
+  return (units + design.threads - 1) / design.threads;
+}
+GEMMERY_HOST_DEVICE
+constexpr int units_ahead(const SkinnyDesign& design) {
+  const int units = panel_units(design);
+  return units < panel_units_ahead ? units : panel_units_ahead;
+}
+
 /// Where the word of k (a multiple of k_per_word) of a row lies in the panel.
 GEMMERY_HOST_DEVICE
 constexpr int panel_place(const SkinnyDesign& design, int row, int k) {
@@ -236,9 +250,8 @@ constexpr int register_estimate(const SkinnyDesign& design) {
   const int addresses = is_along_k ? 2 * design.loads : 4;
   const int unit_bytes = panel_unit_words(design) * k_per_word(design) * bytes_of(design.a);
   const int lines = is_along_k ? 1 : design.rows;
-  const int all_units = panel_words(design) / panel_unit_words(design) * design.rows / lines;
-  const int units = (all_units + design.threads - 1) / design.threads;
-  const int ahead = units < panel_units_ahead ? units : panel_units_ahead;
+  const int units = panel_units(design);
+  const int ahead = units_ahead(design);
   const int panel = ahead * lines * ((unit_bytes + 3) / 4) + (units > ahead ? 4 : 0);
   constexpr int rest = 32;
   // What ptxas spilled on some target without: where k is split; of 8-bit floats, decoded.

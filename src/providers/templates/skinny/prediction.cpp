@@ -118,6 +118,11 @@ double predict_skinny_us(const SkinnyTile& tile, const OperandRules& rules,
               .units = tiles * slices,
               .bytes_under_way = static_cast<double>(abi::bytes_under_way(design)),
               .blocks_per_multiprocessor = static_cast<double>(resident_blocks(design, device)),
+              .is_along_columns = design.b_major == abi::Major::extent,
+              .panels = std::ceil(static_cast<double>(k_blocks) * abi::split_unit(design) / slices /
+                                  abi::panel_k(design)),
+              .late_loads =
+                  static_cast<double>(abi::panel_units(design) - abi::units_ahead(design)),
               .instructions_per_byte =
                   instructions_per_load(design, device) / abi::load_bytes(design),
               .slices = static_cast<double>(slices),

@@ -180,15 +180,6 @@ Sm90Prediction::Sm90Prediction(const GemmProblem& problem, const OperandRules& r
 
 // --- splits through the workspace ---------------------------------------------------------------
 
-// Not measured: by the way to the second-level cache and back, and by what one multiprocessor
-// moves to and from it in the model's constants and in the family sm80. They are on the careful
-// side, so that what has been measured comes first where times are close.
-namespace {
-constexpr double part_latency_us = 2.5;  // stores, a count, the first loads, each waited for
-constexpr double part_bytes_per_clock = 24;
-constexpr double stream_factor = 1.1;  // parts begin anywhere in k, and neighbours share less
-}  // namespace
-
 double Sm90Prediction::microseconds(const Sm90Tile& tile) const noexcept {
   return product_us(tile, model::WarpSpecializedTerms(describe(sm90_design(rules_, tile)))) +
          copy_us_;
@@ -198,7 +189,14 @@ double Sm90Prediction::microseconds(const Sm90Tile& tile) const noexcept {
 double Sm90Prediction::exchange_us(const Sm90Tile& tile, double slices) const noexcept {
   const double rows = std::min<double>(tile.m, extents_of(is_turned_, problem_).rows);
   const double bytes = rows * tile.n * static_cast<double>(byte_width(rules_.accumulator));
-  return part_latency_us + (1 + slices) * bytes / (part_bytes_per_clock * model_.clock_ghz() * 1e3);
+  return constants_.part_latency_us +
+         (1 + slices) * bytes / (constants_.part_bytes_per_clock * model_.clock_ghz() * 1e3);
+}
+
+// By a cluster, of all k of its tile.
+double Sm90Prediction::requested_bytes(const Sm90Tile& tile) const noexcept {
+  const double lines = tile.cluster_m * tile.m + tile.cluster_n * tile.n;
+  return lines * static_cast<double>(problem_.k * byte_width(rules_.a.dtype));
 }
 
 double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
@@ -211,8 +209,10 @@ double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
     const double resident = clusters_at_once(device_, tile.cluster_m * tile.cluster_n);
     const double waves = tiles / resident;
     model::WarpSpecializedParts parts = model_.predict(terms);
-    parts.compute_us *= waves / std::ceil(waves);
-    return parts.total_us() * stream_factor + exchange_us(tile, std::max(2.0, 1 / waves));
+    parts.compute_us =
+        std::max(parts.compute_us * waves / std::ceil(waves),
+                 tiles * requested_bytes(tile) / constants_.stream_bytes_per_ns / 1e3);
+    return parts.total_us() + exchange_us(tile, std::max(2.0, 1 / waves));
   }
   // Slices are tiles of their own with less k. Serial ones wait for each other.
   GemmProblem sliced = problem_;

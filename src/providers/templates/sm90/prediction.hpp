@@ -61,6 +61,7 @@ class Sm90Prediction {
   double part_microseconds(const Sm90Tile& tile,
                            const model::WarpSpecializedTerms& terms) const noexcept;
   double exchange_us(const Sm90Tile& tile, double slices) const noexcept;
+  double requested_bytes(const Sm90Tile& tile) const noexcept;
 
   GemmProblem problem_;
   DeviceInfo device_;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first kernel that discovery returns, of all families, held against what kernels took on an
+// H100: types, layouts, few rows and long k, which sm90_designs_h200.csv does not have.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/model/timed_kernels.hpp"
+
+namespace gemmery::tests {
+namespace {
+
+const std::vector<TimedProblem>& timed_problems() {
+  static const std::vector<TimedProblem> problems =
+      read_timed_kernels("tests/model/designs_h100.csv");
+  return problems;
+}
+
+// Prints the table that docs/rooms/model.md has.
+void expect_choices_within(const std::string& set, double regret) {
+  const DeviceInfo device = *find_device_info("h100");
+  std::size_t count = 0;
+  for (const TimedProblem& problem : timed_problems()) {
+    if (problem.set != set) continue;
+    const Choice choice = choose(problem, device);
+    fmt::print("{:8} {:5.1f} %  predicted {:7.1f} us, took {:7.1f}, best {:7.1f}  {}  {}{}\n", set,
+               100 * choice.regret, choice.predicted_us, choice.chosen->microseconds,
+               problem.kernels.front().microseconds, to_string(problem.problem),
+               choice.chosen->name, choice.was_timed ? "" : " (first: " + choice.first + ")");
+    EXPECT_LE(choice.regret, regret) << to_string(problem.problem) << ": " << choice.chosen->name;
+    ++count;
+  }
+  EXPECT_GE(count, 5U) << set;
+}
+
+TEST(Choice, the_first_kernel_is_within_8_percent_of_the_best_on_problems_of_the_fit) {
+  expect_choices_within("fitted", 0.08);
+}
+
+TEST(Choice, the_first_kernel_is_within_10_percent_of_the_best_on_problems_never_seen) {
+  expect_choices_within("heldout", 0.1);
+}
+
+}  // namespace
+}  // namespace gemmery::tests
