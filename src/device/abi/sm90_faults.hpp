@@ -123,9 +123,10 @@ constexpr bool is_split(const Sm90Design& design) {
 ///   with C, operands of 8 bits 8 to 172 at 192, if out has 8 bits or A and B are transposed
 ///   A through registers        7 to 55 at 192 promoted ones; others serialise wgmmas at 192
 ///   parts of tiles             2 to 6 at 208, up to 18 at 156 pairs in float16, when values of C++
-///                              carried them; 5 at 192 in turns with a C; operands of 8 bits 6 to
-///                              12 at 192, 1 to 6 at 128 of one consumer; transposed ones of 32
-///                              bits 9 at 128, 38 at 144, 220 at 96 and 22 at 64 of three
+///                              carried them; 5 at 192 in turns with a C, 4 in clusters; operands
+///                              of 8 bits 6 to 12 at 192, 1 to 6 at 128 of one consumer; transposed
+///                              ones of 32 bits 9 at 128, 38 at 144, 220 at 96 and 22 at 64 of
+///                              three
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
@@ -139,7 +140,7 @@ constexpr int most_registers_beside_parts(const Sm90Design& design) {
     case 4:
       return !transposes ? 192 : consumers_per_tile(design) == 3 ? 48 : 96;
     default:
-      return design.has_c && takes_turns(design) ? 184 : 192;
+      return (design.has_c && takes_turns(design)) || sharing_blocks(design) > 1 ? 184 : 192;
   }
 }
 GEMMERY_HOST_DEVICE
