@@ -25,9 +25,11 @@ class Sm80Mainloop {
   static constexpr bool is_async = a.is_async() && b.is_async();
   using Blocks = WarpBlocks<design>;
   // Rounds take a fifth of the other instructions out of a block of 64 mmas; of larger blocks they
-  // are few anyway, and rounds would double the compile time.
+  // are few anyway, and rounds would double the compile time. So they are beside three products,
+  // whose parts and step sums take the registers that rounds would (52 to 68 bytes spilled in tiles
+  // of 32x128 and 128x16; ptxas 13.0).
   static constexpr bool has_rounds =
-      is_async && Blocks::rows * Blocks::columns * steps * products_of(design.math) <= 64;
+      is_async && products_of(design.math) == 1 && Blocks::rows * Blocks::columns * steps <= 64;
   using ReaderA = FragmentReader<a, abi::Side::a, Blocks::rows, step_k>;
   using ReaderB = FragmentReader<b, abi::Side::b, Blocks::columns, step_k>;
 

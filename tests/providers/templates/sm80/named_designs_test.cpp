@@ -163,6 +163,14 @@ TEST_F(Sm80NamedDesigns, designs_of_descriptions_spill_nothing) {
       "sm80v1_gemm_s8r16_s8c16_s8r16_acc-s32_mma-saturate_128x128x64_2x2x1_none_m8_s3");
 }
 
+// Rounds through all stages took the registers of their parts.
+TEST_F(Sm80NamedDesigns, three_products_of_small_tiles_spill_nothing) {
+  for (const char* const design :
+       {"mma-bf16x3_32x128x32_1x4x1", "mma-tf32x3_128x16x32_4x1x1", "mma-f16x3_64x64x32_2x2x1"})
+    expect_no_spills(
+        fmt::format("sm80v1_gemm_f32r4_f32c16_f32c16_acc-f32_{}_none_m8_s4_c-f32x4", design));
+}
+
 TEST_F(Sm80NamedDesigns, what_no_kernel_can_be_made_of_has_no_name) {
   for (const char* const wrong : {
            "f16r1_f16c16_f16r16_acc-f32_mma_64x32x32_2x1x1_none_m8_s3",      // half an element
