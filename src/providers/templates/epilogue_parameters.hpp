@@ -34,8 +34,6 @@ struct ProgramTensors {
   int addend = -1;  // the input that is added to the sums first (epilogue/addend.hpp)
 };
 ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned);
-// Whether any of its results is a reduction.
-bool has_reductions(EpilogueId epilogue);
 
 // Whether a further result falls together from several elements.
 bool has_reductions(EpilogueId epilogue);

@@ -125,7 +125,15 @@ TEST_F(EpilogueEmulated, reductions_stand_beside_integers_and_parts_of_tiles) {
             "a=f16 b=f16 out=f16 acc=f16"},
            {"sm90v7_gemm_e4m3r16_e5m2c16_bf16r16_acc-f32_wgmma-promoted_128x64x128_1x1_stream_coop_"
             "m8_s4",
-            "a=e4m3 b=e5m2:c out=bf16"}}) {
+            "a=e4m3 b=e5m2:c out=bf16"},
+           {"sm80v1_gemm_f16r16_f16r16_f16r16_acc-f32_mma_64x64x32_2x2x1_serial3_m8_s3",
+            "a=f16 b=f16 out=f16"},
+           {"sm80v1_gemm_bf16r16_bf16c16_f32r16_acc-f32_mma_64x64x64_2x2x1_parallel4_m8_s3",
+            "a=bf16 b=bf16:c out=f32"},
+           {"sm80v1_gemm_s8r16_s8c16_s32r16_acc-s32_mma_64x64x128_2x2x1_stream_m8_s3",
+            "a=s8 b=s8:c out=s32"},
+           {"sm80v1_gemm_f64r16_f64c16_f64c16_acc-f64_mma-k8_32x32x16_1x2x1_parallel2_m8_s3",
+            "a=f64 b=f64:c out=f64:c"}}) {
     const std::string extents = extent(200, 330, 16) + "x" + extent(130, 200, 16) + "x" +
                                 extent(384, 528, 16) + "x" + extent(1, 2);
     check(row.design,
@@ -133,6 +141,22 @@ TEST_F(EpilogueEmulated, reductions_stand_beside_integers_and_parts_of_tiles) {
               " epilogue=\"D = accum + t; rows = sum(D); columns = max(accum); batches = amax(D); "
               "all = min(D); total = sum(accum); peak = amax(accum)\" t=f16[n] rows=f32[l,m] "
               "columns=f32[n] batches=f32[l,1] all=bf16[1] total=f32[1] peak=f32[1]",
+          3);
+  }
+}
+
+TEST_F(EpilogueEmulated, reductions_stand_beside_slices_of_few_rows) {
+  for (const auto& [design, words] :
+       {std::pair{"skinny1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_m4_parallel3_128x4x3x32",
+                  "a=bf16 b=bf16:c out=bf16"},
+        std::pair{"skinny1_gemm_f32r16_f32r16_f32r16_acc-f32_m2_parallel4_256x4x2x32",
+                  "a=f32 b=f32 out=f32"}}) {
+    const std::string extents =
+        extent(1, 2) + "x" + extent(264, 400, 8) + "x" + extent(2048, 3000, 8) + "x" + extent(1, 2);
+    check(design,
+          "gemm " + extents + " " + words +
+              " epilogue=\"D = accum + t; rows = sum(D); columns = max(accum); all = min(D); "
+              "total = sum(accum)\" t=f16[n] rows=f32[l,m] columns=f32[n] all=f32[1] total=f32[1]",
           3);
   }
 }

@@ -51,12 +51,6 @@ bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_
          kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
 }
 
-bool has_reductions(EpilogueId epilogue) {
-  return std::ranges::any_of(
-      program_tensors(epilogue, false).outputs,
-      [](const abi::EpilogueTensor& tensor) { return tensor.reduction != abi::Reduction::none; });
-}
-
 // Whether a run of columns divides them, in words where it does not.
 std::string find_partial_run(const char* operand, std::int64_t run, const SkinnyTile& tile,
                              const GemmProblem& problem) {
@@ -85,8 +79,6 @@ std::string find_misfit(const Kernel& kernel, const GemmProblem& problem) {
                                         abi::tile_columns(design));
   if (units > 0x7fffffff)
     return too_many(fmt::format("slices of {} columns", abi::tile_columns(design)), problem);
-  if (tile.slices > 1 && has_reductions(problem.epilogue))
-    return "epilogue: expected no reduction where k is split, got one";
   return {};
 }
 

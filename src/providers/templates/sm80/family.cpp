@@ -129,8 +129,6 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   const Sm80Tile tile = sm80_tile(kernel);
   if (!fits_count(tile, kernel.operands(), query.problem))
     return too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), query.problem);
-  if (tile.split != abi::SplitMode::none && has_reductions(query.problem.epilogue))
-    return "epilogue: expected no reduction where k is split, got one";
   return {};
 }
 
@@ -142,7 +140,6 @@ template <class Add>
 void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& query, Add&& add) {
   add(tile);
   const GemmProblem& problem = query.problem;
-  if (has_reductions(problem.epilogue)) return;
   const Sm80Extents extents = sm80_extents(rules, tile, problem);
   const double tiles = static_cast<double>(extents.tile_rows) * extents.tile_columns *
                        static_cast<double>(problem.l);
