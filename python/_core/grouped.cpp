@@ -314,7 +314,7 @@ void set_grouped_data(PyGroupedGemmArguments& self, const std::string& operand, 
 }
 
 [[noreturn]] void refuse_staging(const PyGroupedGemmArguments&, nb::handle) {
-  refuse("to_device", "arguments of one GEMM", "grouped ones, which kernels of the CPU run",
+  refuse("to_device", "arguments of one GEMM", "grouped ones",
          "copy the tensors to the device and make new arguments", ErrorKind::unsupported);
 }
 

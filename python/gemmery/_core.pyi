@@ -260,7 +260,7 @@ class GroupedGemmArguments(GemmArguments):
     check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run does.
 
     Operands of an epilogue broadcast to (G, M, N), T standing for the extent that differs: (G, 1, N) is a row for every group.
-    Kernels of the CPU run these. ValueError names the operand or the first size that does not fit.
+    Kernels of the CPU run these, and those of simt on GPUs where the sizes are there. ValueError names the operand or the first size that does not fit.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class GroupedGemmArguments(GemmArguments):
         """Another tensor or address for an operand; "sizes" is another array of as many sizes."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
-        """Refused: kernels of GPUs do not run groups yet."""
+        """Refused: copy the tensors to the device and make new arguments."""
 
 # --- discovery -----------------------------------------------------------------------------------
 

@@ -211,7 +211,7 @@ class OperandSets {
   }
 
   GroupIndices bound_sizes() const {
-    if (line_.problem.groups->are_on_host || sizes_.data() == nullptr) return groups_->here();
+    if (line_.problem.groups->are_on_host) return groups_->here();
     return groups_->at(sizes_.data(), stream_.device());
   }
 

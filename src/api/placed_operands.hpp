@@ -131,8 +131,8 @@ class PlacedGroups {
     gemmery::fill(copy_.data(), 0x7f, drawn_->bytes().size(), stream);
   }
   BoundGroups bound(const Groups& groups) const {
-    const bool is_early = groups.are_on_host || drawn_->bytes().empty();
-    return {drawn_, is_early ? drawn_->here() : drawn_->at(copy_.data(), stream_.device())};
+    return {drawn_,
+            groups.are_on_host ? drawn_->here() : drawn_->at(copy_.data(), stream_.device())};
   }
   void put() {
     if (copy_.data() != nullptr)

@@ -26,8 +26,10 @@ std::string pointer_refusal(const GemmProblem& problem) {
 }
 
 std::string refuse_groups(const GemmProblem& problem) {
-  return "groups: expected one GEMM, or batches of one extent, got groups by " +
-         std::string(name(problem.groups->sizes));
+  const Groups& groups = *problem.groups;
+  return "groups: expected one GEMM, or groups in a form that this family takes, got groups by " +
+         std::string(name(groups.sizes)) + (groups.are_on_host ? " on the host" : "") +
+         (groups.outside == OutsideGroups::zero ? ", with zeros outside of groups" : "");
 }
 
 // A form, and the families that take it. A family that has never heard of a form does not.

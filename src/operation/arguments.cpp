@@ -165,7 +165,7 @@ void GemmArguments::bind_epilogue(const EpilogueArguments& epilogue, const Tenso
   operation::check_epilogue_overlaps(epilogue_operands_, epilogue.program(), {a_, b_, out_});
   operation::DescribedEpilogue described = operation::describe_epilogue(
       epilogue.program(), operation::matrices_of(epilogue_operands_, epilogue.program()),
-      {out_.extent(0), domain.extent(1), domain.extent(2)});
+      {out_.extent(0), domain.extent(1), domain.extent(2)}, operation::ragged_of_out(problem_));
   problem_.epilogue = described.id;
   problem_.epilogue_operands = std::move(described.operands);
 }

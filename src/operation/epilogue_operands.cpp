@@ -193,9 +193,15 @@ MatrixType settle_alignment(MatrixType type) noexcept {
   return type;
 }
 
+bool is_contiguous_along(const MatrixType& type, std::optional<Ragged> ragged) noexcept {
+  const Adjacent adjacent = adjacency_of(type);
+  return (ragged == Ragged::m && adjacent == Adjacent::along_m) ||
+         (ragged == Ragged::n && adjacent == Adjacent::along_n);
+}
+
 DescribedEpilogue describe_epilogue(const epilogue::Program& program,
                                     const std::vector<EpilogueMatrix>& matrices,
-                                    const MatrixExtents& extents) {
+                                    const MatrixExtents& extents, std::optional<Ragged> ragged) {
   EpilogueRules rules{.program = program, .operands = {}};
   DescribedEpilogue described;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
@@ -210,6 +216,9 @@ DescribedEpilogue describe_epilogue(const epilogue::Program& program,
       if (is_result && !is_reduced) check_full_result(place, matrix.type, extents);
     }
     described.operands.push_back(matrix.is_number ? MatrixType{} : settle_alignment(matrix.type));
+    if (!matrix.is_number && is_contiguous_along(matrix.type, ragged))
+      described.operands.back().alignment =
+          static_cast<std::uint8_t>(byte_width(matrix.type.dtype));
     rules.operands.push_back(
         rule_of({matrix.name, matrix.is_number, described.operands.back()}, is_result, is_reduced));
   }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <gemmery/epilogue.hpp>
+#include <gemmery/groups.hpp>
 #include <gemmery/problem.hpp>
 #include <gemmery/tensor.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,18 +28,23 @@ struct EpilogueMatrix {
 // promised as their alignment: one kernel serves every alignment.
 MatrixType settle_alignment(MatrixType type) noexcept;
 
+// The same along an extent that differs from group to group: a group may begin and end anywhere.
+bool is_contiguous_along(const MatrixType& type, std::optional<Ragged> ragged) noexcept;
+
 // A program whose results are all stored, with its inputs and results in its order.
 struct DescribedEpilogue {
   EpilogueId id = default_epilogue;
   std::vector<MatrixType> operands;
 };
 
-// Interns the program. Throws Error (invalid_argument, unsupported) with the operand and its place
-// in the program's text: for an element type that is not a number by itself, a result of a
-// reduction that has the shape of out, or one without reduction that has another shape.
+// Interns the program; `ragged` is the extent of out that differs from group to group. Throws Error
+// (invalid_argument, unsupported) with the operand and its place in the program's text: for an
+// element type that is not a number by itself, a result of a reduction that has the shape of out,
+// or one without reduction that has another shape.
 DescribedEpilogue describe_epilogue(const epilogue::Program& program,
                                     const std::vector<EpilogueMatrix>& matrices,
-                                    const MatrixExtents& extents);
+                                    const MatrixExtents& extents,
+                                    std::optional<Ragged> ragged = std::nullopt);
 
 // True if the default path computes this: linear_combination() with numbers alpha and beta and a
 // tensor C.

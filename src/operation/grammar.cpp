@@ -305,7 +305,8 @@ void bind_epilogue(const Word& kind, const Fields& fields, ProblemLine& line) {
                               read_operand(binding.word, role_of(program, names[i]), binding.value),
                               problem)});
   }
-  operation::DescribedEpilogue described = operation::describe_epilogue(program, matrices, extents);
+  operation::DescribedEpilogue described =
+      operation::describe_epilogue(program, matrices, extents, operation::ragged_of_out(problem));
   problem.epilogue = described.id;
   problem.epilogue_operands = std::move(described.operands);
 }

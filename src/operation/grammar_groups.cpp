@@ -6,10 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "operation/epilogue_operands.hpp"
 #include "operation/groups.hpp"
 
 namespace gemmery::grammar {
 namespace {
+
+using operation::alignment_of;
 
 constexpr std::string_view pointers_modifier = "/pointers";
 
@@ -136,7 +139,11 @@ MatrixType read_addend(const OperandWords& operand, const GemmProblem& problem) 
   return read_matrix(operand, {is_once ? 1 : problem.l, problem.m, problem.n});
 }
 
-std::string addend_text(const MatrixType& matrix, const GemmProblem& problem, Role role) {
+std::string addend_text(MatrixType matrix, const GemmProblem& problem, Role role) {
+  // Of an operand of the epilogue it is read as less in any case (describe_epilogue).
+  if (role != Role::addend &&
+      operation::is_contiguous_along(matrix, operation::ragged_of_out(problem)))
+    matrix.alignment = alignment_of(0, matrix);
   const bool varies_with_group = operation::is_out_shared(problem) && matrix.batch_stride != 0;
   return without_pointers(
       matrix_text(matrix, operation::addend_extents(problem, matrix), role, varies_with_group),

@@ -37,7 +37,7 @@ std::string groups_text(const GemmProblem& problem);
 // C or a tensor of the epilogue for these words, and its spelling.
 MatrixType read_addend(const OperandWords& operand, const GemmProblem& problem);
 
-std::string addend_text(const MatrixType& matrix, const GemmProblem& problem, Role role);
+std::string addend_text(MatrixType matrix, const GemmProblem& problem, Role role);
 
 // Operands of a list are batches by pointers without saying so.
 OperandWords as_listed(OperandWords operand, const GemmProblem& problem);

@@ -73,6 +73,12 @@ MatrixExtents addend_extents(const GemmProblem& problem, const MatrixType& matri
   return {is_once ? 1 : problem.l, problem.m, problem.n};
 }
 
+std::optional<Ragged> ragged_of_out(const GemmProblem& problem) noexcept {
+  const bool is_in_out = problem.groups && problem.groups->sizes != GroupSizes::list &&
+                         problem.groups->ragged != Ragged::k;
+  return is_in_out ? std::optional(problem.groups->ragged) : std::nullopt;
+}
+
 std::int64_t ragged_extent(const GemmProblem& problem) noexcept {
   if (problem.groups->ragged == Ragged::m) return problem.m;
   return problem.groups->ragged == Ragged::n ? problem.n : problem.k;

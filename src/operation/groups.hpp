@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <gemmery/arguments.hpp>
@@ -27,6 +28,9 @@ MatrixExtents addend_extents(const GemmProblem& problem, const MatrixType& matri
 
 // True if out is one tensor of several groups.
 bool is_out_shared(const GemmProblem& problem) noexcept;
+
+// The extent of out that differs from group to group; none where it is K, and in lists.
+std::optional<Ragged> ragged_of_out(const GemmProblem& problem) noexcept;
 
 // The extent that differs from group to group.
 std::int64_t ragged_extent(const GemmProblem& problem) noexcept;

@@ -258,7 +258,7 @@ std::int64_t draw_group_count(Choices& choices) {
   return choices.percent(20) ? 1 : choices.between(2, 12);
 }
 
-Groups draw_form(Choices& choices) {
+Groups draw_any_form(Choices& choices) {
   using enum GroupSizes;
   Groups groups{.sizes = choices.one_of({ends, ends, prefix, counts, labels, masked, list}),
                 .ragged = choices.one_of({Ragged::m, Ragged::m, Ragged::n, Ragged::k})};
@@ -272,9 +272,18 @@ Groups draw_form(Choices& choices) {
   return groups;
 }
 
+// One that the kernel's family takes, if that is easily found.
+Groups draw_form(const Kernel& kernel, Choices& choices) {
+  Groups groups = draw_any_form(choices);
+  for (int tries = 0; tries < 50 && !kernel.family().takes_groups(groups); ++tries)
+    groups = draw_any_form(choices);
+  return groups;
+}
+
 // A few elements for each group along the extent that differs, or many for few groups.
-void draw_groups(Choices& choices, const TrialLimits& limits, GemmProblem& problem) {
-  problem.groups = draw_form(choices);
+void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limits,
+                 GemmProblem& problem) {
+  problem.groups = draw_form(kernel, choices);
   problem.l = draw_group_count(choices);
   const bool is_list = problem.groups->sizes == GroupSizes::list;
   if (is_list) problem.l = std::max<std::int64_t>(problem.l, 1);
@@ -342,7 +351,8 @@ api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimit
   api::Trial trial;
   GemmProblem& problem = trial.line.problem;
   draw_extents(kernel.metadata(), choices, limits, problem);
-  if (limits.groups) draw_groups(choices, limits, problem);
+  const bool is_of_groups = !kernel.metadata().design_value("groups").empty();
+  if (limits.groups || is_of_groups) draw_groups(kernel, choices, limits, problem);
   const operation::ProductExtents extents = operation::product_extents(problem);
   problem.a = draw_matrix(kernel, rules.a, problem, extents.a, Role::input, choices);
   problem.b = draw_matrix(kernel, rules.b, problem, extents.b, Role::input, choices);

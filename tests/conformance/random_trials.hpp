@@ -15,7 +15,8 @@ struct TrialLimits {
   std::int64_t products = 1 << 18;  // m·n·k·l at most
   std::int64_t depth = 4200;        // k at most
   Device device = Device::cpu();
-  bool groups = false;  // grouped problems, of kernels that take them
+  // Grouped problems for all kernels. Kernels of groups get these in any case.
+  bool groups = false;
 };
 
 api::Trial random_trial(const Kernel& kernel, Choices& choices, const TrialLimits& limits);

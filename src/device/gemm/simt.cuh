@@ -13,6 +13,7 @@
 //   out in global memory
 #pragma once
 
+#include <device/abi/groups.hpp>
 #include <device/abi/simt_design.hpp>
 #include <device/abi/simt_params.hpp>
 #include <device/copy/stage_operand.cuh>
@@ -20,6 +21,7 @@
 #include <device/epilogue/thread_tile.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
+#include <device/schedule/grouped_tiles.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
@@ -64,11 +66,20 @@ struct SimtShared {
   Slot slots[design.stages];
 };
 
+/// Where a product begins in its operands: 0 unless it is that of a group.
+struct SimtOrigin {
+  unsigned row;
+  unsigned column;
+  unsigned k;
+};
+
 template <abi::SimtDesign design>
 class SimtGemm {
  public:
-  __device__ SimtGemm(const abi::SimtParams& params, char* shared)
+  /// m and n of `params` are the ends of the product's rows and columns, k is how deep it is.
+  __device__ SimtGemm(const abi::SimtParams& params, char* shared, const SimtOrigin& origin = {})
       : params_(params),
+        origin_(origin),
         shared_(*reinterpret_cast<Shared*>(shared)),
         place_(place_of_thread<design>(thread())),
         first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
@@ -77,22 +88,21 @@ class SimtGemm {
   __device__ void compute_tile(const abi::TilePosition& tile) {
     multiply_tile(tile);
     if (place_.slice == 0) {
-      store_linear_combination<design>(
-          params_, sums_, tile.batch, tile.row * static_cast<unsigned>(design.tile_m) + place_.row,
-          tile.column * static_cast<unsigned>(design.tile_n) + place_.column);
+      store_linear_combination<design>(params_, sums_, tile.batch,
+                                       first_row(tile) + static_cast<unsigned>(place_.row),
+                                       first_column(tile) + static_cast<unsigned>(place_.column));
     }
   }
 
   template <class Epilogue, class EpilogueParams>
   __device__ void compute_tile(const abi::TilePosition& tile, const EpilogueParams& epilogue) {
     multiply_tile(tile);
-    ThreadTileProgram<design, Epilogue> program(
-        params_, epilogue,
-        {.batch = tile.batch,
-         .tile_row = tile.row * static_cast<unsigned>(design.tile_m),
-         .tile_column = tile.column * static_cast<unsigned>(design.tile_n),
-         .row = static_cast<unsigned>(place_.row),
-         .column = static_cast<unsigned>(place_.column)});
+    ThreadTileProgram<design, Epilogue> program(params_, epilogue,
+                                                {.batch = tile.batch,
+                                                 .tile_row = first_row(tile),
+                                                 .tile_column = first_column(tile),
+                                                 .row = static_cast<unsigned>(place_.row),
+                                                 .column = static_cast<unsigned>(place_.column)});
     const bool has_sums = place_.slice == 0;
     if (has_sums) program.store(sums_);
     program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
@@ -116,12 +126,19 @@ class SimtGemm {
 
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 
+  __device__ unsigned first_row(const abi::TilePosition& tile) const {
+    return origin_.row + tile.row * static_cast<unsigned>(design.tile_m);
+  }
+  __device__ unsigned first_column(const abi::TilePosition& tile) const {
+    return origin_.column + tile.column * static_cast<unsigned>(design.tile_n);
+  }
+
   __device__ OperandPanel panel_of_a(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& a = params_.a;
-    const unsigned row = tile.row * static_cast<unsigned>(design.tile_m);
+    const unsigned row = first_row(tile);
     constexpr int bytes = abi::bytes_of(design.a);
     return {.data = matrix_of_batch<bytes>(a.data, a.batch_stride, tile.batch) +
-                    row * a.row_stride * bytes,
+                    (row * a.row_stride + origin_.k * a.column_stride) * bytes,
             .extent_stride = a.row_stride,
             .k_stride = a.column_stride,
             .extent_left = params_.m - row};
@@ -129,10 +146,10 @@ class SimtGemm {
 
   __device__ OperandPanel panel_of_b(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& b = params_.b;
-    const unsigned column = tile.column * static_cast<unsigned>(design.tile_n);
+    const unsigned column = first_column(tile);
     constexpr int bytes = abi::bytes_of(design.b);
     return {.data = matrix_of_batch<bytes>(b.data, b.batch_stride, tile.batch) +
-                    column * b.column_stride * bytes,
+                    (column * b.column_stride + origin_.k * b.row_stride) * bytes,
             .extent_stride = b.column_stride,
             .k_stride = b.row_stride,
             .extent_left = params_.n - column};
@@ -252,6 +269,7 @@ class SimtGemm {
   }
 
   const abi::SimtParams& params_;
+  const SimtOrigin origin_;
   Shared& shared_;
   const SimtPlace place_;
   const Word* const first_a_;  // the thread's first operands in the first slot
@@ -292,6 +310,68 @@ __device__ inline void simt_gemm(
                              [&](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
                                gemm.template compute_tile<Epilogue>(tile, params.epilogue);
                              });
+}
+
+/// Calls visit(gemm, tile) for the tiles of this block, in all groups. Stores end where a group
+/// does.
+template <abi::SimtDesign design, class Visit>
+__device__ __forceinline__ void for_each_grouped_simt_tile(const abi::SimtGroupedParams& params,
+                                                           Visit&& visit) {
+  static_assert(abi::find_fault(design) == abi::SimtFault::none,
+                "find_fault names the field of the design to change");
+  extern __shared__ __align__(16) char shared[];
+  const abi::RaggedExtent ragged = params.groups.ragged;
+  const unsigned rows = abi::tiles_along(params.gemm.m, design.tile_m);
+  const unsigned columns = abi::tiles_along(params.gemm.n, design.tile_n);
+  const bool is_of_n = ragged == abi::RaggedExtent::n;
+  const GroupScan groups(params.groups,
+                         static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m),
+                         is_of_n                          ? rows
+                         : ragged == abi::RaggedExtent::k ? rows * columns
+                                                          : columns);
+#pragma unroll 1
+  for (unsigned index = blockIdx.x;; index += gridDim.x) {
+    const GroupTile tile = groups.find(index);
+    if (!tile.is_found) return;
+    abi::SimtParams own = params.gemm;
+    SimtOrigin origin{};
+    abi::TilePosition position{.batch = tile.group, .row = 0, .column = 0};
+    if (is_of_n) {
+      origin.column = tile.begin;
+      own.n = tile.end;
+      position.row = tile.tile % rows;
+      position.column = tile.tile / rows;
+    } else {
+      position.row = tile.tile / columns;
+      position.column = tile.tile % columns;
+      if (ragged == abi::RaggedExtent::m) {
+        origin.row = tile.begin;
+        own.m = tile.end;
+      } else {
+        origin.k = tile.begin;
+        own.k = min(own.k, tile.end - tile.begin);  // 0 with alpha = 0
+      }
+    }
+    SimtGemm<design> gemm(own, shared, origin);
+    visit(gemm, position);
+  }
+}
+
+/// The kernel of grouped products: as above, any grid of blocks along x.
+template <abi::SimtDesign design>
+__device__ inline void simt_grouped_gemm(const abi::SimtGroupedParams& params) {
+  for_each_grouped_simt_tile<design>(
+      params,
+      [](SimtGemm<design>& gemm, const abi::TilePosition& tile) { gemm.compute_tile(tile); });
+}
+
+template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
+__device__ inline void simt_grouped_gemm(
+    const abi::ProgramParams<abi::SimtGroupedParams, EpilogueParams>& params) {
+  for_each_grouped_simt_tile<design>(params.gemm,
+                                     [&](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
+                                       gemm.template compute_tile<Epilogue>(tile, params.epilogue);
+                                     });
 }
 
 }  // namespace gemmery::device

@@ -42,8 +42,20 @@ __device__ inline char* ld_global_nc_address(void* const* from) {
   return address;
 }
 
-/// The same of 1, 2 or 4 bytes; 0 where `is_valid` is false, and then nothing is read. Without a
-/// branch: many of them in a row compile several times faster.
+/// Whole numbers that earlier work may have written.
+__device__ inline int ld_global_int(const int* from) {
+  int value;
+  asm volatile("ld.global.s32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+__device__ inline abi::Int64 ld_global_int64(const abi::Int64* from) {
+  abi::Int64 value;
+  asm volatile("ld.global.s64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  return value;
+}
+
+/// The same as ld_global_nc of 1, 2 or 4 bytes; 0 where `is_valid` is false, and then nothing is
+/// read. Without a branch: many of them in a row compile several times faster.
 template <int bytes>
 __device__ inline unsigned ld_global_nc_if(bool is_valid, const void* address) {
   unsigned value = 0;

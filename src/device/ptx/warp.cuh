@@ -20,6 +20,27 @@ __device__ inline const Value* same_in_warp(const Value* address) {
   return reinterpret_cast<const Value*>(static_cast<unsigned long long>(high) << 32 | low);
 }
 
+/// The lane of a thread, in blocks whose first dimension holds whole warps.
+__device__ inline unsigned lane_id() { return threadIdx.x % 32; }
+
+/// The value that a lane has, and that of a lane so far below one's own (one's own where there is
+/// none). Called by all lanes.
+__device__ inline unsigned value_of_lane(unsigned value, unsigned lane) {
+  return __shfl_sync(0xffffffffU, value, static_cast<int>(lane));
+}
+__device__ inline unsigned value_of_lane_below(unsigned value, unsigned distance) {
+  return __shfl_up_sync(0xffffffffU, value, distance);
+}
+
+/// A bit for every lane where the condition holds. Called by all lanes.
+__device__ inline unsigned lanes_where(bool condition) {
+  return __ballot_sync(0xffffffffU, condition ? 1 : 0);
+}
+/// The lowest lane of some; there is one.
+__device__ inline unsigned lowest_lane(unsigned lanes) {
+  return static_cast<unsigned>(__ffs(static_cast<int>(lanes)) - 1);
+}
+
 /// True in one lane, always the same. Called by all lanes. The compiler knows that code guarded by
 /// it runs in one lane, and needs no loop over lanes for a TMA copy's operands.
 __device__ inline bool elect_sync() {

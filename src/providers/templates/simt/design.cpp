@@ -40,6 +40,62 @@ constexpr SimtTile integer_tiles[] = {
     {.m = 32, .n = 8, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 
+// For groups of many rows and of few. No device has timed them.
+constexpr SimtTile f32_grouped_tiles[] = {
+    {.m = 64,
+     .n = 64,
+     .k = 16,
+     .thread_m = 8,
+     .thread_n = 4,
+     .k_slices = 2,
+     .stages = 3,
+     .has_groups = 1},
+    {.m = 16,
+     .n = 32,
+     .k = 64,
+     .thread_m = 4,
+     .thread_n = 4,
+     .k_slices = 8,
+     .stages = 4,
+     .has_groups = 1},
+};
+constexpr SimtTile f64_grouped_tiles[] = {
+    {.m = 64,
+     .n = 64,
+     .k = 16,
+     .thread_m = 4,
+     .thread_n = 4,
+     .k_slices = 1,
+     .stages = 3,
+     .has_groups = 1},
+    {.m = 32,
+     .n = 32,
+     .k = 16,
+     .thread_m = 4,
+     .thread_n = 4,
+     .k_slices = 2,
+     .stages = 3,
+     .has_groups = 1},
+};
+constexpr SimtTile integer_grouped_tiles[] = {
+    {.m = 64,
+     .n = 64,
+     .k = 32,
+     .thread_m = 4,
+     .thread_n = 4,
+     .k_slices = 1,
+     .stages = 2,
+     .has_groups = 1},
+    {.m = 32,
+     .n = 32,
+     .k = 64,
+     .thread_m = 4,
+     .thread_n = 4,
+     .k_slices = 2,
+     .stages = 3,
+     .has_groups = 1},
+};
+
 constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
 constexpr DType f64_outputs[] = {DType::float64, DType::float32};
 constexpr DType integer_outputs[] = {DType::int32, DType::float32, DType::int8, DType::uint8};
@@ -61,6 +117,8 @@ abi::Contiguity contiguity(LayoutRule rule) noexcept {
 int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
+
+constexpr std::string_view groups_word = "_groups";
 
 // --- names --------------------------------------------------------------------------------------
 
@@ -109,6 +167,18 @@ std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept {
       return f64_tiles;
     case SimtArithmetic::integer:
       return integer_tiles;
+  }
+  return {};
+}
+
+std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic) noexcept {
+  switch (arithmetic) {
+    case SimtArithmetic::f32:
+      return f32_grouped_tiles;
+    case SimtArithmetic::f64:
+      return f64_grouped_tiles;
+    case SimtArithmetic::integer:
+      return integer_grouped_tiles;
   }
   return {};
 }
@@ -185,17 +255,22 @@ std::string tile_text(const SimtTile& tile) {
 
 std::string simt_name(const Kernel& kernel) {
   const SimtTile tile = simt_tile(kernel);
-  return gemm_name(fmt::format("simt{}", simt_version), kernel.operands(),
-                   fmt::format("{}x{}x{}_{}x{}_k{}_s{}", tile.m, tile.n, tile.k, tile.thread_m,
-                               tile.thread_n, tile.k_slices, tile.stages),
-                   kernel.epilogue());
+  return gemm_name(
+      fmt::format("simt{}", simt_version), kernel.operands(),
+      fmt::format("{}x{}x{}_{}x{}_k{}_s{}{}", tile.m, tile.n, tile.k, tile.thread_m, tile.thread_n,
+                  tile.k_slices, tile.stages, tile.has_groups != 0 ? groups_word : ""),
+      kernel.epilogue());
 }
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
-  const auto name_parts = read_gemm_name(name, fmt::format("simt{}", simt_version), 4);
+  const std::string head = fmt::format("simt{}", simt_version);
+  auto name_parts = read_gemm_name(name, head, 5);
+  const bool has_groups = name_parts && name_parts->design[4] == groups_word.substr(1);
+  if (!has_groups) name_parts = read_gemm_name(name, head, 4);
   if (!name_parts) return std::nullopt;
   const auto& words = name_parts->design;
-  const auto tile = read_tile(words[0], words[1], words[2], words[3]);
+  auto tile = read_tile(words[0], words[1], words[2], words[3]);
+  if (tile) tile->has_groups = has_groups ? 1 : 0;
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
   if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};

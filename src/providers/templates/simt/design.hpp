@@ -27,7 +27,7 @@ struct SimtTile {
   std::uint8_t thread_n;
   std::uint8_t k_slices;
   std::uint8_t stages;
-  std::uint8_t reserved = 0;
+  std::uint8_t has_groups = 0;  // 1: of grouped products, whose tiles it finds on the device
 
   friend bool operator==(const SimtTile&, const SimtTile&) = default;
 };
@@ -41,6 +41,8 @@ std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulato
 
 // The tiles that are offered for an arithmetic, and the types that it can round to (and read C in).
 std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept;
+// Those of grouped products.
+std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic) noexcept;
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
 
 // What the kernels take for an operand of this type: A and B, and out and C.
@@ -62,8 +64,8 @@ constexpr int threads_of(const SimtTile& tile) noexcept {
 std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
                                SimtArithmetic arithmetic) noexcept;
 
-// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_c-f32r16" at the end where
-// C is read.
+// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_groups" behind it where the
+// kernel is of grouped products, and "_c-f32r16" at the end where C is read.
 std::string simt_name(const Kernel& kernel);
 
 // The rules and tile that a name spells; nothing for other names, and for designs that are not

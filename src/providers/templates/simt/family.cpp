@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/simt/design.hpp"
+#include "providers/templates/simt/groups.hpp"
 #include "providers/templates/simt/prediction.hpp"
 #include "runtime/portable_targets.hpp"
 
@@ -33,7 +36,8 @@ std::string find_failure(const Query& query) {
         name(problem.accumulator), name(problem.a.dtype), name(problem.b.dtype));
   }
   failure = find_output_failure(simt_outputs(*arithmetic), problem);
-  return failure.empty() ? find_math_failure(problem) : failure;
+  if (failure.empty()) failure = find_math_failure(problem);
+  return failure.empty() && problem.groups ? find_group_failure(problem) : failure;
 }
 
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
@@ -51,12 +55,17 @@ bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithme
 
 // Whether the tiles of one matrix can be counted.
 bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
+  if (problem.groups) return fits_grouped_grid(tile, problem);
   return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
                         abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
 }
 
 std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
   return too_many(fmt::format("tiles of {}x{} in a matrix", tile.m, tile.n), problem);
+}
+
+std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic arithmetic) {
+  return problem.groups ? simt_grouped_tiles(arithmetic) : simt_tiles(arithmetic);
 }
 
 // Keeps the rules of a list that one operand of the problem fits.
@@ -123,6 +132,8 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 
 }  // namespace
 
+bool SimtFamily::takes_groups(const Groups& groups) const noexcept { return finds_groups(groups); }
+
 SimtFamily::SimtFamily()
     : TemplateFamily(
           {.name = "simt", .version = simt_version, .targets = runtime::portable_targets}) {}
@@ -131,7 +142,12 @@ SimtFamily::SimtFamily()
 
 void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_failure(query).empty()) return;
-  const GemmProblem& problem = query.problem;
+  std::optional<GemmProblem> seen, average;  // of groups; no copy of other problems is made
+  if (query.problem.groups) {
+    seen = as_seen_by_groups(query.problem);
+    average = average_groups(query.problem);
+  }
+  const GemmProblem& problem = seen ? *seen : query.problem;
   const SimtArithmetic arithmetic =
       *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator);
   const FittingRules a(simt_input_rules(problem.a.dtype), problem.a, problem.m, problem.k);
@@ -141,10 +157,11 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const FittingRules c(simt_output_rules(c_matrix.dtype), c_matrix, problem.m, problem.n);
   const std::span<const OperandRule> c_rules =
       problem.c ? c.span() : std::span<const OperandRule>{};
-  const SimtPrediction prediction(problem, arithmetic, query.device);
-  for (const SimtTile& tile : simt_tiles(arithmetic)) {
+  const GemmProblem& timed = average ? *average : problem;
+  const SimtPrediction prediction(timed, arithmetic, query.device);
+  for (const SimtTile& tile : tiles_for(problem, arithmetic)) {
     if (!fits_grid(tile, problem)) continue;
-    const double padding = padding_factor(problem, tile);
+    const double padding = padding_factor(timed, tile);
     const DesignBytes design = DesignBytes::of(tile);
     const auto add = [&](const OperandRules& rules, const SimtTile&) {
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
@@ -161,6 +178,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
+  if (Status status = check_groups(tile, rules, problem); !status) return status;
   const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
   const auto check = [&](const char* operand, const OperandRule& rule) {
     if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();
@@ -191,8 +209,8 @@ void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const
   }
   match(query, kernels);
   const GemmProblem& problem = query.problem;
-  for (const SimtTile& tile :
-       simt_tiles(*simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator))) {
+  for (const SimtTile& tile : tiles_for(
+           problem, *simt_arithmetic(problem.a.dtype, problem.b.dtype, problem.accumulator))) {
     Reason of_tile = reason;
     of_tile.design_class = tile_text(tile);
     of_tile.fitting = static_cast<int>(std::ranges::count_if(
@@ -218,12 +236,12 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
           const auto a_rules = simt_input_rules(a);
           const auto b_rules = simt_input_rules(b);
           const auto out_rules = simt_output_rules(out);
-          walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), simt_tiles(arithmetic),
-               add);
-          for (const DType c : outputs) {
-            const auto c_rules = simt_output_rules(c);
-            walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic),
-                 simt_tiles(arithmetic), add);
+          for (const auto tiles : {simt_tiles(arithmetic), simt_grouped_tiles(arithmetic)}) {
+            walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), tiles, add);
+            for (const DType c : outputs) {
+              const auto c_rules = simt_output_rules(c);
+              walk(a_rules, b_rules, out_rules, c_rules, accumulator_of(arithmetic), tiles, add);
+            }
           }
         }
       }
@@ -246,12 +264,15 @@ std::optional<Kernel> SimtFamily::read_name(std::string_view text) const {
 
 std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
   const SimtTile tile = simt_tile(kernel);
-  return {{"instruction", kernel.operands().accumulator == DType::int32 ? "dp4a" : "fma"},
-          {"tile", tile_text(tile)},
-          {"thread_tile", fmt::format("{}x{}", tile.thread_m, tile.thread_n)},
-          {"threads", std::to_string(threads_of(tile))},
-          {"k_slices", std::to_string(tile.k_slices)},
-          {"stages", std::to_string(tile.stages)}};
+  std::vector<DesignField> fields{
+      {"instruction", kernel.operands().accumulator == DType::int32 ? "dp4a" : "fma"},
+      {"tile", tile_text(tile)},
+      {"thread_tile", fmt::format("{}x{}", tile.thread_m, tile.thread_n)},
+      {"threads", std::to_string(threads_of(tile))},
+      {"k_slices", std::to_string(tile.k_slices)},
+      {"stages", std::to_string(tile.stages)}};
+  if (tile.has_groups != 0) fields.push_back({"groups", "found on the device"});
+  return fields;
 }
 
 }  // namespace gemmery::templates

@@ -14,6 +14,8 @@ class SimtFamily final : public TemplateFamily {
   SimtFamily();
 
   bool takes_pointers() const noexcept override { return true; }
+  // Adjacent groups and masked ones, whose sizes are on the device.
+  bool takes_groups(const Groups& groups) const noexcept override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -4,6 +4,7 @@
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
+#include "providers/templates/simt/groups.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -19,32 +20,46 @@ abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix) {
 
 }  // namespace
 
+namespace {
+
+abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesign& design) {
+  const GemmProblem& problem = arguments.problem();
+  const auto m = static_cast<unsigned>(problem.m);
+  const auto n = static_cast<unsigned>(problem.n);
+  return {.a = to_abi(arguments.a(), problem.a),
+          .b = to_abi(arguments.b(), problem.b),
+          .c = problem.c ? to_abi(*arguments.c(), *problem.c) : abi::SimtMatrix{},
+          .out = to_abi(arguments.out(), problem.out),
+          .alpha = arguments.alpha(),
+          .beta = arguments.beta(),
+          .m = m,
+          .n = n,
+          // With alpha = 0, A and B are not read: what is there must not reach out, not even as
+          // NaN.
+          .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
+          .batches = static_cast<unsigned>(problem.l),
+          .order = abi::make_tile_order(abi::simt_raster, abi::tiles_along(m, design.tile_m),
+                                        abi::tiles_along(n, design.tile_n), 1)};
+}
+
+}  // namespace
+
 void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
   const abi::SimtDesign design = simt_design(request.kernel);
-  const auto m = static_cast<unsigned>(problem.m);
-  const auto n = static_cast<unsigned>(problem.n);
-  const unsigned tile_rows = abi::tiles_along(m, design.tile_m);
-  const unsigned tile_columns = abi::tiles_along(n, design.tile_n);
-  const auto batches = static_cast<unsigned>(problem.l);
-  plan.set_parameters(abi::SimtParams{
-      .a = to_abi(arguments.a(), problem.a),
-      .b = to_abi(arguments.b(), problem.b),
-      .c = problem.c ? to_abi(*arguments.c(), *problem.c) : abi::SimtMatrix{},
-      .out = to_abi(arguments.out(), problem.out),
-      .alpha = arguments.alpha(),
-      .beta = arguments.beta(),
-      .m = m,
-      .n = n,
-      // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
-      .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
-      .batches = batches,
-      .order = abi::make_tile_order(abi::simt_raster, tile_rows, tile_columns, 1)});
+  const abi::SimtParams gemm = gemm_params(arguments, design);
+  const unsigned tile_rows = abi::tiles_along(gemm.m, design.tile_m);
+  const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
+  if (problem.groups) {
+    plan.set_parameters(abi::SimtGroupedParams{.gemm = gemm, .groups = group_params(arguments)});
+  } else {
+    plan.set_parameters(gemm);
+  }
   if (request.kernel.epilogue() != default_epilogue) {
     const abi::RegionGrid regions{.rows = tile_rows,
                                   .columns = tile_columns,
-                                  .batches = batches,
+                                  .batches = gemm.batches,
                                   .column_parts = 1,
                                   .whole_parts = 1,
                                   .arrivals = 1,
@@ -55,7 +70,9 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const unsigned limit = request.max_multiprocessors > 0
                              ? static_cast<unsigned>(request.max_multiprocessors)
                              : 0x7fffffffU;
-  const abi::SimtGrid grid = abi::simt_grid(tile_rows * tile_columns, batches, limit);
+  const abi::SimtGrid grid =
+      problem.groups ? abi::simt_grid(most_tiles(simt_tile(request.kernel), problem), 1, limit)
+                     : abi::simt_grid(tile_rows * tile_columns, gemm.batches, limit);
   plan.shape.grid = {grid.x, grid.y, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));

@@ -51,7 +51,10 @@ constexpr std::string_view entry_name = "gemmery_simt";
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const EpilogueText epilogue = epilogue_text(kernel, false, "SimtParams", "simt_gemm");
+  const bool has_groups = simt_tile(kernel).has_groups != 0;
+  const EpilogueText epilogue =
+      has_groups ? epilogue_text(kernel, false, "SimtGroupedParams", "simt_grouped_gemm")
+                 : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
   // A program wants registers of its own: what two blocks leave each other would be spilled.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tile scheduler of grouped products: which group a tile is of, found in the sizes by a warp
+// that scans 32 groups at a time. Nothing is known on the host.
+//
+//   sizes --ld--> lanes: begin and end of a group each
+//     | tiles of each group, their inclusive sum over the lanes
+//   the lane whose sum passes the tile's number has its group
+#pragma once
+
+#include <device/abi/groups.hpp>
+#include <device/ptx/memory.cuh>
+#include <device/ptx/warp.cuh>
+
+namespace gemmery::device {
+
+/// A tile of one group, whose elements are [begin, end) along the extent that differs.
+struct GroupTile {
+  bool is_found;  // false beyond the last tile of all groups
+  unsigned group;
+  unsigned begin;
+  unsigned end;
+  unsigned tile;  // among those of the group
+};
+
+class GroupScan {
+ public:
+  /// `tile`: elements of a tile along the extent that differs. `tiles_across`: tiles along the
+  /// other one; all of a matrix where K differs.
+  __device__ GroupScan(const abi::GroupParams& groups, unsigned tile, unsigned tiles_across)
+      : groups_(groups), tile_(tile), tiles_across_(tiles_across) {}
+
+  /// Called by all lanes of a warp, for the same tile. Equal in all lanes.
+  __device__ GroupTile find(unsigned tile) const {
+    unsigned tiles_before = 0;
+    unsigned counts_before = 0;  // where the group of lane 0 begins, where sizes are counts
+#pragma unroll 1
+    for (unsigned first = 0; first < groups_.count; first += 32) {
+      const unsigned group = first + ptx::lane_id();
+      const bool is_group = group < groups_.count;
+      const Span span = is_group ? span_of(group) : Span{0, 0};
+      unsigned begin = span.begin;
+      unsigned end = span.end;
+      if (groups_.form == abi::GroupForm::counts) {
+        const unsigned padded = round_up(span.end);
+        const unsigned sum = inclusive_sum(padded);
+        begin = min(counts_before + sum - padded, groups_.extent);
+        end = min(begin + span.end, groups_.extent);
+        counts_before += ptx::value_of_lane(sum, 31);
+      }
+      const unsigned own = is_group ? tiles_of(end - begin) : 0;
+      const unsigned sum = inclusive_sum(own) + tiles_before;
+      const unsigned not_yet = ptx::lanes_where(sum <= tile);
+      if (not_yet != 0xffffffffU) {
+        const unsigned lane = ptx::lowest_lane(~not_yet);
+        return {.is_found = true,
+                .group = first + lane,
+                .begin = ptx::value_of_lane(begin, lane),
+                .end = ptx::value_of_lane(end, lane),
+                .tile = tile - ptx::value_of_lane(sum - own, lane)};
+      }
+      tiles_before = ptx::value_of_lane(sum, 31);
+    }
+    return {};
+  }
+
+ private:
+  struct Span {
+    unsigned begin;
+    unsigned end;  // of counts: the size
+  };
+
+  /// Sizes that promise too much never lead beyond a tensor.
+  __device__ unsigned size_at(unsigned index) const {
+    if (groups_.is_wide != 0) {
+      const abi::Int64 size =
+          ptx::ld_global_int64(static_cast<const abi::Int64*>(groups_.sizes) + index);
+      return size < 0 ? 0U : static_cast<unsigned>(min(size, abi::Int64{groups_.extent}));
+    }
+    const int size = ptx::ld_global_int(static_cast<const int*>(groups_.sizes) + index);
+    return size < 0 ? 0U : min(static_cast<unsigned>(size), groups_.extent);
+  }
+
+  __device__ unsigned round_up(unsigned value) const {
+    const unsigned rest = value % groups_.alignment;
+    return rest == 0 ? value : value - rest + groups_.alignment;
+  }
+
+  __device__ Span span_of(unsigned group) const {
+    if (groups_.form == abi::GroupForm::counts || groups_.form == abi::GroupForm::masked)
+      return {0, size_at(group)};
+    const bool has_zero = groups_.form == abi::GroupForm::prefix;
+    const unsigned end = size_at(group + (has_zero ? 1 : 0));
+    const unsigned before = has_zero ? size_at(group) : group == 0 ? 0U : size_at(group - 1);
+    if (end == before) return {end, end};
+    const unsigned begin = min(round_up(before), groups_.extent);
+    return {begin, max(begin, end)};
+  }
+
+  /// Where K differs, every group has all tiles of its matrix, whatever its depth.
+  __device__ unsigned tiles_of(unsigned size) const {
+    if (groups_.ragged == abi::RaggedExtent::k) return tiles_across_;
+    return abi::tiles_along(size, static_cast<int>(tile_)) * tiles_across_;
+  }
+
+  __device__ static unsigned inclusive_sum(unsigned value) {
+#pragma unroll
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+      const unsigned below = ptx::value_of_lane_below(value, distance);
+      if (ptx::lane_id() >= distance) value += below;
+    }
+    return value;
+  }
+
+  const abi::GroupParams& groups_;
+  unsigned tile_;
+  unsigned tiles_across_;
+};
+
+}  // namespace gemmery::device

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "providers/templates/simt/groups.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernel/rules.hpp"
+#include "operation/groups.hpp"
+#include "providers/templates/epilogue_parameters.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+constexpr std::uint64_t most_grid_blocks = 0x7fffffff;
+
+abi::GroupForm form_of(GroupSizes sizes) {
+  switch (sizes) {
+    case GroupSizes::prefix:
+      return abi::GroupForm::prefix;
+    case GroupSizes::counts:
+      return abi::GroupForm::counts;
+    case GroupSizes::masked:
+      return abi::GroupForm::masked;
+    default:
+      return abi::GroupForm::ends;
+  }
+}
+
+abi::GroupParams params_of(const GemmProblem& problem) {
+  const Groups& groups = *problem.groups;
+  return {.sizes = nullptr,
+          .form = form_of(groups.sizes),
+          .ragged = static_cast<abi::RaggedExtent>(groups.ragged),
+          .is_wide = groups.index_bits == 64 ? 1U : 0U,
+          .count = static_cast<unsigned>(problem.l),
+          .extent = static_cast<unsigned>(operation::ragged_extent(problem)),
+          .alignment = static_cast<unsigned>(groups.alignment)};
+}
+
+std::uint64_t count_tiles(const SimtTile& tile, const GemmProblem& problem) {
+  const std::uint64_t rows = abi::tiles_along(static_cast<unsigned>(problem.m), tile.m);
+  const std::uint64_t columns = abi::tiles_along(static_cast<unsigned>(problem.n), tile.n);
+  const Ragged ragged = problem.groups->ragged;
+  const std::uint64_t across = ragged == Ragged::n   ? rows
+                               : ragged == Ragged::k ? rows * columns
+                                                     : columns;
+  if (across > most_grid_blocks) return across;
+  return abi::most_group_tiles(params_of(problem), ragged == Ragged::n ? tile.n : tile.m,
+                               static_cast<unsigned>(across));
+}
+
+// The largest power of two up to 16 that divides so many bytes.
+std::uint8_t power_of_two_in(std::int64_t bytes) {
+  std::int64_t power = 1;
+  while (power < 16 && bytes % (2 * power) == 0) power *= 2;
+  return static_cast<std::uint8_t>(power);
+}
+
+void align_to_groups(MatrixType& matrix, std::int64_t stride_of_ragged, const Groups& groups) {
+  if (stride_of_ragged != 1 || groups.sizes == GroupSizes::masked) return;
+  const auto width = static_cast<std::int64_t>(byte_width(matrix.dtype));
+  matrix.alignment = std::min(matrix.alignment, power_of_two_in(groups.alignment * width));
+}
+
+// A group ends anywhere: no store holds several elements along the extent that differs.
+void store_single_elements(MatrixType& matrix, Ragged ragged) {
+  const std::int64_t stride = ragged == Ragged::m ? matrix.row_stride : matrix.column_stride;
+  if (ragged != Ragged::k && stride == 1)
+    matrix.alignment =
+        std::min(matrix.alignment, static_cast<std::uint8_t>(byte_width(matrix.dtype)));
+}
+
+}  // namespace
+
+bool finds_groups(const Groups& groups) noexcept {
+  const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
+  const bool leaves_rest = groups.outside == OutsideGroups::untouched || groups.ragged == Ragged::k;
+  return is_known && leaves_rest && !groups.are_on_host;
+}
+
+std::string find_group_failure(const GemmProblem& problem) {
+  if (!has_reductions(problem.epilogue)) return {};
+  return "groups: expected an epilogue without reductions, got one with";
+}
+
+GemmProblem as_seen_by_groups(GemmProblem problem) {
+  const Groups& groups = *problem.groups;
+  switch (groups.ragged) {
+    case Ragged::m:
+      align_to_groups(problem.a, problem.a.row_stride, groups);
+      break;
+    case Ragged::n:
+      align_to_groups(problem.b, problem.b.column_stride, groups);
+      break;
+    case Ragged::k:
+      align_to_groups(problem.a, problem.a.column_stride, groups);
+      align_to_groups(problem.b, problem.b.row_stride, groups);
+      break;
+  }
+  store_single_elements(problem.out, groups.ragged);
+  if (problem.c) store_single_elements(*problem.c, groups.ragged);
+  return problem;
+}
+
+GemmProblem average_groups(const GemmProblem& problem) {
+  const Groups& groups = *problem.groups;
+  const std::int64_t whole = operation::ragged_extent(problem);
+  const std::int64_t fair =
+      groups.share_tensors() ? whole / std::max<std::int64_t>(problem.l, 1) : whole;
+  const std::int64_t size = groups.expected > 0 ? std::min(groups.expected, whole) : fair;
+  GemmProblem average = problem;
+  std::int64_t& extent = groups.ragged == Ragged::m   ? average.m
+                         : groups.ragged == Ragged::n ? average.n
+                                                      : average.k;
+  extent = std::max<std::int64_t>(size, 1);
+  average.groups.reset();
+  return average;
+}
+
+Status check_groups(const SimtTile& tile, const OperandRules& rules, const GemmProblem& problem) {
+  if (tile.has_groups == 0)
+    return problem.groups ? Status::fail("groups: expected one GEMM, got a grouped problem")
+                          : Status::success();
+  if (!problem.groups) return Status::fail("groups: expected a grouped problem, got one GEMM");
+  if (const std::string failure = find_group_failure(problem); !failure.empty())
+    return Status::fail(failure);
+  return kernel::check_rules(rules, as_seen_by_groups(problem));
+}
+
+bool fits_grouped_grid(const SimtTile& tile, const GemmProblem& problem) {
+  return count_tiles(tile, problem) <= most_grid_blocks;
+}
+
+abi::GroupParams group_params(const GemmArguments& arguments) {
+  abi::GroupParams params = params_of(arguments.problem());
+  params.sizes = arguments.group_memory()->sizes.data;
+  return params;
+}
+
+unsigned most_tiles(const SimtTile& tile, const GemmProblem& problem) {
+  return static_cast<unsigned>(count_tiles(tile, problem));
+}
+
+}  // namespace gemmery::templates

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped products on emulated devices: sizes that change between the launches of one graph, ends
+// that clip stores, promises that are broken, and what is refused by name.
+#include <gemmery/gemmery.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "driver/graph.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/with_nvrtc.hpp"
+
+namespace gemmery {
+namespace {
+
+using tests::error_of;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr std::int64_t T = 90, G = 5, K = 24, N = 40;
+
+// Rows of groups on a device; A is its row's number mod 7 everywhere, B its group's number + 1.
+struct Rows {
+  OwnedStream own;
+  Stream stream;
+  Buffer a, b, out, ends;
+
+  explicit Rows(Device device)
+      : own(device),
+        stream(own.get()),
+        a(T * K * sizeof(float), stream),
+        b(G * K * N * sizeof(float), stream),
+        out(T * N * sizeof(float), stream),
+        ends(G * sizeof(std::int32_t), stream) {
+    std::vector<float> rows, weights;
+    for (std::int64_t i = 0; i < T * K; ++i) rows.push_back(static_cast<float>(i / K % 7));
+    for (std::int64_t i = 0; i < G * K * N; ++i)
+      weights.push_back(static_cast<float>(i / (K * N) + 1));
+    write(a, rows);
+    write(b, weights);
+    poison();
+  }
+  template <class Value>
+  void write(const Buffer& to, const std::vector<Value>& values) const {
+    copy(to.data(), stream.device(), values.data(), Device::cpu(), values.size() * sizeof(Value),
+         stream);
+    synchronize(stream);
+  }
+  void poison() const { write(out, std::vector<float>(T * N, nan)); }
+  void put(const std::vector<std::int32_t>& sizes) const { write(ends, sizes); }
+
+  Tensor of(const Buffer& memory, std::initializer_list<std::int64_t> shape) const {
+    return Tensor(memory.data(), DType::float32, shape, stream.device());
+  }
+  GemmArguments arguments(GroupOffsets offsets = {}) const {
+    offsets.sizes = GroupIndices(static_cast<const std::int32_t*>(ends.data()), G, stream.device());
+    return GroupedGemmArguments(of(a, {T, K}), of(b, {G, K, N}), of(out, {T, N}), DType::float32,
+                                offsets)
+        .as_gemm();
+  }
+  void expect(const std::vector<std::int32_t>& sizes) const {
+    std::vector<float> got(T * N);
+    copy(got.data(), Device::cpu(), out.data(), stream.device(), got.size() * sizeof(float),
+         stream);
+    synchronize(stream);
+    std::int64_t begin = 0;
+    for (std::size_t group = 0; group < G; ++group)
+      for (; begin < sizes[group]; ++begin)
+        for (std::int64_t column = 0; column < N; ++column)
+          ASSERT_EQ(got[static_cast<std::size_t>(begin * N + column)],
+                    static_cast<float>(K * (begin % 7) * static_cast<std::int64_t>(group + 1)))
+              << begin << ", " << column;
+    for (; begin < T; ++begin)
+      for (std::int64_t column = 0; column < N; ++column)
+        ASSERT_TRUE(std::isnan(got[static_cast<std::size_t>(begin * N + column)]))
+            << begin << ", " << column;
+  }
+};
+
+const std::vector<std::vector<std::int32_t>> cases{{18, 36, 54, 72, 90},
+                                                   {0, 0, 1, 1, 90},
+                                                   {90, 90, 90, 90, 90},
+                                                   {0, 0, 0, 0, 0},
+                                                   {7, 8, 25, 25, 83}};
+
+class GroupedEmulated : public tests::WithNvrtc {
+ protected:
+  const Device device_ = parse_device("emulated:a100").value();
+};
+
+// Row 30 of the acceptance list: nothing is known of the sizes when the graph is made.
+TEST_F(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
+  const Rows rows(device_);
+  const GemmArguments arguments = rows.arguments();
+  for (const Kernel& kernel : get_kernels(arguments)) {
+    if (kernel.operands().b.alignment != 16) continue;  // one of each tile
+    SCOPED_TRACE(kernel.name());
+    rows.put({-1, -1, -1, -1, -1});
+    PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
+    driver::GraphCapture capture(rows.stream);
+    launch.launch(rows.stream);
+    const driver::Graph graph = capture.end();
+    for (const auto& sizes : cases) {
+      rows.poison();
+      rows.put(sizes);
+      graph.launch(rows.stream);
+      rows.expect(sizes);
+    }
+  }
+}
+
+TEST_F(GroupedEmulated, few_blocks_stride_over_all_tiles) {
+  const Rows rows(device_);
+  const GemmArguments arguments = rows.arguments();
+  const Kernel kernel = get_kernels(arguments).front();
+  for (const auto& sizes : cases) {
+    rows.poison();
+    rows.put(sizes);
+    kernel.run(arguments, {.stream = rows.stream, .max_multiprocessors = 2});
+    rows.expect(sizes);
+  }
+}
+
+// The emulator checks every access.
+TEST_F(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
+  const Rows rows(device_);
+  const GemmArguments arguments = rows.arguments();
+  const Kernel kernel = get_kernels(arguments).front();
+  rows.put({-5, 1 << 30, 2000000000, 2000000000, 2000000000});
+  kernel.run(arguments, {.stream = rows.stream});
+  rows.expect({0, T, T, T, T});
+}
+
+// Row 12: groups overlap, so two blocks write one row.
+TEST_F(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
+  const Rows rows(device_);
+  const GemmArguments arguments = rows.arguments();
+  const Kernel kernel = get_kernels(arguments).front();
+  rows.put({90, 0, 90, 90, 90});
+  const Error error = error_of([&] {
+    kernel.run(arguments, {.stream = rows.stream});
+    synchronize(rows.stream);
+  });
+  EXPECT_NE(std::string(error.what()).find("race"), std::string::npos) << error.what();
+}
+
+TEST_F(GroupedEmulated, what_is_not_served_is_refused_by_name) {
+  const Rows rows(device_);
+  const auto reason = [&](const GroupOffsets& offsets) {
+    const Explanation explanation = explain(rows.arguments(offsets));
+    return std::ranges::find(explanation.reasons, "simt", &Reason::family)->failed;
+  };
+  EXPECT_EQ(reason({.outside = OutsideGroups::zero}),
+            "groups: expected one GEMM, or groups in a form that this family takes, got groups by "
+            "ends, with zeros outside of groups");
+  const DeviceInfo a100 = *find_device_info("a100");
+  const auto of_line = [&](const char* line) {
+    const Explanation explanation = explain(parse_problem(line).problem, a100);
+    return std::ranges::find(explanation.reasons, "simt", &Reason::family)->failed;
+  };
+  EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=4 labels=i32 a=f32").find("by labels"),
+            std::string::npos);
+  EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=4 ends=i32/host a=f32").find("on the host"),
+            std::string::npos);
+  EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=4 a=f32 epilogue=\"D = accum; s = sum(D)\" "
+                    "s=f32[l,n]")
+                .find("without reductions"),
+            std::string::npos);
+}
+
+TEST(GroupedKernels, are_of_grouped_problems_only_and_have_names_that_read_back) {
+  const DeviceInfo h200 = *find_device_info("h200");
+  const GemmProblem grouped = parse_problem("grouped_gemm 96x64x64 groups=4 a=bf16").problem;
+  const GemmProblem plain = parse_problem("gemm 96x64x64 a=bf16").problem;
+  const Kernel of_groups = get_kernels(grouped, h200).front();
+  EXPECT_EQ(find_kernel(of_groups.name()), of_groups);
+  EXPECT_TRUE(of_groups.name().ends_with("_groups"));
+  EXPECT_EQ(of_groups.supports(plain, h200).error(),
+            "groups: expected a grouped problem, got one GEMM");
+  const auto kernels = get_kernels(plain, h200);
+  const auto simt = std::ranges::find_if(
+      kernels, [](const Kernel& kernel) { return kernel.family().name() == "simt"; });
+  ASSERT_NE(simt, kernels.end());
+  EXPECT_EQ(simt->supports(grouped, h200).error(),
+            "groups: expected one GEMM, got a grouped problem");
+}
+
+// A column major A is read in wide accesses only where groups are promised to start so.
+TEST(GroupedKernels, wide_accesses_along_the_extent_that_differs_need_a_promise) {
+  const DeviceInfo h200 = *find_device_info("h200");
+  const auto widest = [&](const char* line) {
+    int bytes = 0;
+    for (const RankedKernel& kernel : get_kernels(parse_problem(line).problem, h200))
+      bytes = std::max<int>(bytes, kernel.operands().a.alignment);
+    return bytes;
+  };
+  EXPECT_EQ(widest("grouped_gemm 96x64x64 groups=4 a=bf16:c"), 2);
+  EXPECT_EQ(widest("grouped_gemm 96x64x64 groups=4 ends=i32/align=8 a=bf16:c"), 16);
+  EXPECT_EQ(widest("grouped_gemm 96x64x64 groups=4 a=bf16"), 16);
+}
+
+}  // namespace
+}  // namespace gemmery
