@@ -797,13 +797,14 @@ std::span<const DeviceFault> device_faults() {
     std::vector<DeviceFault> faults(std::begin(fault_table), std::end(fault_table));
     faults.insert(faults.end(), skinny_faults().begin(), skinny_faults().end());
     faults.insert(faults.end(), pointer_faults().begin(), pointer_faults().end());
+    faults.insert(faults.end(), far_faults().begin(), far_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 26> names{"simt",
+  constexpr std::array<std::string_view, 27> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
@@ -811,6 +812,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 k2 coop",
                                                    "sm90 coop, repacked",
                                                    "sm90 coop, pointers",
+                                                   "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",
                                                    "sm90 coop, promoted",

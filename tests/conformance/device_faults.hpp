@@ -22,6 +22,7 @@ enum class SoundKernel : std::uint8_t {
   split,             // k over two blocks
   repacked,          // copies of both operands, A of any strides; threads store out
   pointers,          // matrices anywhere, and a C
+  far,               // elements far from each other, and a C; threads store out
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
   promoted,          // 8-bit floats, whose products are added to accumulators by FADD
@@ -85,6 +86,7 @@ constexpr bool has_parts(SoundKernel kernel) noexcept {
 std::span<const DeviceFault> device_faults();
 std::span<const DeviceFault> skinny_faults() noexcept;   // of them
 std::span<const DeviceFault> pointer_faults() noexcept;  // of them
+std::span<const DeviceFault> far_faults() noexcept;      // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

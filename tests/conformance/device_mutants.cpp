@@ -101,11 +101,19 @@ abi::SplitMode split_of(SoundKernel kernel) {
 // Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {
-      SoundKernel::cooperative,    SoundKernel::chained,        SoundKernel::reduction,
-      SoundKernel::parallel,       SoundKernel::serial,         SoundKernel::transposed,
-      SoundKernel::promoted,       SoundKernel::promoted_parts, SoundKernel::transposed_parts,
-      SoundKernel::part_reduction, SoundKernel::registers,      SoundKernel::pointers};
+  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative,
+                                                SoundKernel::chained,
+                                                SoundKernel::reduction,
+                                                SoundKernel::parallel,
+                                                SoundKernel::serial,
+                                                SoundKernel::transposed,
+                                                SoundKernel::promoted,
+                                                SoundKernel::promoted_parts,
+                                                SoundKernel::transposed_parts,
+                                                SoundKernel::part_reduction,
+                                                SoundKernel::registers,
+                                                SoundKernel::pointers,
+                                                SoundKernel::far};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -186,7 +194,8 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.b = templates::repacked_rule(DType::bfloat16, LayoutRule::row);
     rules.out.alignment = 4;
   }
-  if (kernel == SoundKernel::pointers) {
+  if (kernel == SoundKernel::far) rules.out.alignment = 4;
+  if (kernel == SoundKernel::far || kernel == SoundKernel::pointers) {
     rules.c = rules.out;
     rules.has_c = true;
   }

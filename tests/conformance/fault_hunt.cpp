@@ -11,6 +11,7 @@
 #include <gemmery/gemmery.hpp>
 
 #include "tests/conformance/device_mutants.hpp"
+#include "tests/conformance/far_trial.hpp"
 #include "tests/conformance/program_hunt.hpp"
 #include "tests/conformance/suite.hpp"
 #include "tests/support/moving_columns.hpp"
@@ -72,8 +73,7 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::skinny_columns)
     return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};
   if (is_skinny(kernel)) return {std::begin(skinny_lines), std::end(skinny_lines)};
-  if (kernel == SoundKernel::pointers)
-    return {std::begin(pointer_lines), std::end(pointer_lines)};
+  if (kernel == SoundKernel::pointers) return {std::begin(pointer_lines), std::end(pointer_lines)};
   if (kernel == SoundKernel::transposed || kernel == SoundKernel::transposed_parts)
     return {std::begin(transposed_lines), std::end(transposed_lines)};
   if (kernel == SoundKernel::registers)
@@ -107,11 +107,25 @@ std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t see
   return fmt::format("threw: {}", error.what());
 }
 
+// In products that elements far from each other need.
+std::string hunt_far_away(const Kernel& kernel, const Hunt& hunt) {
+  Choices choices(hunt.seed);
+  const FarExtents extents{.m = 72, .n = 72, .k = 72, .l = 2};
+  for (const FarCase& far : far_cases()) {
+    const FarTrial trial(far, extents, DType::bfloat16, hunt.device, choices);
+    if (!kernel.supports(trial.arguments())) continue;
+    const std::string found = trial.run(kernel);
+    if (!found.empty()) return fmt::format("{}: {}", far.name, found);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string hunt_at_random(const Kernel& kernel, const Hunt& hunt) {
   if (kernel.epilogue() != default_epilogue) return hunt_with_program(kernel, hunt);
   const SoundKernel sound = fault_of(kernel).kernel;
+  if (sound == SoundKernel::far) return hunt_far_away(kernel, hunt);
   if (is_chained(sound)) {
     std::string found = hunt_in_chain(kernel, hunt.device, hunt.seed);
     if (!found.empty()) return found;
