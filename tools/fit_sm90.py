@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the constants of src/model/warp_specialized_gemm.hpp to what bench/calibrate measured.
 
-    tools/fit_sm90.py CSV --program PATH [--device h200] [--generations 300] [--reach 0] [--seed 1] [--write]
+    tools/fit_sm90.py CSV --program PATH [--device h200] [--only NAME,NAME] [--generations 300] [--reach 0] [--seed 1] [--write]
 
-CSV is what tools/keep_calibration.py wrote, PATH is tests/model/fit_objective as built: predictions are the library's own, with other constants. Minimised over all sets
+With --only other constants keep their values. CSV is what tools/keep_calibration.py wrote, or tests/model/designs_h100.csv, PATH is tests/model/fit_objective as built: predictions are the library's own, with other constants. Minimised over all sets
 but "heldout" is the regret of the choice (its measured time over the best one's), what good designs' errors differ by, and a
 share of the error in time, plus a little for constants that leave the middle of their range. The search is differential evolution, then steps along single
 constants; with --reach random ones for so many seconds, which also want every listed problem's choice to be near its best,
@@ -66,6 +66,7 @@ RANGES = {
     "transposition_clocks": (50, 1500),
     "byte_transposition_clocks_per_kib": (5, 300),
     "word_transposition_clocks_per_kib": (2, 200),
+    "register_operand_clocks": (5, 400),
     "part_latency_us": (1, 6),
     "part_bytes_per_clock": (10, 128),
     "stream_bytes_per_ns": (2000, 10000),
@@ -99,20 +100,29 @@ class Model:
 
 
 class Search:
-    """Constants as points of the unit cube, along logarithms of their ranges."""
+    """Constants as points of the unit cube, along logarithms of their ranges. Those that are not `free` keep their values."""
 
-    def __init__(self, model, names, seed):
+    def __init__(self, model, names, values, free, seed):
         self.model = model
         self.names = names
+        self.written = values
+        self.free = [at for at, name in enumerate(names) if name in free]
         self.ranges = [RANGES[name] for name in names]
         self.random = random.Random(seed)
         self.evaluations = 0
 
     def values(self, point):
-        return [low * (high / low) ** x for (low, high), x in zip(self.ranges, point)]
+        values = list(self.written)
+        for at, x in zip(self.free, point):
+            low, high = self.ranges[at]
+            values[at] = low * (high / low) ** x
+        return values
 
     def point(self, values):
-        return [min(max(math.log(v / low) / math.log(high / low), 0), 1) for (low, high), v in zip(self.ranges, values)]
+        def place(value, low, high):
+            return min(max(math.log(value / low) / math.log(high / low), 0), 1)
+
+        return [place(values[at], *self.ranges[at]) for at in self.free]
 
     def cost(self, point):
         self.evaluations += 1
@@ -184,7 +194,7 @@ class Search:
         least = cost(values)
         while time.monotonic() < end:
             trial = list(values)
-            for i in self.random.sample(range(len(trial)), self.random.choice((1, 2, 3, 5, len(trial)))):
+            for i in self.random.sample(self.free, min(self.random.choice((1, 2, 3, 5, len(trial))), len(self.free))):
                 low, high = self.ranges[i]
                 step = self.random.gauss(0, 0.12 * self.random.choice((0.2, 1, 3)))
                 trial[i] = rounded(min(max(trial[i] * math.exp(step), low), high))
@@ -210,6 +220,7 @@ def main():
     parser.add_argument("csv")
     parser.add_argument("--program", required=True)
     parser.add_argument("--device", default="h200")
+    parser.add_argument("--only", metavar="NAME,NAME", help="the constants that are fitted; default: all")
     parser.add_argument("--generations", type=int, default=300)
     parser.add_argument("--reach", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--seed", type=int, default=1)
@@ -221,7 +232,10 @@ def main():
     names = [name for name, _ in written]
     values = [float(value) for _, value in written]
     model = Model(options.program, options.csv, options.device)
-    search = Search(model, names, options.seed)
+    free = options.only.split(",") if options.only else names
+    if unknown := set(free) - set(names):
+        parser.error(f"--only: no constant is called {', '.join(sorted(unknown))}")
+    search = Search(model, names, values, free, options.seed)
     if options.generations > 0:
         found = search.polish(search.evolve(search.point(values), options.generations))
         values = [rounded(value) for value in search.values(found)]

@@ -12,9 +12,10 @@ inline double copy_microseconds(double bytes, const DeviceInfo& device) noexcept
   // From the end of the kernel before to the first bytes, and from the last ones to the start of
   // the kernel behind it: what 128^3 takes beside its arithmetic (tiled_gemm.cpp).
   constexpr double launch_us = 2.5;
-  // Share of the data sheet's bandwidth: two copies of 4097^2 elements of 2 bytes to lines of 4104
-  // ran at 2.6 of 4.8 TB/s (H200), by another kernel than ours, which is not measured yet.
-  constexpr double reachable_bandwidth = 0.54;
+  // Share of the data sheet's bandwidth: 4095^3 of bf16 with copies of A and B takes 307 us,
+  // 4096x4095x4096 without 201, for 134 MB read and written (H100, h100-sm90-types.md). Copies
+  // along columns may take twice as long (4096x4097x4096 with B row major: 315).
+  constexpr double reachable_bandwidth = 0.38;
   return launch_us + bytes / (device.bandwidth_bytes_per_second * reachable_bandwidth) * 1e6;
 }
 

@@ -168,6 +168,7 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
                         ? design.tile_m * design.tile_n / (threads_of_consumer * design.consumers)
                         : 0),
       consumer_share(1.0 / design.consumers),
+      takes_registers(design.takes_registers),
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows),
       adds_vector(design.adds_vector) {
@@ -309,6 +310,7 @@ double WarpSpecializedModel::time_stage(const WarpSpecializedTerms& design,
 // The products of a stage with what consumers do between their wgmmas.
 double WarpSpecializedModel::time_consumers(const WarpSpecializedTerms& design,
                                             double products) const noexcept {
+  if (design.takes_registers) products += constants_.register_operand_clocks;
   double clocks = products;
   if (design.promoted_sums > 0) {
     const double promotion =

@@ -30,6 +30,7 @@ struct WarpSpecializedDesign {
   bool adds_vector = false;
   int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
+  bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
 };
 
 // The work of an epilogue beyond storing D.
@@ -88,6 +89,7 @@ struct WarpSpecializedTerms {
   double transposed_kib;
   double promoted_sums;
   double consumer_share;
+  bool takes_registers;
   bool is_clustered;
   bool is_band_of_rows;
   bool adds_vector;
@@ -154,13 +156,15 @@ struct WarpSpecializedConstants {
   // to the first one of the next: clocks, and clocks per accumulator of a thread. Another consumer
   // of the tile multiplies meanwhile, those of other tiles wait for their turn: at 4096^3 128x128
   // takes 115 us where two consumers share it, 128x96 in turns 169 (H100, h100-sm90-types.md).
-  double promotion_clocks = 59.5;
-  double promotion_clocks_per_sum = 3.38;
+  double promotion_clocks = 82.6;
+  double promotion_clocks_per_sum = 3.14;
   // Of operands that are transposed in shared memory: clocks of a stage, and those per KiB that a
   // consumer transposes, of 8 and of 32 bits. Its wgmmas wait for them (H100, h100-sm90-types.md).
-  double transposition_clocks = 177;
-  double byte_transposition_clocks_per_kib = 14.6;
+  double transposition_clocks = 86;
+  double byte_transposition_clocks_per_kib = 17.7;
   double word_transposition_clocks_per_kib = 7.98;
+  // Clocks of a stage in which operands of 8 bits come to registers and are transposed there.
+  double register_operand_clocks = 122;
   // With k split through the workspace: from a block's last accumulators in registers to the count
   // of its tile's parts; bytes per clock by which a block leaves its part, and the last one to
   // arrive adds up all: 128x256 in 16 parts takes 86 us of 512x512x65536, 128x128 in 8 parts 68

@@ -118,11 +118,15 @@ Verdict judge(const MeasuredProblem& measured, const DeviceInfo& device,
   constexpr double good = 0.5;  // regret up to which times are compared, too
   // To order kernels, the best ones must be right beside each other.
   constexpr double nearness_to_best = 0.12;
-  const templates::Sm90Prediction prediction(measured.problem, measured.designs.front().rules,
-                                             device, constants);
+  const auto predict = [&](bool is_turned) {
+    return templates::Sm90Prediction(measured.problem, measured.designs.front().rules, device,
+                                     is_turned, constants);
+  };
+  const templates::Sm90Prediction predictions[] = {predict(false), predict(true)};
   std::vector<double> predicted;
   for (const MeasuredDesign& design : measured.designs)
-    predicted.push_back(prediction.microseconds(design.tile));
+    predicted.push_back(
+        predictions[templates::is_turned(design.rules, design.tile)].microseconds(design.tile));
   const auto first = std::ranges::min_element(predicted);
   Average regrets;
   Average squares;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -86,10 +87,12 @@ void report(const std::vector<MeasuredProblem>& problems, const DeviceInfo& devi
   fmt::print("\n");
 }
 
-// Of either kind of file.
+// The columns of either kind of file are its first line that is no comment.
 std::vector<MeasuredProblem> read_problems(const std::string& path) {
-  if (path.find("sm90") != std::string::npos) return read_calibration(path);
-  return sm90_problems(read_timed_kernels(path));
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line) && line.starts_with('#')) continue;
+  return line == timed_columns ? sm90_problems(read_timed_kernels(path)) : read_calibration(path);
 }
 
 int answer(const std::string& path, const std::string& device_name) {

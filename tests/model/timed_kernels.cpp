@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <stdexcept>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -16,8 +15,6 @@
 
 namespace gemmery::tests {
 namespace {
-
-constexpr std::string_view columns = "set,problem,kernel,microseconds";
 
 // The next field of a line, which loses it.
 std::string take_field(std::string_view& line) {
@@ -42,7 +39,7 @@ std::vector<TimedProblem> read_timed_kernels(const std::string& path) {
   if (!file) throw std::runtime_error("cannot read " + path);
   std::vector<TimedProblem> problems;
   for (std::string text; std::getline(file, text);) {
-    if (text.starts_with('#') || text == columns) continue;
+    if (text.starts_with('#') || text == timed_columns) continue;
     std::string_view line = text;
     const std::string set = take_field(line);
     const std::string problem = take_field(line);

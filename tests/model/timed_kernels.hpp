@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gemmery/device.hpp>
@@ -23,7 +24,9 @@ struct TimedProblem {
   std::vector<TimedKernel> kernels;  // fastest first
 };
 
-// Of a file with the columns set, problem, kernel, microseconds; rows with neither set nor problem
+inline constexpr std::string_view timed_columns = "set,problem,kernel,microseconds";
+
+// Of a file with these columns; rows with neither set nor problem
 // belong to those above them. Throws std::runtime_error for a file that is not there and for a line
 // that cannot be read.
 std::vector<TimedProblem> read_timed_kernels(const std::string& path);

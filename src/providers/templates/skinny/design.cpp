@@ -20,7 +20,8 @@ constexpr DType f64_outputs[] = {DType::float64, DType::float32};
 constexpr DType integer_outputs[] = {DType::int32, DType::float32, DType::int8, DType::uint8};
 
 // Threads, loads, slots and lanes. More of them under way hide more of memory's latency, fewer
-// leave registers for more blocks; which wins where is predicted, not measured.
+// leave registers for more blocks; which wins where is predicted
+// (bench/results/h100-skinny.md).
 struct TileShape {
   std::uint16_t threads;
   std::uint8_t loads;

@@ -38,7 +38,8 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .split_k = design.split_k,
           .adds_vector = design.adds_vector,
           .transposed_bytes = transposed_bytes(design),
-          .is_promoted = abi::is_promoted(design)};
+          .is_promoted = abi::is_promoted(design),
+          .takes_registers = design.a_by_registers};
 }
 
 // A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
