@@ -76,12 +76,23 @@ Kernel with_other_picks(const Kernel& kernel, Choices& choices) {
   return find_kernel(name.replace(at, picked.size(), other)).value_or(kernel);
 }
 
+// Slices of sm90 in turn, which discovery does not offer.
+Kernel with_serial_slices(const Kernel& kernel, Choices& choices) {
+  constexpr std::string_view parallel = "_parallel";
+  std::string name = kernel.name();
+  const std::size_t at = name.find(parallel);
+  if (kernel.family().name() != "sm90" || at == std::string::npos || choices.percent(60))
+    return kernel;
+  return find_kernel(name.replace(at, parallel.size(), "_serial")).value_or(kernel);
+}
+
 // Discovery splits k by itself, too, and never serially.
 Kernel with_other_split(const Kernel& kernel, Choices& choices) {
   constexpr std::string_view none = "_none_";
   std::string name = kernel.name();
   const std::size_t at = name.find(none);
-  if (at == std::string::npos || choices.percent(40)) return kernel;
+  if (at == std::string::npos) return with_serial_slices(kernel, choices);
+  if (choices.percent(40)) return kernel;
   const std::string split =
       choices.percent(30)
           ? "stream"

@@ -96,6 +96,8 @@ class Case {
 
   const Kernel& kernel() const { return kernel_; }
   std::string replay() const { return replay_words(trial_, kernel_); }
+  // "parallel, array"
+  std::string form() const;
 
   Outcome run(std::optional<Stream> stream) {
     trial_.stream = stream;
@@ -233,6 +235,24 @@ class Case {
   Kernel kernel_;
 };
 
+// How k is split, in the words of all families: "serial3" of slices is "serial".
+std::string_view split_form(const Metadata& metadata) {
+  const std::string_view split = metadata.design_value("split_k");
+  for (const std::string_view mode : {"serial", "parallel", "stream"})
+    if (split.starts_with(mode)) return mode;
+  return split.empty() || split == "1" || split == "none" ? "plain" : "cluster";
+}
+
+std::string_view batch_form(const GemmProblem& problem) {
+  for (const MatrixType* const matrix : {&problem.a, &problem.b, &problem.out})
+    if (matrix->batch_stride == by_pointers) return "array";
+  return problem.l > 1 ? "batched" : "single";
+}
+
+std::string Case::form() const {
+  return fmt::format("{}, {}", split_form(kernel_.metadata()), batch_form(trial_.line.problem));
+}
+
 class Collector {
  public:
   explicit Collector(std::uint64_t seed) { report_.seed = seed; }
@@ -244,6 +264,7 @@ class Collector {
     tally.exact += outcome.report.method.starts_with("exact integers") ? 1 : 0;
     tally.elements += outcome.report.elements;
     tally.worst_ratio = std::max(tally.worst_ratio, outcome.report.worst_ratio);
+    if (!outcome.is_refusal) ++report_.of_form[one.form()];
     if (outcome.fault.empty()) return;
     ++tally.mismatches;
     if (report_.failures.size() < most_failures_kept)
@@ -308,6 +329,7 @@ std::string to_string(const SuiteReport& report) {
         family, tally.runs, tally.exact, tally.elements, tally.refusals, tally.mismatches,
         tally.worst_ratio);
   }
+  for (const auto& [form, runs] : report.of_form) text += fmt::format("  {}: {}\n", form, runs);
   for (const std::string& failure : report.failures) text += "  " + failure + "\n";
   return text;
 }

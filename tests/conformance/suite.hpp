@@ -35,8 +35,9 @@ struct Tally {
 
 struct SuiteReport {
   std::uint64_t seed = 0;
-  std::map<std::string, Tally> of_family;  // "host/reference"
-  std::vector<std::string> failures;       // the first of them, each with the words that replay it
+  std::map<std::string, Tally> of_family;       // "host/reference"
+  std::map<std::string, std::int64_t> of_form;  // runs: "parallel, array"
+  std::vector<std::string> failures;  // the first of them, each with the words that replay it
 
   std::int64_t mismatches() const;
 };
