@@ -124,9 +124,9 @@ constexpr bool is_split(const Sm90Design& design) {
 ///   A through registers        7 to 55 at 192 promoted ones; others serialise wgmmas at 192
 ///   parts of tiles             2 to 6 at 208, up to 18 at 156 pairs in float16, when values of C++
 ///                              carried them; 5 at 192 in turns with a C, 4 in clusters; operands
-///                              of 8 bits 6 to 12 at 192, 1 to 6 at 128 of one consumer; transposed
-///                              ones of 32 bits 9 at 128, 38 at 144, 220 at 96 and 22 at 64 of
-///                              three
+///                              of 8 bits 6 to 12 at 192, 1 to 6 at 128 of one consumer, 4 at 64 of
+///                              three with a C; transposed ones of 32 bits 9 at 128, 38 at 144, 220
+///                              at 96 and 22 at 64 of three
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
@@ -134,11 +134,12 @@ constexpr int most_registers_beside_parts(const Sm90Design& design) {
   const bool transposes =
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
   const bool is_alone = consumer_count(design) == 1;
+  const bool are_three = consumers_per_tile(design) == 3;
   switch (bytes_of(design.a)) {
     case 1:
-      return is_alone ? 112 : 160;
+      return is_alone ? 112 : are_three && design.has_c ? 48 : 160;
     case 4:
-      return !transposes ? 192 : consumers_per_tile(design) == 3 ? 48 : 96;
+      return !transposes ? 192 : are_three ? 48 : 96;
     default:
       return (design.has_c && takes_turns(design)) || sharing_blocks(design) > 1 ? 184 : 192;
   }
