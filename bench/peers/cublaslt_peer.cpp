@@ -98,6 +98,8 @@ constexpr std::array math_rows{
     MathRow{Math::tf32, CUBLAS_COMPUTE_32F_FAST_TF32, "CUBLAS_COMPUTE_32F_FAST_TF32"},
     MathRow{Math::tf32x3, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
     MathRow{Math::bf16x3, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
+    MathRow{Math::bf16x6, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
+    MathRow{Math::bf16x9, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
     MathRow{Math::fp8_fast, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F, fast accumulation"},
     MathRow{Math::fp8_promoted, CUBLAS_COMPUTE_32F, "CUBLAS_COMPUTE_32F"},
 };

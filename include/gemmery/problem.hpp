@@ -33,7 +33,9 @@ enum class Math : std::uint8_t {
   bf16,
   fp8_fast,
   fp8_promoted,
-  saturate
+  saturate,
+  bf16x6,
+  bf16x9
 };
 GEMMERY_API std::string_view name(Math math) noexcept;
 GEMMERY_API std::optional<Math> parse_math(std::string_view word) noexcept;

@@ -240,11 +240,12 @@ nb::bytes identity_of(const PyGemmArguments& arguments) {
 Math to_math(std::string_view word) {
   if (word == "native") return Math::native;
   if (const std::optional<Math> math = parse_math(word)) return *math;
-  throw Error(
-      {.kind = ErrorKind::invalid_argument,
-       .operand = "math",
-       .expected = "native tf32 tf32x3 bf16x3 f16x3 f16 bf16 fp8_fast fp8_promoted saturate",
-       .got = "\"" + std::string(word) + "\""});
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = "math",
+               .expected =
+                   "native tf32 tf32x3 bf16x3 bf16x6 bf16x9 f16x3 f16 bf16 fp8_fast fp8_promoted "
+                   "saturate",
+               .got = "\"" + std::string(word) + "\""});
 }
 
 void read_common(PyGemmArguments& arguments) {

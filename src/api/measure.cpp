@@ -195,8 +195,9 @@ int tensor_core_rate(const GemmProblem& problem, Target target) {
   if (is_integer(a)) return rates.integer8;
   if (bit_width(a) == 8) return rates.float8;
   if (bit_width(a) == 16) return rates.half;
-  if (problem.math == Math::native || operation::has_three_products(problem.math)) return 0;
-  return problem.math == Math::tf32 ? rates.tf32 : rates.half;
+  if (problem.math == Math::native) return 0;
+  const bool is_tf32 = problem.math == Math::tf32 || problem.math == Math::tf32x3;
+  return (is_tf32 ? rates.tf32 : rates.half) / operation::product_count(problem.math);
 }
 
 // Multiply-adds per clock and multiprocessor (or core), by the fastest unit for these types.

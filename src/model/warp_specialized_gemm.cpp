@@ -172,7 +172,8 @@ WarpSpecializedTerms::WarpSpecializedTerms(const WarpSpecializedDesign& design) 
       is_clustered(cluster_size.size > 1),
       is_band_of_rows(design.is_band_of_rows),
       adds_vector(design.adds_vector) {
-  const double areas = design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
+  const double areas =
+      design.products * design.tile_m / wgmma_rows * design.tile_n / design.wgmma_columns;
   k_columns = areas * design.tile_k * design.wgmma_columns;
   k_area_sides = areas * design.tile_k * (wgmma_rows + design.wgmma_columns);
 }

@@ -31,6 +31,8 @@ struct WarpSpecializedDesign {
   int transposed_bytes = 0;  // of a stage, which warps read and write again before wgmma reads them
   bool is_promoted = false;  // FADDs add the products of each stage to the accumulators
   bool takes_registers = false;  // wgmma takes an operand from registers, where warps transposed it
+  // Products of parts of split operands, by their share of the bytes; not measured on a board.
+  double products = 1;
 };
 
 // The work of an epilogue beyond storing D.

@@ -232,7 +232,8 @@ void read_field(const Word& word, Fields& fields) {
     const auto math = parse_math(value);
     if (!math)
       refuse(word,
-             "native, tf32, tf32x3, bf16x3, f16x3, f16, bf16, fp8_fast, fp8_promoted or saturate");
+             "native, tf32, tf32x3, bf16x3, bf16x6, bf16x9, f16x3, f16, bf16, fp8_fast, "
+             "fp8_promoted or saturate");
     return set_once(word, fields.math, *math);
   }
   if (fields.is_grouped && grammar::is_group_field(key))

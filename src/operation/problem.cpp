@@ -13,9 +13,9 @@
 namespace gemmery {
 namespace {
 
-constexpr std::array<std::string_view, 10> math_names{
-    "native", "tf32", "tf32x3",   "bf16x3",       "f16x3",
-    "f16",    "bf16", "fp8_fast", "fp8_promoted", "saturate"};
+constexpr std::array<std::string_view, 12> math_names{
+    "native", "tf32",     "tf32x3",       "bf16x3",   "f16x3",  "f16",
+    "bf16",   "fp8_fast", "fp8_promoted", "saturate", "bf16x6", "bf16x9"};
 
 double matrix_bytes(const MatrixType& matrix, double batches, double rows, double columns) {
   // A broadcast operand is read once.

@@ -67,7 +67,7 @@ void check_accumulator(DType a, DType b, DType accumulator) {
 void check_math(Math math, DType a, DType b) {
   if (math == Math::native) return;
   const bool needs_f32 =
-      has_three_products(math) || math == Math::tf32 || math == Math::f16 || math == Math::bf16;
+      product_count(math) > 1 || math == Math::tf32 || math == Math::f16 || math == Math::bf16;
   const bool is_f32 = a == DType::float32 && b == DType::float32;
   const bool is_fp8 = bit_width(a) == 8 && bit_width(b) == 8 && is_floating(a);
   const bool is_int8 = is_integer(a);
@@ -82,8 +82,19 @@ void check_math(Math math, DType a, DType b) {
 
 }  // namespace
 
-bool has_three_products(Math math) noexcept {
-  return math == Math::tf32x3 || math == Math::bf16x3 || math == Math::f16x3;
+int product_count(Math math) noexcept {
+  switch (math) {
+    case Math::tf32x3:
+    case Math::bf16x3:
+    case Math::f16x3:
+      return 3;
+    case Math::bf16x6:
+      return 6;
+    case Math::bf16x9:
+      return 9;
+    default:
+      return 1;
+  }
 }
 
 void check_operand_type(std::string_view operand, DType dtype) {

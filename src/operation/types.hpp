@@ -13,8 +13,8 @@ namespace gemmery::operation {
 // Throws Error (unsupported) for element types that need scales or unpacking.
 void check_operand_type(std::string_view operand, DType dtype);
 
-// True if each product of float32 is formed by three of narrower types.
-bool has_three_products(Math math) noexcept;
+// The products of narrower types that form one of float32: 3, 6 or 9; otherwise 1.
+int product_count(Math math) noexcept;
 
 // The types and math of products and accumulators.
 struct ProductTypes {

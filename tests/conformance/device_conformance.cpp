@@ -24,6 +24,14 @@ std::size_t wanted_gpu() {
 
 // --- which kernels ------------------------------------------------------------------------------
 
+bool has_wanted_word(const Kernel& kernel) {
+  const auto& words = DeviceConformance::GetParam().words;
+  const std::string name = words.empty() ? "" : kernel.name();
+  return words.empty() || std::ranges::any_of(words, [&](const char* word) {
+           return name.find(word) != std::string::npos;
+         });
+}
+
 // Of all families, or of the one that the instance or GEMMERY_TEST_FAMILY names; with any name, or
 // those that hold GEMMERY_TEST_NAME ("_k4_").
 bool is_wanted(const Kernel& kernel) {
@@ -32,6 +40,7 @@ bool is_wanted(const Kernel& kernel) {
   const char* const part = std::getenv("GEMMERY_TEST_NAME");
   return (family == nullptr || kernel.family().name() == family) &&
          (of_instance.empty() || kernel.family().name() == of_instance) &&
+         has_wanted_word(kernel) &&
          (part == nullptr || kernel.name().find(part) != std::string::npos);
 }
 
@@ -220,6 +229,8 @@ constexpr const char* degenerate_lines[] = {
     "gemm 64x1x64 a=bf16",
     "gemm 1x64x64 a=f16:c out=f32:c",
     "gemm 64x64x1x2 a=f32 math=tf32",
+    "gemm 1x64x64 a=f32:c math=bf16x9",
+    "gemm 64x64x1x2 a=f32 math=tf32x3",
     "gemm 65x1x2048 a=f16 acc=f16",
     "gemm 3x5x1111 a=f64:c b=f64:c",
     "gemm 64x64x64x3 a=f32 b=f32/batch=1",

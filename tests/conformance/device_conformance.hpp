@@ -33,6 +33,7 @@ struct DeviceUnderTest {
   TrialLimits limits;
   std::vector<const char*> repeated_lines;  // that are run over and over again
   std::string family = {};                  // whose kernels are drawn; empty: all
+  std::vector<const char*> words = {};      // one of which is in their names; empty: any
 };
 
 class DeviceConformance : public testing::TestWithParam<DeviceUnderTest> {

@@ -26,6 +26,8 @@ constexpr auto repacked = SoundKernel::repacked;
 constexpr auto transposed = SoundKernel::transposed;
 constexpr auto registers = SoundKernel::registers;
 constexpr auto promoted = SoundKernel::promoted;
+constexpr auto bf16_parts = SoundKernel::bf16_parts;
+constexpr auto tf32_parts = SoundKernel::tf32_parts;
 constexpr auto rotation = SoundKernel::rotation;
 constexpr auto addition = SoundKernel::addition;
 constexpr auto reduction = SoundKernel::reduction;
@@ -241,7 +243,7 @@ constexpr DeviceFault fault_table[] = {
      .on_gpu = Shows::seldom},
     {.name = "rows that no copy brings are not cleared",
      .kernel = cooperative,
-     .edits = {{{"clear_stages(shared_.a, params_.a_bytes);", ""}}},
+     .edits = {{{"clear_stages<abi::a_tile_bytes(design)>(shared_.a, params_.a_bytes);", ""}}},
      .on_gpu = Shows::seldom},  // they go nowhere
     {.name = "no fence after barriers are initialised",
      .kernel = cooperative,
@@ -491,6 +493,64 @@ constexpr DeviceFault fault_table[] = {
      .kernel = promoted,
      .edits = {{{"if (k_block == 0)\n        sums.take();",
                  "if (is_last)\n        sums.take();"}}}},
+
+    {.name = "nothing", .kernel = bf16_parts},
+    {.name = "no proxy fence after splitting",
+     .kernel = bf16_parts,
+     .edits = {{{"ptx::fence_proxy_async();\n    ptx::bar_sync<warp_count * 32>",
+                 "ptx::bar_sync<warp_count * 32>"}}}},
+    {.name = "no barrier after splitting",
+     .kernel = bf16_parts,
+     .edits = {{{"ptx::bar_sync<warp_count * 32>(first_barrier + (takes_turns ? consumer : 0));",
+                 "static_cast<void>(first_barrier);"}}}},
+    {.name = "a unit is written while it is read",
+     .kernel = bf16_parts,
+     .edits =
+         {{{"__syncwarp();\n#pragma unroll\n    for (unsigned step = 0; step < abi::split_steps",
+            "#pragma unroll\n    for (unsigned step = 0; step < abi::split_steps"}}}},
+    {.name = "a part is taken from the number before the last part was",
+     .kernel = bf16_parts,
+     .edits = {{{"second -= __uint_as_float(pair & 0xffff0000U);", ""}}}},
+    {.name = "part 2 is read where part 1 lies",
+     .kernel = bf16_parts,
+     .edits = {{{"is_bf16 && part == 1 ? abi::bf16_unit_bytes : 0;", "0;"}}}},
+    {.name = "part 3 lies where that of the next unit does",
+     .kernel = bf16_parts,
+     .edits = {{{"tile + tile_bytes + unit * Splitter::bytes_behind",
+                 "tile + tile_bytes + (unit ^ 1U) * Splitter::bytes_behind"}}}},
+    {.name = "the product of parts 1 is dropped",
+     .kernel = bf16_parts,
+     .edits = {{{"if constexpr (product + 1 < abi::product_count(math))",
+                 "if constexpr (product + 2 < abi::product_count(math))"}}}},
+    {.name = "products of parts 1 and 2 are dropped",
+     .kernel = bf16_parts,
+     .edits = {{{"constexpr abi::PartProduct parts = abi::part_product(math, product);",
+                 "constexpr abi::PartProduct parts =\n"
+                 "      abi::part_product(math, product == 6 || product == 7 ? 0 : product);"}}}},
+    {.name = "the last units of A are not split",
+     .kernel = bf16_parts,
+     .edits = {{{"unit < tile_bytes / Splitter::bytes;",
+                 "unit < tile_bytes / Splitter::bytes - 1;"}}}},
+    {.name = "a stage is given back while its parts are multiplied",
+     .kernel = bf16_parts,
+     .edits =
+         {{{"ptx::wgmma_wait_group<0>();\n      if (!is_last) ring_.release(stage, lane());",
+            "if (!is_last) ring_.release(stage, lane());\n      ptx::wgmma_wait_group<0>();"}}},
+     .on_gpu = Shows::seldom},  // wgmma has read it before a copy that is asked for then comes
+
+    {.name = "nothing", .kernel = tf32_parts},
+    {.name = "diagonals are written while they are read",
+     .kernel = tf32_parts,
+     .edits = {{{"__syncwarp();\n#pragma unroll\n      for (unsigned diagonal",
+                 "#pragma unroll\n      for (unsigned diagonal"}}}},
+    {.name = "part 2 is what is left of another number",
+     .kernel = tf32_parts,
+     .edits = {{{"ptx::st_shared<4>(behind + offset, {{parts.second}});",
+                 "ptx::st_shared<4>(behind + (offset ^ 16U), {{parts.second}});"}}}},
+    {.name = "part 2 is the number",
+     .kernel = tf32_parts,
+     .edits = {{{"return {first, ptx::cvt_rna_tf32_f32(value - __uint_as_float(first))};",
+                 "return {first, first};"}}}},
 
     {.name = "nothing", .kernel = repacked},
     {.name = "the last element of a line is not copied",
@@ -804,7 +864,7 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 27> names{"simt",
+  constexpr std::array<std::string_view, 29> names{"simt",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",
@@ -816,6 +876,8 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",
                                                    "sm90 coop, promoted",
+                                                   "sm90 coop, bf16x9",
+                                                   "sm90 coop, tf32x3",
                                                    "sm90 rotation, program",
                                                    "sm90 rotation-add, program",
                                                    "sm90 coop, reductions",

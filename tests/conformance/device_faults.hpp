@@ -26,6 +26,8 @@ enum class SoundKernel : std::uint8_t {
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
   promoted,          // 8-bit floats, whose products are added to accumulators by FADD
+  bf16_parts,        // float32 by bf16x9
+  tf32_parts,        // float32 by tf32x3, both operands transposed
   rotation,          // three consumers in turn, with a program
   addition,          // likewise, and a wgmma adds what the program adds first
   reduction,         // two consumers, with a program that makes single values of out

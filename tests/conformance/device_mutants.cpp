@@ -113,7 +113,9 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
                                                 SoundKernel::part_reduction,
                                                 SoundKernel::registers,
                                                 SoundKernel::pointers,
-                                                SoundKernel::far};
+                                                SoundKernel::far,
+                                                SoundKernel::bf16_parts,
+                                                SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -203,6 +205,14 @@ OperandRules sm90_rules(SoundKernel kernel) {
     rules.a = {.dtype = DType::int8, .layout = LayoutRule::column, .alignment = 16};
     rules.b = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};
     rules.out.dtype = rules.accumulator = DType::int32;
+  }
+  if (kernel == SoundKernel::bf16_parts || kernel == SoundKernel::tf32_parts) {
+    const bool is_bf16 = kernel == SoundKernel::bf16_parts;
+    rules.a = {.dtype = DType::float32,
+               .layout = is_bf16 ? LayoutRule::row : LayoutRule::column,
+               .alignment = 16};
+    rules.b = {.dtype = DType::float32, .layout = LayoutRule::row, .alignment = 16};
+    rules.math = is_bf16 ? Math::bf16x9 : Math::tf32x3;
   }
   if (kernel == SoundKernel::registers) {
     rules.a = {.dtype = DType::int8, .layout = LayoutRule::row, .alignment = 16};

@@ -42,7 +42,25 @@ const DeviceUnderTest sm90{
     .repeated_lines = {"gemm 80x48x272 a=s8:c out=s32", "gemm 144x80x400 a=e4m3 b=e5m2 out=bf16",
                        "gemm 72x40x136 a=f32 math=tf32"},
     .family = "sm90"};
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceConformance, testing::Values(h200, sm90));
+
+// Of them, float32 by products of parts.
+const DeviceUnderTest operand_parts{
+    .device = "emulated:h200",
+    .scale = {.rounds = 1,
+              .kernels_per_round = 8,
+              .cases_per_round = 32,
+              .kernels_per_line = 1,
+              .repetitions = 2},
+    .soak = {.rounds = 50,
+             .kernels_per_round = 16,
+             .cases_per_round = 64,
+             .kernels_per_line = 5,
+             .repetitions = 10},
+    .limits = {.products = 1 << 18, .depth = 400},
+    .repeated_lines = {"gemm 72x40x136 a=f32:c math=bf16x9", "gemm 80x48x100 a=f32 math=tf32x3"},
+    .family = "sm90",
+    .words = {"wgmma-tf32x3", "wgmma-bf16x3", "wgmma-bf16x6", "wgmma-bf16x9"}};
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceConformance, testing::Values(h200, sm90, operand_parts));
 
 }  // namespace
 }  // namespace gemmery::conformance

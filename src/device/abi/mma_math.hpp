@@ -4,7 +4,7 @@
 
 namespace gemmery::abi {
 
-/// `tf32` to `f16` are of float32 operands, `saturate` of integers (accumulators clamp at every
+/// `tf32` to `f16`, `bf16x6` and `bf16x9` are of float32 operands, `saturate` of integers (accumulators clamp at every
 /// instruction), `promoted` of 8-bit floats (the products of each block of k are added to float32
 /// accumulators by FADD); `native` for all other kernels.
 enum class MmaMath : unsigned char {
@@ -16,7 +16,9 @@ enum class MmaMath : unsigned char {
   saturate,
   f16x3,
   f16,
-  promoted
+  promoted,
+  bf16x6,
+  bf16x9
 };
 
 }  // namespace gemmery::abi

@@ -7,6 +7,7 @@
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
 #include <device/abi/mma_math.hpp>
+#include <device/abi/operand_parts.hpp>
 #include <device/abi/raster.hpp>
 #include <device/abi/split.hpp>
 
@@ -91,14 +92,21 @@ constexpr bool is_transposed(DType operand, Major major) {
   return major != Major::k && !takes_any_major(operand);
 }
 
-/// Which operands are transposed in shared memory.
+/// What wgmma multiplies of operands of a type.
+GEMMERY_HOST_DEVICE
+constexpr DType multiplied_type(MmaMath math, DType operand) {
+  return splits_to_bf16(math) ? DType::bfloat16 : operand;
+}
+
+/// Which operands are transposed in shared memory by themselves: split ones are on the way.
 GEMMERY_HOST_DEVICE
 constexpr bool transposes_a(const Sm90Design& design) {
-  return is_transposed(design.a, design.a_major) && !design.a_by_registers;
+  return is_transposed(design.a, design.a_major) && !design.a_by_registers &&
+         !splits_operands(design.math);
 }
 GEMMERY_HOST_DEVICE
 constexpr bool transposes_b(const Sm90Design& design) {
-  return is_transposed(design.b, design.b_major);
+  return is_transposed(design.b, design.b_major) && !splits_operands(design.math);
 }
 
 /// Of a warp's 16 rows in a block of 64: the row of a lane's first accumulators, and by how much
@@ -178,7 +186,9 @@ constexpr int accumulator_registers(const Sm90Design& design) {
 
 /// True if a consumer adds the products of each block of k to accumulators of its own.
 GEMMERY_HOST_DEVICE
-constexpr bool is_promoted(const Sm90Design& design) { return design.math == MmaMath::promoted; }
+constexpr bool is_promoted(const Sm90Design& design) {
+  return design.math == MmaMath::promoted || splits_operands(design.math);
+}
 
 /// Registers that hold accumulators: twice as many if they are promoted.
 GEMMERY_HOST_DEVICE

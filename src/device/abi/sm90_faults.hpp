@@ -50,6 +50,10 @@ constexpr bool is_sm90_math(MmaMath math, DType operand) {
     case MmaMath::native:
       return operand != DType::float32;
     case MmaMath::tf32:
+    case MmaMath::tf32x3:
+    case MmaMath::bf16x3:
+    case MmaMath::bf16x6:
+    case MmaMath::bf16x9:
       return operand == DType::float32;
     case MmaMath::saturate:
       return is_wgmma_integer(operand);
@@ -85,7 +89,8 @@ constexpr bool has_register_operand(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr bool has_column_halves(const Sm90Design& design) {
   if (!splits_columns(design)) return true;
-  const bool is_in_rows = multiplied_major(design.b, design.b_major) == Major::k;
+  const DType multiplied = multiplied_type(design.math, design.b);
+  const bool is_in_rows = multiplied_major(multiplied, design.b_major) == Major::k;
   return design.tile_n % (is_in_rows ? 32 : 2 * atom_extent(design)) == 0;
 }
 
@@ -131,6 +136,7 @@ GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_parts(const Sm90Design& design) {
   if (design.split == SplitMode::none) return 208;
   if (design.accumulator == DType::float16) return 128;
+  if (splits_operands(design.math)) return consumers_per_tile(design) == 3 ? 64 : 128;
   const bool transposes =
       is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
   const bool is_alone = consumer_count(design) == 1;
@@ -148,6 +154,7 @@ GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_stores(const Sm90Design& design) {
   if (consumers_per_tile(design) == 3) return design.has_c && design.split_k > 1 ? 72 : 96;
   const bool takes_turns = abi::takes_turns(design);
+  if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;
   const bool has_half_sums = design.accumulator == DType::float16;
   if (design.a_by_registers) return 160;
   if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;

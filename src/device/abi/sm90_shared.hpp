@@ -6,7 +6,8 @@
 
 namespace gemmery::abi {
 
-/// Bytes of one stage of an operand: K-major by rows, otherwise in atoms that are brought whole.
+/// Bytes that are brought of an operand for one stage: K-major by rows, otherwise in atoms that are
+/// brought whole.
 GEMMERY_HOST_DEVICE
 constexpr int operand_stage_bytes(Major major, int extent, int atom) {
   const int rows = major == Major::k ? extent : (extent + atom - 1) / atom * atom;
@@ -14,13 +15,29 @@ constexpr int operand_stage_bytes(Major major, int extent, int atom) {
 }
 
 GEMMERY_HOST_DEVICE
-constexpr int a_stage_bytes(const Sm90Design& design) {
+constexpr int a_tile_bytes(const Sm90Design& design) {
   return operand_stage_bytes(design.a_major, design.tile_m, atom_extent(design));
 }
 
 GEMMERY_HOST_DEVICE
-constexpr int b_stage_bytes(const Sm90Design& design) {
+constexpr int b_tile_bytes(const Sm90Design& design) {
   return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design));
+}
+
+/// Behind what is brought, parts of split operands.
+GEMMERY_HOST_DEVICE
+constexpr int behind_bytes(MmaMath math, int tile_bytes) {
+  return tile_bytes / sm90_swizzle_bytes * part_bytes_per_line(math);
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int a_stage_bytes(const Sm90Design& design) {
+  return a_tile_bytes(design) + behind_bytes(design.math, a_tile_bytes(design));
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int b_stage_bytes(const Sm90Design& design) {
+  return b_tile_bytes(design) + behind_bytes(design.math, b_tile_bytes(design));
 }
 
 /// Rows of a K-major operand that one copy brings: a box has at most 256, and two blocks that share

@@ -37,8 +37,8 @@ class Sm90Load {
 
   /// All threads call it, before the first copy and a barrier of the block.
   __device__ __forceinline__ void clear_stages() const {
-    clear_stages(shared_.a, params_.a_bytes);
-    clear_stages(shared_.b, params_.b_bytes);
+    clear_stages<abi::a_tile_bytes(design)>(shared_.a, params_.a_bytes);
+    clear_stages<abi::b_tile_bytes(design)>(shared_.b, params_.b_bytes);
   }
 
   /// A tile, and where its matrices of A and B lie in tensor maps.
@@ -99,13 +99,13 @@ class Sm90Load {
 
   /// Sets what no copy fills to zero, once: an operand may be smaller than its tile. The loop has
   /// few rounds and is not unrolled: unrolled four times it was an eighth of a kernel's code.
-  template <int stages, int stage_bytes>
+  template <unsigned tile_bytes, int stages, int stage_bytes>
   __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
-    if (brought == stage_bytes) return;
+    if (brought == tile_bytes) return;
     constexpr unsigned zeros[4] = {};
     constexpr unsigned step = abi::thread_count(design) * sizeof zeros;
 #pragma unroll 1
-    for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < stage_bytes; byte += step) {
+    for (unsigned byte = brought + threadIdx.x * sizeof zeros; byte < tile_bytes; byte += step) {
 #pragma unroll
       for (int stage = 0; stage < stages; ++stage)
         ptx::st_shared_v4(ptx::cvta_shared(&operand[stage]) + byte, zeros);

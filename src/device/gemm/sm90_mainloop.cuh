@@ -5,6 +5,7 @@
 
 #include <device/abi/sm90_design.hpp>
 #include <device/copy/register_operand.cuh>
+#include <device/gemm/sm90_operand_parts.cuh>
 #include <device/gemm/sm90_places.cuh>
 #include <device/gemm/sm90_shared.cuh>
 #include <device/gemm/sm90_transpose.cuh>
@@ -112,7 +113,9 @@ class Sm90Mainloop {
   /// The products of one stage.
   __device__ __forceinline__ void multiply_whole_stage(unsigned stage, const Share& share,
                                                        unsigned thread) const {
-    if constexpr (design.a_by_registers) {
+    if constexpr (Sm90OperandParts<design>::is_needed) {
+      Sm90OperandParts<design>::multiply_stage(shared_, stage, share.row, share.column);
+    } else if constexpr (design.a_by_registers) {
       const RegisterOperand<design> a(share.row, thread);
       multiply_stage_by_registers(a, stage, share, false, [] {});
     } else {
@@ -149,6 +152,8 @@ class Sm90Mainloop {
     const Stage stage = ring_.wait_for_stage(cursor);
     if constexpr (Sm90Transpose<design>::is_needed)
       Sm90Transpose<design>::transpose_stage(shared_, cursor.stage, consumer);
+    if constexpr (Sm90OperandParts<design>::is_needed)
+      Sm90OperandParts<design>::split_stage(shared_, cursor.stage, consumer);
     return stage;
   }
 

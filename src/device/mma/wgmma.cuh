@@ -179,19 +179,21 @@ struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design>
 /// As wgmma finds the operands in shared memory.
 template <abi::Sm90Design design>
 struct MultipliedMajors {
-  static constexpr abi::Major a = abi::multiplied_major(design.a, design.a_major);
-  static constexpr abi::Major b = abi::multiplied_major(design.b, design.b_major);
+  static constexpr abi::DType type = abi::multiplied_type(design.math, design.a);
+  static constexpr abi::Major a = abi::multiplied_major(type, design.a_major);
+  static constexpr abi::Major b = abi::multiplied_major(type, design.b_major);
 };
 
 /// As multiply_stage, of the consumer's blocks of 64 rows from the row-th on and of 32 bytes of k.
-template <abi::Sm90Design design, int row = 0>
+/// `next_rows` is added to A's descriptor for the next block.
+template <abi::Sm90Design design, unsigned next_rows = next_64_rows, int row = 0>
 __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescriptor b,
                                               bool keeps_sums) {
   using Majors = MultipliedMajors<design>;
   ptx::wgmma<row, Majors::a != abi::Major::k, Majors::b != abi::Major::k>(a, b,
                                                                           keeps_sums ? 1U : 0U);
   if constexpr (row + 1 < WgmmaSums<design>::blocks)
-    multiply_step<design, row + 1>(a + next_64_rows, b, keeps_sums);
+    multiply_step<design, next_rows, row + 1>(a + next_rows, b, keeps_sums);
 }
 
 /// As multiply_stage of 32 bytes of k, with A in registers, of all of the consumer's blocks of

@@ -44,6 +44,13 @@ __device__ inline unsigned cvt_rn_bf16x2_f32(float high, float low) {
   return bits;
 }
 
+/// What would round to infinity, and infinities, become the largest number.
+__device__ inline unsigned cvt_rn_satfinite_bf16x2_f32(float high, float low) {
+  unsigned bits;
+  asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 __device__ inline float cvt_rn_f32_f64(double value) {
   float result;
   asm("cvt.rn.f32.f64 %0, %1;" : "=f"(result) : "d"(value));
@@ -54,6 +61,13 @@ __device__ inline float cvt_rn_f32_f64(double value) {
 __device__ inline unsigned cvt_rna_tf32_f32(float value) {
   unsigned bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+/// The same, infinite to none: the largest number instead.
+__device__ inline unsigned cvt_rna_satfinite_tf32_f32(float value) {
+  unsigned bits;
+  asm("cvt.rna.satfinite.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
 

@@ -16,14 +16,18 @@ using MatrixDescriptor = abi::UInt64;
 
 constexpr unsigned atom_bytes = 64 * abi::sm90_swizzle_bytes;  // of 64 rows, or of 64 columns
 
+/// As a descriptor has it.
+enum class Swizzle : unsigned { bytes_128 = 1, bytes_64 = 2 };
+
 /// PTX ISA, "matrix descriptor": bits 0-13 address, 16-29 leading offset (from atom to atom of
 /// columns; unused by K-major), 32-45 stride offset (from 8 rows to the next 8), 62-63 swizzle, all
 /// in units of 16 bytes. Here `leading` and `stride` count bytes.
 __device__ __forceinline__ MatrixDescriptor describe_atoms(unsigned shared, unsigned leading,
-                                                           unsigned stride) {
-  constexpr MatrixDescriptor swizzle_128_bytes = MatrixDescriptor{1} << 62;
+                                                           unsigned stride,
+                                                           Swizzle swizzle = Swizzle::bytes_128) {
   return (shared >> 4 & 0x3fffU) | MatrixDescriptor{leading / 16} << 16 |
-         MatrixDescriptor{stride / 16} << 32 | swizzle_128_bytes;
+         MatrixDescriptor{stride / 16} << 32 |
+         MatrixDescriptor{static_cast<unsigned>(swizzle)} << 62;
 }
 
 /// The first 64 rows (columns) and step of k of the stage-th of tiles of `tile_bytes` each, which

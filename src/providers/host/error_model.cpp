@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "operation/types.hpp"
 #include "providers/host/number.hpp"
 
 namespace gemmery::host {
@@ -30,6 +31,10 @@ double input_unit_of(Math math) {
       return 0x1p-21;  // two parts of 11 bits each, the product of the low parts left out
     case Math::bf16x3:
       return 0x1p-15;  // two parts of 8 bits each, likewise
+    case Math::bf16x6:
+      return 0x1p-24;  // three parts are the number; products of parts 2 and 3 are left out
+    case Math::bf16x9:
+      return 0x1p-32;  // 0, but for numbers so small that their parts are subnormal (pack.hpp)
   }
   return 1;
 }
@@ -51,6 +56,17 @@ double accumulator_unit_of(const DeclaredMath& declared) {
     default:
       return uses_tensor_cores(declared) ? 0x1p-23 : 0x1p-24;
   }
+}
+
+// sm80 adds what one mma makes of 8 or 16 of k, sm90 what the wgmmas of a stage make of 32 of split
+// float32, or of 128 8-bit floats.
+ErrorModel::Blocks blocks_of(const DeclaredMath& declared) {
+  if (declared.math == Math::fp8_promoted)
+    return {.unit = 0x1p-23, .widest = 128, .narrowest = 128, .more = 2};
+  const bool is_split = operation::product_count(declared.math) > 1;
+  if (is_split && declared.arithmetic == Arithmetic::tensor_core)
+    return {.unit = 0x1p-24, .widest = 32, .narrowest = 8, .more = 4};
+  return {};
 }
 
 // Gradual underflow loses up to half the smallest subnormal. Instructions on bfloat16 flush to
@@ -81,17 +97,17 @@ DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic, boo
 
 double ErrorModel::product_factor(std::int64_t k) const {
   const auto terms = static_cast<double>(k);
-  if (block_unit == 0) return 2 * input_unit + (terms + 2) * accumulator_unit;
-  const double blocks = std::ceil(terms / 128);
-  return 2 * input_unit + (std::min(terms, 128.0) + 2) * accumulator_unit +
-         (blocks + 2) * block_unit;
+  if (blocks.unit == 0) return 2 * input_unit + (terms + 2) * accumulator_unit;
+  const double count = std::ceil(terms / blocks.narrowest);
+  return 2 * input_unit + (std::min(terms, blocks.widest) + blocks.more) * accumulator_unit +
+         (count + 2) * blocks.unit;
 }
 
 ErrorModel error_model(const DeclaredMath& declared) {
   const bool computes_in_double = epilogue_compute_type(declared.accumulator) == DType::float64;
   return {.input_unit = input_unit_of(declared.math),
           .accumulator_unit = accumulator_unit_of(declared),
-          .block_unit = declared.math == Math::fp8_promoted ? 0x1p-23 : 0,
+          .blocks = blocks_of(declared),
           .underflow = underflow_of(declared),
           .accumulator_max = rounding_of(declared.accumulator).largest,
           .compute_max = rounding_of(computes_in_double ? DType::float64 : DType::float32).largest};
@@ -101,6 +117,7 @@ PackedValue magnitude_of(const DeclaredMath& declared) noexcept {
   if (declared.accumulator == DType::int32) return PackedValue::itself;
   if (declared.math == Math::f16) return PackedValue::f16_magnitude;
   if (declared.math == Math::f16x3) return PackedValue::f16x3_magnitude;
+  if (operation::product_count(declared.math) > 1) return PackedValue::split_magnitude;
   return declared.arithmetic == Arithmetic::tensor_core ? PackedValue::aligned_magnitude
                                                         : PackedValue::magnitude;
 }

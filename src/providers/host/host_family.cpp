@@ -39,8 +39,8 @@ void append_float_products(std::vector<ProductTypes>& all) {
         if (accumulator == DType::float16 && !is_half) continue;
         all.push_back({a, b, accumulator, Math::native});
         if (a == DType::float32 && b == DType::float32)
-          for (const Math math :
-               {Math::tf32, Math::tf32x3, Math::bf16x3, Math::f16x3, Math::f16, Math::bf16})
+          for (const Math math : {Math::tf32, Math::tf32x3, Math::bf16x3, Math::f16x3, Math::f16,
+                                  Math::bf16, Math::bf16x6, Math::bf16x9})
             all.push_back({a, b, accumulator, math});
         if (is_float8(a) && is_float8(b))
           for (const Math math : {Math::fp8_fast, Math::fp8_promoted})

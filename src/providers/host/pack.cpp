@@ -153,6 +153,8 @@ MagnitudeRange magnitude_range(DType dtype, PackedValue packed) noexcept {
       return {0x1p-14, end_of_float16};
     case PackedValue::f16x3_magnitude:
       return {0x1p-3, end_of_float16};
+    case PackedValue::split_magnitude:
+      return {0x1p-102, never};
   }
   return {0, never};
 }

@@ -30,13 +30,18 @@ struct PanelSource {
 //                       is a normal trailing part's error, is half a unit of a subnormal one. The
 //                       errors of both factors and the product of the trailing parts, 2^-22 of the
 //                       product each, make up three of the four in 2 * 2^-21.
-// The last two are infinite where rounding to float16 is.
+// These two are infinite where rounding to float16 is.
+//   split_magnitude     2^-102, of one that is split in bfloat16 or TF32 (tf32x3, bf16x3, bf16x6,
+//                       bf16x9). What is left of a number is a multiple of its last bit; it fits
+//                       the parts unless these are subnormal, and then half a unit of bfloat16's
+//                       subnormal numbers is lost, 2^-134: 2^-32 of this.
 enum class PackedValue : std::uint8_t {
   itself,
   magnitude,
   aligned_magnitude,
   f16_magnitude,
-  f16x3_magnitude
+  f16x3_magnitude,
+  split_magnitude
 };
 
 // Magnitudes other than 0 are packed as at least `least`, and as infinity from `end` on.

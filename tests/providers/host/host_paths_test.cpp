@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way in which the host computes a GEMM, against the oracle and against plain loops in wide
 // arithmetic.
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -599,37 +601,63 @@ TEST(Oracle, the_units_of_rounding_are_those_of_the_design) {
 
 // --- operands that are rounded or split ---
 
-struct Parts {
-  double leading;
-  double trailing;
-};
+// As hardware rounds to TF32: to nearest, ties away from zero.
+float to_tf32(float value) {
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xffffe000U);
+}
 
+float rounded_part(float value, Math math) {
+  if (math == Math::tf32x3) return to_tf32(value);
+  return math == Math::f16 || math == Math::f16x3 ? from_float16(to_float16(value))
+                                                  : from_bfloat16(to_bfloat16(value));
+}
+
+float largest_part(Math math) {
+  const bool is_tf32 = math == Math::tf32x3;
+  return std::bit_cast<float>(is_tf32 ? 0x7f7fe000U : 0x7f7f0000U);
+}
+
+using Parts = std::array<double, 3>;
+
+// A part is the largest number of its type where it would be infinite, as device code splits.
 Parts split(float value, Math math) {
-  const auto rounded = [&](float part) {
-    return math == Math::f16 || math == Math::f16x3 ? from_float16(to_float16(part))
-                                                    : from_bfloat16(to_bfloat16(part));
-  };
-  const float leading = rounded(value);
-  const bool has_trailing = math == Math::f16x3 || math == Math::bf16x3;
-  return {leading, has_trailing ? rounded(value - leading) : 0.0};
+  const int count = math == Math::f16 || math == Math::bf16        ? 1
+                    : math == Math::bf16x6 || math == Math::bf16x9 ? 3
+                                                                   : 2;
+  Parts parts{};
+  for (int index = 0; index < count; ++index) {
+    float part = rounded_part(value, math);
+    if (count > 1 && std::isinf(part) && math != Math::f16x3)
+      part = std::copysign(largest_part(math), value);
+    parts[static_cast<std::size_t>(index)] = part;
+    value -= part;
+  }
+  return parts;
 }
 
 // The products that tensor cores are given, in arithmetic that rounds beyond 2^-52.
 double split_product(float a, float b, Math math) {
   const Parts x = split(a, math), y = split(b, math);
-  return x.leading * y.leading + (x.leading * y.trailing + x.trailing * y.leading);
+  const std::size_t last = math == Math::bf16x9 ? 4 : math == Math::bf16x6 ? 2 : 1;
+  double sum = 0;
+  for (std::size_t i = 3; i-- > 0;)
+    for (std::size_t j = 3; j-- > 0;)
+      if (i + j <= last) sum += x[i] * y[j];
+  return sum;
 }
 
 TEST(Oracle, a_product_of_rounded_or_split_operands_keeps_to_the_unit_of_its_math) {
   Random random(tests::random_seed());
-  for (const Math math : {Math::f16, Math::bf16, Math::f16x3, Math::bf16x3}) {
+  for (const Math math : {Math::f16, Math::bf16, Math::f16x3, Math::bf16x3, Math::tf32x3,
+                          Math::bf16x6, Math::bf16x9}) {
     const DeclaredMath declared{DType::float32, DType::float32, DType::float32, math};
     const MagnitudeRange range = magnitude_range(DType::float32, magnitude_of(declared));
     const double unit = error_model(declared).input_unit;
     const auto check = [&](float a, float b) {
       const double exact = static_cast<double>(a) * b;
       const double bound = 2 * unit * range.clamp(a) * range.clamp(b);
-      ASSERT_LE(std::fabs(split_product(a, b, math) - exact), bound * (1 + 0x1p-20))
+      ASSERT_LE(std::fabs(split_product(a, b, math) - exact),
+                bound * (1 + 0x1p-20) + std::fabs(exact) * 0x1p-49)
           << name(math) << ": " << a << " times " << b;
     };
     const auto draw = [&] {
@@ -643,6 +671,47 @@ TEST(Oracle, a_product_of_rounded_or_split_operands_keeps_to_the_unit_of_its_mat
       for (const float least : {0.0F, 0x1p-24F, 0x1.8p-24F, 0x1p-25F, 0x1p-26F})
         check(std::ldexp(1.0F, exponent) + step - least, std::ldexp(1.0F, exponent) + step - least);
     }
+  }
+}
+
+// float32's whole range: subnormal numbers and parts, and numbers that would round to infinity.
+TEST(Oracle, a_split_keeps_to_its_unit_at_both_ends_of_float32) {
+  Random random(tests::random_seed());
+  for (const Math math : {Math::bf16x3, Math::tf32x3, Math::bf16x6, Math::bf16x9}) {
+    const DeclaredMath declared{DType::float32, DType::float32, DType::float32, math};
+    const MagnitudeRange range = magnitude_range(DType::float32, magnitude_of(declared));
+    const double unit = error_model(declared).input_unit;
+    const auto check = [&](float a, float b) {
+      const double exact = static_cast<double>(a) * b;
+      const double bound = 2 * unit * range.clamp(a) * range.clamp(b);
+      ASSERT_LE(std::fabs(split_product(a, b, math) - exact), bound + std::fabs(exact) * 0x1p-49)
+          << name(math) << ": " << a << " times " << b;
+    };
+    const auto draw = [&](std::int64_t lowest, std::int64_t highest) {
+      const double fraction = std::uniform_real_distribution<double>(1, 2)(random);
+      return static_cast<float>(
+          std::ldexp(fraction, static_cast<int>(pick(random, lowest, highest))));
+    };
+    constexpr float largest = std::numeric_limits<float>::max();
+    for (int turn = 0; turn < 50'000; ++turn) {
+      check(draw(-150, -90), draw(-150, 126));
+      check(largest * std::uniform_real_distribution<float>(0.99F, 1)(random), draw(-60, 126));
+    }
+    check(largest, largest);
+    check(std::numeric_limits<float>::denorm_min(), largest);
+  }
+}
+
+// What is promised of nine products is less than what native float32 may be off, from few k on.
+TEST(Oracle, nine_products_are_held_to_a_smaller_error_than_native_float32) {
+  using enum DType;
+  const ErrorModel native = error_model({float32, float32, float32});
+  for (const Math math : {Math::bf16x6, Math::bf16x9}) {
+    const ErrorModel split =
+        error_model({float32, float32, float32, math, Arithmetic::tensor_core});
+    EXPECT_EQ(split.accumulator_unit, 0x1p-23);
+    for (std::int64_t k = 128; k <= 1 << 20; k *= 2)
+      EXPECT_LT(split.product_factor(k), native.product_factor(k)) << name(math) << ", " << k;
   }
 }
 

@@ -68,7 +68,7 @@ constexpr TileShape split_shapes[] = {
 std::span<const TileShape> shapes_of(const OperandRules& rules) {
   if (rules.a.dtype == DType::float64) return double_shapes;
   if (rules.a.dtype != DType::float32) return shapes;
-  return operation::has_three_products(rules.math) ? std::span<const TileShape>(split_shapes)
+  return operation::product_count(rules.math) > 1 ? std::span<const TileShape>(split_shapes)
                                                    : std::span<const TileShape>(single_shapes);
 }
 
@@ -298,7 +298,7 @@ std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
   const auto offer = [&](const TileShape& shape, std::uint8_t mma_k) {
     const Sm80Tile tile = tile_of(shape, mma_k, rules);
     const abi::Sm80Design design = sm80_design(rules, tile);
-    const bool has_room = !operation::has_three_products(rules.math) ||
+    const bool has_room = operation::product_count(rules.math) == 1 ||
                           abi::accumulators_per_thread(design) < 64 || abi::k_steps(design) <= 2;
     if (abi::is_legal(design) && has_room && has_room_for_copies(design)) tiles.push_back(tile);
   };

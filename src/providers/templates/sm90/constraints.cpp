@@ -131,8 +131,8 @@ std::string find_sm90_type_failure(const Query& query) {
   if (!sm90_products_of(problem)) {
     return fmt::format(
         "types: expected A and B both float16 or bfloat16, 8-bit integers with int32 accumulators, "
-        "8-bit floats, or float32 with math=tf32, got {} and {} with accumulators of {} and "
-        "math={}",
+        "8-bit floats, or float32 with math=tf32, tf32x3, bf16x3, bf16x6 or bf16x9, got {} and {} "
+        "with accumulators of {} and math={}",
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }

@@ -24,6 +24,14 @@ abi::MmaMath abi_math(Math math) noexcept {
       return abi::MmaMath::saturate;
     case Math::fp8_promoted:
       return abi::MmaMath::promoted;
+    case Math::tf32x3:
+      return abi::MmaMath::tf32x3;
+    case Math::bf16x3:
+      return abi::MmaMath::bf16x3;
+    case Math::bf16x6:
+      return abi::MmaMath::bf16x6;
+    case Math::bf16x9:
+      return abi::MmaMath::bf16x9;
     default:
       return abi::MmaMath::native;
   }
@@ -38,6 +46,10 @@ std::span<const Sm90Products> sm90_products() noexcept {
       {float16, float16, float32, Math::native},
       {float16, float16, float16, Math::native},
       {float32, float32, float32, Math::tf32},
+      {float32, float32, float32, Math::tf32x3},
+      {float32, float32, float32, Math::bf16x3},
+      {float32, float32, float32, Math::bf16x6},
+      {float32, float32, float32, Math::bf16x9},
       {int8, int8, int32, Math::native},
       {int8, uint8, int32, Math::native},
       {uint8, int8, int32, Math::native},

@@ -55,7 +55,7 @@ struct Sm90Tile {
 static_assert(sizeof(Sm90Tile) == 16);
 
 // Rules of the same class are offered the same tiles, of the same bytes and registers.
-inline constexpr std::size_t sm90_tile_class_count = 576;
+inline constexpr std::size_t sm90_tile_class_count = 1152;
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept;
 // Some rules of a class.
 OperandRules sm90_rules_of_class(std::size_t index) noexcept;

@@ -7,8 +7,8 @@
 
 namespace gemmery::templates {
 
-// 16-bit floats, sums in float32 or, of float16, in float16; rows or columns that TMA takes
-// (16-byte aligned), any size; sm_90a.
+// Floats of 8 and 16 bits, 8-bit integers, float32 by TF32 or in parts; any layout, alignment and
+// size; sm_90a.
 class Sm90Family final : public TemplateFamily {
  public:
   Sm90Family();

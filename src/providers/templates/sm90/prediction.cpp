@@ -16,9 +16,21 @@
 namespace gemmery::templates {
 namespace {
 
+// Of a stage, read and written again: transposed ones, or all of split operands and half of the
+// parts behind them, which are only written.
 int transposed_bytes(const abi::Sm90Design& design) noexcept {
+  if (abi::splits_operands(design.math)) {
+    const int tiles = abi::a_tile_bytes(design) + abi::b_tile_bytes(design);
+    return tiles + abi::behind_bytes(design.math, tiles) / 2;
+  }
   return (abi::transposes_a(design) ? abi::a_stage_bytes(design) : 0) +
          (abi::transposes_b(design) ? abi::b_stage_bytes(design) : 0);
+}
+
+// Of the parts of split operands, in units of one product of whole ones.
+double products_of(const abi::Sm90Design& design) noexcept {
+  const int bytes = abi::bytes_of(abi::multiplied_type(design.math, design.a));
+  return 1.0 * abi::product_count(design.math) * bytes / abi::bytes_of(design.a);
 }
 
 model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
@@ -28,7 +40,7 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .cluster_m = design.cluster_m,
           .cluster_n = design.cluster_n,
           .stages = design.stages,
-          .stage_bytes = abi::a_stage_bytes(design) + abi::b_stage_bytes(design),
+          .stage_bytes = abi::a_tile_bytes(design) + abi::b_tile_bytes(design),
           .consumers = abi::consumers_per_tile(design),
           .wgmma_columns = abi::columns_per_consumer(design),
           .turns = abi::turn_count(design),
@@ -39,7 +51,8 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .adds_vector = design.adds_vector,
           .transposed_bytes = transposed_bytes(design),
           .is_promoted = abi::is_promoted(design),
-          .takes_registers = design.a_by_registers};
+          .takes_registers = design.a_by_registers,
+          .products = products_of(design)};
 }
 
 // A program needs registers beside the sums: those of a thread beyond 192, or where three consumers

@@ -30,10 +30,9 @@ std::string_view text_of(abi::SplitMode split) {
 }
 
 std::string_view text_of(abi::MmaMath math) {
-  return math == abi::MmaMath::tf32       ? "tf32"
-         : math == abi::MmaMath::saturate ? "saturate"
-         : math == abi::MmaMath::promoted ? "promoted"
-                                          : "native";
+  constexpr std::string_view texts[] = {"native", "tf32", "tf32x3",   "bf16x3", "bf16",  "saturate",
+                                        "f16x3",  "f16",  "promoted", "bf16x6", "bf16x9"};
+  return texts[static_cast<std::size_t>(math)];
 }
 
 std::string design_text(const abi::Sm90Design& d) {
@@ -98,14 +97,16 @@ std::string quoted_lines(const std::string& text) {
 // one block of rows.
 std::string wgmma_text(const abi::Sm90Design& d) {
   const int registers = abi::accumulator_registers(d) / abi::blocks_per_consumer(d);
+  const abi::DType a = abi::multiplied_type(d.math, d.a);
   const std::string_view block = d.a_by_registers ? "%6" : "%3";
   std::string sums = fmt::format("sum{}_0", block);
   for (int index = 1; index < registers; ++index) sums += fmt::format(", sum{}_{}", block, index);
   const std::string text = fmt::format(
       "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {{{}}}, {}, keeps{};",
-      abi::columns_per_consumer(d), abi::tile_k(d) / 4, accumulator_word(d.accumulator),
-      operand_word(d.a), operand_word(d.b), d.math == abi::MmaMath::saturate ? ".satfinite" : "",
-      sums, d.a_by_registers ? "{%0, %1, %2, %3}, %4" : "%0, %1", tail_of(d.a));
+      abi::columns_per_consumer(d), 32 / abi::bytes_of(a), accumulator_word(d.accumulator),
+      operand_word(a), operand_word(abi::multiplied_type(d.math, d.b)),
+      d.math == abi::MmaMath::saturate ? ".satfinite" : "", sums,
+      d.a_by_registers ? "{%0, %1, %2, %3}, %4" : "%0, %1", tail_of(a));
   return fmt::format("#define GEMMERY_WGMMA{}{}\n", d.a_by_registers ? "_BY_REGISTERS" : "",
                      quoted_lines(text));
 }

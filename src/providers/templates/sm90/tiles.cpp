@@ -137,14 +137,23 @@ std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
 // up and how, the widths of out and C (0 where none is read), and which index is adjacent.
 struct TileClass {
   std::size_t input;  // 0 to 2: 8, 16, 32 bits
-  std::size_t sums;   // of float32, float16, int32, or promoted ones of float32
+  std::size_t sums;   // what is added up, and of split operands how: a number of `sums_of`
   std::size_t out;    // as input
   std::size_t c;      // as input and 1, or 0
   bool is_a_k_major;
   bool is_b_k_major;
 };
 
-constexpr std::size_t sums_count = 4;
+// What is added up: types, of promoted products, of parts. One math stands for those alike.
+struct SumsOf {
+  DType accumulator;
+  Math math;
+};
+constexpr SumsOf sums_of[] = {{DType::float32, Math::native}, {DType::float16, Math::native},
+                              {DType::int32, Math::native},   {DType::float32, Math::fp8_promoted},
+                              {DType::float32, Math::tf32x3}, {DType::float32, Math::bf16x3},
+                              {DType::float32, Math::bf16x6}, {DType::float32, Math::bf16x9}};
+constexpr std::size_t sums_count = std::size(sums_of);
 constexpr std::size_t width_count = 3;
 
 std::size_t width_class(abi::DType dtype) noexcept {
@@ -183,10 +192,9 @@ std::span<const Sm90Tile> tiles_of(TileTable& table,
 
 std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
   const abi::Sm90Design design = sm90_design(rules, Sm90Tile{});
-  const std::size_t sums = abi::is_promoted(design)                    ? 3
-                           : design.accumulator == abi::DType::int32   ? 2
-                           : design.accumulator == abi::DType::float16 ? 1
-                                                                       : 0;
+  const Math math = abi::is_promoted(design) ? rules.math : Math::native;
+  std::size_t sums = 0;
+  while (sums_of[sums].accumulator != rules.accumulator || sums_of[sums].math != math) ++sums;
   return index_of({.input = width_class(design.a),
                    .sums = sums,
                    .out = width_class(design.out),
@@ -197,7 +205,8 @@ std::size_t sm90_tile_class(const OperandRules& rules) noexcept {
 
 OperandRules sm90_rules_of_class(std::size_t index) noexcept {
   const TileClass tile_class = class_of_index(index);
-  const bool is_integer = tile_class.sums == 2;
+  const SumsOf& sums = sums_of[tile_class.sums];
+  const bool is_integer = sums.accumulator == DType::int32;
   const DType floats[] = {DType::float8_e4m3fn, DType::float16, DType::float32};
   const DType integers[] = {DType::int8, DType::float16, DType::int32};
   const auto& types = is_integer ? integers : floats;
@@ -206,16 +215,15 @@ OperandRules sm90_rules_of_class(std::size_t index) noexcept {
                        .layout = is_row ? LayoutRule::row : LayoutRule::column,
                        .alignment = widest_access};
   };
-  constexpr DType accumulators[] = {DType::float32, DType::float16, DType::int32, DType::float32};
   OperandRules rules{.a = rule(types[tile_class.input], tile_class.is_a_k_major),
                      .b = rule(types[tile_class.input], !tile_class.is_b_k_major),
                      .c = {},
                      .out = rule(types[tile_class.out], true),
-                     .accumulator = accumulators[tile_class.sums],
+                     .accumulator = sums.accumulator,
+                     .math = sums.math,
                      .has_c = tile_class.c > 0};
   if (rules.has_c) rules.c = rule(types[tile_class.c - 1], true);
-  if (tile_class.input == 2) rules.math = Math::tf32;
-  if (tile_class.sums == 3) rules.math = Math::fp8_promoted;
+  if (tile_class.input == 2 && sums.math == Math::native) rules.math = Math::tf32;
   return rules;
 }
 

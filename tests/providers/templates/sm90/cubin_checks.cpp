@@ -54,8 +54,9 @@ int shared_out_registers(const abi::Sm90Design& design, const abi::RegisterBudge
 // "HGMMA.64x256x16.F32.BF16": rows, columns, k, type of the sums, type of the operands unless f16;
 // "QGMMA.64x128x32.F32.E4M3.E5M2", "IGMMA.64x64x32.S8.U8.SAT".
 std::string promised_wgmma(const abi::Sm90Design& design) {
-  const std::string shape =
-      fmt::format("GMMA.64x{}x{}", abi::columns_per_consumer(design), abi::tile_k(design) / 4);
+  const abi::DType multiplied = abi::multiplied_type(design.math, design.a);
+  const std::string shape = fmt::format("GMMA.64x{}x{}", abi::columns_per_consumer(design),
+                                        32 / abi::bytes_of(multiplied));
   const auto integer = [](abi::DType dtype) { return dtype == abi::DType::int8 ? "S8" : "U8"; };
   const auto byte_float = [](abi::DType dtype) {
     return dtype == abi::DType::float8_e4m3fn ? "E4M3" : "E5M2";
@@ -65,9 +66,9 @@ std::string promised_wgmma(const abi::Sm90Design& design) {
                        design.math == abi::MmaMath::saturate ? ".SAT" : "");
   if (abi::bytes_of(design.a) == 1)
     return fmt::format("Q{}.F32.{}.{}", shape, byte_float(design.a), byte_float(design.b));
-  const std::string_view operands = design.a == abi::DType::bfloat16  ? ".BF16"
-                                    : design.a == abi::DType::float32 ? ".TF32"
-                                                                      : "";
+  const std::string_view operands = multiplied == abi::DType::bfloat16  ? ".BF16"
+                                    : multiplied == abi::DType::float32 ? ".TF32"
+                                                                        : "";
   return fmt::format("H{}.{}{}", shape, design.accumulator == abi::DType::float16 ? "F16" : "F32",
                      operands);
 }
@@ -78,23 +79,25 @@ bool contains(std::string_view text, std::string_view part) {
 
 void check_wgmmas(const abi::Sm90Design& design, std::string_view sass, Faults& faults) {
   const std::string promised = promised_wgmma(design);
+  const abi::DType multiplied = abi::multiplied_type(design.math, design.a);
   int count = 0;
   jit::for_each_instruction(sass, [&](const jit::SassInstruction& instruction) {
     if (!contains(instruction.mnemonic, "GMMA.")) return;
     ++count;
     faults.expect_equal("wgmma", instruction.mnemonic, promised);
     faults.expect_equal("wgmma turns A", contains(instruction.operands, "tnspA"),
-                        abi::multiplied_major(design.a, design.a_major) != abi::Major::k);
+                        abi::multiplied_major(multiplied, design.a_major) != abi::Major::k);
     // Accumulators, A, the descriptor of B; or those of both in one.
     const std::string_view ahead =
         instruction.operands.substr(0, instruction.operands.find("gdesc"));
     faults.expect_equal("wgmma takes A from registers", contains(ahead, ", R"),
                         design.a_by_registers);
     faults.expect_equal("wgmma turns B", contains(instruction.operands, "tnspB"),
-                        abi::multiplied_major(design.b, design.b_major) != abi::Major::k);
+                        abi::multiplied_major(multiplied, design.b_major) != abi::Major::k);
   });
   // Those of one stage stand in a row; the loop over stages may be written out, too.
-  const int per_stage = 4 * abi::blocks_per_consumer(design);
+  const int steps = abi::tile_k(design) * abi::bytes_of(multiplied) / 32;
+  const int per_stage = steps * abi::product_count(design.math) * abi::blocks_per_consumer(design);
   faults.expect(count > 0 && count % per_stage == 0, "wgmmas",
                 fmt::format("a multiple of {}", per_stage), std::to_string(count));
 }

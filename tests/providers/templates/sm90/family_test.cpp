@@ -441,6 +441,10 @@ TEST(Sm90Family, serves_all_layouts_of_all_other_types) {
   for (const Row& row :
        std::initializer_list<Row>{{"f32", "f32", "f32", "math=tf32", Math::tf32},
                                   {"f32", "f32", "bf16", "math=tf32", Math::tf32},
+                                  {"f32", "f32", "f32", "math=tf32x3", Math::tf32x3},
+                                  {"f32", "f32", "f16", "math=bf16x3", Math::bf16x3},
+                                  {"f32", "f32", "bf16", "math=bf16x6", Math::bf16x6},
+                                  {"f32", "f32", "f32", "math=bf16x9", Math::bf16x9},
                                   {"s8", "s8", "s32", "", Math::native},
                                   {"s8", "u8", "s8", "", Math::native},
                                   {"u8", "s8", "f32", "", Math::native},
@@ -500,7 +504,7 @@ TEST(Sm90Family, says_why_it_does_not_serve) {
            {"gemm 64x64x64 a=f32", "types: expected A and B both float16 or bfloat16, 8-bit"},
            {"gemm 64x64x64 a=bf16 b=f16 out=f32", "types: expected A and B both"},
            {"gemm 64x64x64 a=f16 b=f16 out=f32 acc=f64", "types: expected A and B both"},
-           {"gemm 64x64x64 a=f32 math=tf32x3", "types: expected A and B both"}}) {
+           {"gemm 64x64x64 a=f32 math=f16x3", "types: expected A and B both"}}) {
     EXPECT_TRUE(match(row.line).empty()) << row.line;
     EXPECT_EQ(why_not(row.line).find(row.expected), 0U) << row.line << ": " << why_not(row.line);
   }
