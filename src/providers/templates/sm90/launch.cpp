@@ -119,7 +119,9 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.a_bytes = a_copies.bytes;
   params.b_bytes = b_copies.bytes;
   const auto encode = [&](const void* data, DType dtype, const TmaView& view, TmaBox box) {
-    return encode_map(request.driver, map_of(data, dtype, view, box, design.has_pointers));
+    driver::TiledTensorMap map = map_of(data, dtype, view, box, design.has_pointers);
+    map.is_tf32 = design.math == abi::MmaMath::tf32;  // rounded by the copy, not cut off by wgmma
+    return encode_map(request.driver, map);
   };
   // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
   if (problem.k == 0 || arguments.alpha() == 0) {
