@@ -55,6 +55,7 @@ class WarpgroupParts {
   static constexpr unsigned part_bytes =
       abi::accumulator_registers(design) * 4 * abi::warpgroup_threads;
   static constexpr int vector_registers = 4;
+  static constexpr int most_registers = 16;  // of one statement
   static constexpr int blocks = abi::blocks_per_consumer(design);
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
 
@@ -76,25 +77,27 @@ class WarpgroupParts {
     __device__ __forceinline__ void clear() const { for_each_vector(having_rows, Clear{}); }
   };
 
-  // What is done to vectors of four accumulators. Names of registers are constants.
+  // What is done to vectors of four accumulators, to several where there are as many. Names of
+  // registers are constants.
   struct Leave {
     char* part;
-    template <int row, int first>
+    template <int row, int first, int count>
     __device__ __forceinline__ void visit() const {
-      ptx::store_sums<row, first, offset_of(row, first)>(part);
+      ptx::store_sums<count, row, first, offset_of(row, first), row_of_vectors>(part);
     }
   };
   struct Add {
     const char* part;
-    template <int row, int first>
+    template <int row, int first, int count>
     __device__ __forceinline__ void visit() const {
-      ptx::add_to_sums<design.accumulator, row, first, offset_of(row, first)>(part);
+      ptx::add_to_sums<design.accumulator, count, row, first, offset_of(row, first),
+                       row_of_vectors>(part);
     }
   };
   struct Clear {
-    template <int row, int first>
+    template <int row, int first, int count>
     __device__ __forceinline__ void visit() const {
-      ptx::zero_sums<row, first>();
+      ptx::zero_sums<count, row, first>();
     }
   };
 
@@ -102,9 +105,10 @@ class WarpgroupParts {
   template <int row = 0, int first = 0, class Action>
   __device__ __forceinline__ static void for_each_vector(int rows, const Action& action) {
     if (first == 0 && row >= rows) return;
-    action.template visit<row, first>();
-    if constexpr (first + vector_registers < per_block)
-      for_each_vector<row, first + vector_registers>(rows, action);
+    constexpr int count = per_block - first >= most_registers ? most_registers : vector_registers;
+    action.template visit<row, first, count>();
+    if constexpr (first + count < per_block)
+      for_each_vector<row, first + count>(rows, action);
     else if constexpr (row + 1 < blocks)
       for_each_vector<row + 1>(rows, action);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code of the sm90 family against what its designs promise: a fresh sample in a short run;
+// Machine code of the sm90 family against what its designs promise: a fresh sample in a short run,
+// of GEMMERY_TEST_CUBINS kernels;
 // every design with every choice of adjacent indices of A and B in a long one, each with types and
 // an out layout that are drawn anew. Kernels come from discovery, so a new design is here by being
 // listed. No GPU is needed.
@@ -72,18 +73,20 @@ std::vector<Kernel> draw_one_of_each(const std::vector<Kernel>& listed, Random& 
   return drawn;
 }
 
+// Any products in any layout, one of three of extents that TMA does not walk, half with a C.
 std::string draw_problem(Random& random) {
-  static constexpr std::array<const char*, 2> inputs{"bf16", "f16"};
-  static constexpr std::array<const char*, 3> outputs{"bf16", "f16", "f32"};
   static constexpr std::array<const char*, 2> layouts{"", ":c"};
-  const auto extent = [&] { return 8 * (1 + random() % (std::size_t{1} << random() % 12)); };
-  const std::string_view input = draw(inputs, random);
+  const std::size_t unit = random() % 3 == 0 ? 1 : 16;
+  const auto extent = [&] { return unit * (1 + random() % (std::size_t{1} << random() % 12)); };
+  const Sm90Products& products = draw(sm90_products(), random);
+  const auto output = [&] { return alias(draw(sm90_outputs(products.a), random)); };
   const std::string_view out_layout = draw(layouts, random);
-  std::string line = fmt::format("gemm {}x{}x{}x{} a={}{} b={}{} out={}{}", extent(), extent(),
-                                 extent(), 1 + random() % 3, input, draw(layouts, random), input,
-                                 draw(layouts, random), draw(outputs, random), out_layout);
-  if (input == "f16" && random() % 3 == 0) line += " acc=f16";
-  if (random() % 2 == 0) line += fmt::format(" c={}{} beta=1", draw(outputs, random), out_layout);
+  std::string line =
+      fmt::format("gemm {}x{}x{}x{} a={}{} b={}{} out={}{} acc={} math={}", extent(), extent(),
+                  extent(), 1 + random() % 3, alias(products.a), draw(layouts, random),
+                  alias(products.b), draw(layouts, random), output(), out_layout,
+                  alias(products.accumulator), name(products.math));
+  if (random() % 2 == 0) line += fmt::format(" c={}{} beta=1", output(), out_layout);
   return line;
 }
 
@@ -109,8 +112,14 @@ constexpr const char* once_spilled[] = {
     "sm90v7_gemm_f16c16_f16c16_f16r16_acc-f32_192x160x64_1x1_k2_coop_m8_s2",
 };
 
+// How many kernels of either kind a short run takes.
+std::size_t short_sample() {
+  const char* const wanted = std::getenv("GEMMERY_TEST_CUBINS");
+  return wanted == nullptr ? 20 : std::strtoul(wanted, nullptr, 10) / 2;
+}
+
 std::vector<Kernel> choose_kernels(Random& random) {
-  constexpr int short_count = 20;
+  const std::size_t short_count = short_sample();
   const std::vector<Kernel> listed = listed_kernels();
   std::vector<Kernel> chosen;
   if (is_long()) {
@@ -254,13 +263,14 @@ TEST_F(Sm90Cubins, hold_the_instructions_that_their_designs_promise) {
 
 // --- the checks themselves ----------------------------------------------------------------------
 
-// A kernel of two warpgroups that multiply one tile, alone in its cluster.
+// A kernel of two warpgroups that multiply one tile of 16-bit operands, alone in its cluster.
 Kernel draw_plain_kernel(Random& random) {
   const std::vector<Kernel> listed = listed_kernels();
   for (;;) {
     const Kernel& kernel = draw(listed, random);
     const Sm90Tile tile = sm90_tile(kernel);
-    if (tile.m == 128 && tile.n >= 32 && tile.cluster_m * tile.cluster_n * tile.split_k == 1 &&
+    if (byte_width(kernel.operands().a.dtype) == 2 && tile.m == 128 && tile.n >= 32 &&
+        tile.cluster_m * tile.cluster_n * tile.split_k == 1 &&
         tile.schedule == abi::Schedule::cooperative)
       return kernel;
   }
