@@ -3,6 +3,8 @@
 // instruction per function.
 #pragma once
 
+#include <device/abi/host_device.hpp>
+
 namespace gemmery::device::ptx {
 
 /// Bytes in registers; with fewer than four bytes the unused high bytes of the word are zero.
