@@ -8,6 +8,7 @@
 #pragma once
 
 #include <device/abi/groups.hpp>
+#include <device/abi/simt_design.hpp>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/warp.cuh>
 
