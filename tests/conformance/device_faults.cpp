@@ -858,13 +858,15 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), skinny_faults().begin(), skinny_faults().end());
     faults.insert(faults.end(), pointer_faults().begin(), pointer_faults().end());
     faults.insert(faults.end(), far_faults().begin(), far_faults().end());
+    faults.insert(faults.end(), group_faults().begin(), group_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 29> names{"simt",
+  constexpr std::array<std::string_view, 30> names{"simt",
+                                                   "simt, groups",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",

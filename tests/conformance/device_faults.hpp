@@ -15,6 +15,7 @@ namespace gemmery::conformance {
 // A chained one is launched behind itself, on what it has stored.
 enum class SoundKernel : std::uint8_t {
   simt,
+  groups,  // simt, grouped problems
   cooperative,
   ping_pong,
   pair_of_blocks,
@@ -73,6 +74,8 @@ struct DeviceFault {
   bool is_none() const { return name == "nothing"; }
 };
 
+constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::groups; }
+
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept {
   return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_narrow;
@@ -89,6 +92,7 @@ std::span<const DeviceFault> device_faults();
 std::span<const DeviceFault> skinny_faults() noexcept;   // of them
 std::span<const DeviceFault> pointer_faults() noexcept;  // of them
 std::span<const DeviceFault> far_faults() noexcept;      // of them
+std::span<const DeviceFault> group_faults() noexcept;    // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

@@ -65,6 +65,12 @@ Mark mark_of(const Kernel& kernel) {
 constexpr SimtTile tile_of_two_slices{
     .m = 32, .n = 32, .k = 16, .thread_m = 4, .thread_n = 4, .k_slices = 2, .stages = 3};
 
+SimtTile simt_tile_of(SoundKernel kernel) {
+  SimtTile tile = tile_of_two_slices;
+  tile.has_groups = kernel == SoundKernel::groups ? 1 : 0;
+  return tile;
+}
+
 bool is_in_rotation(SoundKernel kernel) {
   return kernel == SoundKernel::rotation || kernel == SoundKernel::addition;
 }
@@ -266,6 +272,9 @@ class DeviceMutants final : public runtime::DeviceFamily {
   int version() const noexcept override { return 2; }
 
   bool takes_pointers() const noexcept override { return true; }
+  bool takes_groups(const Groups& groups) const noexcept override {
+    return simt_.takes_groups(groups);
+  }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
     visit_all([&](const Kernel& kernel) {
@@ -320,7 +329,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   }
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override {
     const DeviceFault& fault = fault_of(request.kernel);
-    if (fault.kernel == SoundKernel::simt) return simt_.pack(request, plan);
+    if (is_simt(fault.kernel)) return simt_.pack(request, plan);
     if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
     if (is_skinny(fault.kernel)) return skinny_.pack(request, plan);
     const driver::DriverApi api =
@@ -349,14 +358,13 @@ class DeviceMutants final : public runtime::DeviceFamily {
     if (is_mma(sound)) return Kernel(*this, sm80_rules(sound), marked(sm80_tile_of(sound), mark));
     if (is_skinny(sound))
       return Kernel(*this, skinny_rules(sound), marked(skinny_tile_of(sound), mark));
-    return sound == SoundKernel::simt
-               ? Kernel(*this, simt_rules(), marked(tile_of_two_slices, mark))
-               : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
-                        epilogue_of(sound));
+    return is_simt(sound) ? Kernel(*this, simt_rules(), marked(simt_tile_of(sound), mark))
+                          : Kernel(*this, sm90_rules(sound), marked(sm90_tile_of(sound), mark),
+                                   epilogue_of(sound));
   }
 
   const runtime::DeviceFamily& sound_family(const Kernel& kernel) const {
-    if (fault_of(kernel).kernel == SoundKernel::simt) return simt_;
+    if (is_simt(fault_of(kernel).kernel)) return simt_;
     if (is_mma(fault_of(kernel).kernel)) return sm80_;
     if (is_skinny(fault_of(kernel).kernel)) return skinny_;
     return sm90_;

@@ -26,7 +26,7 @@ std::int64_t most_cases(const DeviceFault& fault) {
   if (fault.on_emulator == Shows::seldom) return 16;
   if (!fault.is_none()) return patience;
   if (!program_of(fault.kernel).text.empty()) return 8;
-  return fault.kernel == SoundKernel::simt ? 64 : 16;
+  return is_simt(fault.kernel) ? 64 : 16;
 }
 
 // Emits the source of each sound kernel once, with all headers in it.

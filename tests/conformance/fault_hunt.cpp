@@ -22,20 +22,24 @@ namespace {
 // The emulator takes a fraction of a microsecond for each instruction of a warp; sm90 kernels need
 // several tiles, each of several blocks of k, to go wrong.
 TrialLimits limits_on(Device device, SoundKernel kernel) {
-  const bool is_simt = kernel == SoundKernel::simt;
+  const bool is_small = is_simt(kernel);
   if (device.type == DeviceType::emulated && is_skinny(kernel))
     return {.products = 1 << 15, .depth = 1100, .device = device};
   if (device.type == DeviceType::emulated && is_mma(kernel))
     return {.products = 1 << 18, .depth = 700, .device = device};
   if (device.type == DeviceType::emulated)
     return {
-        .products = is_simt ? 1 << 15 : 1 << 21, .depth = is_simt ? 100 : 400, .device = device};
+        .products = is_small ? 1 << 15 : 1 << 21, .depth = is_small ? 100 : 400, .device = device};
   return {.products = 1 << 22, .depth = 1000, .device = device};
 }
 
 // Several tiles and blocks of k with no edge at all; edges in all extents; rows of out that end
 // within 16 bytes; batches.
 constexpr const char* simt_lines[] = {"gemm 96x64x100 a=f32", "gemm 70x45x33x2 a=f32"};
+constexpr const char* group_lines[] = {
+    "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=f32",
+    "grouped_gemm 64x300x40 groups=40 ragged=n counts=i32/align=4 a=f32",
+    "grouped_gemm 64x40x200 groups=9 ragged=k a=f32"};
 constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
 constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
                                        "gemm 70x44x132x2 a=f32 math=f16x3"};
@@ -74,6 +78,7 @@ bool is_chained(SoundKernel kernel) {
 
 std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
+  if (kernel == SoundKernel::groups) return {std::begin(group_lines), std::end(group_lines)};
   if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
   if (kernel == SoundKernel::skinny_columns)
     return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};

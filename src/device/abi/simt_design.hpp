@@ -106,7 +106,7 @@ constexpr int shared_bytes(const SimtDesign& design) {
 
 /// The order of tiles for all designs. Bands of 4, 8 and 16 are within 0.5 % of each other (f32
 /// 4096^3 on CUDA cores, H200).
-constexpr Raster simt_raster = {.along = Along::m, .band = 8};
+[[maybe_unused]] constexpr Raster simt_raster = {.along = Along::m, .band = 8};
 
 GEMMERY_HOST_DEVICE
 constexpr unsigned tiles_along(unsigned extent, int tile) {

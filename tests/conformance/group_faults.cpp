@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The faults of simt kernels that find groups on the device.
+#include "tests/conformance/device_faults.hpp"
+
+namespace gemmery::conformance {
+namespace {
+
+constexpr auto groups = SoundKernel::groups;
+
+constexpr DeviceFault fault_table[] = {
+    {.name = "nothing", .kernel = groups},
+    {.name = "a group's last row is that of all",
+     .kernel = groups,
+     .edits = {{{"own.m = tile.end;", ""}}}},
+    {.name = "a group's last column is that of all",
+     .kernel = groups,
+     .edits = {{{"own.n = tile.end;", ""}}}},
+    {.name = "a group is as deep as all",
+     .kernel = groups,
+     .edits = {{{"own.k = min(own.k, tile.end - tile.begin);", ""}}}},
+    {.name = "the table of tiles is off by one",
+     .kernel = groups,
+     .edits = {{{"ptx::lanes_where(sum <= tile)", "ptx::lanes_where(sum < tile)"}}}},
+    {.name = "sizes of 64 bits are read in 32",
+     .kernel = groups,
+     .edits = {{{"if (groups_.is_wide != 0) {", "if (false) {"}}}},
+    {.name = "a group starts where the one before it ends, whatever the alignment",
+     .kernel = groups,
+     .edits = {{{"const unsigned begin = min(round_up(before), groups_.extent);",
+                 "const unsigned begin = min(before, groups_.extent);"}}}},
+    {.name = "counts are added up without their padding",
+     .kernel = groups,
+     .edits = {{{"const unsigned padded = round_up(span.end);",
+                 "const unsigned padded = span.end;"}}}},
+    {.name = "groups beyond the 32nd start over",
+     .kernel = groups,
+     .edits = {{{"tiles_before = ptx::value_of_lane(sum, 31);", ""}}}},
+    {.name = "groups without depth have no tiles",
+     .kernel = groups,
+     .edits = {{{"if (groups_.ragged == abi::RaggedExtent::k) return tiles_across_;",
+                 "if (groups_.ragged == abi::RaggedExtent::k) return size == 0 ? 0 : "
+                 "tiles_across_;"}}}},
+};
+
+}  // namespace
+
+std::span<const DeviceFault> group_faults() noexcept { return fault_table; }
+
+}  // namespace gemmery::conformance
