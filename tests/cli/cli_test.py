@@ -352,6 +352,9 @@ class Verify(unittest.TestCase):
             "gemm 20x30x40 a=bf16 c=bf16 beta=1",
             "gemm 9x7x5 a=f16:c/align=2 b=f16/strides=-20,2",
             "gemm 5x4x0 a=f32 c=f32[n] beta=0.5",
+            "grouped_gemm 50x24x40 groups=9 a=bf16",
+            "grouped_gemm 24x20x60 groups=4 ragged=k counts=i64 a=f32 c=f32 beta=1",
+            "grouped_gemm 9x7x5 groups=3 list=host a=f16",
         ):
             done = run("verify", "--device", "cpu", problem)
             self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
