@@ -278,6 +278,8 @@ std::vector<BadInput> type_rows() {
            Math::native),
       with("tf32 of f64", "math", "tf32", float64, float64, Math::tf32),
       with("tf32 of f16", "math", "tf32", float16, float32, Math::tf32),
+      with("bf16x9 of f16", "math", "bf16x9", float16, float32, Math::bf16x9),
+      with("bf16x6 of bf16", "math", "bf16x6", bfloat16, float32, Math::bf16x6),
       with("fp8_fast of f32", "math", "fp8_fast", float32, float32, Math::fp8_fast),
       with("saturate of f32", "math", "saturate", float32, float32, Math::saturate),
       with("fp8_fast of int8", "math", "fp8_fast", int8, int32, Math::fp8_fast),
