@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import json
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -219,4 +220,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it quietly
     sys.exit(main(sys.argv[1:]))
