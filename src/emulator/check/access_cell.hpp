@@ -20,7 +20,7 @@ class Access {
       : epoch_(who.epoch.bits()),
         what_(std::uint64_t{who.pc} | std::uint64_t{who.operation} << 32 |
               std::uint64_t{who.lane} << 48 | std::uint64_t{mask} << mask_shift |
-              (who.proxy == Proxy::async ? async_bit : 0) | (who.is_atomic ? atomic_bit : 0) |
+              (who.proxy == Proxy::generic ? 0 : async_bit) | (who.is_atomic ? atomic_bit : 0) |
               (is_write ? write_bit : 0)) {}
   // Represents a set of accesses.
   static Access of_set(std::uint32_t index) noexcept {

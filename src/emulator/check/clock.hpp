@@ -86,14 +86,20 @@ struct Knowledge {
   VectorClock happened;  // ordered before the present
   VectorClock fenced;    // of that, the generic writes that a fence.proxy.async made visible to the
                          // async proxy
+  VectorClock map_released;  // the generic writes that a release to the tensor-map proxy covers
+  VectorClock map_acquired;  // of these, what an acquire from that proxy behind it covers
 
   void join(const Knowledge& other) {
     happened.join(other.happened);
     fenced.join(other.fenced);
+    map_released.join(other.map_released);
+    map_acquired.join(other.map_acquired);
   }
   void clear() noexcept {
     happened.clear();
     fenced.clear();
+    map_released.clear();
+    map_acquired.clear();
   }
 };
 

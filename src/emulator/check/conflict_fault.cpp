@@ -22,6 +22,14 @@ std::string describe(const Conflict& conflict, bool is_write, const char* space,
       std::string(is_write ? "a write of " : "a read of ") + space + " " + hexadecimal(address);
   const std::string other = std::string(is_async ? "an asynchronous " : "a ") +
                             (conflict.other_was_write ? "write" : "read");
+  if (!conflict.is_race && conflict.proxy == Proxy::tensor_map) {
+    return "a use of the tensor map in " + std::string(space) + " at " + hexadecimal(address) +
+           " follows " + other +
+           " of it that was not handed to the tensor-map proxy; publish the map by "
+           "tensormap.cp_fenceproxy or fence.proxy.tensormap::generic.release.gpu, and let the "
+           "thread that uses it execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 "
+           "before";
+  }
   if (!conflict.is_race) {
     return what + " by the async proxy follows " + other +
            " by the generic proxy without a fence between them; let each thread that writes "

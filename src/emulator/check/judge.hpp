@@ -49,6 +49,7 @@ class Judge {
               .other_pc = earlier.pc(),
               .other_lane = earlier.lane_at(cell_),
               .other_proxy = earlier.is_async() ? Proxy::async : Proxy::generic,
+              .proxy = who_.proxy,
               .offset = static_cast<std::uint64_t>(std::countr_zero(both))};
     return false;
   }
@@ -97,7 +98,9 @@ class Judge {
   bool is_visible(const Access& earlier) noexcept {
     if (!earlier.is_write() || earlier.is_async() || who_.proxy == Proxy::generic) return true;
     if (earlier.epoch_bits() == last_fenced_) return true;
-    if (!who_.known->fenced.knows(earlier.epoch(), who_.cluster)) return false;
+    const bool is_map = who_.proxy == Proxy::tensor_map;
+    const VectorClock& visible = is_map ? who_.known->map_acquired : who_.known->fenced;
+    if (!visible.knows(earlier.epoch(), who_.cluster)) return false;
     last_fenced_ = earlier.epoch_bits();
     return true;
   }

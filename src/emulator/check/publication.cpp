@@ -32,6 +32,8 @@ void join_as_seen_by(Knowledge& into, std::uint32_t own_cluster, const Knowledge
   }
   into.happened.join_foreign(other.happened, other_cluster, own_cluster);
   into.fenced.join_foreign(other.fenced, other_cluster, own_cluster);
+  into.map_released.join_foreign(other.map_released, other_cluster, own_cluster);
+  into.map_acquired.join_foreign(other.map_acquired, other_cluster, own_cluster);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace gemmery::emulator {
 
-enum class Proxy : std::uint8_t { generic, async };
+enum class Proxy : std::uint8_t { generic, async, tensor_map };
 
 // As Accessor::lane: more than one lane did the very same access (a broadcast), so that one call
 // speaks for all of them.
@@ -40,7 +40,8 @@ struct Conflict {
   std::uint32_t other_pc = 0;
   std::uint8_t other_lane = 0;
   Proxy other_proxy = Proxy::generic;
-  std::uint64_t offset = 0;  // first byte in conflict
+  Proxy proxy = Proxy::generic;  // of the access itself
+  std::uint64_t offset = 0;      // first byte in conflict
 };
 
 // Shadow of one contiguous memory. Not synchronised: the owner locks. `offset` and `bytes` are
@@ -54,7 +55,8 @@ class Shadow {
 
   // Each notes the access and returns the first conflict with an earlier one, if any
   // (`found` filled in, true returned). A generic write that the async proxy reads must be in
-  // `known->fenced`; a race is judged by `known->happened`.
+  // `known->fenced`, one of a tensor map that is used in `known->map_acquired`; a race is judged by
+  // `known->happened`.
   [[nodiscard]] bool read(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
                           Conflict& found);
   [[nodiscard]] bool write(std::uint64_t offset, std::uint32_t bytes, const Accessor& who,

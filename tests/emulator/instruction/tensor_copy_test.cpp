@@ -249,25 +249,76 @@ TEST(TensorCopy, each_misuse_is_reported_by_its_kind) {
   }
 }
 
+// --- maps that a kernel changes
+// -----------------------------------------------------------------------------
+
+// The parameter's map, word by word, to where `store` writes.
+std::string copy_map(const std::string& store) {
+  std::string text;
+  for (int word = 0; word < 16; ++word)
+    text += "ld.param.u64 %rd11, [map+" + std::to_string(word * 8) + "];\n" + store + "+" +
+            std::to_string(word * 8) + "], %rd11;\n";
+  return text;
+}
+
+// Edits the parameter's map in shared memory; it will lie behind the output.
+std::string edit_map() {
+  return "add.u32 %r20, %r1, 16384;\nadd.u64 %rd10, %rd2, 4096;\nmov.u64 %rd3, %rd10;\n" +
+         copy_map("st.shared.u64 [%r20") +
+         "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r20], %rd1;\n"
+         "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r20], 1, " +
+         std::to_string(rows) + ";\n";
+}
+
+const std::string publish_map =
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+    "[%rd10], [%r20], 128;\n";
+const std::string release_maps = "fence.proxy.tensormap::generic.release.gpu;\n";
+const std::string acquire_map = "fence.proxy.tensormap::generic.acquire.gpu [%rd10], 128;\n";
+
+TEST(TensorCopy, a_changed_map_is_handed_to_the_tensor_map_proxy) {
+  CopyMachine machine;
+  const std::uint64_t in = machine.upload(random_words(rows * columns));
+  const std::uint64_t out = machine.allocate(4096 + 128);
+  const TensorMapBytes map = encode(matrix_map(in, 3));
+  const std::string load = load_2d(4096, 0, 0), wait = wait_for_phase_0();
+  const std::string plain = edit_map() + copy_map("st.global.u64 [%rd10");
+  for (const std::string& sound :
+       {edit_map() + publish_map + acquire_map + load + wait,
+        plain + release_maps + acquire_map + load + wait,
+        edit_map() + publish_map + acquire_map + load + wait + publish_map + acquire_map})
+    machine.run(sound, in, out, {.map = map});
+  struct Row {
+    const char* name;
+    FaultKind kind;
+    std::string body;
+  };
+  const Row faults[] = {
+      {"no acquire", FaultKind::missing_proxy_fence, edit_map() + publish_map + load + wait},
+      {"acquired before it is published", FaultKind::missing_proxy_fence,
+       edit_map() + acquire_map + publish_map + load + wait},
+      {"no release", FaultKind::missing_proxy_fence, plain + acquire_map + load + wait},
+      {"a store uses it without an acquire", FaultKind::missing_proxy_fence,
+       load + wait + edit_map() + publish_map + store_2d() +
+           "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n"},
+      {"replaced while a load is under way", FaultKind::race,
+       edit_map() + publish_map + acquire_map + load + publish_map + wait},
+  };
+  for (const Row& row : faults) {
+    const Fault fault = machine.fault_of(row.body, in, out, {.map = map});
+    EXPECT_EQ(fault.kind, row.kind) << row.name << ": " << fault.report();
+  }
+}
+
 TEST(TensorCopy, maps_can_be_edited_in_shared_memory_and_used_from_global_memory) {
   CopyMachine machine;
   const std::vector<std::uint32_t> words = random_words(rows * columns);
   const std::uint64_t in = machine.upload(words), out = machine.allocate(4096 + 128);
   TensorMapFields wrong = matrix_map(0x1000, 3);
   wrong.extents[1] = 1;
-  // Copies the parameter's map to shared memory, edits it there, publishes it behind the output.
-  std::string body = "add.u32 %r20, %r1, 16384;\nadd.u64 %rd10, %rd2, 4096;\n";
-  for (int word = 0; word < 16; ++word)
-    body += "ld.param.u64 %rd11, [map+" + std::to_string(word * 8) + "];\nst.shared.u64 [%r20+" +
-            std::to_string(word * 8) + "], %rd11;\n";
-  body +=
-      "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r20], %rd1;\n"
-      "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r20], 1, " +
-      std::to_string(rows) +
-      ";\ntensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
-      "[%rd10], [%r20], 128;\nmov.u64 %rd3, %rd10;\n" +
-      load_2d(4096, 0, 0) + wait_for_phase_0() + store_plain(4096);
-  machine.run(body, in, out, {.map = encode(wrong)});
+  machine.run(edit_map() + publish_map + acquire_map + load_2d(4096, 0, 0) + wait_for_phase_0() +
+                  store_plain(4096),
+              in, out, {.map = encode(wrong)});
   const auto got = machine.download<std::uint32_t>(out, 1024);
   for (std::uint32_t index = 0; index < 1024; ++index)
     ASSERT_EQ(got[swizzled(3, index * 4) / 4], words[index / 32 * columns + index % 32]);

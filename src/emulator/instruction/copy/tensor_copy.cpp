@@ -35,6 +35,7 @@ const TensorDetail& detail_of(const Operation& operation) {
 // A box as one lane names it.
 struct Box {
   TensorMapFields map;
+  std::uint64_t map_address = 0;
   BoxPlace place{};
   std::vector<BoxRow> rows{};
   std::uint32_t bytes = 0;
@@ -55,7 +56,8 @@ void require_fitting_map(const TensorDetail& detail, const TensorMapFields& map,
 
 Box box_of(Warp& warp, const Operation& operation, int lane) {
   const TensorDetail& detail = detail_of(operation);
-  Box box{.map = load_tensor_map(warp, operation, lane, detail.map.value(warp, lane))};
+  const std::uint64_t address = detail.map.value(warp, lane);
+  Box box{.map = load_tensor_map(warp, lane, address), .map_address = address};
   require_fitting_map(detail, box.map, lane);
   for (std::size_t index = 0; index < detail.coordinates.size(); ++index)
     box.place.start[index] = static_cast<std::int32_t>(detail.coordinates[index].value(warp, lane));
@@ -160,6 +162,7 @@ void start_load(Warp& warp, const Operation& operation, int lane) {
   const Issuer issuer = issuer_of(warp, operation, lane);
   issuer.start([issuer, landing, box = std::move(box)](Cluster& cluster) {
     const Accessor who = issuer.accessor(landing_epoch(cluster, landing));
+    note_map_use(cluster, box.map_address, who);
     const StagedBox staged = stage(box, landing.offset, cluster, who);
     land(issuer, landing, staged.bytes.data(), staged.unwritten);
   });
@@ -292,6 +295,7 @@ void scatter(const Box& box, const Reduction& reduction, const BulkStore& self,
              const std::vector<std::byte>& from) {
   GlobalMemory& memory = *self.issuer.cluster().grid.memory;
   Accessor who = self.issuer.accessor(self.member.write_epoch);
+  note_map_use(self.issuer.cluster(), box.map_address, who);
   who.is_atomic = reduction.element != nullptr;
   for (const BoxRow& row : box.rows) {
     if (row.inside_bytes == 0) continue;

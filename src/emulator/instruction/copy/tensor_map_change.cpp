@@ -166,6 +166,9 @@ Step publish(Warp& warp, const Operation& operation, LaneMask active) {
   const TensorMapBytes bytes =
       read_map(warp, operation, lane, MapSpace::shared, detail.source.value(warp, lane));
   write_map(warp, operation, lane, MapSpace::global, to, bytes);
+  warp.known.map_released.raise(warp.agent, warp.clock);
+  ++warp.clock;  // what is written from now on is not released
+  warp.known.happened.raise(warp.agent, warp.clock);
   return Step::next;
 }
 

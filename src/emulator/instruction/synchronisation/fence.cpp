@@ -78,7 +78,22 @@ Step run_async_proxy_fence(Warp& warp, const Operation&, LaneMask active) {
   return Step::next;
 }
 
-// Aliases of one location, constant caches and tensor maps are not told apart in this machine.
+// What is known here has been written for the tensor-map proxy; what is written from now on has
+// not.
+Step run_map_release(Warp& warp, const Operation&, LaneMask) {
+  warp.known.map_released.join(warp.known.happened);
+  ++warp.clock;
+  warp.known.happened.raise(warp.agent, warp.clock);
+  return Step::next;
+}
+
+// Of that, tensor maps are used as they are from now on, whichever address the fence names.
+Step run_map_acquire(Warp& warp, const Operation&, LaneMask) {
+  warp.known.map_acquired.join(warp.known.map_released);
+  return Step::next;
+}
+
+// Aliases of one location and constant caches are not told apart in this machine.
 Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
 
 void decode_proxy_fence(Form& form) {
@@ -86,8 +101,12 @@ void decode_proxy_fence(Form& form) {
   operation.execute = run_nothing;
   if (form.take("alias")) return;
   if (form.take("tensormap::generic")) {
-    form.take("acquire");
-    form.take("release");
+    if (form.take("acquire"))
+      operation.execute = run_map_acquire;
+    else if (form.take("release"))
+      operation.execute = run_map_release;
+    else
+      form.refuse("expected .acquire or .release");
     take_scope(form);
     return;
   }
