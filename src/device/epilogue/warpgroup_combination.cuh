@@ -67,7 +67,7 @@ class AddendReader {
       for (int column = 0; column < 2; ++column) {
         const auto element = ptx::ld_global_if<element_bytes>(
             left > column, source + offset_of(static_cast<unsigned>(column)) * element_bytes, {});
-        values[column] += params_.beta * decode<design.c, float>(element, 0);
+        values[column] += beta_of<Compute>(params_) * decode<design.c, Compute>(element, 0);
       }
       return;
     }
