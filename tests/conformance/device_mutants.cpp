@@ -125,7 +125,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
-  tile.n = is_in_rotation(kernel) ? 128 : 64;
+  tile.n = is_in_rotation(kernel) ? 128 : kernel == SoundKernel::serial ? 144 : 64;
   tile.cluster_m = kernel == SoundKernel::pair_of_blocks ? 2 : 1;
   tile.cluster_n = 1;
   tile.stages = 2;

@@ -105,10 +105,14 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
 std::string hunt_in_chain(const Kernel& kernel, Device device, std::uint64_t seed) try {
   const OwnedStream stream(device);
   const bool is_emulated = device.type == DeviceType::emulated;
-  // Of three slices of k, each block has some second ones.
-  const std::int64_t emulated_columns = has_parts(fault_of(kernel).kernel) ? 136 : 72;
-  const tests::MovingColumns columns(is_emulated ? 136 : 1032, is_emulated ? emulated_columns : 264,
-                                     seed, stream);
+  // Of three slices of k, each block has some second ones. Slices of a tile are as many blocks
+  // apart as there are tiles, and few blocks run at a time on the emulator: one tile of serial
+  // ones.
+  const bool has_slices = has_parts(fault_of(kernel).kernel);
+  const std::int64_t emulated_rows = has_slices ? 72 : 136;
+  const std::int64_t emulated_columns = has_slices ? 136 : 72;
+  const tests::MovingColumns columns(is_emulated ? emulated_rows : 1032,
+                                     is_emulated ? emulated_columns : 264, seed, stream);
   const std::int64_t launches = is_emulated ? 4 : 400;
   const Artifact artifact = kernel.compile(columns.forth());
   PreparedLaunch forth = artifact.bind(columns.forth());
