@@ -38,7 +38,8 @@ struct GroupIndices {
 struct GroupOffsets {
   GroupIndices sizes = {};
   GroupSizes form = GroupSizes::ends;
-  // Of masked groups; tensors that groups share say it by their ranks.
+  // Of masked groups. Tensors that groups share say it by their ranks; n or k here may not
+  // contradict them.
   Ragged ragged = Ragged::m;
   OutsideGroups outside = OutsideGroups::untouched;
   std::int32_t alignment = 1;  // Groups::alignment
@@ -82,7 +83,8 @@ struct GroupedProblem {
 // `bind` and artifacts take.
 class GEMMERY_API GroupedGemmArguments {
  public:
-  // Throws Error as GemmArguments does, and for sizes of another count, width or place.
+  // Throws Error as GemmArguments does, and for sizes of another count, width or place, or in the
+  // memory of out unless they are read now.
   GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                        const GroupOffsets& offsets, const GemmOptions& options = {});
   // A list of problems of one set of types, layouts and math. Each may have a C, alpha and beta of

@@ -25,11 +25,20 @@ namespace {
 
 // --- sizes ---------------------------------------------------------------------------------------
 
+constexpr const char* expected_sizes = "a packed vector of int32 or int64";
+
 bool is_int64(nb::handle object) {
   if (!nb::hasattr(object, "dtype")) return false;
   const nb::object dtype = object.attr("dtype");
   const auto name = nb::cast<std::string>(nb::str(dtype));
   return name == "int64" || name == "torch.int64";
+}
+
+// Frameworks refuse to view scalars and strided arrays as another type, each in its own words.
+void check_vector(nb::handle object, std::string_view role) {
+  const nb::object shape = object.attr("shape");
+  if (nb::len(shape) != 1)
+    refuse(role, expected_sizes, "int64 of shape " + nb::cast<std::string>(nb::str(shape)));
 }
 
 // The same memory as twice as many int32: the library has no element type of 64-bit integers.
@@ -39,13 +48,33 @@ nb::object as_int32(nb::handle object) {
   return object.attr("view")(is_torch ? torch.attr("int32") : nb::object(nb::str("int32")));
 }
 
+nb::object view_wide_sizes(nb::handle object, std::string_view role) {
+  check_vector(object, role);
+  try {
+    return as_int32(object);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_RuntimeError)) throw;
+    refuse(role, expected_sizes, "a strided vector of int64", "copy it: array.copy()");
+  }
+}
+
+// What the library has no type for is no vector of sizes.
+ImportedTensor import_words(nb::handle object, std::string_view role) {
+  try {
+    return import_tensor(object, role);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unsupported) throw;
+    refuse(role, expected_sizes, std::string(error.got()), "convert it: array.astype(\"int32\")");
+  }
+}
+
 ImportedTensor import_sizes(nb::handle object, std::string_view role, int& bits) {
   bits = is_int64(object) ? 64 : 32;
-  ImportedTensor tensor = import_tensor(bits == 64 ? as_int32(object) : nb::borrow(object), role);
+  ImportedTensor tensor =
+      import_words(bits == 64 ? view_wide_sizes(object, role) : nb::borrow(object), role);
   const Tensor& view = tensor.view;
   const bool is_packed = view.rank() == 1 && (view.extent(0) <= 1 || view.stride(0) == 1);
-  if (view.dtype() != DType::int32 || !is_packed)
-    refuse(role, "a packed vector of int32 or int64", to_string(view));
+  if (view.dtype() != DType::int32 || !is_packed) refuse(role, expected_sizes, to_string(view));
   tensor.base = nb::borrow(object);
   return tensor;
 }
@@ -140,6 +169,28 @@ struct ListOptions {
   Math math;
 };
 
+// What only groups that share tensors, or are masked, can be told.
+struct SharedPromises {
+  std::string_view ragged, outside;
+  std::int32_t alignment;
+  std::int64_t expected;
+  bool read_now, check;
+};
+
+void refuse_with_list(std::string_view name, bool is_given) {
+  if (is_given)
+    refuse(name, "none with a list of problems, whose extents are those of its tensors", "one");
+}
+
+void check_list(const SharedPromises& promises) {
+  refuse_with_list("ragged", promises.ragged != "m");
+  refuse_with_list("outside", promises.outside != "untouched");
+  refuse_with_list("alignment", promises.alignment != 1);
+  refuse_with_list("expected", promises.expected != 0);
+  refuse_with_list("read_now", promises.read_now);
+  refuse_with_list("check", promises.check);
+}
+
 void bind_list(PyGroupedGemmArguments& arguments, nb::handle A, nb::handle B, nb::handle out,
                const ListOptions& options) {
   const std::size_t count = nb::len(A);
@@ -175,7 +226,8 @@ GroupIndices bind_sizes(PyGroupedGemmArguments& arguments, const GivenSizes& giv
   if (is_list(given.value)) {
     for (const nb::handle number : given.value) {
       std::int64_t size = 0;
-      if (!nb::try_cast(number, size)) refuse(given.name, "whole numbers", class_name(number));
+      if (!nb::try_cast(number, size))
+        refuse(given.name, "whole numbers of 64 bits at most", class_name(number));
       kept.push_back(size);
     }
     return {kept.data(), static_cast<std::int64_t>(kept.size())};
@@ -206,6 +258,7 @@ void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::han
   if (is_list(A)) {
     if (given != nullptr)
       refuse(given->name, "none with lists of tensors, which have extents of their own", "one");
+    check_list({ragged, outside, alignment, expected, read_now, check});
     bind_list(arguments, A, B, out, {accumulator, C, alpha, beta, how});
     note_memory(arguments);
     new (self) PyGroupedGemmArguments(std::move(arguments));

@@ -204,7 +204,7 @@ std::string list_names(const std::vector<EpilogueOperand>& operands, bool number
 }
 
 // Binds the sizes of groups. A list is bound once.
-bool is_set_by_groups(std::string_view operand, const void* data,
+bool is_set_by_groups(std::string_view operand, const void* data, const Tensor& out,
                       std::shared_ptr<const operation::GroupMemory>& groups) {
   if (!groups->list.empty())
     refuse("set_data", "arguments that hold one tensor for an operand", "a list of problems",
@@ -216,6 +216,7 @@ bool is_set_by_groups(std::string_view operand, const void* data,
   operation::GroupMemory moved = *groups;
   moved.sizes.data = data;
   operation::check_group_memory(moved.sizes);
+  operation::check_sizes_apart(moved.sizes, out);
   groups = std::make_shared<const operation::GroupMemory>(std::move(moved));
   return true;
 }
@@ -223,7 +224,7 @@ bool is_set_by_groups(std::string_view operand, const void* data,
 }  // namespace
 
 void GemmArguments::set_data(std::string_view operand, const void* data) {
-  if (groups_ != nullptr && is_set_by_groups(operand, data, groups_)) return;
+  if (groups_ != nullptr && is_set_by_groups(operand, data, out_, groups_)) return;
   const auto find = [&]() -> BoundMemory {
     if (operand == "A") return {&a_, &problem_.a};
     if (operand == "B") return {&b_, &problem_.b};
@@ -261,6 +262,7 @@ void GemmArguments::check_overlaps() const {
   check_input_overlap({"A", a_}, out_);
   check_input_overlap({"B", b_}, out_);
   if (c_) check_c_overlap(*c_, out_);
+  if (groups_ != nullptr) operation::check_sizes_apart(groups_->sizes, out_);
   if (epilogue_operands_.empty()) return;
   operation::check_epilogue_overlaps(epilogue_operands_, rules_of(problem_.epilogue).program,
                                      {a_, b_, out_});

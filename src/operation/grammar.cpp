@@ -240,7 +240,9 @@ void read_field(const Word& word, Fields& fields) {
     return grammar::read_group_field(word, key, value, fields.groups);
   if (fields.has_program()) return add_binding(word, fields);
   if (read_linear_combination(word, field, fields)) return;
-  refuse(word, "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
+  refuse(word,
+         std::string(fields.is_grouped ? grammar::group_fields : "") +
+             "a=, b=, out=, c=, acc=, math=, epilogue=, alpha= or beta=",
          "operands of an epilogue's text need an epilogue that names them");
 }
 

@@ -22,6 +22,8 @@ struct GroupWords {
   std::optional<OutsideGroups> outside;
 };
 
+inline constexpr std::string_view group_fields =
+    "groups=, ragged=, ends=, prefix=, counts=, labels=, masked=, list=, outside=, ";
 bool is_group_field(std::string_view key) noexcept;
 
 // Reads a field whose key is one of these.

@@ -94,6 +94,11 @@ std::vector<GroupSlice> read_masked(const GemmProblem& problem, const GroupIndic
   return slices;
 }
 
+std::string labels_text(std::int64_t count) {
+  if (count == 0) return "-1, since there are no groups";
+  return "a group from 0 to " + std::to_string(count - 1) + ", or -1";
+}
+
 // Runs of equal labels.
 std::vector<GroupSlice> read_labels(const GemmProblem& problem, const GroupIndices& sizes) {
   std::vector<GroupSlice> slices;
@@ -101,9 +106,7 @@ std::vector<GroupSlice> read_labels(const GemmProblem& problem, const GroupIndic
   std::int64_t before = -1;
   for (std::int64_t index = 0; index < sizes.count; ++index) {
     const std::int64_t label = size_at(sizes, index);
-    if (label < -1 || label >= problem.l)
-      refuse_size(groups, index, "a group from 0 to " + std::to_string(problem.l - 1) + ", or -1",
-                  label);
+    if (label < -1 || label >= problem.l) refuse_size(groups, index, labels_text(problem.l), label);
     // Padding may begin anywhere within an aligned part, behind the rows of its group.
     const bool is_within = index % groups.alignment != 0;
     if (is_within && label != before && label != -1)

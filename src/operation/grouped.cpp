@@ -52,6 +52,13 @@ constexpr std::array<RankRow, 3> shared_ranks{{
                      shape_text(given.out)));
 }
 
+// m is also what is there if nothing is said.
+void check_said(Ragged said, Ragged ragged) {
+  if (said == Ragged::m || said == ragged) return;
+  refuse("ragged", std::string(name(ragged)) + ", by the ranks of A, B and out",
+         std::string(name(said)), "leave it out: it is of masked groups");
+}
+
 Ragged ragged_of(const GivenTensors& given, const GroupOffsets& offsets) {
   const bool are_stacks = given.a.rank() == 3 && given.b.rank() == 3 && given.out.rank() == 3;
   if (offsets.form == GroupSizes::masked) {
@@ -60,8 +67,10 @@ Ragged ragged_of(const GivenTensors& given, const GroupOffsets& offsets) {
     return offsets.ragged;
   }
   for (const RankRow& row : shared_ranks)
-    if (given.a.rank() == row.a && given.b.rank() == row.b && given.out.rank() == row.out)
+    if (given.a.rank() == row.a && given.b.rank() == row.b && given.out.rank() == row.out) {
+      check_said(offsets.ragged, row.ragged);
       return row.ragged;
+    }
   refuse_ranks(given, are_stacks
                           ? "one tensor that the groups share; sizes of stacks are masked counts"
                           : "(T, K), (G, K, N), (T, N); (G, M, K), (K, T), (M, T); or (M, T), (T, "
@@ -267,6 +276,7 @@ GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, con
     refuse("check", "sizes in host memory", "sizes on " + to_string(offsets.sizes.device),
            "check a copy of them, or leave the check out", ErrorKind::unsupported);
   if (groups.are_on_host) memory->sizes = keep_copy(offsets.sizes, *memory);
+  operation::check_sizes_apart(memory->sizes, gemm_.out_);
   if (offsets.check || groups.are_on_host) operation::read_groups(gemm_.problem_, memory->sizes);
   gemm_.groups_ = std::move(memory);
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "operation/epilogue_operands.hpp"
+#include "operation/overlap.hpp"
 #include "operation/refusal.hpp"
 
 namespace gemmery {
@@ -108,6 +109,14 @@ void check_group_memory(const GroupIndices& sizes) {
   refuse("sizes",
          "an address that is a multiple of their " + std::to_string(width) + "-byte elements",
          "an address that is " + std::to_string(rest) + " bytes off");
+}
+
+void check_sizes_apart(const GroupIndices& sizes, const Tensor& out) {
+  if (sizes.count == 0 || sizes.device != out.device()) return;
+  const Tensor words(sizes.data, DType::int32, {sizes.count * (sizes.bits / 32)}, sizes.device);
+  if (may_overlap(out, words))
+    refuse("out", "memory that shares nothing with sizes", "overlapping memory",
+           "write to another tensor");
 }
 
 // --- rules --------------------------------------------------------------------------------------

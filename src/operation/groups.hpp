@@ -46,6 +46,10 @@ void check_groups(const GemmProblem& problem);
 // Throws Error (invalid_argument) for a null pointer or an address that no whole numbers have.
 void check_group_memory(const GroupIndices& sizes);
 
+// Throws Error (invalid_argument) if out shares memory with the sizes, which a run would write over
+// while it reads them.
+void check_sizes_apart(const GroupIndices& sizes, const Tensor& out);
+
 // What arguments hold of their groups.
 struct GroupMemory {
   GroupIndices sizes;

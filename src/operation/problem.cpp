@@ -82,7 +82,7 @@ double GemmProblem::flops() const noexcept {
   const double each =
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (!groups) return each * static_cast<double>(l);
-  if (groups->share_tensors()) return each;
+  if (groups->share_tensors()) return l == 0 ? 0 : each;
   const std::int64_t whole = operation::ragged_extent(*this);
   const bool is_expected = groups->expected > 0 && whole > 0;
   const double share =

@@ -263,6 +263,50 @@ TEST(Grouped, lists_are_refused_by_the_problem_that_differs) {
   });
 }
 
+// A run would write over the sizes while it reads them; sizes that were kept are not read again.
+TEST(Grouped, out_shares_no_memory_with_sizes_that_are_read_when_work_runs) {
+  alignas(64) static std::array<std::int32_t, 2 * T * N> memory{};
+  const Tensor out = f32(memory.data(), {T, N});
+  const auto with = [&](const GroupOffsets& offsets) {
+    return GroupedGemmArguments(a_rows, b_stack, out, DType::float32, offsets);
+  };
+  const auto sizes_at = [](std::size_t index) { return GroupIndices(&memory[index], G); };
+  constexpr std::size_t last_inside = T * N - 1, behind = T * N;
+  GroupedGemmArguments arguments = with({.sizes = sizes_at(behind)});
+  expect_refusals({
+      {"from the start", "out", "nothing with sizes", [&] { with({.sizes = sizes_at(0)}); }},
+      {"the last one", "out", "nothing with sizes",
+       [&] { with({.sizes = sizes_at(last_inside)}); }},
+      {"set later", "out", "nothing with sizes",
+       [&] { arguments.set_data("sizes", memory.data()); }},
+      {"an out set later", "out", "nothing with sizes",
+       [&] { arguments.set_data("out", &memory[behind]); }},
+  });
+  with({.sizes = sizes_at(0), .read_now = true});
+  arguments.set_data("sizes", &memory[behind + G]);
+}
+
+TEST(Grouped, what_ranks_say_is_not_contradicted) {
+  expect_refusals({{"another extent", "ragged", "expected m, by the ranks of A, B and out, got k",
+                    [] { rows({.sizes = of(ends), .ragged = Ragged::k}); }}});
+}
+
+TEST(Grouped, labels_without_groups_are_padding_alone) {
+  std::array<std::int32_t, T> labels{};
+  const auto check = [&] {
+    GroupedGemmArguments(a_rows, f32(b_memory.data(), {0, K, N}), out_rows, DType::float32,
+                         {.sizes = of(labels), .form = GroupSizes::labels, .check = true});
+  };
+  expect_refusals({{"a label", "labels[0]", "expected -1, since there are no groups", check}});
+  labels.fill(-1);
+  check();
+}
+
+TEST(Grouped, no_groups_are_no_work) {
+  EXPECT_EQ(parse_problem("grouped_gemm 16x8x8 groups=0 a=f32").problem.flops(), 0);
+  EXPECT_EQ(parse_problem("grouped_gemm 16x8x8 groups=2 a=f32").problem.flops(), 2.0 * 16 * 8 * 8);
+}
+
 // --- lines --------------------------------------------------------------------------------------
 
 TEST(GroupedGrammar, canonical_lines_print_as_they_were_read) {
@@ -327,6 +371,7 @@ TEST(GroupedGrammar, says_what_is_wrong) {
            {"grouped_gemm 8x8x8 groups=2 a=f32 labels=i32 ragged=k", "labels"},
            {"grouped_gemm 8x8x8 groups=2 a=f32 list=device", "list=host"},
            {"grouped_gemm 8x8x8 groups=2 a=f32 masked=i32/align=8", "alignment"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 align=8", "ends=, prefix=, counts="},
            {"gemm 8x8x8 groups=2 a=f32", "groups"},
        })
     EXPECT_NE(refusal(line).find(says), std::string::npos) << line << ": " << refusal(line);

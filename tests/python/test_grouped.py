@@ -134,7 +134,14 @@ def test_a_list_of_problems_each_with_its_own(operands):
         ({"offsets": ENDS, "counts": [5, 0, 12]}, "offsets and counts"),
         ({"offsets": numpy.array(ENDS, "f4")}, "a packed vector of int32 or int64"),
         ({"offsets": numpy.arange(6, dtype="i4")[::2]}, "a packed vector of int32 or int64"),
+        ({"offsets": numpy.arange(6, dtype="i8")[::2]}, "a strided vector of int64; copy it"),
+        ({"offsets": numpy.array(3, "i8")}, r"int64 of shape \(\)"),
+        ({"offsets": numpy.ones((3, 1), "i8")}, r"int64 of shape \(3, 1\)"),
+        ({"offsets": numpy.array(ENDS, "u8")}, r'a packed vector of int32 or int64.*convert it: array.astype\("int32"\)'),
+        ({"offsets": numpy.array(ENDS, "i2")}, "a packed vector of int32 or int64"),
         ({"offsets": ["one", 2, 3]}, "whole numbers"),
+        ({"offsets": [1, 2, 2**63]}, "64 bits at most"),
+        ({"offsets": ENDS, "ragged": "k"}, "ragged: expected m, by the ranks"),
         ({"offsets": [5, 4, 3]}, r"ends\[1\]: expected from 5 to 20, got 4"),
         ({"offsets": numpy.array([5, 4, 3], "i4"), "check": True}, r"ends\[1\]"),
         ({"offsets": [1, 2]}, "expected 3 sizes, got 2"),
@@ -147,6 +154,24 @@ def test_a_list_of_problems_each_with_its_own(operands):
 def test_what_does_not_fit_is_refused_by_name(operands, keywords, says):
     with pytest.raises(ValueError, match=says):
         gemmery.GroupedGemmArguments(*operands, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ragged", "k"), ("outside", "zero"), ("outside", "nan"), ("alignment", 8), ("expected", 3), ("read_now", True), ("check", True)],
+)
+def test_a_list_takes_no_promises_about_sizes(operands, name, value):
+    a, b, out = operands
+    with pytest.raises(ValueError, match=f"{name}: expected none with a list of problems"):
+        gemmery.GroupedGemmArguments([a], [b[0]], [out], **{name: value})
+
+
+def test_sizes_inside_out_are_refused(operands):
+    a, b, out = operands
+    sizes = out.reshape(-1)[:G].view("i4")
+    sizes[:] = ENDS
+    with pytest.raises(ValueError, match="out: expected memory that shares nothing with sizes"):
+        gemmery.GroupedGemmArguments(a, b, out, offsets=sizes)
 
 
 def test_what_is_not_served_is_refused_by_name(operands):
