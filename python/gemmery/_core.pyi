@@ -250,8 +250,8 @@ class GroupedGemmArguments(GemmArguments):
     A list of tensors for each of A, B and out (and C): problems of their own extents; alpha and beta may be lists, too.
 
     The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, the same behind a 0;
-    `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32 or int64 on the
-    operands' device are read when work runs, may change between runs and share no memory with out; numbers in a list, and
+    `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32 or int64
+    on the operands' device are read when work runs, may change between runs and share no memory with out; numbers in a list, and
     arrays that are read_now, are kept when the arguments are made.
 
     outside: elements of out that belong to no group stay "untouched" or become "zero".
@@ -260,7 +260,8 @@ class GroupedGemmArguments(GemmArguments):
     check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run does.
 
     Operands of an epilogue broadcast to (G, M, N), T standing for the extent that differs: (G, 1, N) is a row for every group.
-    Kernels of the CPU run these, and those of simt on GPUs where the sizes are there. ValueError names the operand or the first size that does not fit.
+    Kernels of the CPU run these, and those of simt on GPUs where the sizes are there.
+    ValueError names the operand or the first size that does not fit.
     """
 
     def __init__(

@@ -34,7 +34,8 @@ def run_all(args):
 
 
 def expected_rows(a, b, groups=GROUP_OF_ROW):
-    return numpy.stack([a[row] @ b[group] if group >= 0 else numpy.full(b.shape[2], numpy.nan, "f4") for row, group in enumerate(groups)])
+    poison = numpy.full(b.shape[2], numpy.nan, "f4")
+    return numpy.stack([a[row] @ b[group] if group >= 0 else poison for row, group in enumerate(groups)])
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64", "numbers"])
@@ -158,7 +159,15 @@ def test_what_does_not_fit_is_refused_by_name(operands, keywords, says):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("ragged", "k"), ("outside", "zero"), ("outside", "nan"), ("alignment", 8), ("expected", 3), ("read_now", True), ("check", True)],
+    [
+        ("ragged", "k"),
+        ("outside", "zero"),
+        ("outside", "nan"),
+        ("alignment", 8),
+        ("expected", 3),
+        ("read_now", True),
+        ("check", True),
+    ],
 )
 def test_a_list_takes_no_promises_about_sizes(operands, name, value):
     a, b, out = operands
