@@ -251,8 +251,8 @@ class GroupedGemmArguments(GemmArguments):
 
     The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, the same behind a 0;
     `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32 or int64
-    on the operands' device are read when work runs, may change between runs and share no memory with out; numbers in a list, and
-    arrays that are read_now, are kept when the arguments are made.
+    on the operands' device are read when work runs, may change between runs and share no memory with out; numbers in a list,
+    and arrays that are read_now, are kept when the arguments are made.
 
     outside: elements of out that belong to no group stay "untouched" or become "zero".
     alignment: a group starts at the next multiple of this after the end of the one before it.
