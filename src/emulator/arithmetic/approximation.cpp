@@ -13,7 +13,8 @@ namespace {
 
 float narrowed(double value) noexcept { return canonical(static_cast<float>(value)); }
 
-// .ftz of f64, and a fraction of 20 bits, as MUFU.RCP64H and MUFU.RSQ64H leave the lower word zero.
+// Flushes a f64 result and cuts its fraction to 20 bits, because MUFU.RCP64H and MUFU.RSQ64H leave
+// the lower word zero.
 double flushed(double value) noexcept {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0, value) : value;
 }
@@ -35,7 +36,7 @@ float approximate_reciprocal_root(float a) noexcept {
 
 float approximate_quotient(float a, float b) noexcept {
   const float size = std::fabs(b);
-  // The reciprocal of so large a divisor is flushed to zero; infinity times that is NaN.
+  // A reciprocal below the normal numbers is flushed to zero; infinity times that zero is NaN.
   if (size > 0x1p126f && std::isfinite(b)) {
     const float zero = std::signbit(b) ? -0.0f : 0.0f;
     return canonical(a * zero);

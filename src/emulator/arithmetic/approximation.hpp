@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that hardware only approximates. Here they are the exact value, rounded: inside the
-// error that the PTX ISA allows the hardware, but not its bits.
+// The functions that hardware approximates. The emulator returns the exact value, rounded: within
+// the error that the PTX ISA allows, but not with the same bits as hardware.
 //
 //   function            allowed of the hardware (PTX ISA 9.7.3-9.7.4)               here
 //   ------------------  ----------------------------------------------------------  ---------------
@@ -13,12 +13,12 @@
 //   lg2.approx.f32      relative 2^-22, absolute 2^-22 for a in (0.5, 2)            rounded
 //   sin, cos.approx     absolute 2^-20.5 in [-pi, pi]                               rounded
 //   tanh.approx.f32     relative 2^-11                                              rounded
-//   ex2.approx.f16      relative 2^-9.9;  bf16: relative 2^-7                       rounded; see
-//   below tanh.approx.f16     absolute 2^-10.987;  bf16: absolute 2^-8                    rounded
+//   ex2.approx.f16      relative 2^-9.9;  bf16: relative 2^-7                       rounded (*)
+//   tanh.approx.f16     absolute 2^-10.987;  bf16: absolute 2^-8                    rounded
 //   rcp.approx.ftz.f64, rsqrt.approx.ftz.f64: the upper word, fraction to 20 bits   cut to 20 bits
 //
-// Infinities, zeros and NaN give what the tables of the manual list. Subnormal results of
-// ex2.approx.f16 are cut off, as an H200 did in the one case that was recorded.
+// Infinities, zeros and NaN give the results in the manual's tables. (*) Subnormal results of
+// ex2.approx.f16 become zero, as on an H200 in the one case that was recorded.
 #pragma once
 
 namespace gemmery::emulator {

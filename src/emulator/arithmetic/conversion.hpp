@@ -12,7 +12,8 @@
 
 namespace gemmery::emulator {
 
-// .rni .rzi .rmi .rpi. Relies on the host rounding to nearest, as all of this library does.
+// Rounds for .rni .rzi .rmi .rpi. The host must be in round-to-nearest mode, as everywhere in this
+// library.
 inline double round_to_integral(double value, Rounding rounding) noexcept {
   switch (rounding) {
     case Rounding::toward_zero:
@@ -29,8 +30,8 @@ inline double round_to_integral(double value, Rounding rounding) noexcept {
   return std::nearbyint(value);
 }
 
-// Out of range goes to the nearest end. `nan`: what NaN becomes (PTX ISA, cvt: zero, or the sign
-// bit alone where f64 or a 64-bit integer takes part).
+// Values out of range saturate. `nan` is the result for NaN (PTX ISA, cvt: zero, or the sign bit
+// alone if f64 or a 64-bit integer takes part).
 template <std::integral To>
 inline To to_integer(double value, Rounding rounding, To nan) noexcept {
   if (value != value) return nan;
@@ -42,8 +43,8 @@ inline To to_integer(double value, Rounding rounding, To nan) noexcept {
   return static_cast<To>(integral);
 }
 
-// A double that any format of less than 52 bits may be rounded from in every mode: the integer
-// itself, or rounded to odd.
+// A double from which any format of less than 52 bits can be rounded in every mode: the integer
+// itself, or the integer rounded to odd.
 template <std::integral From>
 inline double to_odd_double(From value) noexcept {
   if constexpr (sizeof(From) < 8) {

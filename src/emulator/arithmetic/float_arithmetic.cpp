@@ -5,7 +5,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// NaN operands and invalid operations give the result of rounding to nearest, in every mode.
+// NaN operands and invalid operations have the same result in all rounding modes.
 bool is_ordinary(double result) noexcept { return result == result; }
 
 }  // namespace
@@ -43,7 +43,7 @@ double square_root(double a, Rounding rounding) noexcept {
   if (rounding == Rounding::nearest_even || !is_ordinary(nearest) || nearest == 0 ||
       std::isinf(nearest))
     return nearest;
-  // Both the square and its difference to `a` are exact in 113 bits; a root is never negative.
+  // The square, and its difference to `a`, are exact in 113 bits. A root is never negative.
   const Quad missing =
       static_cast<Quad>(a) - static_cast<Quad>(nearest) * static_cast<Quad>(nearest);
   if (missing < 0 && rounding != Rounding::up) return std::nextafter(nearest, 0.0);

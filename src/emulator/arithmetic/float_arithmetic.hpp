@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, products, quotients and roots of f32 and f64 in every rounding mode, and the modifiers that
-// follow them (.ftz, .sat, .relu). f32 computes in double rounded to odd, so nothing depends on the
-// host's rounding mode; f64 uses 113 bits where it doesn't round to nearest.
+// add, mul, div and sqrt of f32 and f64 in every rounding mode, and the modifiers that follow them
+// (.ftz, .sat, .relu). f32 is computed in double rounded to odd, so no result depends on the host's
+// rounding mode. f64 is computed in 113 bits unless it rounds to nearest.
 #pragma once
 
 #include <bit>
@@ -23,12 +23,12 @@ inline float canonical(float value) noexcept {
 inline double quiet(double value) noexcept {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) | std::uint64_t{1} << 51);
 }
-// .ftz: a subnormal becomes a zero of its sign.
+// .ftz: a subnormal becomes a zero of the same sign.
 inline float flush(float value) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   return std::bit_cast<float>((bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits);
 }
-// .sat: into [0, 1]; NaN and -0 become +0.
+// .sat: clamps to [0, 1]; NaN and -0 become +0.
 template <class Float>
 inline Float saturate(Float value) noexcept {
   return value > 0 ? (value < 1 ? value : Float{1}) : Float{0};
@@ -50,8 +50,9 @@ inline float fma(float a, float b, float c, Rounding rounding) noexcept {
   const double sum = zero_sum(product, wide_c, sum_to_odd(product, wide_c), rounding);
   return canonical(round_to<float>(sum, rounding));
 }
-// A quotient of two f32 and a root of one are never closer than 2^-49 to a number of 25 bits that
-// they aren't, so rounding double's 53 bits again is exact in every mode.
+// A quotient of two f32, or a root of one, that is not itself a number of 25 bits differs from
+// every such number by at least 2^-49 (relative). Rounding double's 53 bits again is therefore
+// exact in every mode.
 inline float divide(float a, float b, Rounding rounding) noexcept {
   return canonical(round_to<float>(static_cast<double>(a) / static_cast<double>(b), rounding));
 }
@@ -71,7 +72,7 @@ double square_root(double a, Rounding rounding) noexcept;
 
 enum class Extreme : std::uint8_t { minimum, maximum };
 
-// `nan` where both are NaN, or where one is and `propagates_nan`; else the number. -0 < +0.
+// Returns `nan` if both are NaN, or if one is and `propagates_nan`; else the number. -0 < +0.
 template <class Float>
 inline Float extreme(Float a, Float b, Extreme which, bool propagates_nan, Float nan) noexcept {
   const bool is_nan_a = a != a, is_nan_b = b != b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point formats below f32: f16, bf16, tf32 and the two of 8 bits, to and from their
-// bit patterns. NaN results are those of the hardware, all ones without a sign.
+// Conversions of the formats below f32 (f16, bf16, tf32 and both 8-bit floats) to and from bit
+// patterns. A NaN result is the hardware's: all ones without a sign.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace gemmery::emulator {
 
-// Bits of exponent and of fraction; the bias is IEEE's. `has_infinity` false: the pattern of all
-// ones alone is NaN and the rest of that exponent are numbers (e4m3).
+// Numbers of exponent and fraction bits; the bias is IEEE's. Without infinity (e4m3) only the
+// pattern of all ones is NaN, and the other patterns with that exponent are numbers.
 struct FloatFormat {
   int exponent_bits;
   int fraction_bits;
@@ -30,14 +30,14 @@ inline constexpr FloatFormat tf32_format{8, 10};
 inline constexpr FloatFormat e5m2_format{5, 2};
 inline constexpr FloatFormat e4m3_format{4, 3, false};
 
-// How a number becomes narrower.
+// How a number is converted to a narrower format.
 struct Narrowing {
   Rounding rounding = Rounding::nearest_even;
   bool saturates_finite = false;  // .satfinite: too large, or infinite, becomes the largest number
   bool is_relu = false;           // .relu: below zero becomes +0, NaN stays
 };
 
-// The result of an overflow: the largest number or infinity, by the direction of rounding.
+// The result of an overflow: the largest number or infinity, depending on the rounding mode.
 constexpr std::uint32_t overflow(FloatFormat format, Narrowing how, bool is_negative) noexcept {
   const bool stays_finite = how.saturates_finite || how.rounding == Rounding::toward_zero ||
                             (how.rounding == Rounding::down && !is_negative) ||
@@ -46,7 +46,7 @@ constexpr std::uint32_t overflow(FloatFormat format, Narrowing how, bool is_nega
   return format.has_infinity ? format.infinity() : format.nan();
 }
 
-// Any double (rounded to odd if it represents a wider number) to the bits of `format`.
+// Converts a double (rounded to odd if it stands for a wider number) to the bits of `format`.
 template <FloatFormat format>
 inline std::uint32_t narrow(double value, Narrowing how) noexcept {
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
@@ -85,14 +85,14 @@ inline std::uint32_t narrow(double value, Narrowing how) noexcept {
       kept += rest != 0 && !is_negative;
       break;
   }
-  // A significand that carried over raises the exponent by itself.
+  // A significand that carries over increments the exponent.
   const auto steps = static_cast<std::uint64_t>(exponent > lowest ? exponent - lowest : 0);
   const std::uint64_t made = (steps << format.fraction_bits) + kept;
   return sign | (made > format.largest() ? overflow(format, how, is_negative)
                                          : static_cast<std::uint32_t>(made));
 }
 
-// Exact. NaN of any kind becomes the double of all ones without a sign.
+// Exact. Every NaN becomes the double of all ones without a sign.
 template <FloatFormat format>
 inline double widen(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & (format.sign() - 1);
@@ -115,14 +115,13 @@ inline double widen(std::uint32_t bits) noexcept {
   return std::bit_cast<double>(rebased | sign);
 }
 
-// --- the hot ones, written so that they vectorise
-// -------------------------------------------------
+// --- the hot ones, written so that they vectorise -----------------------------------------------
 
 inline std::uint32_t bf16_from_f32(std::uint32_t bits) noexcept {
   const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
   return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded;
 }
-// As the hardware, by a shift: payloads of NaN survive.
+// A shift, as in hardware: payloads of NaN survive.
 inline std::uint32_t f32_from_bf16(std::uint32_t bits) noexcept { return bits << 16; }
 
 // Branch-free selection: compilers move arithmetic under branches, which prevents vectorisation.
@@ -135,7 +134,7 @@ inline std::uint32_t f16_from_f32(std::uint32_t bits) noexcept {
   const std::uint32_t magnitude = bits & 0x7fffffff;
   const std::uint32_t sign = (bits >> 16) & 0x8000;
   const std::uint32_t normal = (magnitude - (112u << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
-  // The last bit of 0.5f weighs as much as that of a subnormal f16: the addition rounds.
+  // The last bit of 0.5f has the weight of the last bit of a subnormal f16, so the addition rounds.
   const std::uint32_t subnormal =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
   const std::uint32_t finite = choose(magnitude < 0x38800000, subnormal, normal);
@@ -153,7 +152,8 @@ inline std::uint32_t f32_from_f16(std::uint32_t bits) noexcept {
   return choose(magnitude > 0x7c00, 0x7fffffff, number);
 }
 
-// Between f64 and narrower types a NaN keeps its sign and the upper bits of its fraction, quiet.
+// Conversions between f64 and narrower types keep a NaN's sign and the upper bits of its fraction,
+// and make it quiet.
 template <FloatFormat format>
 inline std::uint32_t narrow_nan(double nan) noexcept {
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(nan);
@@ -169,7 +169,7 @@ inline double widen_nan(std::uint32_t bits) noexcept {
                                fraction << (52 - format.fraction_bits));
 }
 
-// f32 with the 13 low bits zero. A NaN keeps its upper bits.
+// An f32 whose 13 low bits are zero. A NaN keeps its upper bits.
 inline std::uint32_t tf32_from_f32(float value, Narrowing how) noexcept {
   if (value != value)
     return how.is_relu ? 0x7fffffff : std::bit_cast<std::uint32_t>(value) & ~std::uint32_t{0x1fff};

@@ -46,8 +46,8 @@ constexpr std::int64_t multiply_24(T a, T b) noexcept {
   return low(a) * low(b);
 }
 
-// PTX leaves the quotient by zero open; the code that ptxas makes answers all ones, the remainder
-// too. The most negative number over -1 stays itself.
+// PTX does not define a quotient by zero; ptxas's code returns all ones for quotient and remainder.
+// The most negative number divided by -1 is itself.
 template <std::integral T>
 constexpr T divide(T a, T b) noexcept {
   if (b == 0) return static_cast<T>(~T{0});
@@ -77,7 +77,8 @@ constexpr T shift_right(T value, std::uint32_t amount) noexcept {
   return amount <= last ? static_cast<T>(value >> (amount & last)) : T{0};
 }
 
-// The 64 bits high:low, shifted; the upper (left) or lower half of the result.
+// Shifts the 64 bits high:low and returns the upper half (left shift) or the lower half (right
+// shift).
 constexpr std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high,
                                     std::uint32_t amount) noexcept {
   const std::uint64_t both = std::uint64_t{high} << 32 | low;
@@ -111,7 +112,7 @@ constexpr T reverse_bits(T value) noexcept {
   return made;
 }
 
-// The highest bit that is not the sign; all ones where there is none.
+// The position of the highest bit that differs from the sign; all ones if there is none.
 template <std::integral T>
 constexpr std::uint32_t find_leading(T value, bool as_shift_amount) noexcept {
   using Bits = std::make_unsigned_t<T>;
@@ -121,8 +122,8 @@ constexpr std::uint32_t find_leading(T value, bool as_shift_amount) noexcept {
   return static_cast<std::uint32_t>(as_shift_amount ? bits_in<T> - 1 - position : position);
 }
 
-// The offset-th set bit from `base` on (upwards for positive offsets, downwards for negative ones;
-// 0 asks for the bit at base itself); all ones where there is none.
+// The position of the offset-th set bit counted from `base`: upwards for a positive offset,
+// downwards for a negative one; 0 tests the bit at `base` itself. All ones if there is none.
 constexpr std::uint32_t find_nth_set(std::uint32_t mask, std::uint32_t base,
                                      std::int32_t offset) noexcept {
   constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -135,8 +136,8 @@ constexpr std::uint32_t find_nth_set(std::uint32_t mask, std::uint32_t base,
   return none;
 }
 
-// Position and length are the low 8 bits of their operands. Signed fields are filled with their
-// highest bit, which is that of the value where the field reaches beyond it.
+// Position and length are the low 8 bits of their operands. A signed field is extended with its
+// highest bit, or with the value's highest bit if the field extends beyond the value.
 template <std::integral T>
 constexpr T extract_field(T value, std::uint32_t position, std::uint32_t length) noexcept {
   using Bits = std::make_unsigned_t<T>;
@@ -160,14 +161,14 @@ constexpr T insert_field(T field, T into, std::uint32_t position, std::uint32_t 
   const T mask = shift_left(ones, from);
   return static_cast<T>((shift_left(field, from) & mask) | (into & static_cast<T>(~mask)));
 }
-// `count` ones from bit `position` on; both beyond 31 count as 32 (.clamp) or modulo 32 (.wrap).
+// `count` ones from bit `position` on. Values above 31 count as 32 (.clamp) or modulo 32 (.wrap).
 constexpr std::uint32_t make_mask(std::uint32_t position, std::uint32_t count,
                                   bool wraps) noexcept {
   if (wraps) position &= 31, count &= 31;
   const std::uint32_t ones = count > 31 ? ~0u : (1u << count) - 1;
   return shift_left(ones, position);
 }
-// Bits from `position` on to the sign, filled with the bit below `position` (szext).
+// Bits from `position` up to the sign are filled with the bit below `position` (szext).
 template <std::integral T>
 constexpr T extend_from(T value, std::uint32_t position, bool wraps) noexcept {
   if (wraps) position &= 31;
@@ -179,7 +180,8 @@ constexpr T extend_from(T value, std::uint32_t position, bool wraps) noexcept {
 
 // --- bytes ---------------------------------------------------------------------------------------
 
-// prmt's modes; each makes four selectors out of the lowest bits of its third operand.
+// The modes of prmt. Each one but `plain` makes four selectors from the lowest bits of the third
+// operand.
 enum class ByteMode : std::uint8_t { plain, f4e, b4e, rc8, ecl, ecr, rc16 };
 
 constexpr std::uint32_t byte_selectors(ByteMode mode, std::uint32_t selector) noexcept {
@@ -194,7 +196,7 @@ constexpr std::uint32_t byte_selectors(ByteMode mode, std::uint32_t selector) no
   };
   return mode == ByteMode::plain ? selector : table[static_cast<int>(mode)][selector & 3];
 }
-// Bytes of b:a; a selector's top bit replicates the byte's sign.
+// Selects bytes of b:a; the top bit of a selector replicates the byte's sign.
 constexpr std::uint32_t permute_bytes(std::uint32_t a, std::uint32_t b,
                                       std::uint32_t selectors) noexcept {
   const std::uint64_t both = std::uint64_t{b} << 32 | a;
@@ -210,7 +212,7 @@ constexpr std::uint32_t permute_bytes(std::uint32_t a, std::uint32_t b,
 
 // --- dot products of bytes -----------------------------------------------------------------------
 
-// The byte or half `at` of a register, extended as its type says.
+// Byte or half `at` of a register, extended according to its type.
 constexpr std::int32_t part_of(std::uint32_t value, int at, int bits, bool is_signed) noexcept {
   const std::uint32_t aligned = value << (32 - bits * (at + 1));
   return is_signed ? static_cast<std::int32_t>(aligned) >> (32 - bits)

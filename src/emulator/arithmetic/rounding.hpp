@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounding modes of PTX, and how an exact result that is too wide is brought into a narrower
-// binary format by each of them.
+// The rounding modes of PTX, and how each one rounds an exact result to a narrower binary format.
 #pragma once
 
 #include <bit>
@@ -33,10 +32,10 @@ using FloatBits =
     std::conditional_t<sizeof(Float) == 4, std::uint32_t,
                        std::conditional_t<sizeof(Float) == 8, std::uint64_t, UnsignedQuad>>;
 
-// a + b rounded to odd: where bits are lost the last bit is set. Rounding that once more to a
-// format of at least two bits less gives what rounding the exact sum would have given, in every
-// mode (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008). The error of
-// the sum is Knuth's, exact unless the sum overflows.
+// a + b rounded to odd: if bits are lost, the last bit is set. Rounding the result once more, to a
+// format of at least two bits less, equals rounding the exact sum, in every mode (Boldo and
+// Melquiond, "Emulation of a FMA and correctly rounded sums", 2008). The error of the sum is
+// computed by Knuth's algorithm, which is exact unless the sum overflows.
 template <class Wide>
 inline Wide sum_to_odd(Wide a, Wide b) noexcept {
   using Bits = FloatBits<Wide>;
@@ -44,8 +43,8 @@ inline Wide sum_to_odd(Wide a, Wide b) noexcept {
   const Wide second = sum - a;
   const Wide error = (a - (sum - second)) + (b - second);
   Bits bits = std::bit_cast<Bits>(sum);
-  // The comparisons are false for the NaN that an infinite sum leaves as its error. No && and no
-  // branches: this has to vectorise.
+  // The error of an infinite sum is NaN, for which both comparisons are false. The code has no &&
+  // and no branches because it must vectorise.
   const Bits is_inexact = static_cast<Bits>(error > 0) | static_cast<Bits>(error < 0);
   const Bits points_inwards = static_cast<Bits>(error > 0) ^ static_cast<Bits>(sum > 0);
   const Bits step = is_inexact & ~bits & 1;
@@ -53,7 +52,7 @@ inline Wide sum_to_odd(Wide a, Wide b) noexcept {
   return std::bit_cast<Wide>(bits);
 }
 
-// A zero that is the sum of a and b: rounding down makes it negative unless both are +0.
+// A zero sum of a and b: rounding down makes it negative unless both are +0.
 template <class Float>
 inline Float zero_sum(Float a, Float b, Float sum, Rounding rounding) noexcept {
   if (sum != 0 || rounding != Rounding::down) return sum;
@@ -63,7 +62,7 @@ inline Float zero_sum(Float a, Float b, Float sum, Rounding rounding) noexcept {
   return is_negative ? -Float{0} : Float{0};
 }
 
-// `exact` (or what sum_to_odd made of it) in the narrower type. Not for nearest_away.
+// Rounds `exact` (or a result of sum_to_odd) to the narrower type. Not for nearest_away.
 template <class Narrow, class Wide>
 inline Narrow round_to(Wide exact, Rounding rounding) noexcept {
   using Bits = FloatBits<Narrow>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the arithmetic of a product.
+// Selects the arithmetic of a matrix product.
 #include "emulator/arithmetic/tensor_core.hpp"
 
 #include "emulator/arithmetic/tensor_core_exact.hpp"

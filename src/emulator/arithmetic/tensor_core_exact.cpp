@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers in 32 bits that wrap or are clamped once; f64 by fused multiply-adds.
+// Integer products in 32 bits, which wrap or are clamped once; f64 products by fused multiply-adds.
 #include "emulator/arithmetic/tensor_core_exact.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace gemmery::emulator::tensor_core {
 namespace {
 
-// Elements as 16 bits, whatever they were.
+// All elements widened to 16 bits.
 std::vector<std::int16_t> widen(MatrixElement element, const void* from, std::size_t count) {
   const auto* bytes = static_cast<const std::uint8_t*>(from);
   std::vector<std::int16_t> out(count);
@@ -42,7 +42,7 @@ std::int32_t add_c(const MatrixProduct& product, std::size_t at, std::int64_t su
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
 }
 
-// One row of A by all rows of B; k is a multiple of 16.
+// One row of A times all rows of B; k is a multiple of 16.
 GEMMERY_VECTOR_CLONES
 void add_integer_row(const std::int16_t* a, const std::int16_t* b, std::uint32_t n, std::uint32_t k,
                      std::int32_t* sums) {
@@ -65,7 +65,7 @@ void add_integer_row(const std::int16_t* a, const std::int16_t* b, std::uint32_t
   }
 }
 
-// A NaN among the operands is handed on, quietened, that of b before c before a (recorded).
+// A NaN among the operands is returned, made quiet; that of b before c before a (recorded).
 double fused_multiply_add(double a, double b, double c) noexcept {
   const double result = std::fma(a, b, c);
   if (!std::isnan(result)) return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of integers, of bits and of f64, which have no order of addition of their own.
+// Products of integers, bits and f64, whose results do not depend on the rule in tensor_core.hpp.
 #pragma once
 
 #include "emulator/arithmetic/tensor_core.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Most sums take a fast path, 16 columns at a time, in which each addend is scaled by a power of
-// two so that converting it to an integer cuts off what hardware cuts off; what that cannot hold
-// takes the plain one. Both are exact.
+// Most sums take a fast path, 16 columns at a time: each addend is scaled by a power of two, so
+// that its conversion to an integer truncates what hardware truncates. Sums that the fast path
+// cannot hold are computed one by one (sum_plainly). Both are exact.
 #include "emulator/arithmetic/tensor_core_floats.hpp"
 
 #include <algorithm>
@@ -16,11 +16,12 @@
 namespace gemmery::emulator::tensor_core {
 namespace {
 
-// Outside of these exponents the fast path would leave what float can hold.
+// Outside of these exponents, intermediate values of the fast path exceed the range of float.
 constexpr int lowest_exponent = -100, highest_exponent = 125;
 
-// One row of A and B, their C as floats with exponents; results in two parts that may not overflow
-// 32 bits (at most eight products below 2^27 each), in units of 2^(largest - places).
+// One row of A and 16 columns of B, with C as floats and exponents. Sums are kept in two halves
+// that cannot overflow 32 bits (at most eight products below 2^27 each), in units of 2^(largest -
+// places).
 struct Sixteen {
   const float* a_value;
   const std::int16_t* a_exponent;
@@ -36,7 +37,7 @@ struct Sixteen {
   alignas(64) float result[16];  // of an f32 accumulator
 };
 
-// The sums as f32, cut off; exact up to there, and no smaller than 2^(lowest_exponent - places).
+// The sums truncated to f32. They are exact before, and at least 2^(lowest_exponent - places).
 [[gnu::always_inline]] inline void finish_four(Sixteen& s, std::uint32_t first,
                                                const std::int32_t* exponents) noexcept {
   Int4 even, odd, exponent;
@@ -57,7 +58,7 @@ struct Sixteen {
   std::memcpy(s.result + first, &result, sizeof result);
 }
 
-// Vectors of half of the columns: no compiler makes two of one by itself.
+// Vectors of half of the columns each, as compilers do not split wider ones.
 [[gnu::always_inline]] inline void add_eight(Sixteen& s, std::uint32_t first) noexcept {
   Int8 largest;
   load(largest, s.largest + first);
@@ -85,7 +86,7 @@ struct Sixteen {
   finish_four(s, first + 4, exponents + 4);
 }
 
-// `count`: of the columns; the others' sums mean nothing.
+// `count` columns are valid; the sums of the others have no meaning.
 [[gnu::always_inline]] inline void add_sixteen(Sixteen& s, std::uint32_t count) noexcept {
   Short16 largest, exponent;
   load(largest, s.c_exponent);
@@ -101,7 +102,7 @@ struct Sixteen {
   if (count > 8) add_eight(s, 8);
 }
 
-// The sums as the results' bits, and in `plain_columns` those where the plain way must say.
+// The results' bits; `plain_columns` receives the columns that sum_plainly must compute.
 [[gnu::always_inline]] inline void finish(const Sixteen& s, std::uint32_t* bits,
                                           std::uint32_t& plain_columns) noexcept {
   std::uint32_t plain = 0;
@@ -120,7 +121,7 @@ struct Sixteen {
   }
 }
 
-// C of up to 16 columns as floats; those that are no numbers are left to the plain way.
+// C of up to 16 columns as floats. Columns with infinities or NaNs are left to sum_plainly.
 [[gnu::always_inline]] inline void load_c(const std::uint32_t* c, std::uint32_t count,
                                           Accumulator accumulator, Sixteen& s,
                                           std::uint32_t& special_columns) noexcept {
@@ -181,7 +182,7 @@ void multiply_row(const MatrixProduct& product, const Columns& columns, const Ro
 
 bool is_within_reach(const Range& a, const Range& b) noexcept {
   if (a.has_special || b.has_special) return false;
-  if (a.low > a.high || b.low > b.high) return true;  // nothing but zeros
+  if (a.low > a.high || b.low > b.high) return true;  // all zeros
   return a.low + b.low >= lowest_exponent && a.high + b.high <= highest_exponent;
 }
 

@@ -6,7 +6,7 @@
 
 namespace gemmery::emulator::tensor_core {
 
-// All products and C in one sum.
+// Adds all products and C in one sum.
 void multiply_floats(const MatrixProduct& product);
 
 // 8-bit floats of mma.sync: MatrixProduct::unpacks_to_f16.

@@ -15,8 +15,8 @@ struct Format {
   int mantissa_bits;
   int bias;
   int unread_bits;              // of storage, below the mantissa (tf32)
-  std::uint32_t first_special;  // the smallest magnitude (sign cut off) that is no number
-  std::uint32_t infinity;       // its magnitude, 0 where there is none
+  std::uint32_t first_special;  // the smallest magnitude (without sign) that is infinity or NaN
+  std::uint32_t infinity;       // its magnitude; 0 if the format has none
 };
 
 constexpr Format format_of(MatrixElement element) noexcept {
@@ -54,13 +54,13 @@ inline float f32_of_f16(std::uint32_t bits) noexcept {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-// Nearest even; overflow is infinity; a result that rounds to zero is +0 (recorded).
+// Rounds to nearest even. Overflow gives infinity; a result that rounds to zero is +0 (recorded).
 inline std::uint32_t round_to_f16(double value) noexcept {
   const double magnitude = std::fabs(value);
   if (magnitude >= 65520.0) return value < 0 ? 0xfc00u : 0x7c00u;
   const auto bits = std::bit_cast<std::uint64_t>(magnitude);
   const int exponent = std::max(static_cast<int>(bits >> 52) - 1023, -14);
-  // Adding 2^52 ulps rounds at the ulp.
+  // Adding 2^52 ulps rounds to a multiple of the ulp.
   const double at_ulp =
       std::bit_cast<double>(static_cast<std::uint64_t>(exponent - 10 + 52 + 1023) << 52);
   const double rounded = (magnitude + at_ulp) - at_ulp;

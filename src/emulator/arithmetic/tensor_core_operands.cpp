@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decomposes operands, several elements at a time, and caches the most recent ones.
+// Decomposes operands, several elements at a time, and caches the latest ones.
 #include "emulator/arithmetic/tensor_core_operands.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ template <class Word>
     const std::uint32_t bits = from[x];
     const std::uint32_t magnitude = bits >> format.unread_bits & mask;
     const std::uint32_t sign = (bits >> sign_bit ^ static_cast<std::uint32_t>(is_negated)) << 31;
-    // The product is exact, and right for subnormals too.
+    // The product is exact, also for subnormals.
     const float absolute = std::bit_cast<float>(magnitude << (23 - format.mantissa_bits)) * scale;
     value[x] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(absolute) | sign);
     const int e = std::max(static_cast<int>(magnitude >> format.mantissa_bits), 1) - format.bias;
@@ -93,7 +93,7 @@ void take_apart_row(const MatrixProduct& product, std::uint32_t row, Row& apart)
              product.negates_a, apart.value.data(), apart.exponent.data(), apart.range);
 }
 
-// The four warps of a warpgroup multiply by the same B, so the last few are cached.
+// The four warps of a warpgroup multiply by the same B, so the latest few are cached.
 const Columns& columns_of(const MatrixProduct& product) {
   static thread_local std::array<Columns, 4> kept;
   static thread_local std::size_t next = 0;

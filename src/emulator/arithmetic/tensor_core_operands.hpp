@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of floating-point products, decomposed: values as floats, and the exponents by which
-// addends are compared.
+// Operands of floating-point products in decomposed form: values as floats, and the exponents by
+// which addends are compared.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ namespace gemmery::emulator::tensor_core {
 inline constexpr std::uint32_t columns_at_once = 16;
 inline constexpr std::uint32_t most_k = 64;
 
-// For zeros: so low that it is never the largest exponent of a sum with others.
+// The exponent of zeros: lower than that of any other addend.
 inline constexpr std::int16_t no_exponent = -16384;
 
-struct Range {                                 // of the exponents of what is not zero
-  int low = -no_exponent, high = no_exponent;  // nothing but zeros
-  bool has_special = false;  // infinities or NaNs: `high` and the values mean nothing then
+struct Range {                                 // of the exponents of nonzero elements
+  int low = -no_exponent, high = no_exponent;  // as if all were zeros
+  bool has_special = false;  // has infinities or NaNs; `high` and the values are invalid then
 };
 
 // A row of A.
@@ -38,12 +38,12 @@ struct Factors {
   std::vector<std::int16_t> exponent;
 };
 
-// B by rows of k, each of all n columns, filled up with zeros to a multiple of columns_at_once.
+// B as rows of k, each with all n columns and padded with zeros to a multiple of columns_at_once.
 struct Columns {
   MatrixElement element = MatrixElement::f16;
   bool is_negated = false;
   std::uint32_t n = 0, k = 0;
-  std::vector<std::byte> bytes;  // what it was made from
+  std::vector<std::byte> bytes;  // the operand in memory, which is compared by look-ups
   Factors factors;
   Range range;
 
@@ -52,7 +52,7 @@ struct Columns {
   }
 };
 
-// Those of a product, until the next calls in this thread.
+// The columns of a product, valid until the next calls in this thread.
 const Columns& columns_of(const MatrixProduct& product);
 
 }  // namespace gemmery::emulator::tensor_core

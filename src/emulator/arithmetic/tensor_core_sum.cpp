@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up integers of 64 bits.
+// Adds truncated addends as integers of 64 bits.
 #include "emulator/arithmetic/tensor_core_sum.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Number read_element(MatrixElement element, const void* row, std::uint32_t at,
   return read_number(format, magnitude, sign != is_negated);
 }
 
-// sum * 2^lowest as the result's bits.
+// The bits of the result sum * 2^lowest.
 std::uint32_t write_result(const Rule& rule, std::int64_t sum, int lowest) noexcept {
   if (rule.accumulator == Accumulator::f16)
     return round_to_f16(std::ldexp(static_cast<double>(sum), lowest));
@@ -68,7 +68,7 @@ std::uint32_t write_result(const Rule& rule, std::int64_t sum, int lowest) noexc
 struct Addend {
   std::uint64_t mantissa;
   int lowest;    // exponent of the mantissa's last bit
-  int exponent;  // what addends are compared by
+  int exponent;  // by which addends are compared
   bool is_negative;
 };
 
@@ -87,7 +87,7 @@ std::uint32_t add_up(const Rule& rule, std::span<const Addend> addends) noexcept
   return write_result(rule, sum, lowest);
 }
 
-// What infinities and NaNs among the addends make of the sum.
+// The effect of infinities and NaNs among the addends on the sum.
 struct Specials {
   bool has_nan = false, has_positive = false, has_negative = false;
   bool any() const noexcept { return has_nan || has_positive || has_negative; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sum of a tensor core, the plain way: exact for infinities, NaNs, subnormal results and all
+// The general path of a tensor core's sum: exact for infinities, NaNs, subnormal results and all
 // exponents.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace gemmery::emulator::tensor_core {
 
-// Where sums and results are cut off.
+// Where addends and results are truncated.
 struct Rule {
   int places;         // F of tensor_core.hpp
   int result_places;  // of an f32 result
@@ -18,7 +18,7 @@ struct Rule {
 
 Rule rule_of(const MatrixProduct& product) noexcept;
 
-// An element of D as its bits, of these bits of C.
+// Returns the bits of an element of D, given the bits of its C.
 std::uint32_t sum_plainly(const MatrixProduct& product, std::uint32_t row, std::uint32_t column,
                           std::uint32_t c_bits) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit floats of mma.sync: two products of f16 and a rounded addition of C.
+// 8-bit floats of mma.sync: two products of f16, then a rounded addition of C.
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace gemmery::emulator::tensor_core {
 namespace {
 
-// Exact; every 8-bit float is a number of f16.
+// Exact: f16 represents every 8-bit float.
 std::uint16_t f16_of(MatrixElement element, std::uint8_t bits) noexcept {
   if (element == MatrixElement::e5m2) return static_cast<std::uint16_t>(bits << 8);
   const std::uint32_t sign = (bits & 0x80u) << 8, magnitude = bits & 0x7fu;
@@ -20,7 +20,7 @@ std::uint16_t f16_of(MatrixElement element, std::uint8_t bits) noexcept {
   return static_cast<std::uint16_t>(sign | f16);
 }
 
-// Those k of each row whose k % 4 is in {0, 1} (part 0) or {2, 3} (part 1).
+// The elements of each row whose k % 4 is in {0, 1} (part 0) or {2, 3} (part 1).
 std::vector<std::uint16_t> unpack(MatrixElement element, const void* from, std::uint32_t rows,
                                   std::uint32_t k, std::uint32_t part) {
   const auto* bytes = static_cast<const std::uint8_t*>(from);

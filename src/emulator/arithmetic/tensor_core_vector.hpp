@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's vectors for the inner loops of tensor cores.
+// Host vectors for the inner loops of tensor cores.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-// An inner loop in the widest vectors of the host that runs it; elsewhere in those of the build.
+// Compiles an inner loop for several vector widths, and picks the widest that the host has at run
+// time; on other compilers, the build's width.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define GEMMERY_VECTOR_CLONES __attribute__((target_clones("avx2", "default")))

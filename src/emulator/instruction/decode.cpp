@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All instructions, from the files of this folder, in one table.
+// The table of all instructions, joined from the files of this folder.
 #include "emulator/instruction/decode.hpp"
 
 #include <algorithm>

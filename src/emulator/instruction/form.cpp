@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decoders of ordinary instructions share.
+// What decoders of ordinary instructions share: reading modifiers and operands.
 #include "emulator/instruction/form.hpp"
 
 #include <cstdlib>
@@ -49,7 +49,7 @@ void Form::finish() {
 
 void Form::refuse(std::string_view why) {
   context_.refuse(instruction_, why);
-  std::abort();  // it has thrown; g++ does not see that through a virtual call
+  std::abort();  // never reached: refuse throws, which g++ does not know of a virtual call
 }
 
 const Operand& Form::operand(std::size_t index) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads an instruction's modifiers and operands and fills in an Operation: what nobody asked for is
-// refused, so that no modifier is ever overlooked.
+// Reads an instruction's modifiers and operands and fills in an Operation. finish() refuses every
+// modifier that no decoder has taken, so none is ever ignored.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +21,25 @@ class Form {
   Form(DecodeContext& context, const Instruction& instruction, Operation& operation) noexcept
       : context_(context), instruction_(instruction), operation_(operation) {}
 
-  // --- modifiers; each is taken once
-  // --------------------------------------------------------------- Whether the word stands there.
+  // --- modifiers, each of which is taken once ---------------------------------------------------
+
+  // Takes the word; false if it is not present.
   bool take(std::string_view word) noexcept;
-  // The first of `words` that stands there; its index, or nothing.
+  // Takes the first of `words` that is present and returns its index; nullopt if none is.
   std::optional<std::size_t> take_one_of(std::span<const std::string_view> words) noexcept;
-  // The next type that stands there. Refuses where there is none.
+  // Takes the next type; refuses the form if there is none.
   ScalarType take_type();
-  // .rn .rz .rm .rp; nothing where none stands there.
+  // Takes .rn .rz .rm .rp; nullopt if none is present.
   std::optional<Rounding> take_rounding() noexcept;
-  // Refuses whatever has not been taken.
+  // Refuses the form if a modifier has not been taken.
   void finish();
   [[noreturn]] void refuse(std::string_view why);
 
-  // --- operands
-  // --------------------------------------------------------------------------------------
+  // --- operands ---------------------------------------------------------------------------------
   std::size_t operand_count() const noexcept { return instruction_.operands.size(); }
   const Operand& operand(std::size_t index);
   void expect_operands(std::size_t count);
-  // The destination is operand 0, the sources are the others, all in the slots of their order.
+  // Operand 0 is the destination and the others are sources, in slots of the same order.
   void assign(Execute execute, ScalarType destination, std::initializer_list<ScalarType> sources);
   std::size_t add_source(const Operand& operand, ScalarType type) {
     return context_.add_source(operation_, operand, type);
@@ -70,7 +70,7 @@ struct TypedHandler {
 // Refuses a type that has no row.
 Execute find_handler(Form& form, ScalarType type, std::span<const TypedHandler> rows);
 
-// bN of the same width, for operands whose bits alone matter; the sizes are 8, 16, 32, 64, 128.
+// The bN type of that width (8, 16, 32, 64 or 128), for operands whose bits alone matter.
 ScalarType untyped(int bits) noexcept;
 
 }  // namespace gemmery::emulator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a function of one lane's values to the handler of an instruction: one loop over the lanes,
-// in a form that compilers vectorise. Slot 0 is the destination, the sources follow in order.
+// Makes the handler of an instruction from a function of one lane's values: one loop over the lanes
+// that compilers vectorise. Slot 0 is the destination; the sources follow in order.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include "emulator/machine/operation.hpp"
 #include "emulator/machine/warp.hpp"
 
-// Lane vectors are one and the same or apart, so no lane depends on another.
+// Lane vectors are identical or disjoint, so no iteration depends on another.
 #if defined(__clang__)
 #define GEMMERY_EACH_LANE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -46,7 +46,7 @@ inline StoredLane<T> store_lane(T value) noexcept {
     return std::bit_cast<StoredLane<T>>(value);
 }
 
-// A source that is the same in all lanes, as an immediate is.
+// A source with the same value in all lanes, such as an immediate.
 template <class T>
 struct Uniform {
   T value;
@@ -89,7 +89,7 @@ inline constexpr auto lane_bits = [] {
   return bits;
 }();
 
-// Active lanes take what was made, the others keep what they have.
+// Active lanes receive the new values; the others keep theirs.
 template <class Stored>
 inline void blend(Stored* to, const Stored* made, LaneMask active) noexcept {
   const Stored mask = active;
@@ -104,7 +104,8 @@ inline void blend_predicate(LaneMask* to, LaneMask made, LaneMask active) noexce
   *to = (*to & ~active) | (made & active);
 }
 
-// Calls `write` with where to put a whole lane vector of T, which becomes `slot`'s active lanes.
+// Calls `write` with the destination of a whole lane vector of T and copies its active lanes to
+// `slot`.
 template <class T, class Write>
 inline void write_lanes(Warp& warp, const Operation& operation, std::size_t slot, LaneMask active,
                         Write write) {
@@ -120,8 +121,8 @@ inline void write_lanes(Warp& warp, const Operation& operation, std::size_t slot
 
 // --- handlers ------------------------------------------------------------------------------------
 
-// What a lane function looks like: Result(Sources...), or Result(const Operation&, Sources...)
-// where it wants the modifiers that the decoder left in `flags` and `immediate`.
+// A lane function has the signature Result(Sources...), or Result(const Operation&, Sources...) if
+// it needs the modifiers that the decoder put in `flags` and `immediate`.
 template <class Function>
 struct LaneSignature;
 template <class R, class... S>
@@ -164,7 +165,7 @@ inline LaneMask collect_lanes(const Operation& operation, const Readers... reade
   return mask;
 }
 
-// The same with the sources' types at hand.
+// The same, with the sources' types as a template argument.
 template <auto function, class Sources = typename SignatureOf<function>::Sources>
 struct LaneLoop;
 template <auto function, class... Sources>
@@ -184,7 +185,7 @@ struct LaneLoop<function, std::tuple<Sources...>> {
   using Indices = std::index_sequence_for<Sources...>;
 };
 
-// Of a function that answers a value: it goes to slot 0.
+// Handler of a function that returns a value, which goes to slot 0.
 template <auto function>
 Step run_lanes(Warp& warp, const Operation& operation, LaneMask active) {
   using Loop = LaneLoop<function>;
@@ -195,7 +196,7 @@ Step run_lanes(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// Of a function that answers bool: the lanes where it holds, its sources from slot `first` on.
+// Returns the lanes for which a function returns true; its sources begin at slot `first`.
 template <auto function>
 LaneMask lanes_where(const Warp& warp, const Operation& operation, std::size_t first) {
   using Loop = LaneLoop<function>;

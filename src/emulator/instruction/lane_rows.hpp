@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers for every type of an instruction out of one generic function.
+// Makes the handlers for all types of an instruction from one generic function.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ inline constexpr TypedHandler binary_bits[] = {
     {ScalarType::b64, run_lanes<binary_lane<generic, std::uint64_t>>},
 };
 
-// Bits that may be added, subtracted and multiplied without overflow that C++ does not define.
+// Converts to an unsigned type in which sums and products wrap, as signed overflow is not
+// defined in C++.
 template <class T>
 constexpr auto wrapping(T value) noexcept {
   using Bits = std::make_unsigned_t<T>;

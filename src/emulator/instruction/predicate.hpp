@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicates as operands, which may be written negated: !%p1.
+// Predicates as operands, which may be negated: !%p1.
 #pragma once
 
 #include "emulator/instruction/form.hpp"
@@ -7,7 +7,7 @@
 
 namespace gemmery::emulator {
 
-// Operation::flags keeps, from this bit on, which slots are negated predicates.
+// From this bit on, Operation::flags records which slots are negated predicates.
 inline constexpr std::uint32_t first_negation_bit = 24;
 
 inline LaneMask read_predicate(const Warp& warp, const Operation& operation,
@@ -19,7 +19,8 @@ inline LaneMask read_predicate(const Warp& warp, const Operation& operation,
 inline void note_negation(Form& form, const Operand& operand, std::size_t slot) noexcept {
   if (operand.is_negated) form.operation().flags |= 1u << (first_negation_bit + slot);
 }
-// `count` operands from `operand` on, in the slots from `slot` on.
+// Records the negations of `count` operands from `operand` on, which are in the slots from `slot`
+// on.
 inline void note_negations(Form& form, std::size_t operand, std::size_t slot, std::size_t count) {
   for (std::size_t index = 0; index < count; ++index)
     note_negation(form, form.operand(operand + index), slot + index);

@@ -102,8 +102,7 @@ class Warp {
   };
   std::vector<Placement> sent;  // by the operation that runs; the machine takes them
 
-  // --- the machine's own bookkeeping
-  // ---------------------------------------------------------------
+  // --- the machine's own bookkeeping ------------------------------------------------------------
   std::uint64_t tried_at_wakes = 0;  // Cluster::wakes when all its fragments were found blocked
 
   // --- order -----------------------------------------------------------------------------------

@@ -112,8 +112,7 @@ std::string find_broken_pixel_box(const TensorMapFields& fields) {
   return find_broken_row(fields, "channels per pixel");
 }
 
-// --- in memory
-// -------------------------------------------------------------------------------------
+// --- in memory ----------------------------------------------------------------------------------
 
 constexpr std::uint32_t map_mark = 0x4d54'4d47;  // "GMTM"
 

@@ -8,7 +8,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Beyond what any device holds; keeps products of dimensions from wrapping around.
+// More than any device holds; it keeps products of dimensions from overflowing.
 constexpr std::uint64_t max_variable_bytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t max_alignment = 1u << 20;
 constexpr std::uint64_t pointer_bytes = 8;
@@ -20,8 +20,8 @@ struct Attributes {
   std::optional<ScalarType> type;
 };
 
-// A word before the type. `.ptr` describes what a parameter points to: its alignment is not the
-// parameter's.
+// Parses a word before the type. After `.ptr` the attributes describe the pointee: its alignment is
+// not the parameter's.
 void parse_attribute(Lexer& lexer, std::string_view word, bool& is_pointee, Attributes& found) {
   if (word == "align") {
     const std::uint32_t alignment = parse_count(lexer, max_alignment);
@@ -55,7 +55,7 @@ Attributes parse_attributes(Lexer& lexer) {
   return found;
 }
 
-// [2][3], [] of an extern array: bytes 0
+// [2][3]; [] of an extern array gives 0 bytes.
 void parse_dimensions(Lexer& lexer, Variable& variable) {
   bool is_unsized = false;
   while (lexer.accept('[')) {
@@ -137,7 +137,7 @@ class InitialiserParser {
     if (at + bytes > variable_.bytes)
       lexer_.fail("at most " + std::to_string(variable_.bytes) + " bytes to begin " +
                   variable_.name + " with");
-    // An element of 16 bytes (.b128) is written as its lower half.
+    // The initialiser of a 16-byte element (.b128) sets its lower half.
     variable_.initial.resize(at + bytes);
     std::memcpy(variable_.initial.data() + at, &bits, bytes < sizeof bits ? bytes : sizeof bits);
   }

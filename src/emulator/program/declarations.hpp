@@ -11,10 +11,10 @@
 
 namespace gemmery::emulator {
 
-// A word that names a state space (".shared"); nothing for others.
+// The state space that a word (".shared") names; nullopt for other words.
 std::optional<Space> find_space(std::string_view word) noexcept;
 
-// Is the name that an initialiser mentions one that is declared?
+// True if the name, which an initialiser mentions, has been declared.
 using IsDeclared = std::function<bool(std::string_view)>;
 
 struct Declarator {
@@ -22,12 +22,12 @@ struct Declarator {
   std::string_view name;  // as it stands in the text; may be "_"
   std::uint32_t element_bytes = 1;
 };
-// Behind ".shared", ".param" …: attributes, type, name, dimensions.
+// Parses what follows ".shared", ".param" …: attributes, type, name, dimensions.
 Declarator parse_declarator(Lexer& lexer, Space space);
-// "= …", if it is there.
+// Parses "= …", if present.
 void parse_initialiser(Lexer& lexer, Declarator& declarator, const IsDeclared& is_declared);
 
-// The register type behind ".reg".
+// Parses the register type after ".reg".
 ScalarType parse_type(Lexer& lexer);
 std::uint32_t parse_count(Lexer& lexer, std::uint64_t limit);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements (PTX ISA, "Syntax", "Instruction Operands").
+// The statements of a function (PTX ISA, "Syntax", "Instruction Operands").
 #include "emulator/program/function_parser.hpp"
 
 #include "emulator/program/declarations.hpp"
@@ -35,7 +35,7 @@ Operand make_list(std::vector<Operand> items) {
   return operand;
 }
 
-// Directives of a body that say nothing to the machine.
+// Directives of a body that have no effect here.
 bool ends_with_semicolon(std::string_view directive) noexcept {
   return directive == "pragma" || directive == "callprototype" || directive == "calltargets";
 }
@@ -181,7 +181,7 @@ void FunctionParser::parse_label_or_instruction() {
 void FunctionParser::parse_label(std::string_view name) {
   const std::string unique = scopes_.declare_label(name);
   if (unique.empty()) lexer_.fail("a label's name once, not " + std::string(name) + " again");
-  // The name is that of the directive behind it, or of the next instruction.
+  // The name comes from the directive that follows, or from the next instruction.
   const std::string_view word = lexer_.peek() == '.' ? lexer_.take_dotted_word() : "";
   if (word == "branchtargets") return parse_branch_targets(unique);
   function_.labels.emplace(unique, static_cast<std::uint32_t>(function_.code.size()));
@@ -233,7 +233,7 @@ void FunctionParser::parse_instruction(Instruction instruction, std::string_view
   function_.code.push_back(std::move(instruction));
 }
 
-// call (results), function, (arguments), prototype; with lists where they are not empty.
+// call (results), function, (arguments), prototype; empty lists are omitted.
 void FunctionParser::parse_call(Instruction& instruction) {
   std::vector<Operand>& operands = instruction.operands;
   operands.push_back(make_list({}));

@@ -14,16 +14,16 @@
 
 namespace gemmery::emulator {
 
-// Names of the module's variables and functions so far.
+// Names of the module's variables and functions that were declared so far.
 using ModuleNames = std::unordered_set<std::string_view>;
 
 class FunctionParser {
  public:
-  // `register_budget`: how many registers the rest of the module may declare.
+  // `register_budget` is the number of registers that the rest of the module may declare.
   FunctionParser(Lexer& lexer, const ModuleNames& module_names, Function& function,
                  std::uint32_t& register_budget);
 
-  // From '{' to its '}'.
+  // Parses from '{' to the matching '}'.
   void parse_body();
 
  private:
@@ -59,7 +59,8 @@ class FunctionParser {
   NameScopes scopes_;
   SourceLine source_;
   SourceLine call_site_;
-  // By (file, line, column) of a place that was itself inlined: where its outermost caller called.
+  // Maps the (file, line, column) of a call that was itself inlined to the call site in the
+  // outermost caller.
   std::map<std::array<std::uint32_t, 3>, SourceLine> call_sites_;
 };
 

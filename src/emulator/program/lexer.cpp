@@ -20,7 +20,7 @@ constexpr bool is_blank(char c) noexcept {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
 
-// 16 for what is no digit.
+// 16 if the character is not a digit.
 constexpr unsigned digit_value(char c) noexcept {
   if (is_digit(c)) return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;

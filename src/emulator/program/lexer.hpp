@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in PTX text that steps over blanks and comments and takes words, numbers and marks.
+// A position in PTX text that skips blanks and comments and takes words, numbers and punctuation.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,23 @@ class Lexer {
   void expect(char mark);
   bool is_at_number() const noexcept;
 
-  // A name: letters, digits, _ $ %; of a special register with its dimension ("%tid.x").
+  // A name: letters, digits, _ $ %; with the dimension of a special register ("%tid.x").
   std::string_view take_identifier();
-  // The word behind a dot: "global", "shared::cta"; the dot is the next character.
+  // The word after a dot, which is the next character: "global", "shared::cta".
   std::string_view take_dotted_word();
-  // Continues a name that was just taken, with no blank between: is there a dot?
+  // True if a dot follows the name just taken without a blank.
   bool is_joined_to_dot() const noexcept;
-  // Takes a ':' that is not the first of "::".
+  // Takes a ':' that is not the first one of "::".
   bool accept_label_colon() noexcept;
   Number take_number();                 // without sign
   std::uint64_t take_version_digits();  // the part of "9.0" before the dot
   std::string take_string();
-  // Steps over { … } with whatever is inside, the opening brace being next.
+  // Skips { … } with all contents; the opening brace is next.
   void skip_braces();
-  // Everything up to a mark, which is left; for what is not looked at.
+  // The text up to a mark, which is not taken; for text that is not parsed.
   void skip_to(char mark);
 
-  // Throws Error: "PTX line N", what was expected, what comes next.
+  // Throws Error with "PTX line N", what was expected, and what follows.
   [[noreturn]] void fail(std::string expected, std::string hint = {}) const;
   [[noreturn]] void fail_at(std::uint32_t line, std::string expected, std::string got,
                             std::string hint = {}) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-up from the innermost scope outwards.
+// Lookup from the innermost scope outwards.
 #include "emulator/program/name_scopes.hpp"
 
 #include <charconv>
@@ -7,7 +7,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// "%r17" is number 17 of "%r"; a name with a leading zero, or without a number, is none.
+// "%r17" is number 17 of "%r". Names without a number, or with a leading zero, are not numbered.
 struct NumberedName {
   std::string_view prefix;
   std::uint32_t number = 0;
@@ -34,7 +34,7 @@ void NameScopes::open() {
 
 std::string NameScopes::unique_name(std::string_view name) const {
   std::string unique(name);
-  // '@' cannot stand in a name that is written.
+  // A name in the text cannot contain '@'.
   if (scopes_.size() > 1) unique.append("@").append(std::to_string(scopes_.back().number));
   return unique;
 }
@@ -84,7 +84,7 @@ const std::string* NameScopes::find_variable(std::string_view name) const {
 }
 
 void NameScopes::answer(const LabelReference& reference, const std::string& label) {
-  if (reference.name == label) return;  // stands there as it was written
+  if (reference.name == label) return;  // the operand has this text already
   if (!reference.branch_targets.empty()) {
     function_.branch_targets[reference.branch_targets][reference.at] = label;
     return;

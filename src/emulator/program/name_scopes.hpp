@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names inside a function mean: nested scopes of registers, variables and labels.
+// The meaning of names in a function: nested scopes of registers, variables and labels.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace gemmery::emulator {
 
-// A name that may be a label declared further down.
+// A name that may be a label declared later.
 struct LabelReference {
   std::string_view name;
   std::uint32_t line = 0;
@@ -27,24 +27,25 @@ class NameScopes {
   explicit NameScopes(Function& function) : function_(function) { open(); }
 
   void open();
-  // Gives the labels of the scope to those who referred to them; the others ask further out.
+  // Resolves references to labels of the scope; the others move to the enclosing scope.
   void close();
   std::size_t depth() const noexcept { return scopes_.size(); }
 
-  // False where the innermost scope has the name already.
+  // False if the innermost scope has the name already.
   bool declare_register(std::string_view name, RegisterIndex reg);
   // `prefix`0 .. `prefix`(count - 1)
   bool declare_register_range(std::string_view prefix, RegisterIndex first, std::uint32_t count);
-  // The name under which the variable is kept in the function, unique there; empty where declared.
+  // The name of the variable in the function, which is unique there; empty if the scope has it
+  // already.
   std::string declare_variable(std::string_view name);
-  // Likewise, for a label at the next instruction or a table of them.
+  // Likewise, for a label of the next instruction or for a table of labels.
   std::string declare_label(std::string_view name);
 
   std::optional<RegisterIndex> find_register(std::string_view name) const;
   const std::string* find_variable(std::string_view name) const;
   void refer_to_label(LabelReference reference) { scopes_.back().references.push_back(reference); }
 
-  // Closes the outermost scope; returns a reference that nothing answers, if there is one.
+  // Closes the outermost scope; returns an unresolved reference, if there is one.
   std::optional<LabelReference> finish();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module: its directives, variables and functions (PTX ISA, "Directives").
+// A module: directives, variables and functions (PTX ISA, "Directives").
 #include "emulator/program/parser.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Of a whole module; NVRTC's largest kernels declare some ten thousand.
+// For a whole module; NVRTC's largest kernels declare some ten thousand.
 constexpr std::uint32_t max_registers = 1u << 18;
 constexpr std::uint64_t max_file_index = 1u << 16;
 constexpr std::uint64_t max_extent = 0x7fff'ffff;
@@ -57,7 +57,7 @@ class ModuleParser {
     while (lexer_.accept(',')) lexer_.take_identifier();  // debug, texmode_…
   }
 
-  // "9.0" is a number to the lexer, whose digits are wanted.
+  // The lexer takes "9.0" for a number; its digits are needed here.
   void parse_version() {
     const std::uint32_t line = lexer_.line();
     const std::uint64_t major = lexer_.take_version_digits();
@@ -145,7 +145,7 @@ class ModuleParser {
     FunctionParser(lexer_, names_, place, register_budget_).parse_body();
   }
 
-  // A definition takes the place of its declaration.
+  // A definition replaces its declaration.
   Function& declare(std::string_view name, Function function) {
     if (names_.insert(name).second) {
       function_places_.emplace(name, program_.functions.size());
@@ -184,7 +184,7 @@ class ModuleParser {
     }
   }
 
-  // 384, 1, 1: what is not said is 1.
+  // 384, 1, 1: extents that are omitted are 1.
   std::array<std::uint32_t, 3> parse_extents() {
     std::array<std::uint32_t, 3> extents{1, 1, 1};
     std::size_t given = 0;
@@ -203,7 +203,7 @@ class ModuleParser {
   std::uint32_t register_budget_ = max_registers;
 };
 
-// NVRTC counts the terminating zero as part of its text.
+// NVRTC includes the terminating zero in the size of its text.
 std::string_view without_trailing_zeros(std::string_view text) noexcept {
   while (text.ends_with('\0')) text.remove_suffix(1);
   return text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a parsed module.
+// Queries on a parsed module.
 #include "emulator/program/program.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PTX module as data: variables, functions and instructions as they are written. Parsing gives
-// meaning to names and places; what an instruction does is known to emulator/instruction.
+// A PTX module as data: variables, functions and instructions as written. The parser resolves names
+// and locations; emulator/instruction knows what an instruction does.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace gemmery::emulator {
 // PTX state spaces of variables and accesses. `shared` is shared::cta.
 enum class Space : std::uint8_t { generic, global, constant, shared, shared_cluster, local, param };
 
-// Where an instruction came from: the `.loc` in force, through inlining the innermost.
+// The source line of an instruction: the `.loc` in force; with inlining, the innermost one.
 struct SourceLine {
   std::uint32_t file = 0;  // index into Program::files; 0 = unknown
   std::uint32_t line = 0;
@@ -42,7 +42,7 @@ struct Variable {
   bool is_extern = false;
   std::vector<std::byte> initial;  // the first bytes; the rest: zeros (module variables), nothing
                                    // (functions' own)
-  // Places in `initial` that hold the address of another variable (8 bytes each).
+  // Offsets in `initial` that hold the address of another variable (8 bytes each).
   struct AddressOf {
     std::uint64_t at = 0;
     std::string variable;
@@ -91,7 +91,7 @@ struct Instruction {
   SourceLine call_site;  // where the outermost of those was called; file 0: nothing was inlined
 
   bool has(std::string_view modifier) const noexcept;
-  // "add.rn.f32": as written, without operands.
+  // As written, without operands: "add.rn.f32".
   std::string full_opcode() const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types' rows: name, width, kind.
+// The table of types: name, width, kind.
 #include "emulator/program/scalar_type.hpp"
 
 #include <array>

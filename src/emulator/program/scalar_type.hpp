@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types that a PTX instruction or a register may have.
+// The types of PTX instructions and registers.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,9 @@ enum class ScalarType : std::uint8_t {
   b1,
 };
 
-// Width in memory and in a register (the pair types count both halves); 0 for none, 1 for pred.
+// Bits in memory and in a register (both halves of a packed pair); 0 for none, 1 for pred.
 int bits_of(ScalarType type) noexcept;
-// Of a register or of memory: bytes, at least 1.
+// Bytes in a register or in memory, at least 1.
 inline int bytes_of(ScalarType type) noexcept { return (bits_of(type) + 7) / 8; }
 bool is_signed_integer(ScalarType type) noexcept;
 bool is_unsigned_integer(ScalarType type) noexcept;

@@ -54,7 +54,7 @@ struct SpecialRegisterName {
   std::uint8_t dimension = 0;  // 0 x, 1 y, 2 z, 3 w
 };
 
-// "%tid.x"; nothing for a name that is not one.
+// "%tid.x"; nullopt if no special register has that name.
 std::optional<SpecialRegisterName> find_special_register(std::string_view name) noexcept;
 
 }  // namespace gemmery::emulator

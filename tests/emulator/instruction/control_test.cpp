@@ -129,8 +129,7 @@ TEST(Control, trap_is_a_fault_with_its_line) {
   EXPECT_EQ(fault.place.lane, 1);
 }
 
-// --- calls
-// -----------------------------------------------------------------------------------------
+// --- calls --------------------------------------------------------------------------------------
 
 // f(x) = x < 10 ? x + 1 : g(x) * 2, g(x) = x - 5
 constexpr const char* two_functions =
@@ -211,8 +210,7 @@ TEST(Control, unknown_forms_are_refused_with_their_line) {
   expect_refusal(kernel_of("bra %r1;"), "label");
 }
 
-// --- the driver's functions
-// ------------------------------------------------------------------------
+// --- the driver's functions ---------------------------------------------------------------------
 
 constexpr const char* system_functions =
     ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"

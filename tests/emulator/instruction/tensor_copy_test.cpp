@@ -249,8 +249,7 @@ TEST(TensorCopy, each_misuse_is_reported_by_its_kind) {
   }
 }
 
-// --- maps that a kernel changes
-// -----------------------------------------------------------------------------
+// --- maps that a kernel changes -----------------------------------------------------------------
 
 // The parameter's map, word by word, to where `store` writes.
 std::string copy_map(const std::string& store) {

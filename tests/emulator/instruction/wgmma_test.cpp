@@ -48,8 +48,7 @@ TEST(Wgmma, reads_tiles_under_any_descriptor_as_hardware_does) {
   }
 }
 
-// --- faults
-// ---------------------------------------------------------------------------------------
+// --- faults -------------------------------------------------------------------------------------
 
 recording::Form sound_form() {
   for (const recording::Form& form : recording::all_forms())

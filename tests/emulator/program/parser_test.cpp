@@ -28,8 +28,7 @@ Operand parse_operand(const std::string& operand) {
       .operands.at(0);
 }
 
-// --- directives
-// ------------------------------------------------------------------------------------
+// --- directives ---------------------------------------------------------------------------------
 
 TEST(ParsePtx, header_and_files_are_kept) {
   const Program program = parse_ptx(
@@ -116,8 +115,7 @@ TEST(ParsePtx, debug_sections_and_pragmas_are_passed_over) {
   EXPECT_EQ(parse_body(".pragma \"nounroll\";\nret;").code.size(), 1u);
 }
 
-// --- instructions
-// ----------------------------------------------------------------------------------
+// --- instructions -------------------------------------------------------------------------------
 
 TEST(ParsePtx, opcodes_split_at_dots_and_keep_double_colons) {
   const Function kernel = parse_body(
@@ -244,8 +242,7 @@ TEST(ParsePtx, calls_give_results_function_arguments) {
   EXPECT_EQ(code[2].operands[2].items.at(0).text, "param0@2");
 }
 
-// --- scopes
-// ----------------------------------------------------------------------------------------
+// --- scopes -------------------------------------------------------------------------------------
 
 TEST(ParsePtx, inner_registers_hide_outer_ones_until_their_scope_ends) {
   const Function kernel = parse_body(
@@ -287,8 +284,7 @@ TEST(ParsePtx, branch_targets_are_labels_too) {
   EXPECT_EQ(kernel.labels.at(table[2]), 1u);
 }
 
-// --- what is not PTX
-// -------------------------------------------------------------------------------
+// --- what is not PTX ----------------------------------------------------------------------------
 
 struct FaultyRow {
   const char* body;

@@ -58,8 +58,7 @@ inline const char* name_of(Sum s) {
   return names[static_cast<int>(s)];
 }
 
-// --- the forms
-// ------------------------------------------------------------------------------------
+// --- the forms ----------------------------------------------------------------------------------
 inline std::vector<Form> all_forms() {
   using E = Element;
   std::vector<Form> forms;
@@ -134,8 +133,7 @@ inline std::vector<Form> all_forms() {
   return forms;
 }
 
-// --- inputs
-// ---------------------------------------------------------------------------------------
+// --- inputs -------------------------------------------------------------------------------------
 struct Random {  // splitmix64
   std::uint64_t state;
   std::uint64_t next() {
@@ -400,8 +398,7 @@ inline std::vector<std::uint32_t> pack(const std::vector<std::uint64_t>& element
   return words;
 }
 
-// --- results
-// --------------------------------------------------------------------------------------
+// --- results ------------------------------------------------------------------------------------
 inline std::size_t result_words(const Form& f) {
   return static_cast<std::size_t>(f.m * f.n * bits_of(f.sum) / 32);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that integers and floats share: by the type of the instruction to integer.cpp or to
-// float.cpp.
+// The opcodes that integers and floats share. The instruction's type decides whether integer.cpp or
+// float.cpp decodes it.
 #include <vector>
 
 #include "emulator/instruction/arithmetic/arithmetic_compare.hpp"

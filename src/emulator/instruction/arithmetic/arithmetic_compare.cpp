@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// setp set selp slct. Comparisons are functions that answer the lanes where they hold; setp and set
-// make of that what they please.
+// setp set selp slct. A comparison is a function that returns the mask of lanes for which it holds;
+// setp and set turn that mask into their result.
 #include <array>
 
 #include "emulator/arithmetic/float_arithmetic.hpp"
@@ -13,7 +13,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// The lanes where the sources in slots `first` and `first + 1` compare so.
+// Returns the lanes in which the sources in slots `first` and `first + 1` satisfy the comparison.
 using Compare = LaneMask (*)(const Warp& warp, const Operation& operation, std::size_t first);
 
 // --- integers ------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ struct CompareDetail : OperationDetail {
   Compare compare = nullptr;
   Compare compare_high = nullptr;  // of the upper halves, for pairs
   Combination combination = Combination::none;
-  std::size_t first_source = 1;  // behind one destination or two
-  std::uint64_t if_true = 0;     // of set
+  std::size_t first_source = 1;  // 1 or 2: the slots before it are destinations
+  std::uint64_t if_true = 0;     // the value that set writes for true
 };
 
 LaneMask combine(Combination how, LaneMask compared, LaneMask other) {
@@ -164,7 +164,8 @@ Step run_setp(Warp& warp, const Operation& operation, LaneMask active) {
   const LaneMask other = other_predicate(warp, operation, detail);
   const LaneMask low = detail.compare(warp, operation, detail.first_source);
   if constexpr (has_second) {
-    // A second destination holds the opposite, or the upper halves' answer.
+    // A second destination receives the negated result, or for pairs the result of the upper
+    // halves.
     const LaneMask high = detail.compare_high != nullptr
                               ? detail.compare_high(warp, operation, detail.first_source)
                               : ~low;
@@ -200,7 +201,7 @@ Combination take_combination(Form& form) {
   return found ? static_cast<Combination>(*found + 1) : Combination::none;
 }
 
-// The comparison word of the modifiers, as a function; `type` is that of the operands.
+// Chooses the function for the comparison modifier; `type` is the type of the operands.
 void choose_comparison(Form& form, ScalarType type, CompareDetail& detail) {
   if (is_float(type)) {
     for (const FloatComparison& row : float_comparisons)
@@ -287,7 +288,7 @@ void decode_set(DecodeContext& context, const Instruction& instruction, Operatio
 
 // --- selp and slct -------------------------------------------------------------------------------
 
-// Only the chosen side counts: what was not chosen may well be unwritten.
+// Only the selected operand must be defined; the other one may be unwritten.
 void define_chosen(Warp& warp, const Operation& operation, LaneMask active, LaneMask takes_first,
                    LaneMask choice_is_defined) {
   const LaneMask first = warp.defined_lanes(operation.slot[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cvt between integers, and which file decodes the other forms of cvt.
+// cvt between integers, and the choice of the file that decodes each other form of cvt.
 #include "emulator/instruction/arithmetic/convert.hpp"
 
 #include <array>
@@ -13,15 +13,16 @@ namespace {
 
 // --- integer to integer --------------------------------------------------------------------------
 
-// `Held` is the destination register, which may be wider than the type and is then filled by
-// extension; `Source` likewise holds the source.
+// `Held` is the type of the destination register, which may be wider than the destination type and
+// is then filled by extension. `Source` is the type of the source register.
 template <class From, class To, class Held>
 Held resize(From value) {
   return static_cast<Held>(static_cast<To>(value));
 }
 template <class From, class To, class Held>
 Held resize_saturated(From value) {
-  // A u64 beyond s64 is beyond every narrower type too, and stays so when it is cut to s64's end.
+  // A u64 above the maximum of s64 is above that of every narrower type, too, so clamping it to s64
+  // first does not change the result.
   constexpr auto highest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if constexpr (std::is_same_v<To, std::uint64_t>) {
     return static_cast<Held>(value < 0 ? To{0} : static_cast<To>(value));
@@ -33,7 +34,7 @@ Held resize_saturated(From value) {
       return static_cast<Held>(saturate_to<To>(static_cast<std::int64_t>(value)));
   }
 }
-// The low bits of a source register that is wider than 32 bits.
+// Takes the low bits of a source register that is wider than 32 bits.
 template <class From, class To, class Held>
 Held resize_wide(std::uint64_t held) {
   return resize<From, To, Held>(static_cast<From>(held));
@@ -43,7 +44,7 @@ Held resize_wide_saturated(std::uint64_t held) {
   return resize_saturated<From, To, Held>(static_cast<From>(held));
 }
 
-// By whether the source register has 64 bits and whether it saturates.
+// Indexed by whether the source register has 64 bits, and whether the form saturates.
 using ResizeForms = std::array<std::array<Execute, 2>, 2>;
 template <class From, class To, class Held>
 constexpr ResizeForms resize_forms() {
@@ -91,7 +92,7 @@ void decode_resize(Form& form, ScalarType to, ScalarType from) {
 
 // --- cvt.pack ------------------------------------------------------------------------------------
 
-// The two numbers saturated to `bits` bits, `b` below `a`; above them what c holds.
+// Saturates both numbers to `bits` bits and puts `b` below `a`; the bits above come from c.
 std::uint32_t pack_lane(const Operation& operation, std::int32_t a, std::int32_t b,
                         std::uint32_t c) {
   const auto bits = static_cast<std::uint32_t>(operation.immediate & 255);

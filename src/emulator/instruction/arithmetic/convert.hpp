@@ -11,7 +11,7 @@ namespace gemmery::emulator {
 // s8 to s64, u8 to u64.
 bool is_integer(ScalarType type) noexcept;
 
-// `use(value)` with a zero of the C++ type that `type` is; u64 for what isn't an integer.
+// Calls `use` with a zero of the C++ type of `type`; u64 if `type` is not an integer.
 template <class Use>
 auto with_integer(ScalarType type, Use use) {
   switch (type) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cvt of single numbers where a float takes part. Every source is exact in double (64-bit integers
-// rounded to odd), so each pair of types is a loader and a rounder.
+// cvt of single numbers with a float on either side. Every source is exact in double (64-bit
+// integers after rounding to odd), so each pair of types needs a loader and a rounder.
 #include "emulator/arithmetic/conversion.hpp"
 #include "emulator/arithmetic/float_arithmetic.hpp"
 #include "emulator/arithmetic/float_format.hpp"
@@ -44,7 +44,7 @@ To round_float(const Operation& operation, double exact) {
 
 // --- float to float ------------------------------------------------------------------------------
 
-// NaN from f64 and to it, which alone is not made the canonical one.
+// Conversions to and from f64 keep the payload of a NaN; all others return the canonical NaN.
 template <class To>
 To converted_nan(double nan) {
   if constexpr (std::is_same_v<To, F16>)
@@ -82,7 +82,7 @@ bool is_single_float(ScalarType type) {
          type == ScalarType::f64;
 }
 
-// `use(value)` with a zero of the C++ type that `type` is.
+// Calls `use` with a zero of the C++ type of `type`.
 template <class Use>
 auto with_float(ScalarType type, Use use) {
   switch (type) {
@@ -97,7 +97,7 @@ auto with_float(ScalarType type, Use use) {
   }
 }
 
-// Without modifiers; null where there is no short way.
+// The handler without modifiers; null if the pair of types has no fast path.
 Execute fast_conversion(ScalarType to, ScalarType from) {
   if (from == ScalarType::f32 && to == ScalarType::bf16) return run_lanes<bf16_lane>;
   if (from == ScalarType::f32 && to == ScalarType::f16) return run_lanes<f16_lane>;
@@ -106,7 +106,7 @@ Execute fast_conversion(ScalarType to, ScalarType from) {
   return nullptr;
 }
 
-// .rni .rzi .rmi .rpi; true where one stands there.
+// Takes .rni .rzi .rmi .rpi; true if one of them is present.
 bool take_integral_rounding(Form& form) {
   static constexpr std::string_view words[] = {"rni", "rzi", "rmi", "rpi"};
   static constexpr Rounding roundings[] = {Rounding::nearest_even, Rounding::toward_zero,
@@ -167,7 +167,7 @@ To float_lane(const Operation& operation, From a) {
     return round_float<To>(operation, to_odd_double(a));
   }
 }
-// The common one, which vectorises.
+// The most common conversion; the compiler vectorises it.
 float float_of_s32(std::int32_t a) { return static_cast<float>(a); }
 
 void refuse_wide_registers(Form& form, ScalarType to, ScalarType from) {
@@ -198,7 +198,7 @@ void decode_integer_to_float(Form& form, ScalarType to, ScalarType from) {
 
 // --- float to integer ----------------------------------------------------------------------------
 
-// NaN becomes zero; with f64 or a 64-bit integer in it, the top bit alone (PTX ISA, cvt).
+// NaN becomes zero; if f64 or a 64-bit integer takes part, only the top bit is set (PTX ISA, cvt).
 template <class From, class To>
 constexpr To integer_of_nan() {
   if constexpr (sizeof(From) < 8 && sizeof(To) < 8) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mov: of registers, immediates and addresses of every width, of vectors into one register and
-// apart again, and of special registers (special.cpp).
+// mov of registers, immediates and addresses of every width, packing and unpacking of vectors, and
+// special registers (special.cpp).
 #include <cstring>
 
 #include "emulator/instruction/arithmetic/convert.hpp"
@@ -25,9 +25,9 @@ Step run_predicate_move(Warp& warp, const Operation& operation, LaneMask active)
   return Step::next;
 }
 
-// --- bytes of any width, for what is rarely moved ------------------------------------------------
+// --- general case: elements of any width ---------------------------------------------------------
 
-// Where lane vectors hold each lane's bytes.
+// Bytes from one lane's value to the next in a lane vector.
 constexpr std::size_t lane_stride(int bits) {
   return bits <= 32 ? 4 : static_cast<std::size_t>(bits) / 8;
 }
@@ -40,7 +40,7 @@ Step run_move_128(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// The parts of a vector and the whole, in bytes; kept in `immediate`.
+// The widths of the vector's elements and of the whole, in bytes; kept in `immediate`.
 struct Layout {
   std::size_t count, part_bytes, part_stride, whole_stride;
 };
@@ -57,7 +57,7 @@ Layout layout_of(const Operation& operation) {
           .whole_stride = lane_stride(whole_bits)};
 }
 
-// mov.b64 d, {a, b}: the first part is the lowest. The register may be one of the parts.
+// mov.b64 d, {a, b}: the first element is the lowest. d may be one of the elements.
 Step run_join(Warp& warp, const Operation& operation, LaneMask active) {
   const Layout layout = layout_of(operation);
   std::byte* const to = warp.destination<std::byte>(operation, 0);
@@ -90,7 +90,7 @@ Step run_split(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- the two pairs that kernels use all the time -------------------------------------------------
+// --- fast paths: the two common pairs ------------------------------------------------------------
 
 std::uint64_t join_words(std::uint32_t low, std::uint32_t high) {
   return std::uint64_t{high} << 32 | low;
@@ -102,7 +102,7 @@ template <class Whole>
 Step run_split_in_two(Warp& warp, const Operation& operation, LaneMask active) {
   constexpr int part_bits = 4 * static_cast<int>(sizeof(Whole));
   constexpr Whole mask = (Whole{1} << part_bits) - 1;
-  // A copy, because a part may be written over the whole.
+  // A copy, because a destination may be the register that is unpacked.
   alignas(64) Whole whole[lanes_per_warp];
   std::memcpy(whole, warp.source<Whole>(operation, 2), sizeof whole);
   const auto write_part = [&](std::size_t slot, int shift) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cvt to and from pairs: two f32 to a pair of halves or of fp8, fp8 to f16 and back. The first
-// source operand makes the upper element.
+// source operand becomes the upper element.
 #include "emulator/arithmetic/float_format.hpp"
 #include "emulator/instruction/arithmetic/convert.hpp"
 #include "emulator/instruction/arithmetic/float.hpp"

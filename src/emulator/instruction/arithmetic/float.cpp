@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 and f64: add sub mul fma div abs neg min max testp copysign. Sums, products and fma of f32
-// without modifiers are what kernels are made of and have loops that vectorise.
+// f32 and f64: add sub mul fma div abs neg min max testp copysign. add, mul and fma of f32 without
+// modifiers are the hot instructions of a kernel; their loops vectorise.
 #include "emulator/instruction/arithmetic/float.hpp"
 
 #include <cmath>
@@ -73,7 +73,7 @@ Float any_fma(const Operation& operation, Float a, Float b, Float c) {
 
 // --- fma: with the host's own instruction where it has one ---------------------------------------
 
-// Products are exact in double, so rounding their sum to odd first makes it one rounding.
+// A product is exact in double. Adding c rounded to odd and then rounding to f32 is one rounding.
 float portable_fma(float a, float b, float c) {
   return canonical(static_cast<float>(
       sum_to_odd(static_cast<double>(a) * static_cast<double>(b), static_cast<double>(c))));
@@ -143,8 +143,8 @@ float approximate_binary(const Operation& operation, float a, float b) {
 
 // --- signs ---------------------------------------------------------------------------------------
 
-// They go through the adder, which makes every NaN of f32 the canonical one and hands that of f64
-// on as it is, but quiet.
+// Sign changes go through the adder: an f32 NaN becomes the canonical NaN, an f64 NaN keeps its
+// payload and becomes quiet.
 float negated(float a) { return canonical(-a); }
 float magnitude(float a) { return canonical(std::fabs(a)); }
 float ftz_negated(float a) { return flush(canonical(-a)); }
@@ -190,12 +190,12 @@ float extreme_of_three(const Operation& operation, float a, float b, float c) {
                         choose_extreme(operation, input(operation, a), input(operation, b)),
                         input(operation, c));
 }
-// Without modifiers: comparisons and choices that vectorise.
+// Without modifiers: comparisons and selections that vectorise.
 template <bool is_maximum>
 float plain_extreme(float a, float b) {
   const std::uint32_t bits_a = std::bit_cast<std::uint32_t>(a);
   const std::uint32_t bits_b = std::bit_cast<std::uint32_t>(b);
-  // Of equal values (two zeros) the one with a sign is the smaller.
+  // Two zeros compare equal; -0 counts as the smaller one.
   const std::uint32_t equal = is_maximum ? bits_a & bits_b : bits_a | bits_b;
   const bool takes_a = is_maximum ? a > b : a < b;
   std::uint32_t made = takes_a ? bits_a : bits_b;

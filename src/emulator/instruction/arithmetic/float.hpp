@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders of the floating-point forms of instructions whose names integers share; arithmetic.cpp
-// chooses. And the modifiers that handlers of floats find in Operation::flags.
+// Decoders of the floating-point forms of opcodes that integers have, too (arithmetic.cpp chooses),
+// and the modifiers that handlers read from Operation::flags.
 #pragma once
 
 #include "emulator/arithmetic/float_format.hpp"
@@ -9,7 +9,7 @@
 
 namespace gemmery::emulator {
 
-// Each decodes f32, f64 and the halves; `type` has been taken.
+// Each one decodes f32, f64 and the halves. The caller has taken `type` from the form.
 void decode_float_sum(Form& form, ScalarType type);       // add, sub
 void decode_float_multiply(Form& form, ScalarType type);  // mul
 void decode_float_fma(Form& form, ScalarType type);       // fma, mad
@@ -23,12 +23,11 @@ void decode_half_arithmetic(Form& form, ScalarType type);  // add sub mul fma
 void decode_half_sign(Form& form, ScalarType type);
 void decode_half_extreme(Form& form, ScalarType type);
 
-// fma testp copysign; and rcp sqrt rsqrt ex2 lg2 sin cos tanh.
+// Rows for fma testp copysign, and for rcp sqrt rsqrt ex2 lg2 sin cos tanh.
 DecodeRows float_rows();
 DecodeRows function_rows();
 
-// --- Operation::flags
-// ------------------------------------------------------------------------------
+// --- Operation::flags ---------------------------------------------------------------------------
 
 inline constexpr std::uint32_t rounding_bits = 7;  // a Rounding
 inline constexpr std::uint32_t flag_ftz = 1u << 3;

@@ -60,9 +60,9 @@ void require_approx(Form& form) {
   if (!form.take("approx")) form.refuse(".approx is missing");
 }
 
-// rcp and sqrt: .approx, or rounded.
+// rcp and sqrt: an approximation, or a correctly rounded result.
 struct RoundedFunction {
-  Execute approximate_32, rounded_32, rounded_64, approximate_64;  // null: there is none
+  Execute approximate_32, rounded_32, rounded_64, approximate_64;  // null: no such form
 };
 void decode_rounded(Form& form, const RoundedFunction& function) {
   const bool is_approximate = form.take("approx");
@@ -120,7 +120,7 @@ void decode_f32_function(DecodeContext& context, const Instruction& instruction,
   if (type != ScalarType::f32) form.refuse("its type is .f32");
   form.assign(run_lanes<approximate_lane<function>>, type, {type});
 }
-// ex2 and tanh, which halves have too.
+// ex2 and tanh, which exist for halves, too.
 template <auto function, auto function_of_f16 = function>
 void decode_half_function(DecodeContext& context, const Instruction& instruction,
                           Operation& operation) {

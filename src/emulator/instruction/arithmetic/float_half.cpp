@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of f16 and bf16, alone and in pairs: in wider formats rounded to odd, then rounded
-// once.
+// Arithmetic of f16 and bf16, scalars and pairs. It computes in a wider format rounded to odd, then
+// rounds once.
 #include <cmath>
 
 #include "emulator/arithmetic/float_arithmetic.hpp"
@@ -27,7 +27,8 @@ struct Bf16 {
   static constexpr bool has_exact_products = false;
 };
 
-// f32, rounded to odd, of a double that is: wide enough for either half to be rounded from.
+// Rounds a double that was rounded to odd to f32, again to odd. Both half types can be rounded from
+// that.
 float odd_float(double exact) {
   const auto nearest = static_cast<float>(exact);
   const auto back = static_cast<double>(nearest);
@@ -65,7 +66,7 @@ std::uint32_t round_half(const Operation& operation, float odd) {
 
 enum class Calculation { sum, difference, product, fma };
 
-// Products of f16 are exact in f32; those of bf16 may leave its range and are exact in double.
+// A product of f16 is exact in f32. A product of bf16 may overflow f32 and is exact in double.
 template <class Half>
 float product_and_sum(float a, float b, float c) {
   if constexpr (Half::has_exact_products) return sum_to_odd(a * b, c);
@@ -131,7 +132,7 @@ bool is_f16(ScalarType type) { return type == ScalarType::f16 || type == ScalarT
 
 // --- signs and extremes --------------------------------------------------------------------------
 
-// They go through the adder: every NaN becomes the canonical one.
+// Sign changes go through the adder: every NaN becomes the canonical one.
 template <class Half, bool is_negation>
 std::uint32_t sign_of_half(const Operation& operation, std::uint32_t a) {
   if (has_flag(operation, flag_ftz)) a = flush_half<Half>(a);

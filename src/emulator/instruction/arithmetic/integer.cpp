@@ -49,7 +49,7 @@ constexpr TypedHandler binary_halves[] = {
 };
 bool is_pair(ScalarType type) { return type == ScalarType::u16x2 || type == ScalarType::s16x2; }
 
-// --- products of a width of their own ------------------------------------------------------------
+// --- products wider or narrower than their operands ----------------------------------------------
 
 template <class Narrow, class Wide>
 Wide wide_product(Narrow a, Narrow b) {
@@ -171,7 +171,8 @@ std::uint32_t dot_2_lane(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   return dot_2(a, b, c, a_is_signed, b_is_signed, takes_high);
 }
 
-// The two types of a dot product: 0 to 3, a's sign above b's.
+// Takes the two types of a dot product; returns 0 to 3, with a's signedness in bit 1 and b's in bit
+// 0.
 std::size_t take_signs(Form& form) {
   std::size_t signs = 0;
   for (int operand = 0; operand < 2; ++operand) {
@@ -273,7 +274,7 @@ void decode_integer_sign(Form& form, ScalarType type) {
 void decode_integer_extreme(Form& form, ScalarType type) {
   const bool is_minimum = form.instruction().opcode == "min";
   if (form.take("relu")) {
-    // max(min(a, b), 0), of s32 and s16x2 alone.
+    // max(min(a, b), 0); only s32 and s16x2 have it.
     static constexpr auto smaller_relu = [](auto a, auto b) {
       const auto least = smaller_of(a, b);
       return larger_of(least, decltype(least){0});

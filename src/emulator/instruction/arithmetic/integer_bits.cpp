@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logic, shifts and the handling of bits and bytes.
+// Logic, shifts, and operations on bits, bit fields and bytes.
 #include "emulator/arithmetic/integer_functions.hpp"
 #include "emulator/instruction/arithmetic/integer.hpp"
 #include "emulator/instruction/lane_apply.hpp"
@@ -17,8 +17,8 @@ constexpr auto one_of = [](auto a, auto b) { return a ^ b; };
 constexpr auto none_of = [](auto a) { return ~a; };
 constexpr auto is_zero = [](auto a) { return a == 0; };
 
-// One defined operand is enough where it alone decides: compilers make `and` of `a && b` though b
-// has a value only where a holds.
+// The result is defined if one defined operand alone decides it. Compilers emit `and` for `a && b`
+// where b is defined only if a holds.
 template <auto generic>
 Step run_predicate_logic(Warp& warp, const Operation& operation, LaneMask active) {
   const auto decides = [](LaneMask value) {
@@ -68,7 +68,8 @@ void decode_cnot(DecodeContext& context, const Instruction& instruction, Operati
 
 // --- lop3 ----------------------------------------------------------------------------------------
 
-// Three levels of choosing by a, b and c; the leaves are the table's bits, the same in all lanes.
+// Selects by a, b and c in three levels; the leaves are the bits of the table, which is the same in
+// all lanes.
 struct LogicTable {
   explicit LogicTable(std::uint64_t table) noexcept {
     for (std::size_t row = 0; row < 8; ++row)
@@ -99,7 +100,7 @@ Step run_lop3(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// lop3.or.b32 d|p, a, b, c, table, q: p is whether d is not zero, combined with q.
+// lop3.or.b32 d|p, a, b, c, table, q: p is (d != 0) combined with q.
 template <bool is_and>
 Step run_lop3_predicate(Warp& warp, const Operation& operation, LaneMask active) {
   run_lop3(warp, operation, active);
@@ -371,7 +372,7 @@ template <ByteMode mode>
 std::uint32_t prmt_lane(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
   return permute_bytes(a, b, byte_selectors(mode, selector));
 }
-// The selector is the same in all lanes: one loop for each byte of the result, which vectorises.
+// The selector is the same in all lanes, so each byte of the result is one loop, which vectorises.
 Step run_prmt_by_constant(Warp& warp, const Operation& operation, LaneMask active) {
   const auto* const a = warp.source<std::uint32_t>(operation, 1);
   const auto* const b = warp.source<std::uint32_t>(operation, 2);

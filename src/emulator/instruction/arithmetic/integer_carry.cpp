@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic over several words: add.cc addc sub.cc subc mad.cc madc, through the carry flag of
-// each lane (Warp::carry). After a subtraction the flag holds the borrow.
+// Multi-word arithmetic: add.cc addc sub.cc subc mad.cc madc, through each lane's carry flag
+// (Warp::carry). A subtraction leaves the borrow in the flag.
 #include "emulator/arithmetic/integer_functions.hpp"
 #include "emulator/instruction/arithmetic/integer.hpp"
 #include "emulator/instruction/lane_apply.hpp"

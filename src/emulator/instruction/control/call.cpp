@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: arguments are copied to the callee's parameters, results back to the caller's variables;
-// each function keeps the pcs to return to, by lane, in a hidden register.
+// Calls. The caller's arguments are copied to the callee's parameters, the results back to the
+// caller's variables. A hidden register of each function holds the return address of each lane.
 #include "emulator/instruction/control/call.hpp"
 
 #include <bit>
@@ -69,7 +69,7 @@ LaneMask lanes_with(const std::uint32_t* values, std::uint32_t value, LaneMask a
   return found;
 }
 
-// Lanes go back to where each came from, the results of that call with them.
+// Each lane returns to its own call site and receives the results of that call.
 Step run_return(Warp& warp, const Operation& operation, LaneMask active) {
   const auto* const back = warp.source<std::uint32_t>(operation, 0);
   const std::vector<Operation>& code = warp.cta.cluster.grid.image->code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches, returns and ends (PTX ISA, "Control Flow Instructions"); calls are in call.cpp.
+// Branches, returns and exits (PTX ISA, "Control Flow Instructions"). call.cpp has the calls.
 #include <bit>
 
 #include "emulator/instruction/control/call.hpp"
@@ -9,8 +9,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// --- bra, brx.idx
-// ----------------------------------------------------------------------------------
+// --- bra, brx.idx -------------------------------------------------------------------------------
 
 Step run_branch(Warp& warp, const Operation& operation, LaneMask active) {
   warp.send(active, static_cast<std::uint32_t>(operation.immediate));
@@ -71,8 +70,7 @@ void decode_indexed_branch(DecodeContext& context, const Instruction& instructio
   operation.execute = run_indexed_branch;
 }
 
-// --- ends
-// ------------------------------------------------------------------------------------------
+// --- ends ---------------------------------------------------------------------------------------
 
 Step run_exit(Warp& warp, const Operation&, LaneMask active) {
   warp.exit(active);
@@ -112,8 +110,7 @@ void decode_trap(DecodeContext& context, const Instruction& instruction, Operati
   operation.execute = run_trap;
 }
 
-// --- time
-// ------------------------------------------------------------------------------------------
+// --- time ---------------------------------------------------------------------------------------
 
 Step run_nanosleep(Warp&, const Operation&, LaneMask) { return Step::yield; }
 

@@ -30,7 +30,7 @@ LaneValues all_lanes_of(std::uint64_t value) {
   return values;
 }
 
-// Extents and positions have three dimensions; .w is 0.
+// Extents and positions have three dimensions; .w reads 0.
 std::uint32_t dimension_of(const std::array<std::uint32_t, 3>& vector, std::uint32_t dimension) {
   return dimension < vector.size() ? vector[dimension] : 0;
 }
@@ -96,7 +96,8 @@ LaneValues lane_mask(SpecialRegister which) {
   });
 }
 
-// Instructions of the cluster stand for cycles and for nanoseconds: times repeat with the seed.
+// The cluster's instruction count stands for cycles and for nanoseconds, so times repeat with the
+// seed.
 LaneValues time_register(const Warp& warp, SpecialRegister which) {
   const std::uint64_t steps = warp.cta.cluster.steps;
   const bool is_high =
@@ -180,7 +181,8 @@ LaneValues values_of(const Warp& warp, SpecialRegister which, std::uint32_t dime
     case SpecialRegister::reserved_smem_offset_end:
     case SpecialRegister::reserved_smem_offset_cap:
       return size_register(warp, which);
-    // Nobody counts events, sets %envreg or runs graphs from the device here.
+    // Always 0: the emulator has no performance counters, no %envreg values and no graphs launched
+    // from the device.
     case SpecialRegister::reserved_smem_offset:
     case SpecialRegister::current_graph_exec:
     case SpecialRegister::envreg:

@@ -6,7 +6,7 @@
 
 namespace gemmery::emulator {
 
-// `mov` from %tid.x and the like; false where the source is not a special register.
+// Decodes `mov` from %tid.x and the like; false if the source is not a special register.
 bool decode_special_move(DecodeContext& context, const Instruction& instruction,
                          Operation& operation);
 

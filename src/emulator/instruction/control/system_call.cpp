@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver offers to kernels: __assertfail (assert) and vprintf (printf).
+// The functions that the driver provides to kernels: __assertfail (assert) and vprintf (printf).
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -33,7 +33,8 @@ T argument(Warp& warp, int lane, const FunctionPlace::Block& block) {
   return value;
 }
 
-// Bytes at a generic address, in global or in the lane's local memory; false where there are none.
+// Reads bytes at a generic address in global memory or in the lane's local memory; false if the
+// address is in neither.
 bool read_generic(Warp& warp, int lane, std::uint64_t address, void* to, std::uint64_t bytes) {
   const std::uint64_t local_end = local_window + warp.cta.cluster.grid.image->local_bytes;
   if (address < local_window || address + bytes > local_end)
@@ -67,7 +68,7 @@ Step run_assertfail(Warp& warp, const Operation& operation, LaneMask active) {
   throw fault;
 }
 
-// One conversion of a format: "%-8.3lf".
+// Formats the arguments of one printf, one conversion ("%-8.3lf") at a time.
 class PrintArguments {
  public:
   PrintArguments(Warp& warp, int lane, std::uint64_t address)
@@ -82,7 +83,7 @@ class PrintArguments {
     return value;
   }
 
-  // The conversion that begins at `format[at]` ('%'); `at` moves behind it.
+  // Formats the conversion that begins at `format[at]` ('%') and moves `at` past it.
   std::string convert(const std::string& format, std::size_t& at) {
     std::string spec = "%";
     bool is_long = false;
@@ -150,8 +151,7 @@ void store_result(Warp& warp, int lane, const FunctionPlace::Block& block, std::
     warp.local_written[byte / 64] |= std::uint64_t{1} << (byte % 64);
 }
 
-// vprintf(format, buffer of arguments): each lane's text at once, to standard output as on a
-// device.
+// vprintf(format, argument buffer): prints each lane's text to standard output, as a device does.
 Step run_vprintf(Warp& warp, const Operation& operation, LaneMask active) {
   const CallBlocks& blocks = blocks_of(operation);
   for (LaneMask rest = active; rest != 0; rest &= rest - 1) {

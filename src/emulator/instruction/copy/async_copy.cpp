@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Landings and bulk groups: what bulk copies of every kind share.
+// Landings and bulk groups, which all kinds of bulk copies share.
 #include "emulator/instruction/copy/async_copy.hpp"
 
 #include <algorithm>
@@ -50,8 +50,8 @@ void Issuer::start(std::function<void(Cluster&)> complete) const {
   start_async(*warp, lane, pc, std::move(complete));
 }
 
-// A new epoch begins, so that what the warp does from now on is not taken for known to the
-// operation.
+// Begins a new epoch, so that the operation does not count as ordered after anything the warp does
+// from now on.
 Issuer issuer_of(Warp& warp, const Operation& operation, int lane) {
   const auto known = std::make_shared<Knowledge>();
   warp.release(*known);
@@ -62,8 +62,7 @@ Issuer issuer_of(Warp& warp, const Operation& operation, int lane) {
           .number = warp.cta.cluster.async.next_operation++};
 }
 
-// --- loads
-// -----------------------------------------------------------------------------------------
+// --- loads --------------------------------------------------------------------------------------
 
 Landing landing_of(Warp& warp, int lane, std::uint64_t destination, std::uint64_t barrier,
                    std::uint32_t bytes, std::uint32_t alignment) {
@@ -130,8 +129,7 @@ void read_global(Cluster& cluster, std::uint64_t address, std::uint32_t bytes, c
   }
 }
 
-// --- stores
-// ----------------------------------------------------------------------------------------
+// --- stores -------------------------------------------------------------------------------------
 
 BulkMember join_bulk_group(Warp& warp, int lane) {
   Cluster& cluster = warp.cta.cluster;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bulk copies of every kind share: who issued one, where its bytes land, and the groups that
-// its issuer waits for.
+// What all kinds of bulk copies share: the issuer, the place where bytes land, and the groups that
+// the issuer waits for.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace gemmery::emulator {
 
-// Who issued an asynchronous operation, and what was known then.
+// The issuer of an asynchronous operation, and what it knew at that time.
 struct Issuer {
   Warp* warp = nullptr;
   std::shared_ptr<const Knowledge> known;
@@ -22,17 +22,16 @@ struct Issuer {
   std::uint8_t lane = 0;
   std::uint16_t number = 0;  // Accessor::operation
 
-  // The operation's accesses, which will have happened at `epoch`.
+  // The accessor of the operation's reads and writes, which complete at `epoch`.
   Accessor accessor(Epoch epoch, Proxy proxy = Proxy::async) const noexcept;
   Cluster& cluster() const noexcept { return warp->cta.cluster; }
   void start(std::function<void(Cluster&)> complete) const;
 };
 Issuer issuer_of(Warp& warp, const Operation& operation, int lane);
 
-// --- loads: signal an mbarrier
-// ---------------------------------------------------------------------
+// --- loads: signal an mbarrier ------------------------------------------------------------------
 
-// The same place, relative to each CTA, in all CTAs of a mask (bit per rank): bytes go to `offset`,
+// Shared memory at the same offset in every CTA of a mask (one bit per rank): bytes go to `offset`,
 // their count to the mbarrier at `barrier`.
 struct Landing {
   std::uint32_t ranks = 0;
@@ -45,31 +44,31 @@ struct Landing {
 // Checks bounds and alignment; throws Fault.
 Landing landing_of(Warp& warp, int lane, std::uint64_t destination, std::uint64_t barrier,
                    std::uint32_t bytes, std::uint32_t alignment);
-// Turns it into a multicast: to the same place in each CTA of `mask`.
+// Turns a landing into a multicast to the same offsets in each CTA of `mask`.
 void multicast(Warp& warp, int lane, std::uint32_t mask, Landing& landing);
-// When the first CTA's mbarrier completes the phase under way: the epoch of the reads.
+// The epoch of the reads: the completion of the current phase of the first CTA's mbarrier.
 Epoch landing_epoch(Cluster& cluster, const Landing& landing);
-// Writes the bytes to every CTA and counts them there. `unwritten`: places among the bytes whose
-// source nobody wrote.
+// Writes the bytes to every CTA and counts them at its mbarrier. `unwritten` lists the offsets of
+// bytes whose source was never written.
 void land(const Issuer& issuer, const Landing& landing, const std::byte* from,
           std::span<const std::uint32_t> unwritten);
 
-// Bytes of global memory in a row, with places (plus `place`) that nobody wrote appended.
+// Reads consecutive bytes of global memory. Appends the offsets (plus `place`) of bytes that were
+// never written.
 void read_global(Cluster& cluster, std::uint64_t address, std::uint32_t bytes, const Accessor& who,
                  std::byte* to, std::uint32_t place, std::vector<std::uint32_t>& unwritten);
 
-// --- stores: belong to the bulk group of their thread
-// -----------------------------------------------
+// --- stores: belong to the bulk group of their thread -------------------------------------------
 
-// One operation of the group that its lane has open.
+// Membership of one operation in the lane's open bulk group.
 struct BulkMember {
   Epoch read_epoch, write_epoch;
   std::uint32_t group = 0;
 };
 BulkMember join_bulk_group(Warp& warp, int lane);
 
-// Reads its source in shared memory late, writes global memory later still. `read` gets the bytes,
-// `write` uses them.
+// A store that reads shared memory with a delay, and writes global memory with a further delay.
+// `read` gathers the bytes, `write` stores them.
 struct BulkStore {
   Issuer issuer;
   BulkMember member;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// st.async: registers to shared memory of the cluster, counted at an mbarrier there once they have
-// come.
+// st.async: stores registers to shared memory of the cluster and counts the bytes at an mbarrier
+// there when they arrive.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -27,12 +27,12 @@ const AsyncStoreDetail& detail_of(const Operation& operation) {
   return static_cast<const AsyncStoreDetail&>(*operation.detail);
 }
 
-// What neighbouring lanes store in a row, on its way as one; each lane's bytes are counted by
-// themselves, which nobody can tell from all at once.
+// Consecutive bytes of neighbouring lanes travel as one store. Counting each lane's bytes
+// separately would have the same effect as counting them at once.
 struct Run {
   Landing landing;
   std::vector<std::byte> bytes;
-  std::vector<std::uint32_t> unwritten;  // places of elements that nobody wrote
+  std::vector<std::uint32_t> unwritten;  // offsets of elements that were never written
 
   bool continues_with(const Landing& next) const noexcept {
     return next.ranks == landing.ranks && next.barrier == landing.barrier &&
@@ -66,7 +66,7 @@ Step store(Warp& warp, const Operation& operation, LaneMask active) {
   for (const LaneOperand* operand : {&detail.address, &detail.barrier})
     warp.require_defined(operand->slot, active, "where st.async stores and what counts it");
   Run run;
-  int first = 0;  // lane of the run
+  int first = 0;  // first lane of the run
   for_each_lane(active, [&](int lane) {
     const Landing landing =
         landing_of(warp, lane, detail.address.value(warp, lane), detail.barrier.value(warp, lane),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk and cp.reduce.async.bulk: bytes in a row between global memory, the own shared
-// memory and that of the cluster; and their prefetch.
+// cp.async.bulk and cp.reduce.async.bulk: contiguous bytes between global memory, the CTA's own
+// shared memory and that of the cluster; and their prefetch.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -37,8 +37,7 @@ std::uint32_t size_of(const Warp& warp, const BulkDetail& detail, int lane) {
   return static_cast<std::uint32_t>(bytes);
 }
 
-// --- global to shared
-// ------------------------------------------------------------------------------
+// --- global to shared ---------------------------------------------------------------------------
 
 void start_load(Warp& warp, const Operation& operation, int lane) {
   const BulkDetail& detail = detail_of(operation);
@@ -68,8 +67,7 @@ Step load(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- shared to shared of the cluster
-// ---------------------------------------------------------------
+// --- shared to shared of the cluster ------------------------------------------------------------
 
 void reduce(const Reduction& reduction, std::byte* values, const std::byte* operands,
             std::uint32_t bytes) {
@@ -113,8 +111,7 @@ Step push(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- shared to global
-// ------------------------------------------------------------------------------
+// --- shared to global ---------------------------------------------------------------------------
 
 void write_or_reduce(const BulkStore& self, const Reduction& reduction, std::uint64_t address,
                      const std::vector<std::byte>& bytes) {
@@ -159,8 +156,7 @@ Step store(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- prefetch
-// --------------------------------------------------------------------------------------
+// --- prefetch -----------------------------------------------------------------------------------
 
 Step prefetch(Warp& warp, const Operation& operation, LaneMask active) {
   const BulkDetail& detail = detail_of(operation);
@@ -178,8 +174,7 @@ Step prefetch(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 ScalarType take_reduction_type(Form& form, std::string_view word) {
   const bool keeps_subnormals = form.take("noftz");
@@ -250,7 +245,8 @@ void decode_prefetch(Form& form, BulkDetail& detail) {
 
 void decode_bulk_copy(Form& form, bool is_reduction) {
   auto detail = std::make_shared<BulkDetail>();
-  // The destination is written first, so `.shared::cta` alone is ambiguous: the first of both.
+  // The destination comes first in the opcode, so the first state space found is the destination
+  // (`.shared::cta` may be either).
   const std::vector<std::string>& words = form.instruction().modifiers;
   const auto first = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return word == "prefetch" || word == "global" || word.starts_with("shared");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk.commit_group and wait_group: what a thread's bulk stores are waited for by.
+// cp.async.bulk.commit_group and wait_group: the groups by which a thread waits for its bulk
+// stores.
 #include <string>
 
 #include "emulator/instruction/copy/copy_forms.hpp"
@@ -21,7 +22,7 @@ Step commit(Warp& warp, const Operation&, LaneMask active) {
   return Step::next;
 }
 
-// Groups up to here must be complete; the newest `allowed` ones need not.
+// The last group that must be complete; the newest `allowed` groups may still be pending.
 std::uint32_t last_awaited(const BulkGroups& groups, std::uint64_t allowed) noexcept {
   return groups.committed > allowed ? groups.committed - static_cast<std::uint32_t>(allowed) : 0;
 }

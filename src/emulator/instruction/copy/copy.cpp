@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders of `cp` and `tensormap`: which file knows the form.
+// The opcodes `cp` and `tensormap`: chooses the file that decodes each form.
 #include <array>
 
 #include "emulator/instruction/copy/copy_forms.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders behind `cp` and `st.async`: copy.cpp or memory.cpp finds the one, its file does the
-// rest. What these have looked at ("async", "bulk", "reduce", …) is taken from the form already.
+// The decoders of `cp` and `st.async`. copy.cpp or memory.cpp chooses one and has already taken the
+// words that it looked at ("async", "bulk", "reduce", …) from the form.
 #pragma once
 
 #include <string_view>
@@ -23,9 +23,9 @@ void decode_tensor_copy(Form& form, bool is_reduction, bool is_prefetch);
 // tensor_map_change.cpp: tensormap.replace and tensormap.cp_fenceproxy.
 void decode_tensor_map_change(Form& form);
 
-// The reduction's word ("add", …), taken; refuses where there is none.
+// Takes the reduction's word ("add", …); refuses the form if there is none.
 std::string_view take_reduction(Form& form);
-// Takes .L2::cache_hint; its operand, which has no effect here, then is the last one.
+// Takes .L2::cache_hint. Its operand is the last one and has no effect here.
 bool take_cache_hint(Form& form);
 
 }  // namespace gemmery::emulator

@@ -11,7 +11,7 @@
 
 namespace gemmery::emulator {
 
-// A source operand outside of the operation's slots, of which there are too few.
+// A source operand that has no slot of the operation, which has too few of them.
 struct LaneOperand {
   OperandSlot slot;
   bool is_64_bit = false;
@@ -25,15 +25,14 @@ struct LaneOperand {
   }
 };
 
-// [base + offset]. A parameter's name stands for its generic address.
+// Decodes [base + offset]. The name of a parameter means its generic address.
 LaneOperand decode_address(Form& form, const Operand& operand);
 LaneOperand decode_value(Form& form, const Operand& operand, ScalarType type);
 
-// --- run time
-// --------------------------------------------------------------------------------------
+// --- run time -----------------------------------------------------------------------------------
 
-// A shared address of any CTA of the cluster (throws Fault for what is none), and one that must lie
-// in the warp's own CTA: its offset.
+// The CTA and offset of a shared address of any CTA of the cluster; throws Fault for other
+// addresses. own_shared_offset requires an address in the warp's own CTA.
 Cluster::SharedPlace shared_place_of(Warp& warp, std::uint64_t address);
 std::uint32_t own_shared_offset(Warp& warp, std::uint64_t address);
 

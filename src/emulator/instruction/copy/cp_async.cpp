@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async: 4, 8 or 16 bytes a lane from global to shared memory, the groups that a lane waits for,
-// and arrivals at an mbarrier when they are done. They belong to the generic proxy.
+// and the arrival at an mbarrier when copies complete. These copies belong to the generic proxy.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -32,8 +32,7 @@ CopyGroups& groups_of(Warp& warp, int lane) {
   return warp.cp_async.lanes[static_cast<std::size_t>(lane)];
 }
 
-// --- copies
-// ----------------------------------------------------------------------------------------
+// --- copies -------------------------------------------------------------------------------------
 
 // The copies of one instruction.
 struct WarpCopy {
@@ -46,7 +45,7 @@ struct WarpCopy {
   std::uint32_t clock = 0;
 };
 
-// A strand that these lanes can go on with.
+// Returns a strand that these lanes can use, and adds one if there is none.
 std::uint32_t strand_for(Warp& warp, LaneMask lanes) {
   std::vector<WarpCopies::Strand>& strands = warp.cp_async.strands;
   const auto waited_by = [&](LaneMask wanted) {
@@ -71,8 +70,9 @@ void begin_copies_together(Warp& warp, LaneMask lanes) {
   });
 }
 
-// The lanes whose next copy begins something to wait for begin it together, unless some are ahead
-// of others by a round of a loop: those wait for it at another time.
+// Lanes that have no open set of copies to wait for begin one. Those that have begun equally many
+// share a strand; a lane that is an iteration of a loop ahead waits at another time and gets
+// another strand.
 void begin_copies(Warp& warp, LaneMask active) {
   LaneMask rest = 0;
   for_each_lane(active, [&](int lane) {
@@ -115,7 +115,7 @@ std::uint32_t source_bytes_of(const Warp& warp, const CopyDetail& detail, int la
   return static_cast<std::uint32_t>(bytes);
 }
 
-// Lanes that copy all of their bytes go together.
+// Lanes that copy all of their bytes are read by one access.
 std::uint32_t read_sources(const WarpCopy& copy, GlobalMemory& memory, const Accessor& who,
                            std::byte* values, std::uint32_t* written) {
   LaneMask whole = 0, defined = copy.lanes;
@@ -158,7 +158,7 @@ void complete_copy(const Issuer& issuer, const WarpCopy& copy) {
   });
 }
 
-// Lanes whose clocks differ go separately, for all bytes of one copy have one epoch.
+// Lanes whose clocks differ become separate copies, because all bytes of one copy have one epoch.
 void start_copies(Warp& warp, const Operation& operation, const WarpCopy& all) {
   const Issuer issuer = issuer_of(warp, operation, std::countr_zero(all.lanes));
   const auto newest = [&](int lane) -> const LaneCopies& {
@@ -206,14 +206,13 @@ Step copy_lanes(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- groups
-// ----------------------------------------------------------------------------------------
+// --- groups -------------------------------------------------------------------------------------
 
 bool has_uncommitted(const CopyGroups& groups) noexcept {
   return !groups.copies.empty() && !groups.copies.back().ends_group;
 }
 
-// A group may be empty.
+// Commits the open group, which may be empty.
 void commit(CopyGroups& groups) {
   if (!has_uncommitted(groups)) groups.copies.push_back({.number = groups.begun++});
   groups.copies.back().ends_group = true;
@@ -225,8 +224,8 @@ Step commit_group(Warp& warp, const Operation&, LaneMask active) {
   return Step::next;
 }
 
-// How many copies of a lane, oldest first, must be complete where the newest `allowed` committed
-// groups need not be.
+// The number of a lane's copies, oldest first, that must be complete if the newest `allowed`
+// committed groups may be pending.
 std::size_t awaited(const CopyGroups& groups, std::uint64_t allowed) noexcept {
   std::size_t count = groups.copies.size();
   for (std::uint64_t newer = 0; count > 0; --count)
@@ -240,7 +239,7 @@ bool is_complete(const CopyGroups& groups, std::size_t count) noexcept {
                      [](const LaneCopies& copies) { return copies.unfinished == 0; });
 }
 
-// Each strand is known up to where no lane has copies that it has not waited for.
+// The warp's knowledge of each strand advances to the first copy that some lane has not waited for.
 void note_waited(Warp& warp) {
   std::vector<WarpCopies::Strand>& strands = warp.cp_async.strands;
   std::vector<std::uint32_t> waited(strands.size());
@@ -292,7 +291,8 @@ Step wait_group(Warp& warp, const Operation& operation, LaneMask active) {
   return wait_for_groups(warp, active, operation.immediate);
 }
 
-// Also what is not committed; committing twice while it blocks would be no harm either.
+// Waits for uncommitted copies, too. If the wait blocks and commits again on resumption, that is
+// harmless.
 Step wait_all(Warp& warp, const Operation&, LaneMask active) {
   for_each_lane(active, [&](int lane) {
     CopyGroups& groups = groups_of(warp, lane);
@@ -301,8 +301,7 @@ Step wait_all(Warp& warp, const Operation&, LaneMask active) {
   return wait_for_groups(warp, active, 0);
 }
 
-// --- mbarrier
-// --------------------------------------------------------------------------------------
+// --- mbarrier -----------------------------------------------------------------------------------
 
 constexpr std::uint32_t without_increment = 1;  // Operation::flags: .noinc
 
@@ -312,7 +311,8 @@ bool is_under_way(const CopyGroups& groups, std::uint64_t before) noexcept {
   });
 }
 
-// Arrives for a lane once the copies begun before are complete; tries again later until then.
+// Arrives on behalf of a lane once its earlier copies are complete; until then it is scheduled
+// again.
 void arrive_when_complete(const Issuer& issuer, std::uint32_t barrier, std::uint64_t before) {
   issuer.start([issuer, barrier, before](Cluster& cluster) {
     Warp& warp = *issuer.warp;
@@ -330,7 +330,7 @@ Step arrive(Warp& warp, const Operation& operation, LaneMask active) {
   for_each_lane(active, [&](int lane) {
     const std::uint32_t barrier = own_shared_offset(warp, detail.destination.value(warp, lane));
     CopyGroups& groups = groups_of(warp, lane);
-    groups.is_open = false;  // copies behind this one are later than the arrival
+    groups.is_open = false;  // the arrival does not wait for copies issued after it
     if ((operation.flags & without_increment) == 0) add_pending_arrival(warp.cta, barrier);
     Issuer issuer = issuer_of(warp, operation, lane);
     Knowledge arrived = *issuer.known;
@@ -343,8 +343,7 @@ Step arrive(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 std::uint32_t constant_of(Form& form, std::size_t operand, const char* what) {
   if (form.operand(operand).kind != Operand::Kind::immediate)
@@ -365,7 +364,7 @@ void decode_arrive(Form& form) {
   form.operation().detail = std::move(detail);
 }
 
-// The operand behind the size: a number of bytes, or a predicate.
+// The operand after the size: a number of bytes, or a predicate.
 void decode_ignored(Form& form, CopyDetail& detail, const Operand& operand) {
   const bool is_predicate = operand.kind == Operand::Kind::reg &&
                             form.context().register_type(operand.reg) == ScalarType::pred;

@@ -76,7 +76,7 @@ void require_all_defined(const Warp& warp, const TensorDetail& detail, LaneMask 
   for (const LaneOperand& offset : detail.offsets) warp.require_defined(offset.slot, active, what);
 }
 
-// Names the row whose bytes are not where the map says that they are.
+// Reports a row that lies inside the map's extents but outside of any allocation.
 [[noreturn]] void throw_out_of_map(Fault& fault, const Box& box, const BoxRow& row) {
   fault.message =
       "row " + std::to_string(row.shared_offset / row_bytes(box.map)) +
@@ -98,8 +98,8 @@ void access_row(const Box& box, const BoxRow& row, Access access) {
   }
 }
 
-// Calls `visit(place in the row, place in the box, bytes)` for the pieces of bytes [from, from +
-// bytes) of a row that stay together when swizzled; `base`: the box's shared offset.
+// Calls `visit(offset in the row, offset in the box, bytes)` for each piece of bytes [from, from +
+// bytes) of a row that the swizzle keeps contiguous; `base` is the box's shared offset.
 template <class Visit>
 void for_each_piece(const Box& box, std::uint32_t base, const BoxRow& row, std::uint32_t from,
                     std::uint32_t bytes, Visit visit) {
@@ -115,8 +115,7 @@ void for_each_piece(const Box& box, std::uint32_t base, const BoxRow& row, std::
   }
 }
 
-// --- global to shared
-// ------------------------------------------------------------------------------
+// --- global to shared ---------------------------------------------------------------------------
 
 struct StagedBox {
   std::vector<std::byte> bytes;          // as they will lie in shared memory
@@ -179,10 +178,9 @@ Step load(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- shared to global
-// ------------------------------------------------------------------------------
+// --- shared to global ---------------------------------------------------------------------------
 
-// The element type of a map as that of a reduction; `none` where there is no such thing.
+// The scalar type of a map's element type, for reductions; `none` if no reduction supports it.
 ScalarType scalar_of(MapElement element, bool is_bitwise) noexcept {
   switch (element) {
     case MapElement::u32:
@@ -191,7 +189,7 @@ ScalarType scalar_of(MapElement element, bool is_bitwise) noexcept {
       return is_bitwise ? ScalarType::b32 : ScalarType::s32;
     case MapElement::u64:
       return is_bitwise ? ScalarType::b64 : ScalarType::u64;
-    // Adding takes no notice of the sign.
+    // Addition does not depend on the sign.
     case MapElement::s64:
       return is_bitwise ? ScalarType::b64 : ScalarType::s64;
     case MapElement::f16:
@@ -222,9 +220,8 @@ Reduction reduction_of(const TensorDetail& detail, const TensorMapFields& map, i
   return reduction;
 }
 
-// A plain store writes whole units of 16 bytes, so that bytes of the box behind the end of a row
-// reach memory too where the row ends within a unit (seen on an H200: tests/results,
-// gpu-conformance-sm90).
+// A plain store writes whole units of 16 bytes. If a row ends within a unit, the box's bytes after
+// the end of the row reach memory, too (observed on an H200: tests/results, gpu-conformance-sm90).
 std::uint32_t bytes_beyond_end(const Box& box, const BoxRow& row) noexcept {
   if (row.inside_bytes == 0) return 0;
   const auto left_of_unit =
@@ -232,7 +229,7 @@ std::uint32_t bytes_beyond_end(const Box& box, const BoxRow& row) noexcept {
   return std::min(left_of_unit, row_bytes(box.map) - row.inside_from - row.inside_bytes);
 }
 
-// The rows' bytes that a store may write, each at its row's place in `to`.
+// Gathers the bytes that a store may write, each row at its offset in `to`.
 void gather(const Box& box, std::uint32_t base, const BulkStore& self, std::vector<std::byte>& to) {
   SharedMemory& shared = self.issuer.warp->cta.shared;
   const Accessor who = self.issuer.accessor(self.member.read_epoch);
@@ -341,8 +338,7 @@ Step prefetch(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 void take_rank(Form& form, TensorDetail& detail) {
   static constexpr std::array<std::string_view, 5> words{"1d", "2d", "3d", "4d", "5d"};
@@ -439,7 +435,7 @@ void decode_prefetch(Form& form, TensorDetail& detail) {
 void decode_tensor_copy(Form& form, bool is_reduction, bool is_prefetch) {
   auto detail = std::make_shared<TensorDetail>();
   take_rank(form, *detail);
-  // The destination is the first space that is written.
+  // The destination is the first state space in the opcode.
   const std::vector<std::string>& words = form.instruction().modifiers;
   const auto space = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return word == "global" || word.starts_with("shared");

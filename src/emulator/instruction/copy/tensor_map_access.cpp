@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a tensor map from where a kernel keeps it.
+// Reads a tensor map from the memory that holds it.
 #include "emulator/instruction/copy/tensor_map_access.hpp"
 
 #include <cstring>

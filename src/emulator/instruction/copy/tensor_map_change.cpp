@@ -47,8 +47,7 @@ const ChangeDetail& detail_of(const Operation& operation) {
   return static_cast<const ChangeDetail&>(*operation.detail);
 }
 
-// --- in memory
-// -------------------------------------------------------------------------------------
+// --- in memory ----------------------------------------------------------------------------------
 
 TensorMapBytes read_map(Warp& warp, const Operation& operation, int lane, MapSpace space,
                         std::uint64_t address) {
@@ -77,10 +76,9 @@ void write_map(Warp& warp, const Operation& operation, int lane, MapSpace space,
   }
 }
 
-// --- replace
-// ---------------------------------------------------------------------------------------
+// --- replace ------------------------------------------------------------------------------------
 
-// The manual numbers element types differently from the driver.
+// The PTX manual numbers element types differently from the driver.
 constexpr std::array<MapElement, 13> element_types{
     MapElement::u8,        MapElement::u16, MapElement::u32,  MapElement::s32,
     MapElement::u64,       MapElement::s64, MapElement::f16,  MapElement::f32,
@@ -152,10 +150,9 @@ Step replace(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- cp_fenceproxy
-// ---------------------------------------------------------------------------------
+// --- cp_fenceproxy ------------------------------------------------------------------------------
 
-// One copy by the whole warp.
+// The whole warp makes one copy.
 Step publish(Warp& warp, const Operation& operation, LaneMask active) {
   const ChangeDetail& detail = detail_of(operation);
   warp.require_defined(detail.map.slot, active, "the address of a tensor map");
@@ -167,13 +164,12 @@ Step publish(Warp& warp, const Operation& operation, LaneMask active) {
       read_map(warp, operation, lane, MapSpace::shared, detail.source.value(warp, lane));
   write_map(warp, operation, lane, MapSpace::global, to, bytes);
   warp.known.map_released.raise(warp.agent, warp.clock);
-  ++warp.clock;  // what is written from now on is not released
+  ++warp.clock;  // later writes are not released
   warp.known.happened.raise(warp.agent, warp.clock);
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 std::uint32_t take_ordinal(Form& form, const Operand& operand, Field field) {
   if (operand.kind != Operand::Kind::immediate) form.refuse("the ordinal must be a constant");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules, each found by random boxes on an H100.
+// The rules for legal boxes, each one found with random boxes on an H100.
 #include "emulator/instruction/copy/tensor_place.hpp"
 
 #include <string>

@@ -14,8 +14,9 @@ struct BoxPlace {
   std::array<std::uint16_t, 3> offsets{};  // im2col loads, W first
 };
 
-// Throw Fault (illegal_instruction) where an H100 ended the context with an illegal instruction,
-// and for offsets of which it read the low bits only (recorded: tests/data/emulator/README.md).
+// Throws Fault (illegal_instruction) for boxes at which an H100 ended the context with an illegal
+// instruction, and for offsets of which it read only the low bits (recorded:
+// tests/data/emulator/README.md).
 void require_legal_load(const TensorMapFields& map, const BoxPlace& place, int lane);
 void require_legal_store(const TensorMapFields& map, const BoxPlace& place, int lane);
 

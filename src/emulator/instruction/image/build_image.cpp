@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image of an entry: functions one behind the other, each instruction an operation.
+// The image of an entry: its functions in sequence, each instruction as an operation.
 #include "emulator/instruction/image/build_image.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// What happens behind the last instruction.
+// The instruction that follows the last one of a function.
 const Instruction& end_of(const Function& function) {
   const auto make = [](const char* opcode) {
     Instruction instruction;
@@ -168,7 +168,7 @@ class ImageBuilder final : public DecodeContext {
     for (const Function* const function : functions_) {
       FunctionPlace& place = function_places_[function];
       place.pc = static_cast<std::uint32_t>(pc);
-      pc += function->code.size() + 1;  // and the end
+      pc += function->code.size() + 1;  // 1 for the end
       if (function->is_entry) continue;
       place.return_address = registers_.slot(registers_.return_address(*function));
       for (const Variable& variable : function->parameters)
@@ -219,7 +219,7 @@ class ImageBuilder final : public DecodeContext {
     return {.offset = offset, .is_constant = true, .reg = no_register};
   }
 
-  // A handler reads as many bytes as the instruction's type says.
+  // Slots have the width of the instruction's type: a handler reads that many bytes.
   OperandSlot register_slot(RegisterIndex reg, ScalarType type) {
     const ScalarType own = register_type(reg);
     if ((own == ScalarType::pred) != (type == ScalarType::pred) && type != ScalarType::none)

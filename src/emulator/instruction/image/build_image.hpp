@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program to what the machine runs: variables placed, functions laid out, instructions
-// decoded.
+// Builds what the machine executes from a program: places variables, lays out functions, decodes
+// instructions.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace gemmery::emulator {
 
-// Global and constant variables, allocated, initialised and marked as written.
+// Allocates and initialises global and constant variables and marks them as written.
 ModuleVariables place_variables(const Program& program, GlobalMemory& memory);
 
-// Throws Error (unsupported) for an instruction form that the machine does not know, with its PTX
-// line; invalid_argument for an entry that is not there.
+// Throws Error (unsupported), with the PTX line, for an instruction form that the emulator does not
+// support; Error (invalid_argument) for an entry that does not exist.
 std::shared_ptr<const KernelImage> build_image(std::shared_ptr<const Program> program,
                                                std::string_view entry,
                                                const ModuleVariables& variables);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk along calls.
+// A traversal of the call graph.
 #include "emulator/instruction/image/call_graph.hpp"
 
 #include <algorithm>

@@ -8,13 +8,14 @@
 
 namespace gemmery::emulator {
 
-// The entry first. Throws Error (unsupported) for recursion and for calls through a register.
+// All of them, the entry first. Throws Error (unsupported) for recursion and for calls through a
+// register.
 std::vector<const Function*> reachable_functions(const Program& program, const Function& entry);
 
-// The function that a `call` names; nullptr where it has no body (vprintf).
+// The function that a `call` names; nullptr if it has no body (vprintf).
 const Function* called_function(const Program& program, const Instruction& call);
 
-// Throws Error (unsupported): PTX line, the instruction, why.
+// Throws Error (unsupported) with the PTX line, the instruction and the reason.
 [[noreturn]] void refuse_instruction(const Instruction& instruction, std::string_view why);
 
 }  // namespace gemmery::emulator

@@ -23,7 +23,7 @@ std::uint32_t ConstantPool::add(std::uint64_t bits, std::uint32_t lane_bytes) {
 }
 
 std::uint32_t ConstantPool::add_predicate(bool value) {
-  return add(value ? all_lanes : 0, 4);  // a LaneMask is its first lane
+  return add(value ? all_lanes : 0, 4);  // a predicate is a LaneMask in the vector's first lane
 }
 
 std::uint32_t ConstantPool::add_shared_address(std::uint64_t address, std::uint32_t lane_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Immediates and addresses as lane vectors, each value once.
+// Immediates and addresses as lane vectors; equal values share one vector.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace gemmery::emulator {
 
 class ConstantPool {
  public:
-  // The offset of a vector of 32 values of 4, 8 or 16 bytes; the upper half of 16 is zero.
+  // Returns the offset of a vector of 32 values of 4, 8 or 16 bytes; the upper half of 16 bytes is
+  // zero.
   std::uint32_t add(std::uint64_t bits, std::uint32_t lane_bytes);
-  // All or no lanes.
+  // A predicate that is true or false in all lanes.
   std::uint32_t add_predicate(bool value);
-  // An offset into shared memory, to which the CTA's rank is added (see KernelImage).
+  // A vector of an offset into shared memory, to which the CTA's rank is added (see KernelImage).
   std::uint32_t add_shared_address(std::uint64_t address, std::uint32_t lane_bytes);
 
   void move_into(KernelImage& image) &&;

@@ -29,7 +29,7 @@ std::size_t local_place(const Warp& warp, std::uint64_t address, int lane) {
   return static_cast<std::size_t>(static_cast<std::uint64_t>(lane) * bytes + address);
 }
 
-// Of an access's bytes, a bit each.
+// A mask with a bit for each byte of the access, set if the byte was written.
 std::uint32_t written_bits(const Warp& warp, std::size_t place, std::uint32_t bytes) {
   std::uint32_t bits = 0;
   for (std::uint32_t byte = 0; byte < bytes; ++byte) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Global and constant variables of a module: allocated, then begun with what their text says.
+// Global and constant variables of a module: allocates them and writes their initialisers.
 #include <cstring>
 
 #include <gemmery/error.hpp>
@@ -23,7 +23,7 @@ std::uint64_t allocate(const Variable& variable, GlobalMemory& memory) {
   return address;
 }
 
-// Of a function 0: calls through a register are refused where a kernel makes one.
+// The address of a function is 0; calls through a register are refused when a kernel makes one.
 std::uint64_t address_value(const Program& program, const Variable& variable,
                             const Variable::AddressOf& what, const ModuleVariables& placed) {
   if (program.find_function(what.variable) != nullptr) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One register space over an entry and its functions: lane vectors for all registers in use.
+// One register space for an entry and its functions: lane vectors of all registers in use.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace gemmery::emulator {
 
 class RegisterLayout {
  public:
-  // Registers that no instruction names get no storage (their offset is that of the sink).
+  // A register that no instruction names gets no storage; its offset is the sink's.
   explicit RegisterLayout(std::span<const Function* const> functions);
 
   // The image's index of a function's register.
@@ -23,10 +23,10 @@ class RegisterLayout {
   }
   OperandSlot slot(RegisterIndex reg) const { return {offset_[reg], false, reg}; }
   ScalarType type(RegisterIndex reg) const { return type_[reg]; }
-  // Where results that nobody wants go: `_`.
+  // The register that `_`, the sink, stands for.
   RegisterIndex value_sink() const noexcept { return value_sink_; }
   RegisterIndex predicate_sink() const noexcept { return predicate_sink_; }
-  // The hidden register of a function that is called.
+  // The hidden register that holds the return address of a called function.
   RegisterIndex return_address(const Function& function) const {
     return return_address_.at(&function);
   }
@@ -48,7 +48,7 @@ class RegisterLayout {
   std::uint32_t bytes_ = 0;
 };
 
-// Bytes that one lane of a value takes in a lane vector: 4, 8 or 16.
+// Bytes of one lane in a lane vector of that type: 4, 8 or 16.
 std::uint32_t lane_bytes_of(ScalarType type) noexcept;
 
 }  // namespace gemmery::emulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables one behind the other, each aligned as it asks.
+// Places variables in sequence, each with its alignment.
 #include "emulator/instruction/image/variable_layout.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace gemmery::emulator {
 namespace {
 
-constexpr std::uint64_t max_local_bytes = 512 * 1024;           // a thread's, of any device
-constexpr std::uint64_t max_shared_bytes = shared_offset_mask;  // what an address can name
+constexpr std::uint64_t max_local_bytes = 512 * 1024;           // per thread, on all devices
+constexpr std::uint64_t max_shared_bytes = shared_offset_mask;  // the range of an address
 constexpr std::uint64_t max_parameter_bytes = 32764;            // sm_70 and up, PTX ISA 8.1
 
 std::uint64_t align_up(std::uint64_t offset, std::uint64_t alignment) noexcept {
@@ -76,7 +76,8 @@ void VariableLayout::place_parameters(const Function& entry, KernelImage& image)
   image.parameter_bytes = static_cast<std::uint32_t>(end);
 }
 
-// Only what is mentioned: other kernels of the module have shared memory of their own.
+// Only variables that the entry mentions: the module's other kernels have shared memory of their
+// own.
 void VariableLayout::place_module_variables(const Program& program,
                                             const ModuleVariables& module_variables,
                                             std::span<const Function* const> functions) {

@@ -16,7 +16,8 @@ namespace gemmery::emulator {
 
 class VariableLayout {
  public:
-  // Fills in the image's parameters and its shared and local bytes. `functions`: the entry first.
+  // Fills in the image's parameters, shared bytes and local bytes. `functions` begins with the
+  // entry.
   VariableLayout(const Program& program, std::span<const Function* const> functions,
                  const ModuleVariables& module_variables, KernelImage& image);
 
@@ -24,12 +25,12 @@ class VariableLayout {
     Space space = Space::generic;
     std::uint64_t address = 0;
   };
-  // Nothing for a name that is no variable.
+  // nullopt if no variable has that name.
   std::optional<Place> find(const Function& function, std::string_view name) const;
   FunctionPlace::Block local_block(const Function& function, const Variable& variable) const;
 
  private:
-  using Key = std::pair<const Function*, std::string_view>;  // of the module: nullptr
+  using Key = std::pair<const Function*, std::string_view>;  // nullptr: the module
   void place_parameters(const Function& entry, KernelImage& image);
   void place_own_variables(const Function& function);
   void place_local(const Function& function, const Variable& variable);
@@ -38,7 +39,7 @@ class VariableLayout {
                               std::span<const Function* const> functions);
 
   std::map<Key, Place> places_;
-  std::vector<Key> dynamic_;  // extern shared arrays: behind all others
+  std::vector<Key> dynamic_;  // extern shared arrays, placed after all others
   std::uint64_t local_end_ = 0;
   std::uint64_t shared_end_ = 0;
   std::uint32_t dynamic_alignment_ = 16;

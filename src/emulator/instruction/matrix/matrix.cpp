@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of one warp: ldmatrix and stmatrix between shared memory and fragments, movmatrix, and
-// mma.sync.
+// Matrix instructions of one warp: ldmatrix and stmatrix between shared memory and fragments,
+// movmatrix, and mma.sync.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -41,14 +41,13 @@ T* lanes_to(Warp& warp, const OperandSlot& slot) noexcept {
   return reinterpret_cast<T*>(warp.registers + slot.offset);
 }
 
-// --- 8x8 matrices of 16 bits
-// ----------------------------------------------------------------------
+// --- 8x8 matrices of 16 bits --------------------------------------------------------------------
 
 using SmallMatrix = std::array<std::array<std::uint16_t, 8>, small_rows>;
-// A bit per byte of each row.
+// One bit per byte of each row.
 using WrittenRows = std::array<std::uint32_t, small_rows>;
 
-// The two elements that a lane holds: of its row, or, transposed, of its column.
+// The two elements that a lane holds: of a row or, if transposed, of a column.
 struct Pair {
   std::uint32_t row[2], column[2];
 };
@@ -98,8 +97,7 @@ WrittenRows written_by(LaneMask defined, bool is_transposed) noexcept {
   return written;
 }
 
-// --- ldmatrix, stmatrix
-// ---------------------------------------------------------------------------
+// --- ldmatrix, stmatrix -------------------------------------------------------------------------
 
 struct SmallDetail final : OperationDetail {
   Space space = Space::generic;
@@ -112,7 +110,7 @@ const SmallDetail& small_detail(const Operation& operation) {
   return static_cast<const SmallDetail&>(*operation.detail);
 }
 
-// Where the rows lie: lane 8 i + r has the address of row r of matrix i.
+// The addresses of the rows: lane 8 i + r has that of row r of matrix i.
 Route find_rows(Warp& warp, const Operation& operation, const SmallDetail& detail) {
   const auto rows = static_cast<std::uint32_t>(small_rows * detail.registers.size());
   LaneMask lanes = rows == lanes_per_warp ? all_lanes : (LaneMask{1} << rows) - 1;
@@ -185,7 +183,7 @@ void add_unique(std::vector<RegisterIndex>& list, const OperandSlot& slot) {
     list.push_back(slot.reg);
 }
 
-// A list of `count` registers, or one without braces.
+// A list of `count` registers; a single register may be written without braces.
 std::vector<OperandSlot> decode_registers(Form& form, const Operand& operand, std::size_t count,
                                           ScalarType type, bool is_destination) {
   const bool is_list = operand.kind == Operand::Kind::list;
@@ -254,14 +252,13 @@ void decode_move_matrix(DecodeContext& context, const Instruction& instruction,
   form.assign(run_move_matrix, ScalarType::b32, {ScalarType::b32});
 }
 
-// --- mma
-// ------------------------------------------------------------------------------------------
+// --- mma ----------------------------------------------------------------------------------------
 
 constexpr std::uint32_t mma_columns = 8;
 constexpr std::uint32_t most_mma_rows = 16;
 
 struct MmaDetail final : OperationDetail {
-  MatrixProduct product;  // its pointers are set at each run
+  MatrixProduct product;  // each execution sets its pointers
   std::vector<OperandSlot> a, b, c, d;
 };
 
@@ -280,7 +277,7 @@ void collect_b(const Warp& warp, const MmaDetail& detail, std::uint32_t row_word
   }
 }
 
-// Calls visit(register, lane, place in rows of 8 columns or, packed, of 4 pairs).
+// Calls visit(register, lane, place); a place counts rows of 8 columns or, if packed, of 4 pairs.
 template <class Visit>
 void for_each_c(const MmaDetail& detail, Visit visit) {
   const std::uint32_t per_row = detail.product.accumulator == Accumulator::f16 ? 1 : 2;
@@ -320,7 +317,7 @@ bool are_defined(const Warp& warp, const std::vector<OperandSlot>& slots) noexce
       slots, [&](const OperandSlot& slot) { return warp.defined_lanes(slot) == all_lanes; });
 }
 
-// Bit r: all of row r of the fragment is defined.
+// Bit r is set if all of row r of the fragment is defined.
 template <class PlaceOf>
 std::uint32_t defined_rows(const Warp& warp, const std::vector<OperandSlot>& slots,
                            PlaceOf place_of) {
@@ -332,7 +329,7 @@ std::uint32_t defined_rows(const Warp& warp, const std::vector<OperandSlot>& slo
   return rows;
 }
 
-// An element of D is defined where its row of A, its column of B and its C are.
+// An element of D is defined if its row of A, its column of B and its element of C are.
 std::vector<LaneMask> defined_d(const Warp& warp, const MmaDetail& detail) {
   std::vector<LaneMask> defined(detail.d.size(), all_lanes);
   if (are_defined(warp, detail.a) && are_defined(warp, detail.b) && are_defined(warp, detail.c))
@@ -381,7 +378,7 @@ struct MmaShapeRow {
   std::uint32_t element_bits;
   MatrixShape shape;
 };
-// (PTX ISA, mma: shapes by type.) m8n8k4 of f16 is of sm_70 and not emulated.
+// (PTX ISA, mma: shapes by type.) m8n8k4 of f16 belongs to sm_70 and is not emulated.
 constexpr MmaShapeRow mma_shapes[] = {
     {16, {16, 8, 8}}, {16, {16, 8, 16}}, {32, {16, 8, 4}},  {32, {16, 8, 8}}, {8, {8, 8, 16}},
     {8, {16, 8, 16}}, {8, {16, 8, 32}},  {4, {8, 8, 32}},   {4, {16, 8, 32}}, {4, {16, 8, 64}},

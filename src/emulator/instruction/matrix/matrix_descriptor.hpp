@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 64-bit descriptor by which wgmma finds a tile in shared memory, and where its pieces lie.
-// (PTX ISA, "Matrix Descriptor Format"; all rules as recorded, tests/data/emulator/README.md.)
+// The 64-bit descriptor of a wgmma operand in shared memory, and the addresses of its parts. (PTX
+// ISA, "Matrix Descriptor Format"; all rules as recorded, tests/data/emulator/README.md.)
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,13 @@ struct MatrixDescriptor {
             widths[bits >> 62]};
   }
 
-  // Where 16 bytes lie: of a K-major tile, those of `row` from byte 16 * `half` of K on.
+  // Address of 16 bytes of a K-major tile: those of `row` that begin at byte 16 * `half` of K.
   constexpr std::uint32_t k_major(std::uint32_t row, std::uint32_t half) const noexcept {
     const std::uint32_t group = row / 8 * stride + row % 8 * swizzle;
     return swizzled(start + group + half * (swizzle == 16 ? leading : 16));
   }
-  // Of an MN-major tile, those of rows 8 * `group` to 8 * `group` + 7 at one k (16-bit elements).
+  // Address of 16 bytes of an MN-major tile: rows 8 * `group` to 8 * `group` + 7 at one k (16-bit
+  // elements).
   constexpr std::uint32_t mn_major(std::uint32_t group, std::uint32_t k) const noexcept {
     if (swizzle == 16) return wrapped(start + group * stride + k / 8 * leading + k % 8 * 16);
     const std::uint32_t groups = swizzle / 16;  // side by side in a row of the pattern
@@ -37,11 +38,12 @@ struct MatrixDescriptor {
   }
 
  private:
-  // Addresses of descriptors have 18 bits.
+  // Addresses in descriptors have 18 bits.
   static constexpr std::uint32_t wrapped(std::uint32_t address) noexcept {
     return address & 0x3ffff;
   }
-  // Bits 4 to 6 are exchanged by bits 7 to 9 of the address, counted from where the pattern starts.
+  // XORs bits 4 to 6 with bits 7 to 9 of the address, counted from the start of the swizzle
+  // pattern.
   constexpr std::uint32_t swizzled(std::uint32_t address) const noexcept {
     const std::uint32_t mask = swizzle / 16 - 1;
     return wrapped(address ^ (((address >> 7) - base_offset) & mask) << 4);

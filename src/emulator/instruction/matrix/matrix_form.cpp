@@ -103,7 +103,7 @@ bool is_integer(MatrixElement element) noexcept {
          element == MatrixElement::b1;
 }
 
-// Which types go together: (PTX ISA, "Data-types for mma"; wgmma has the same).
+// Valid combinations of types (PTX ISA, "Data-types for mma"; the same for wgmma).
 bool do_match(const MatrixTypes& types) noexcept {
   const MatrixElement a = types.a, b = types.b;
   if (is_integer(a) || is_integer(b))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that the matrix instructions share: shapes and element types.
+// Modifiers that the matrix instructions share: shapes and element types.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct MatrixShape {
 
 // "m64n256k16".
 std::optional<MatrixShape> find_matrix_shape(std::string_view word) noexcept;
-// Takes the shape of an instruction; refuses where none stands there.
+// Takes the shape of an instruction; refuses the form if there is none.
 MatrixShape take_matrix_shape(Form& form);
 
 std::optional<MatrixElement> find_matrix_element(ScalarType type) noexcept;
 std::optional<Accumulator> find_accumulator(ScalarType type) noexcept;
 std::uint32_t bits_of(MatrixElement element) noexcept;
 
-// The types .d.a.b (wgmma) or .d.a.b.c (mma, where c must be d); refuses others.
+// The types .d.a.b (wgmma) or .d.a.b.c (mma, where c must equal d); refuses others.
 struct MatrixTypes {
   Accumulator accumulator = Accumulator::f32;
   MatrixElement a = MatrixElement::f16, b = MatrixElement::f16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma: asynchronous matrix products of a warpgroup. Each warp computes its sixteen rows when it
-// issues the instruction; what stays open until wgmma.wait_group are registers and tiles.
+// issues the instruction; its registers and tiles count as in flight until wgmma.wait_group.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,10 +20,10 @@ constexpr std::uint32_t warps_per_group = 4;
 constexpr std::uint32_t most_columns = 256;
 
 struct WgmmaDetail final : OperationDetail {
-  MatrixProduct product;  // of a warp; its pointers are set at each run
+  MatrixProduct product;  // of one warp; each execution sets its pointers
   MatrixShape shape;
   std::vector<OperandSlot> accumulators;
-  std::vector<OperandSlot> a_registers;  // empty: A lies in shared memory
+  std::vector<OperandSlot> a_registers;  // empty if A is in shared memory
   OperandSlot a_descriptor, b_descriptor;
   OperandSlot scale_d;  // a predicate
   bool is_scale_negated = false;
@@ -48,8 +48,7 @@ const std::string& name_of(const Warp& warp, RegisterIndex reg) {
   return warp.cta.cluster.grid.image->register_name[reg];
 }
 
-// --- what must hold
-// -------------------------------------------------------------------------------
+// --- what must hold -----------------------------------------------------------------------------
 
 void check_warpgroup(const Warp& warp, LaneMask active) {
   if (active != all_lanes)
@@ -110,13 +109,12 @@ void check_fenced(const Warp& warp, const WgmmaDetail& detail) {
                                               "by a wgmma; put wgmma.fence between them");
 }
 
-// --- registers in flight
-// --------------------------------------------------------------------------
+// --- registers in flight ------------------------------------------------------------------------
 
 using InFlight = WgmmaState::InFlight;
 
-// Adds to accumulators in place, in their order, is what wgmmas may do to each other's; `at` is
-// where they stand.
+// True if the wgmma accumulates in place on the accumulators of one in flight, in the same order:
+// the one overlap of wgmmas that is legal. `at` is set to their index in the list.
 bool continues(const WgmmaState& state, const WgmmaDetail& detail, std::size_t& at) {
   const auto& list = state.in_flight;
   const auto& registers = detail.accumulators;
@@ -170,8 +168,7 @@ void put_in_flight(Warp& warp, const Operation& operation, const WgmmaDetail& de
   state.has_open_group = true;
 }
 
-// --- operands
-// -------------------------------------------------------------------------------------
+// --- operands -----------------------------------------------------------------------------------
 
 AgentIndex strand_of(Warp& warp) {
   AgentIndex& strand = warp.wgmma.strand;
@@ -196,7 +193,7 @@ void collect_a(const Warp& warp, std::span<const OperandSlot> registers, std::by
   std::memcpy(to, words.data(), sizeof words);
 }
 
-// What one warp multiplies, in plain rows.
+// What one warp multiplies, as packed rows.
 struct WarpOperands {
   alignas(64) std::array<std::byte, rows_per_warp * wgmma_row_bytes> a;
   alignas(64) std::array<std::byte, most_columns * wgmma_row_bytes> b;
@@ -222,10 +219,9 @@ void read_operands(Warp& warp, const Operation& operation, const WgmmaDetail& de
   read_tile(memory, b, {0, detail.shape.n, detail.b_is_mn_major}, who, operands.b);
 }
 
-// --- accumulators
-// ---------------------------------------------------------------------------------
+// --- accumulators -------------------------------------------------------------------------------
 
-// Calls visit(four lanes, where in d the first one's part of a row lies) for each register.
+// Calls visit(four lanes, where the first one's part of a row lies in d) for each register.
 template <class Visit>
 void for_each_part(Warp& warp, const WgmmaDetail& detail, std::uint32_t* d, Visit visit) {
   const std::uint32_t n = detail.shape.n;
@@ -271,8 +267,7 @@ void distribute_d(Warp& warp, const WgmmaDetail& detail, std::uint32_t* d) {
   for (const OperandSlot& slot : detail.accumulators) warp.set_defined(slot, all_lanes, all_lanes);
 }
 
-// --- instructions
-// ---------------------------------------------------------------------------------
+// --- instructions -------------------------------------------------------------------------------
 
 Step run_mma_async(Warp& warp, const Operation& operation, LaneMask active) {
   const WgmmaDetail& detail = detail_of(operation);
@@ -319,8 +314,7 @@ Step run_wait_group(Warp& warp, const Operation& operation, LaneMask) {
   return Step::next;
 }
 
-// --- decoding
-// -------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 void add_unique(std::vector<RegisterIndex>& list, const OperandSlot& slot) {
   if (slot.reg != no_register && std::ranges::find(list, slot.reg) == list.end())
@@ -350,7 +344,7 @@ std::vector<OperandSlot> decode_list(Form& form, const Operand& list, std::size_
   return slots;
 }
 
-// 1 or -1 (scale), 0 or 1 (transposition).
+// Takes an immediate that is 1 or -1 (scale), or 0 or 1 (transposition).
 bool take_flag(Form& form, std::size_t& next, std::uint64_t set, std::uint64_t clear) {
   const Operand& operand = form.operand(next++);
   if (operand.kind != Operand::Kind::immediate || (operand.bits != set && operand.bits != clear))

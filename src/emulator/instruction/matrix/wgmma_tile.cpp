@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t chunk_bytes = 16;
 
-// Joins pieces that touch each other, so that each run of bytes is checked once.
+// Merges adjacent pieces, so that each run of bytes is checked once.
 class RunReader {
  public:
   RunReader(SharedMemory& memory, const Accessor& who) : memory_(memory), who_(who) {}
@@ -23,7 +23,7 @@ class RunReader {
       begin_ = at;
       end_ = at + chunk_bytes;
     }
-    // Outside of memory nothing is copied: check() throws.
+    // Nothing outside of memory is copied: check() throws.
     memory_.check_bounds(at, chunk_bytes, chunk_bytes);
     return memory_.data(at);
   }

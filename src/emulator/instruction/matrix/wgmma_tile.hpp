@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a descriptor says of shared memory, as the async proxy does, into packed rows.
+// Reads the tile of a descriptor from shared memory, as the async proxy does, into packed rows.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace gemmery::emulator {
 
-// Bytes of K that one wgmma takes of each row, whatever the type.
+// Bytes of K in each row of one wgmma, for all types.
 inline constexpr std::uint32_t wgmma_row_bytes = 32;
 
 struct TileRows {
@@ -20,8 +20,8 @@ struct TileRows {
   bool is_mn_major = false;  // 16-bit elements
 };
 
-// Row after row, wgmma_row_bytes each. Throws Fault: out of bounds, unwritten, a race, or no proxy
-// fence.
+// Copies the rows in sequence, wgmma_row_bytes each. Throws Fault: out of bounds, unwritten, a
+// race, or a missing proxy fence.
 void read_tile(SharedMemory& memory, const MatrixDescriptor& descriptor, const TileRows& rows,
                const Accessor& who, std::span<std::byte> to);
 

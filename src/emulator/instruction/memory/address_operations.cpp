@@ -12,15 +12,14 @@ namespace {
 
 constexpr std::uint64_t window_bytes = std::uint64_t{1} << 32;
 
-// `compute(lane)` for each active lane of a destination of 32- or 64-bit lanes.
+// Writes `compute(lane)` to each active lane of a destination of 32- or 64-bit lanes.
 template <class Lane, class Compute>
 void fill_lanes(Lane* to, LaneMask active, Compute compute) {
   for (std::size_t lane = 0; lane < lanes_per_warp; ++lane)
     if ((active >> lane & 1) != 0) to[lane] = compute(lane);
 }
 
-// --- cvta
-// --------------------------------------------------------------------------------------------
+// --- cvta ---------------------------------------------------------------------------------------
 
 // Adds `immediate` to 64-bit addresses.
 Step execute_convert_address(Warp& warp, const Operation& operation, LaneMask active) {
@@ -30,7 +29,7 @@ Step execute_convert_address(Warp& warp, const Operation& operation, LaneMask ac
   return Step::next;
 }
 
-// Generic addresses of global and constant memory are those of the space itself.
+// In global and constant memory a generic address equals the address in the space.
 std::uint64_t window_of(Form& form, Space space) {
   switch (space) {
     case Space::global:
@@ -49,8 +48,7 @@ std::uint64_t window_of(Form& form, Space space) {
   form.refuse("a state space is missing");
 }
 
-// --- isspacep
-// ----------------------------------------------------------------------------------------
+// --- isspacep -----------------------------------------------------------------------------------
 
 struct SpaceDetail final : OperationDetail {
   Space space = Space::generic;
@@ -72,7 +70,7 @@ bool is_in_space(Space space, std::uint64_t address, std::uint32_t rank) noexcep
     case Space::global:
       return !is_shared && !is_local && !is_param;
     default:
-      return false;  // constants lie in global memory here
+      return false;  // the emulator keeps constants in global memory
   }
 }
 
@@ -87,8 +85,7 @@ Step execute_is_space(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- mapa, getctarank
-// --------------------------------------------------------------------------------
+// --- mapa, getctarank ---------------------------------------------------------------------------
 
 template <class Lane>
 Step execute_map_address(Warp& warp, const Operation& operation, LaneMask active) {
@@ -112,15 +109,14 @@ Step execute_cta_rank_of(Warp& warp, const Operation& operation, LaneMask active
   return Step::next;
 }
 
-// .shared::cluster: shared addresses; else generic ones.
+// True for .shared::cluster, which takes shared addresses; other forms take generic ones.
 bool takes_shared_addresses(Form& form) {
   const bool is_shared = form.take("shared::cluster") || form.take("shared");
   form.operation().immediate = is_shared ? 0 : shared_window;
   return is_shared;
 }
 
-// --- caches
-// ------------------------------------------------------------------------------------------
+// --- caches -------------------------------------------------------------------------------------
 
 Step execute_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
 
@@ -220,7 +216,7 @@ void decode_create_policy(DecodeContext& context, const Instruction& instruction
   for (const char* word : {"fractional", "range", "cvt", "L2", "b64"}) form.take(word);
   form.finish();
   form.add_destination(form.operand(0), ScalarType::b64);
-  operation.execute = execute_create_policy;  // no reads: defined without condition
+  operation.execute = execute_create_policy;  // no sources, so the result is always defined
 }
 
 }  // namespace gemmery::emulator

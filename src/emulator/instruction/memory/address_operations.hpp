@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that compute with addresses, or say something about caches.
+// Instructions that compute or query addresses, and cache hints.
 #pragma once
 
 #include "emulator/instruction/decode.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// atom and red: read-modify-writes, lane after lane in an order that the seed gives.
+// atom and red: read-modify-writes of the lanes one by one, in an order that the seed determines.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -19,10 +19,9 @@
 namespace gemmery::emulator {
 namespace {
 
-// --- the updates
-// -------------------------------------------------------------------------------------
+// --- the updates --------------------------------------------------------------------------------
 
-// What an update works on: the operand, and of cas the value behind the one compared.
+// The operand of an update; for cas also the new value, after the one that is compared.
 struct alignas(16) UpdateOperand {
   std::array<std::byte, 16> first{};
   std::array<std::byte, 16> second{};
@@ -92,7 +91,8 @@ float sum_f32_flushed(float a, float b) noexcept {
 }
 double sum_f64(double a, double b) noexcept { return add(a, b, Rounding::nearest_even); }
 
-// 16-bit floats: f32 holds 24 bits, enough that rounding twice is rounding once for a sum.
+// f32 has 24 bits, which is enough that rounding a sum of two 16-bit floats twice equals rounding
+// it once.
 struct F16 {
   static std::uint32_t widen(std::uint16_t bits) noexcept { return f32_from_f16(bits); }
   static std::uint32_t narrow(std::uint32_t bits) noexcept { return f16_from_f32(bits); }
@@ -127,7 +127,7 @@ std::uint32_t combine_pairs(std::uint32_t a, std::uint32_t b) noexcept {
   return half(0) | half(16) << 16;
 }
 
-// What PTX allows, row by row.
+// The forms that PTX allows, one per row.
 struct UpdateRow {
   std::string_view operation;
   ScalarType type;
@@ -191,15 +191,14 @@ constexpr UpdateRow update_rows[] = {
     {"cas", b128, compare_and_swap<16>},
 };
 
-// --- execution
-// -----------------------------------------------------------------------------------------
+// --- execution ----------------------------------------------------------------------------------
 
 struct AtomicDetail final : OperationDetail {
   Space space = Space::generic;
   AccessOrder order;
   AddressOperand address;
   LaneUpdate apply = nullptr;
-  LaneUpdate apply_global = nullptr;  // where global memory computes otherwise
+  LaneUpdate apply_global = nullptr;  // for global memory, if its result differs
   std::uint32_t element_bytes = 4;
   std::uint32_t count = 1;
   bool has_result = false;
@@ -284,7 +283,7 @@ Step execute_atomic(Warp& warp, const Operation& operation, LaneMask active) {
   for (LaneMask rest = active; rest != 0;) {
     take_route(warp, detail.space, addresses, rest, route);
     require_atomic_place(route, detail);
-    // Any start and any odd step visit each lane once.
+    // Any start and any odd step visit each lane exactly once.
     const std::uint64_t order = warp.cta.cluster.random();
     const auto start = static_cast<std::uint32_t>(order);
     const std::uint32_t step = static_cast<std::uint32_t>(order >> 32) | 1;
@@ -298,12 +297,11 @@ Step execute_atomic(Warp& warp, const Operation& operation, LaneMask active) {
     order_with_write(warp, detail.order, route);
     warp.unfenced_lanes |= route.lanes;
   }
-  // A loop over compare-and-swap lets others run.
+  // Yields, so that a loop over compare-and-swap lets other warps run.
   return detail.has_result ? Step::yield : Step::next;
 }
 
-// --- decoding
-// ------------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 const UpdateRow& find_row(Form& form) {
   constexpr std::string_view operations[] = {"add", "min", "max", "inc",  "dec",
@@ -343,7 +341,7 @@ OperandSlot add_operand(Form& form, const Operand& operand, ScalarType type) {
   return slot;
 }
 
-// `has_result`: atom; else red.
+// atom if `has_result`, else red.
 void decode_update(Form& form, bool has_result) {
   const Instruction& instruction = form.instruction();
   if (instruction.has("async")) form.refuse("red.async is not emulated; use a plain red");
@@ -370,7 +368,7 @@ void decode_update(Form& form, bool has_result) {
   const ScalarType type = untyped(bits_of(row.type));
   if (has_result) add_results(form, detail, form.operand(0), type);
   detail.address = add_address_operand(form, form.operand(first));
-  // An immediate is written in the instruction's own type.
+  // An immediate has the instruction's own type.
   std::size_t at = 0;
   for (const Operand& element : elements_of(form, form.operand(first + 1), detail.count))
     detail.operands[at++] = add_operand(form, element, row.type);

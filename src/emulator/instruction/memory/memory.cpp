@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t widest_access = 32;  // bytes of a lane: v4.b64, v8.b32
 
-// A register of a load or store: its lane vector and how wide its lanes are.
+// A register of a load or store: its lane vector and the width of a lane.
 struct Value {
   OperandSlot slot;
   std::uint32_t lane_bytes = 4;
@@ -31,7 +31,7 @@ struct AccessDetail final : OperationDetail {
   std::uint32_t element_bytes = 4;
   std::uint32_t count = 1;  // of elements
   bool is_signed = false;
-  bool is_whole_lane = false;  // one element, as wide as its register: no detour
+  bool is_whole_lane = false;  // one element, as wide as its register: copied directly
   std::array<Value, 8> values{};
 
   std::uint32_t bytes() const noexcept { return element_bytes * count; }
@@ -46,8 +46,7 @@ const AccessDetail& detail_of(const Operation& operation) noexcept {
   return static_cast<const AccessDetail&>(*operation.detail);
 }
 
-// --- loads
-// -----------------------------------------------------------------------------------------
+// --- loads --------------------------------------------------------------------------------------
 
 LaneMask load_route(Warp& warp, const Operation& operation, const AccessDetail& detail,
                     const Route& route, void* to, std::uint32_t stride, std::uint32_t* written) {
@@ -68,7 +67,7 @@ LaneMask load_route(Warp& warp, const Operation& operation, const AccessDetail& 
   }
 }
 
-// Element `at` of each lane's bytes into a register's lanes, extended by sign or with zeros.
+// Copies element `at` of each lane's bytes to a register, extended by its sign or with zeros.
 template <class Element, class Lane>
 void spread(const std::byte* from, std::uint32_t stride, std::byte* to, LaneMask active) {
   Lane* const lanes = reinterpret_cast<Lane*>(to);
@@ -120,7 +119,7 @@ void spread_value(const AccessDetail& detail, const Value& value, const std::byt
   }
 }
 
-// Lanes whose element `at` was written wholly.
+// Lanes in which all bytes of element `at` were written.
 LaneMask written_elements(const AccessDetail& detail, std::uint32_t at, LaneMask active,
                           LaneMask complete, const std::uint32_t* written) {
   LaneMask lanes = complete;
@@ -160,12 +159,11 @@ Step execute_load(Warp& warp, const Operation& operation, LaneMask active) {
                          ? active
                          : written_elements(detail, at, active, complete, staging.written.data()));
   }
-  // Whoever polls lets the others run.
+  // A load that may be polling yields, so that other warps run.
   return detail.order.strength == Strength::weak ? Step::next : Step::yield;
 }
 
-// --- stores
-// ----------------------------------------------------------------------------------------
+// --- stores -------------------------------------------------------------------------------------
 
 template <class Element, class Lane>
 void collect(const std::byte* from, std::byte* to, std::uint32_t stride) {
@@ -211,7 +209,7 @@ const std::byte* value_at(const Warp& warp, const Value& value) noexcept {
   return (value.slot.is_constant ? warp.constants : warp.registers) + value.slot.offset;
 }
 
-// Lanes all of whose elements are defined; of the others `written` says which bytes are.
+// Lanes whose elements are all defined. For the others `written` receives a mask of defined bytes.
 LaneMask defined_elements(const Warp& warp, const AccessDetail& detail, LaneMask active,
                           std::uint32_t* written) {
   LaneMask defined = all_lanes;
@@ -283,10 +281,9 @@ Step execute_store(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
-// The registers or immediates of a scalar or {a, b, …}.
+// The operands of {a, b, …}, or the one of a scalar: registers or immediates.
 std::span<const Operand> elements_of(Form& form, const Operand& operand, std::uint32_t count) {
   if (operand.kind != Operand::Kind::list) {
     if (count != 1) form.refuse("a vector access takes a list of registers");
@@ -325,7 +322,7 @@ AccessDetail decode_access(Form& form) {
 
 void add_address(Form& form, const Operand& operand, AccessDetail& detail) {
   detail.address = add_address_operand(form, operand);
-  // Parameters of calls lie in local memory; so do a function's own.
+  // Parameters of calls and of functions that are not entries lie in local memory.
   if (detail.space == Space::param && detail.address.is_in_local_parameter)
     detail.space = Space::local;
 }

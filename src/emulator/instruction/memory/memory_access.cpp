@@ -10,7 +10,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Hints to caches and prefetchers: legal, and without effect on values.
+// Hints to caches and prefetchers: legal, without effect on values.
 bool is_cache_word(std::string_view word) noexcept {
   constexpr std::string_view operators[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"};
   for (const std::string_view each : operators)
@@ -89,8 +89,7 @@ void find_addresses(const Warp& warp, const Operation& operation, const AddressO
   }
 }
 
-// --- where addresses lead
-// --------------------------------------------------------------------------
+// --- where addresses lead -----------------------------------------------------------------------
 
 namespace {
 
@@ -101,7 +100,7 @@ struct Window {
   std::uint64_t begin;
 };
 
-// Of a generic address.
+// The window of a generic address.
 Window window_of(std::uint64_t address) noexcept {
   if (address - shared_window < window_bytes) return {Space::shared_cluster, shared_window};
   if (address - local_window < window_bytes) return {Space::local, local_window};
@@ -131,7 +130,7 @@ LaneMask lanes_of_window(const LaneAddresses& addresses, LaneMask rest, const Wi
   return lanes;
 }
 
-// `is_own`: .shared::cta, where an address without a rank is the own CTA's.
+// `is_own` is set for .shared::cta, in which an address without a rank belongs to the CTA itself.
 void route_shared(Warp& warp, bool is_own, std::uint64_t begin, const LaneAddresses& addresses,
                   LaneMask lanes, Route& route) {
   const int first = std::countr_zero(lanes);
@@ -194,8 +193,7 @@ void take_route(Warp& warp, Space space, const LaneAddresses& addresses, LaneMas
   rest &= ~route.lanes;
 }
 
-// --- order
-// -----------------------------------------------------------------------------------------
+// --- order --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -247,7 +245,7 @@ void order_with_write(Warp& warp, const AccessOrder& order, const Route& route) 
     });
     return;
   }
-  // Behind a fence a relaxed write stands for the fence's release.
+  // After a fence, a relaxed write publishes what the fence released.
   for_each_address(route, [&](std::uint64_t address) {
     if (warp.fence.has_released) {
       table->publish(address, participant(warp, warp.fence.released_scope), warp.fence.released,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loads, stores and atomics share: their modifiers, where a lane's address leads, and the
-// order that strong accesses bring.
+// What loads, stores and atomics share: modifiers, the memory that a lane's address leads to, and
+// the order that strong accesses establish.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace gemmery::emulator {
 
 enum class Strength : std::uint8_t { weak, relaxed, acquire, release, acquire_release };
 
-// Modifiers of ld, st, atom and red alike.
+// Modifiers of ld, st, atom and red.
 struct AccessWords {
   Space space = Space::generic;
   Strength strength = Strength::weak;
@@ -24,11 +24,11 @@ struct AccessWords {
   std::uint32_t vector_length = 1;
   bool has_cache_policy = false;  // one operand more, without effect here
 };
-// Takes the words above, and those about caches, which have no effect here. Marks the image where
-// CTAs may talk to each other through the access.
+// Takes the modifiers above, and those for caches, which have no effect here. Marks the image if
+// CTAs may communicate through the access.
 AccessWords take_access_words(Form& form);
 
-// The base of [base + offset] in slot `slot` and the offset in the operation's `immediate`.
+// The base of [base + offset] is in slot `slot`, the offset in the operation's `immediate`.
 struct AddressOperand {
   std::size_t slot = 0;
   bool is_64_bit = true;
@@ -37,33 +37,32 @@ struct AddressOperand {
 AddressOperand add_address_operand(Form& form, const Operand& operand);
 
 using LaneAddresses = std::array<std::uint64_t, lanes_per_warp>;
-// Throws Fault where an active lane's base is undefined.
+// Throws Fault if an active lane's base is undefined.
 void find_addresses(const Warp& warp, const Operation& operation, const AddressOperand& operand,
                     LaneMask active, LaneAddresses& addresses);
 
-// Lanes whose addresses lead into one memory, with the addresses as that memory counts them.
+// Lanes whose addresses lead to one memory, with the addresses in that memory.
 struct Route {
   LaneMask lanes = 0;
   Space space = Space::global;  // global, shared (`cta` says whose), local or param
   Cta* cta = nullptr;
   LaneAddresses addresses;
 };
-// Takes the lanes of the lowest one's memory from `rest`; throws Fault for an address that no
-// memory has. Global, local and param as such take all at once.
+// Removes from `rest` all lanes that access the same memory as its lowest lane. Throws Fault for an
+// address in no memory. The explicit spaces global, local and param take all lanes at once.
 void take_route(Warp& warp, Space space, const LaneAddresses& addresses, LaneMask& rest,
                 Route& route);
 
-// --- order
-// -----------------------------------------------------------------------------------------
+// --- order --------------------------------------------------------------------------------------
 
 struct AccessOrder {
   Strength strength = Strength::weak;
   Scope scope = Scope::gpu;
   bool is_read_modify_write = false;
 };
-// Behind a strong read: acquires what releases published there, or keeps it for the next fence.
+// After a strong read: acquires what was released at the address, or keeps it for the next fence.
 void order_after_read(Warp& warp, const AccessOrder& order, const Route& route);
-// Beside a strong write: publishes what the warp knows, or what its last fence released.
+// With a strong write: publishes what the warp knows, or what its last fence released.
 void order_with_write(Warp& warp, const AccessOrder& order, const Route& route);
 
 }  // namespace gemmery::emulator

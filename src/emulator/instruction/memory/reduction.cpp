@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise reductions, a table by operation and type.
+// Elementwise reductions, in a table by operation and type.
 #include "emulator/instruction/memory/reduction.hpp"
 
 #include <bit>
@@ -26,7 +26,7 @@ struct Bf16 {
   }
 };
 
-// f32 holds the sum of two f16 or bf16 closely enough that rounding it again is exact.
+// f32 holds a sum of two f16 or bf16 precisely enough that the second rounding is harmless.
 struct Add {
   template <class T>
   static T apply(T old, T operand) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise reductions of cp.reduce.async.bulk: updates of one element or of a chunk of 16 bytes.
+// Elementwise reductions of cp.reduce.async.bulk: an update of one element or of a chunk of 16
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ struct Reduction {
   std::uint32_t element_bytes = 0;
 };
 
-// Of "add", "min", "max", "inc", "dec", "and", "or", "xor"; `element` null where the type has no
-// such reduction (PTX ISA, cp.reduce.async.bulk). f16 and bf16 keep subnormals (.noftz), f32 add
-// makes them zeros of their sign, as the manual says of it in global memory.
+// Finds "add", "min", "max", "inc", "dec", "and", "or" or "xor"; `element` is null if the type has
+// no such reduction (PTX ISA, cp.reduce.async.bulk). f16 and bf16 keep subnormals (.noftz); f32 add
+// flushes them to zeros of their sign, as the manual states for global memory.
 Reduction find_reduction(std::string_view operation, ScalarType type) noexcept;
 
 }  // namespace gemmery::emulator

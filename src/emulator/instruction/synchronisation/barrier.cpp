@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers of a CTA by number: bar and barrier(.cta) .sync .arrive .red. A warp comes when all of
-// its live lanes have come; warps that left are not waited for where the whole CTA is meant.
+// Named barriers of a CTA: bar and barrier(.cta) .sync .arrive .red. A warp arrives when all of its
+// live lanes have arrived. A barrier of the whole CTA does not wait for warps that have exited.
 #include <bit>
 #include <string>
 
@@ -11,8 +11,8 @@
 namespace gemmery::emulator {
 namespace {
 
-// Slots: the barrier's number, then (has_count) the threads, then (reduces) the result and the
-// predicate.
+// Slots: the barrier's number, then (has_count) the number of threads, then (reduces) the result
+// and the predicate.
 enum Flag : std::uint32_t {
   has_count = 1u << 0,
   only_arrives = 1u << 1,
@@ -37,8 +37,7 @@ std::string bits_text(std::uint32_t warps) {
   return text.empty() ? "none" : text;
 }
 
-// --- which barrier, for how many
-// -------------------------------------------------------------------
+// --- which barrier, for how many ----------------------------------------------------------------
 
 std::uint32_t uniform_value(const Warp& warp, const Operation& operation, std::size_t slot,
                             LaneMask active, const char* what) {
@@ -76,10 +75,9 @@ std::uint32_t threads_of(const Warp& warp, const Operation& operation, LaneMask 
                   std::to_string(most));
 }
 
-// --- a generation
-// ------------------------------------------------------------------------------------
+// --- a generation -------------------------------------------------------------------------------
 
-// Warps of the CTA that live and have not come.
+// Warps of the CTA that are live and have not arrived.
 std::uint32_t missing_warps(const Cta& cta, const NamedBarrier& barrier) {
   std::uint32_t missing = 0;
   for (const auto& warp : cta.warps) {
@@ -150,7 +148,7 @@ void note_arrival(Warp& warp, const Operation& operation, LaneMask active, Named
   lanes |= active;
 }
 
-// Lanes may come on paths of their own, or leave while the others wait.
+// Lanes may arrive on different paths, or exit while the others wait.
 void count_warp_if_whole(Warp& warp, NamedBarrier& barrier) {
   LaneMask& lanes = barrier.arrived_lanes[warp.index];
   if (lanes == 0 || (warp.live & ~lanes) != 0) return;
@@ -194,7 +192,7 @@ void answer(Warp& warp, const Operation& operation, LaneMask active,
   warp.set_defined(operation.slot[slot], active, active);
 }
 
-// Fragment::resume of one that waits: 1 + the generation that it arrived in.
+// Fragment::resume of a waiting fragment is 1 + the generation in which it arrived.
 Step go_on(Warp& warp, const Operation& operation, LaneMask active, const NamedBarrier& barrier,
            std::uint64_t generation) {
   warp.acquire(barrier.completed);
@@ -277,7 +275,7 @@ void decode_bar(DecodeContext& context, const Instruction& instruction, Operatio
 
 namespace {
 
-// Kernels run one after another: what comes before is complete, what comes after waits.
+// Kernels run one after another, so there is nothing to launch early and nothing to wait for.
 Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
 
 void decode_grid_dependency(DecodeContext& context, const Instruction& instruction,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // barrier.cluster.arrive and .wait: every thread of the cluster arrives once, and waits before it
-// arrives again; threads that left are not waited for.
+// arrives again. Threads that have exited are not waited for.
 #include <bit>
 #include <string>
 
@@ -50,7 +50,7 @@ void complete(ClusterBarrier& barrier) {
   barrier.executing = {};
 }
 
-// Lanes may come on paths of their own, or leave while the others wait.
+// Lanes may arrive on different paths, or exit while the others wait.
 void count_warp_if_whole(Warp& warp) {
   ClusterBarrier& barrier = warp.cta.cluster.barrier;
   WarpState& state = state_of(warp);
@@ -151,7 +151,7 @@ void decode_cluster_barrier(DecodeContext& context, const Instruction& instructi
   form.finish();
   form.expect_operands(0);
   operation.execute = is_arrival ? run_arrive : run_wait;
-  operation.has_side_effect = true;  // a wait, too, may find that the last thread has left
+  operation.has_side_effect = true;  // a wait, too, may find that the last thread has exited
 }
 
 }  // namespace gemmery::emulator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bar.warp.sync: lanes of a warp wait for each other, each at its own place in the program if they
-// parted, and see each other's memory.
+// bar.warp.sync: lanes of a warp wait for each other, each at its own instruction if they have
+// diverged; their memory accesses are ordered.
 #include <bit>
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace gemmery::emulator {
 namespace {
 
-// Fragment::resume: the lanes that are waited for, and whether all of them have come.
+// Fragment::resume holds the lanes that are waited for, and this bit once all of them have arrived.
 constexpr std::uint64_t has_arrived = std::uint64_t{1} << 32;
 constexpr std::uint64_t is_released = std::uint64_t{1} << 33;
 

@@ -7,13 +7,12 @@
 namespace gemmery::emulator {
 namespace {
 
-// --- between threads
-// -------------------------------------------------------------------------------
+// --- between threads ----------------------------------------------------------------------------
 
 // Operation::immediate.
 enum class Direction : std::uint8_t { both, acquire_only, release_only };
 
-// What strong loads before the fence have seen is acquired; strong stores behind it publish.
+// Acquires what strong loads before the fence have observed; strong stores after it publish.
 Step run_fence(Warp& warp, const Operation& operation, LaneMask) {
   FenceState& fence = warp.fence;
   const auto direction = static_cast<Direction>(operation.immediate);
@@ -52,24 +51,24 @@ void decode_thread_fence(Form& form) {
     direction = Direction::release_only;
   else if (!form.take("sc"))
     form.take("acq_rel");
-  // Restricted to the barriers of a cluster or shared memory: weaker than what is done here.
+  // The restricted form orders less (the barriers of a cluster, or shared memory); the emulator
+  // applies the full fence.
   form.take("sync_restrict::shared::cta");
   form.take("sync_restrict::shared::cluster");
   begin_fence(form.operation(), direction, take_scope(form));
 }
 
-// --- between proxies
-// -------------------------------------------------------------------------------
+// --- between proxies ----------------------------------------------------------------------------
 
-// All generic accesses that are known here become visible to the async proxy, but those of lanes
-// that did not fence and are not ordered before this one.
+// Makes all generic accesses that are known here visible to the async proxy, except those of lanes
+// that did not fence and are not ordered before this fence.
 Step run_async_proxy_fence(Warp& warp, const Operation&, LaneMask active) {
   VectorClock& fenced = warp.known.fenced;
   const std::uint32_t fenced_before = fenced.of(warp.agent);
   warp.unfenced_lanes &= ~active;
   fenced.join(warp.known.happened);
   if (warp.unfenced_lanes == 0) {
-    ++warp.clock;  // what is written from now on is not fenced
+    ++warp.clock;  // later writes are not fenced
     warp.known.happened.raise(warp.agent, warp.clock);
   } else {
     fenced.set(warp.agent, fenced_before);
@@ -78,8 +77,7 @@ Step run_async_proxy_fence(Warp& warp, const Operation&, LaneMask active) {
   return Step::next;
 }
 
-// What is known here has been written for the tensor-map proxy; what is written from now on has
-// not.
+// Releases all writes that are known here to the tensor-map proxy; later writes are not released.
 Step run_map_release(Warp& warp, const Operation&, LaneMask) {
   warp.known.map_released.join(warp.known.happened);
   ++warp.clock;
@@ -87,13 +85,13 @@ Step run_map_release(Warp& warp, const Operation&, LaneMask) {
   return Step::next;
 }
 
-// Of that, tensor maps are used as they are from now on, whichever address the fence names.
+// Acquires all released changes of tensor maps, whichever address the fence names.
 Step run_map_acquire(Warp& warp, const Operation&, LaneMask) {
   warp.known.map_acquired.join(warp.known.map_released);
   return Step::next;
 }
 
-// Aliases of one location and constant caches are not told apart in this machine.
+// The emulator has no aliases of a location and no constant caches, so these fences have no effect.
 Step run_nothing(Warp&, const Operation&, LaneMask) { return Step::next; }
 
 void decode_proxy_fence(Form& form) {
@@ -111,7 +109,7 @@ void decode_proxy_fence(Form& form) {
     return;
   }
   if (!form.take("async")) form.refuse("expected .async, .alias or .tensormap::generic");
-  // Which space it is restricted to is not told apart.
+  // The emulator ignores the state space to which the fence is restricted.
   if (!form.take("global") && !form.take("shared::cta")) form.take("shared::cluster");
   operation.execute = run_async_proxy_fence;
 }
@@ -123,7 +121,8 @@ void decode_fence(DecodeContext& context, const Instruction& instruction, Operat
   if (form.take("proxy")) {
     decode_proxy_fence(form);
   } else if (form.take("mbarrier_init")) {
-    // Publishes more than the mbarriers: whatever a relaxed arrival behind it then carries along.
+    // Releases everything, not only the initialised mbarriers: a later relaxed arrival then
+    // publishes all of it.
     if (!form.take("release") || !form.take("cluster")) form.refuse("expected .release.cluster");
     begin_fence(operation, Direction::release_only, Scope::cluster);
   } else {

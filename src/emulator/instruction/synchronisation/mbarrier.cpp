@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mbarrier instructions. An arrival releases what its warp knows, a wait that succeeds acquires
-// it; a thread's wait for a phase that completed long ago is legal, one that missed a phase is not.
+// The mbarrier instructions. An arrival releases what its warp knows; a successful wait acquires
+// it. A thread may wait for a phase that completed long ago, but must not miss a phase.
 #include "emulator/instruction/synchronisation/mbarrier.hpp"
 
 #include <bit>
@@ -37,8 +37,7 @@ std::size_t result_slot(const Operation& operation) noexcept {
 
 bool has(const Operation& operation, Flag flag) noexcept { return (operation.flags & flag) != 0; }
 
-// --- run time
-// --------------------------------------------------------------------------------------
+// --- run time -----------------------------------------------------------------------------------
 
 std::uint32_t shared_address_of(const Warp& warp, const Operation& operation, int lane) {
   std::uint64_t address = has(operation, has_wide_address)
@@ -122,7 +121,7 @@ Step run_bytes(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// The lanes' arrivals are released together, at once for those that meet at one mbarrier.
+// Releases the lanes' arrivals; lanes that arrive at one mbarrier are released at once.
 void release_to(Warp& warp, const Operation& operation, Mbarrier& barrier, Mbarrier*& last) {
   if (last == &barrier) return;
   last = &barrier;
@@ -159,8 +158,7 @@ Step run_arrive(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- waits
-// -----------------------------------------------------------------------------------------
+// --- waits --------------------------------------------------------------------------------------
 
 bool is_over(const Warp& warp, const Operation& operation, int lane, const Cta& cta,
              std::uint32_t offset, const Mbarrier& barrier) {
@@ -189,7 +187,7 @@ void acquire_phase(Warp& warp, const Operation& operation, const Mbarrier& barri
   warp.fence.has_observed = true;
 }
 
-// Fragment::resume of a wait: 1 + the phase that was under way when it began.
+// Fragment::resume of a wait is 1 + the phase that was current when the wait began.
 void require_no_missed_phase(Warp& warp, int lane, const Cluster::SharedPlace& place,
                              const Mbarrier& barrier) {
   const std::uint64_t began = warp.running->resume - 1;
@@ -272,8 +270,7 @@ Step run_pending_count(Warp& warp, const Operation& operation, LaneMask active) 
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
 void set(Operation& operation, Flag flag, bool value = true) noexcept {
   if (value) operation.flags |= flag;
@@ -288,7 +285,7 @@ void take_space(Form& form) {
     set(operation, is_generic);
 }
 
-// Scopes have no effect: what an mbarrier orders, it orders for its whole cluster.
+// Scopes have no effect: an mbarrier orders accesses for its whole cluster.
 void take_order(Form& form, std::string_view ordered) {
   set(form.operation(), is_relaxed, form.take("relaxed"));
   form.take(ordered);
@@ -356,7 +353,7 @@ void decode_arrive(Form& form, bool is_drop) {
   set(operation, keeps_phase, form.take("noComplete"));
   take_order(form, "release");
   take_space(form);
-  // The result may be left out at a mbarrier of the cluster.
+  // The result may be omitted (.shared::cluster).
   const std::size_t address = form.operand(0).kind == Operand::Kind::address ? 0 : 1;
   const bool is_counted = form.operand_count() == address + 2;
   if (has(operation, expects) && !is_counted) form.refuse("the number of bytes is missing");
@@ -373,7 +370,7 @@ void decode_wait(Form& form, bool is_try) {
   set(operation, is_parity, form.take("parity"));
   take_order(form, "acquire");
   take_space(form);
-  // The hint how long to sleep says nothing to a machine without time.
+  // The suspend-time hint has no effect, as the emulator has no time.
   if (!(is_try && form.operand_count() == 4)) form.expect_operands(3);
   add_mbarrier(form, 1);
   add_value(form, 2, has(operation, is_parity) ? ScalarType::u32 : ScalarType::b64);

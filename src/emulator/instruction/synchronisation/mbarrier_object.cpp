@@ -20,7 +20,7 @@ std::uint64_t bytes_at(Cta& cta, std::uint32_t offset) noexcept {
   return bytes;
 }
 
-// Different for each object, and nothing that data would hold by chance.
+// A mark that differs between objects and that data does not hold by chance.
 std::uint64_t mark_of(const Cta& cta, std::uint32_t offset, AgentIndex agent) noexcept {
   const std::uint64_t what =
       std::uint64_t{offset} << 32 | std::uint64_t{cta.rank} << 16 | agent | 1u << 30;
@@ -93,7 +93,8 @@ void initialise_mbarrier(Warp& warp, std::uint32_t offset, std::uint64_t count,
            "; mbarrier.inval it first, or go on with its phases");
   }
   const AgentIndex agent = is_new ? warp.cta.cluster.add_agent() : barrier.agent;
-  // An agent's clock never goes back: the phases of the object that was here are over.
+  // An agent's clock never goes back: it continues after the phases of the object that was here
+  // before.
   const std::uint32_t past_phases = is_new ? 0 : (barrier.phase + 2) & ~1u;
   barrier = {};
   barrier.agent = agent;
@@ -153,8 +154,7 @@ MbarrierToken read_token(std::uint64_t bits) noexcept {
           .pending = static_cast<std::uint32_t>(bits >> 32)};
 }
 
-// --- by asynchronous copies
-// ------------------------------------------------------------------------
+// --- by asynchronous copies ---------------------------------------------------------------------
 
 void complete_bytes(Cluster&, Cta& cta, std::uint32_t offset, std::int64_t bytes) {
   Mbarrier& barrier = live_mbarrier(cta, offset, "an asynchronous copy completes");

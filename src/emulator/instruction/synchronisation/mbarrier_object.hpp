@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mbarrier instructions do to the object, and what it refuses.
+// What the mbarrier instructions do to the object, and which uses are faults.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@ void initialise_mbarrier(Warp& warp, std::uint32_t offset, std::uint64_t count,
                          const Accessor& who);
 void invalidate_mbarrier(Cta& cta, std::uint32_t offset);
 
-// All throw Fault (mbarrier_misuse); `where` names the object in words.
+// All functions throw Fault (mbarrier_misuse); `where` is the object's name for messages.
 struct MbarrierPlace {
   Mbarrier& barrier;
   const Cta& cta;
   std::uint32_t offset;
 };
 void expect_bytes(const MbarrierPlace& place, std::int64_t bytes);
-// `drops`: later phases wait for fewer. Completes the phase if nothing is left, unless
-// `keeps_phase` (.noComplete), which then is a fault.
+// `drops` lowers the count of later phases. Completes the phase if nothing is pending; with
+// `keeps_phase` (.noComplete) that is a fault.
 void arrive(const MbarrierPlace& place, std::uint64_t count, bool drops, bool keeps_phase);
 void finish_phase_if_complete(Mbarrier& barrier);
 
-// What mbarrier.arrive returns: opaque to kernels, legal for the phase under way and the next.
+// The token that mbarrier.arrive returns: opaque to kernels, valid for the current and the next
+// phase.
 struct MbarrierToken {
   std::uint32_t phase;
   std::uint32_t pending;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// setmaxnreg: warpgroups give registers back to their CTA's pool and take from it.
+// setmaxnreg: warpgroups return registers to their CTA's pool and take registers from it.
 #include <algorithm>
 #include <string>
 
@@ -9,15 +9,15 @@
 namespace gemmery::emulator {
 namespace {
 
-// Operation::immediate is the number of registers, flags != 0 an increase.
+// Operation::immediate is the number of registers; flags != 0 means .inc.
 
 constexpr std::uint32_t registers_per_multiprocessor = 65536;
 constexpr std::uint32_t most_registers = 255;  // of a thread
 constexpr std::uint32_t granularity = 8;
 constexpr std::uint32_t warps_per_warpgroup = 4;
 
-// What ptxas gives each thread at the launch: the most that fits is assumed, as it is not known
-// here. A first .inc to less than that shows that it was less.
+// The registers of each thread at launch. ptxas decides that number, which is unknown here, so the
+// largest that fits is assumed. A first .inc to fewer registers shows that it was smaller.
 std::uint32_t launch_quota(const Warp& warp) {
   const Grid& grid = warp.cta.cluster.grid;
   std::uint32_t quota = registers_per_multiprocessor / (grid.warps_per_cta() * lanes_per_warp);
@@ -36,7 +36,7 @@ std::uint32_t quota_of(const Warp& warp) {
                         std::to_string(operation.immediate) + why);
 }
 
-// All warps of a warpgroup must execute the same changes.
+// All warps of a warpgroup must execute the same sequence of changes.
 void note_change(Warp& warp, const Operation& operation) {
   RegisterPool& pool = warp.cta.registers;
   auto& changes = pool.changes[warp.index / warps_per_warpgroup];

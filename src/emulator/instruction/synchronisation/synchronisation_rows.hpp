@@ -11,7 +11,7 @@ void decode_mbarrier(DecodeContext&, const Instruction&, Operation&);  // mbarri
 void decode_fence(DecodeContext&, const Instruction&, Operation&);     // fence.cpp
 void decode_membar(DecodeContext&, const Instruction&, Operation&);    // fence.cpp
 void decode_setmaxnreg(DecodeContext&, const Instruction&, Operation&);  // register_quota.cpp
-// barrier_warp.cpp and barrier_cluster.cpp: parts of bar and barrier.
+// barrier_warp.cpp and barrier_cluster.cpp decode forms of bar and barrier.
 void decode_warp_barrier(DecodeContext&, const Instruction&, Operation&);
 void decode_cluster_barrier(DecodeContext&, const Instruction&, Operation&);
 

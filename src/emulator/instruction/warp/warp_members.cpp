@@ -15,7 +15,7 @@ namespace {
                   "here, and no other");
 }
 
-// Lanes may come together in groups, each of which names itself.
+// Lanes may arrive together in several groups, each with its own membermask.
 LaneMask members_of_groups(const LaneMask* masks, LaneMask active) {
   LaneMask all = 0;
   for_each_lane(active, [&](int lane) {

@@ -6,8 +6,8 @@
 
 namespace gemmery::emulator {
 
-// All lanes that the membermasks in `slot` name. Throws Fault: divergent_barrier where a lane
-// leaves itself out, or lanes that name each other disagree.
+// All lanes that the membermasks in `slot` name. Throws Fault (divergent_barrier) if a lane's mask
+// omits the lane itself, or if lanes that name each other have different masks.
 LaneMask members_of(const Warp& warp, const Operation& operation, std::size_t slot,
                     LaneMask active);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lanes of a warp tell each other: shfl, vote, match, redux, activemask, elect. The lanes that
-// the membermask names must come together; none of these orders memory.
+// Exchange between the lanes of a warp: shfl, vote, match, redux, activemask, elect. All lanes in
+// the membermask must arrive together; none of these instructions orders memory.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -13,10 +13,9 @@
 namespace gemmery::emulator {
 namespace {
 
-// --- who takes part
-// --------------------------------------------------------------------------------
+// --- who takes part -----------------------------------------------------------------------------
 
-// All slots are laid out with the membermask first.
+// The membermask is always the first slot.
 constexpr std::size_t members_slot = 0;
 
 std::string describe_wait(const Warp& warp, const Fragment& fragment) {
@@ -27,8 +26,8 @@ std::string describe_wait(const Warp& warp, const Fragment& fragment) {
          hexadecimal(members & warp.live & ~fragment.lanes) + " have not come to this instruction";
 }
 
-// False: others that are named have yet to come, and the lanes are blocked. Those that left the
-// kernel are not waited for.
+// False if lanes in the mask have not arrived; the fragment is then blocked. Lanes that have exited
+// are not waited for.
 bool are_together(Warp& warp, const Operation& operation, LaneMask active) {
   const LaneMask missing = members_of(warp, operation, members_slot, active) & warp.live & ~active;
   if (missing == 0) [[likely]]
@@ -43,12 +42,12 @@ bool are_together(Warp& warp, const Operation& operation, LaneMask active) {
   return false;
 }
 
-// The lanes of the group that `lane` belongs to.
+// The lanes of `lane`'s group.
 LaneMask group_of(const Warp& warp, const Operation& operation, LaneMask active, int lane) {
   return active & warp.source<LaneMask>(operation, members_slot)[lane];
 }
 
-// Runs `visit(group)` for each group of lanes that name the same members.
+// Calls `visit(group)` for each group of lanes with the same mask.
 template <class Visit>
 void for_each_group(const Warp& warp, const Operation& operation, LaneMask active, Visit visit) {
   while (active != 0) {
@@ -62,8 +61,7 @@ void blend(LaneMask& predicate, LaneMask value, LaneMask active) noexcept {
   predicate ^= (predicate ^ value) & active;
 }
 
-// --- shfl
-// ------------------------------------------------------------------------------------------
+// --- shfl ---------------------------------------------------------------------------------------
 
 // Slots: members, value, lane or distance, clamp and segment; result, in-range predicate.
 enum class Shuffle : std::uint8_t { up, down, butterfly, index };  // Operation::immediate
@@ -131,8 +129,7 @@ Step run_shuffle(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- vote
-// ------------------------------------------------------------------------------------------
+// --- vote ---------------------------------------------------------------------------------------
 
 // Slots: members, predicate; result.
 enum class Vote : std::uint8_t { all, any, uniform, ballot };  // Operation::immediate
@@ -169,8 +166,7 @@ Step run_vote(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- match
-// -----------------------------------------------------------------------------------------
+// --- match --------------------------------------------------------------------------------------
 
 // Slots: members, value; result, (all) predicate.
 template <class Value>
@@ -204,8 +200,7 @@ Step run_match(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- redux
-// -----------------------------------------------------------------------------------------
+// --- redux --------------------------------------------------------------------------------------
 
 // Slots: members, value; result.
 template <auto combine>
@@ -237,8 +232,7 @@ constexpr auto greatest_of = [](std::uint32_t a, std::uint32_t b) {
   return static_cast<Value>(b) > static_cast<Value>(a) ? b : a;
 };
 
-// --- activemask, elect
-// -----------------------------------------------------------------------------
+// --- activemask, elect --------------------------------------------------------------------------
 
 Step run_active_mask(Warp& warp, const Operation& operation, LaneMask active) {
   auto* const result = warp.destination<std::uint32_t>(operation, 0);
@@ -246,7 +240,7 @@ Step run_active_mask(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// The lowest lane is elected. Slots: members; result, predicate.
+// Elects the lowest lane. Slots: members; result, predicate.
 Step run_elect(Warp& warp, const Operation& operation, LaneMask active) {
   if (!are_together(warp, operation, active)) return Step::blocked;
   auto* const leaders = warp.destination<std::uint32_t>(operation, 1);
@@ -260,10 +254,9 @@ Step run_elect(Warp& warp, const Operation& operation, LaneMask active) {
   return Step::next;
 }
 
-// --- decoding
-// --------------------------------------------------------------------------------------
+// --- decoding -----------------------------------------------------------------------------------
 
-// Without Operation::needs_convergence: lanes that left the kernel need not come.
+// Operation::needs_convergence stays unset: lanes that have exited need not arrive.
 void add_members(Form& form, std::size_t index) {
   form.add_source(form.operand(index), ScalarType::b32);
   form.operation().propagates_definedness = false;
@@ -271,7 +264,7 @@ void add_members(Form& form, std::size_t index) {
 
 struct PairOperand {
   const Operand* first;
-  const Operand* second;  // nullptr: not written
+  const Operand* second;  // nullptr if omitted
 };
 PairOperand pair_of(Form& form, std::size_t index) {
   const Operand& operand = form.operand(index);
