@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a described GEMM: sizes and pointers held against the description, and the steps
-// that compute D.
+// Arguments of a described GEMM: checks sizes and pointers against the description, and makes the
+// steps that compute D.
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
 
@@ -46,7 +46,7 @@ void check_sizes(const GemmCoord& size, const GemmOptions& options) {
            std::to_string(options.batch), "use Mode::Batched or Mode::Array");
 }
 
-// The extent along which elements of a packed operand are neighbours.
+// The extent of a packed operand along which elements are contiguous.
 struct Adjacent {
   const char* extent_name;
   std::int64_t extent;
@@ -118,7 +118,7 @@ void check_memory(const GemmDescription& description, const GemmCoord& size,
                        description.epilogue_functor.kind != EpilogueFunctor::Kind::visitor;
   if (pointers.C.empty() && reads_c && has_out) refuse("C", "memory, since beta is not 0", "none");
   if (pointers.C.empty()) return;
-  // One row of a bias may begin wherever its elements may.
+  // The alignment of C applies to a matrix; a bias needs only the alignment of an element.
   check_pointers("C", options.bias ? without_alignment(description.C) : description.C, pointers.C,
                  count, reads_c && has_out);
 }
@@ -137,13 +137,13 @@ void check_device(const GemmDescription& description, Device device) {
 
 // --- views --------------------------------------------------------------------------------------
 
-// The matrices of one operand: packed one behind the other, or by pointers.
+// The matrices of one operand: packed one after the other, or by pointers.
 struct OperandMemory {
   const void* data = nullptr;  // the first of them, or an array of their addresses
   int pointer_alignment = 0;   // bytes that divide these addresses; 0 for packed ones
 };
 
-// Operands of `batch` products.
+// The operands of `batch` products, with plain layouts.
 struct PlainMemory {
   OperandMemory a;
   OperandMemory b;
@@ -183,7 +183,7 @@ ProblemViews views_of(const GemmDescription& description, const GemmCoord& size,
 
 // --- steps --------------------------------------------------------------------------------------
 
-// Adds to a state the steps of its mode. Layouts are plain.
+// Appends the steps of its mode to a state. Layouts are plain.
 class StepPlan {
  public:
   StepPlan(GemmArguments::State& state, const GemmDescription& description)
@@ -233,8 +233,8 @@ class StepPlan {
 
 // --- where operands lie -------------------------------------------------------------------------
 
-// The operand of the only product, or of all by pointers, which are put into an array on the
-// device.
+// The operand of a single product, or of all products by pointers, which are copied to an array on
+// the device.
 template <class Pointer>
 OperandMemory memory_of(const std::vector<Pointer>& pointers, GemmArguments::State& state) {
   if (pointers.size() == 1) return {.data = pointers.front()};
@@ -260,19 +260,19 @@ PlainMemory memory_of(const GemmPointers& pointers, GemmArguments::State& state)
 
 // --- interleaved operands -----------------------------------------------------------------------
 
-// Lines of neighbours of one product's matrix.
+// The matrix of one product as lines of interleaved elements.
 struct Lines {
   std::int64_t count;
   std::int64_t length;
 };
 
-// Plain copies of the operands of all products, one behind the other.
+// Plain copies of the operands of all products, one after the other.
 class PlainCopies {
  public:
   PlainCopies(GemmArguments::State& state, const GemmDescription& described)
       : state_(state), described_(described), batch_(state.options.batch) {}
 
-  // The steps that fill the copies, that of the products, those that take D out.
+  // Adds the steps that fill the copies, those of the product, and those that copy D back.
   void add(StepPlan& plan, const GemmPointers& pointers) {
     const auto& [m, n, k] = std::tie(state_.size.m, state_.size.n, state_.size.k);
     const Lines of_d{m, n};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arguments hold: the steps of a run, and memory of their own.
+// The state of arguments: the steps of a run, and buffers of their own.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -21,7 +21,7 @@ struct GemmArguments::State {
   std::vector<Step> whole = {};      // D complete
   std::vector<Buffer> staging = {};  // copies of interleaved operands, sums
 
-  // Of GemmSplitKParallel, once somebody asked for the partial sums.
+  // Only for GemmSplitKParallel, once the caller has asked for the partial sums.
   std::mutex mutex = {};
   ProblemViews views = {};
   std::optional<PartialSums> partial_sums = std::nullopt;

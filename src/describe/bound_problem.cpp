@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functors bound to memory, and the kernels that serve them.
+// Functors with their operands in memory, and the kernels that serve them.
 #include "describe/bound_problem.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ gemmery::GemmOptions bound_functor(const EpilogueFunctor& functor, const Problem
     return options;
   }
   if (is_default_program(functor)) {
-    // With beta = 0 nothing of C is read: without one D stands in its place.
+    // With beta = 0, C is not read; if there is none, D takes its place.
     options.c = views.c ? *views.c : views.out;
     options.alpha = output_op.alpha;
     options.beta = output_op.beta;
@@ -37,7 +37,7 @@ gemmery::GemmOptions bound_functor(const EpilogueFunctor& functor, const Problem
 
 // --- the operation's own problem ----------------------------------------------------------------
 
-// Addresses that nothing is read from, far from each other and aligned as described, no more.
+// Addresses that are never read, far apart and with exactly the described alignment.
 class ImaginaryMemory {
  public:
   const void* next(std::size_t alignment_bytes) {
@@ -104,7 +104,7 @@ Step make_step(const StepRequest& request) {
   OperandRules rules =
       rules_of(request.description, is_default_program(request.description.epilogue_functor));
   const bool is_across = request.is_bias && rules.has_c && rules.c.layout == LayoutRule::column;
-  if (is_across)  // neighbours of a column are one number
+  if (is_across)  // a bias along rows: all elements of a column are the same number
     rules.c = {rules.c.dtype, LayoutRule::any,
                static_cast<std::uint8_t>(byte_width(rules.c.dtype))};
   const bool serves = kernel::serves_epilogue(request.own.epilogue(), asked);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A described problem with its memory, as the arguments of a kernel.
+// A described problem with its operands in memory, as the arguments of a kernel.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -19,7 +19,7 @@ struct ProblemViews {
   Tensor out;
 };
 
-// Whether a functor reads C with these numbers.
+// True if a functor reads C with these scalars.
 bool reads_source(const EpilogueFunctor& functor, const OutputOp& output_op,
                   const std::optional<Tensor>& c) noexcept;
 
@@ -27,8 +27,8 @@ bool reads_source(const EpilogueFunctor& functor, const OutputOp& output_op,
 gemmery::GemmArguments bind_problem(const GemmDescription& description, const ProblemViews& views,
                                     const OutputOp& output_op);
 
-// The step that computes them: by the operation's own kernel where it serves, else by one of the
-// same design.
+// The step that computes a problem: by the operation's own kernel if it serves the problem, else by
+// a kernel of the same design.
 struct StepRequest {
   const Kernel& own;
   const GemmDescription& description;
@@ -40,8 +40,8 @@ struct StepRequest {
 };
 Step make_step(const StepRequest& request);
 
-// The epilogue of an operation's own kernel: that of a large problem whose operands are aligned as
-// described.
+// The epilogue of an operation's own kernel, which serves large problems whose operands have the
+// described alignment.
 EpilogueId own_epilogue(const GemmDescription& description);
 
 }  // namespace gemmery::describe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows, and the search for the field that fits none of them.
+// The table of combinations, and the search for the first field that no row has.
 #include "describe/combinations.hpp"
 
 #include <fmt/format.h>
@@ -26,13 +26,13 @@ constexpr Shape mma_16x8x8{16, 8, 8};
 constexpr Shape mma_16x8x16{16, 8, 16};
 constexpr Shape mma_16x8x32{16, 8, 32};
 
-// Tensors of the instruction's own types.
+// Tensors have the types of the instruction.
 constexpr Combination plain(OpcodeClass opcode_class, const Shape& shape, E element, E accumulator,
                             DType dtype) {
   return {opcode_class, shape, element, element,     accumulator,
           multiply_add, dtype, dtype,   Math::native};
 }
-// float32 tensors by an instruction of narrower types.
+// Tensors are float32; the instruction has narrower types.
 constexpr Combination narrowed(const Shape& shape, E element, MathOperation operation, Math math) {
   return {TensorOp,  shape,          element,        element, E::float32,
           operation, DType::float32, DType::float32, math};
@@ -97,14 +97,14 @@ std::string text_of(Word word) {
   return std::string(name(word));
 }
 
-// The rows that agree with an instruction, field by field.
+// The rows that agree with the fields of an instruction considered so far.
 class Candidates {
  public:
   Candidates() {
     for (const Combination& row : rows) left_.push_back(&row);
   }
 
-  // Keeps the rows whose field is `asked`. Throws Error where none is left.
+  // Keeps the rows whose field equals `asked`. Throws Error if none is left.
   template <class Value>
   void keep(std::string_view field, Value Combination::*member, const Value& asked) {
     std::vector<const Combination*> kept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of valid combinations: every math instruction that may be described, and what it asks
-// of the tensors.
+// The table of valid combinations: every math instruction that can be described, and the tensor
+// types that it requires.
 #pragma once
 
 #include <gemmery/describe.hpp>
@@ -25,8 +25,8 @@ struct Combination {
 
 std::span<const Combination> combinations();
 
-// The row of an instruction. Throws Error naming the first field that no row has together with the
-// fields before it.
+// The row of an instruction. Throws Error naming the first field whose value no row combines with
+// the fields before it.
 const Combination& find_combination(const MathInstruction& instruction);
 
 }  // namespace gemmery::describe

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a description to a design of the families sm80 and simt, and from what is wrong with a
-// design to the field that says it.
+// Converts a description to a design of the families sm80 and simt, and translates a fault of the
+// design to the field that causes it.
 #include "describe/described_kernel.hpp"
 
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ bool fits_in(const std::array<int, 3>& values, int most) {
                                  text_of(tile.threadblock_shape)));
 }
 
-// What both families ask of a tile before its numbers are put into a design.
+// What both families require of a tile before it becomes a design.
 void check_tile(const TileDescription& tile) {
   if (!fits_in(tile.threadblock_shape, 512)) refuse_shape(tile, "three extents from 1 to 512");
   if (!fits_in(tile.warp_count, 32)) refuse_warps(tile, "three counts from 1 to 32");
@@ -218,8 +218,8 @@ templates::SimtTile simt_tile_of(const TileDescription& tile, int thread_m, int 
           .stages = static_cast<std::uint8_t>(tile.stages)};
 }
 
-// The shapes of a thread's accumulators with which the tile has as many warps as are described,
-// the most square ones first.
+// Shapes of a thread's accumulators that divide the tile among the described number of warps; the
+// most square ones first.
 std::vector<std::array<int, 2>> thread_shapes(const TileDescription& tile) {
   const int accumulators = tile.threadblock_shape[0] * tile.threadblock_shape[1] /
                            (32 * tile.warp_count[0] * tile.warp_count[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks, in the order in which a user reads the fields.
+// The checks, in the order of the fields of a description.
 #include "describe/description_check.hpp"
 
 #include <fmt/format.h>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the fields of a description go together, without any compiler.
+// Checks that the fields of a description are consistent, without a compiler.
 #pragma once
 
 #include <gemmery/describe.hpp>
 
 namespace gemmery::describe {
 
-// Throws Error naming the first field that does not. Shapes of tiles are checked where the kernel
+// Throws Error naming the first field that is inconsistent. Tile shapes are checked when the kernel
 // is made.
 void check_description(const GemmDescription& description);
 
-// Of one operand, where none of the others matters.
+// Checks one operand by itself.
 void check_alignment(std::string_view operand, const TensorDescription& tensor);
 
 }  // namespace gemmery::describe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four functors and visitors: what they are made of, and their programs.
+// The four functors and visitors: their construction and their programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ EpilogueFunctor make_functor(Kind kind, Element output, int count,
   return functor;
 }
 
-// 16-bit compute types are computed in float32, which is no less accurate; int32 in float64, which
-// is exact for it.
+// 16-bit compute types are computed in float32, which is at least as accurate; int32 in float64,
+// which represents it exactly.
 DType compute_type(const EpilogueFunctor& functor) noexcept {
   switch (functor.element_compute) {
     case Element::float64:

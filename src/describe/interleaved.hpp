@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved operands: copied into rows of neighbours of k before the product, and D out of them
-// behind it. The caller's memory stays as it is.
+// Interleaved operands: A and B (and C) are copied to plain memory before the product, and D is
+// copied back after it. The caller's memory is not changed.
 #pragma once
 
 #include <gemmery/buffer.hpp>
@@ -12,8 +12,8 @@
 
 namespace gemmery::describe {
 
-// The interleaved operand lies in `lines` lines of `length` neighbours; plain memory of the same
-// elements is `plain`, packed.
+// The interleaved operand has `lines` lines of `length` elements each; `plain` is packed memory of
+// the same elements.
 struct InterleavedOperand {
   const void* interleaved;
   const void* plain;

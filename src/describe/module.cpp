@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many operations compiled side by side.
+// Compiles many operations in parallel.
 #include <gemmery/describe.hpp>
 
 namespace gemmery::describe {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A described operation: checked, named, emitted, run.
+// A described operation: check, name, source, run.
 #include <fmt/format.h>
 #include <gemmery/describe.hpp>
 
@@ -21,7 +21,7 @@ Kernel own_kernel(const GemmDescription& description) {
   check_description(description);
   const GemmDescription plain = with_plain_layouts(description);
   const OperandRules rules = rules_of(plain, is_default_program(plain.epilogue_functor));
-  described_kernel(plain, rules);  // refuses a tile before its program is looked at
+  described_kernel(plain, rules);  // refuses an invalid tile before the program is checked
   return described_kernel(plain, rules, {}, own_epilogue(plain));
 }
 

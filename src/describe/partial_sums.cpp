@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices are a batch whose matrices lie one slice of k apart; a shorter last one is a product by
-// itself. Sums are elementwise kernels.
+// The slices are a batch whose matrices lie one slice of k apart; a shorter last slice is a product
+// by itself. Elementwise kernels add the partial sums.
 #include "describe/partial_sums.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ Stream default_stream(Device device) { return Stream::of(nullptr, device); }
 
 std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-// `count` matrices that begin one slice of k apart, from a view of one.
+// A view of `count` matrices that begin one slice of k apart, made from a view of one.
 Tensor slices_of(const Tensor& view, int k_dimension, std::int64_t first_k, std::int64_t k,
                  std::int64_t count) {
   const auto bytes = static_cast<std::int64_t>(byte_width(view.dtype()));
@@ -33,7 +33,7 @@ Tensor slices_of(const Tensor& view, int k_dimension, std::int64_t first_k, std:
   return Tensor(data, view.dtype(), shape, strides, view.device());
 }
 
-// Accumulators are stored as they are, in rows.
+// The rules of partial sums: accumulators stored in their own type, row-major.
 OperandRules partial_rules(const GemmDescription& description, std::int64_t columns) {
   OperandRules rules = rules_of(description, false);
   const DType dtype = rules.accumulator;
@@ -55,7 +55,7 @@ Step product_of_slices(const GemmDescription& description, const OperandRules& r
 
 // --- sums ---------------------------------------------------------------------------------------
 
-// Tensors that one elementwise kernel reads, with room for C.
+// The number of tensors that one elementwise kernel reads, leaving one operand for C.
 constexpr std::int64_t most_terms = 15;
 
 Tensor partial(const Partials& partials, std::int64_t slice) {
@@ -65,7 +65,7 @@ Tensor partial(const Partials& partials, std::int64_t slice) {
   return Tensor(data, partials.dtype, {1, partials.rows, partials.columns}, partials.device);
 }
 
-// Memory of a sum on the way, no narrower than what it is computed in.
+// Memory for an intermediate sum, at least as wide as the type in which it is computed.
 Tensor scratch_sum(const Partials& partials, std::vector<Buffer>& scratch) {
   const DType dtype = bit_width(partials.dtype) < 32 ? DType::float32 : partials.dtype;
   scratch.emplace_back(packed_bytes("partial sums", {partials.rows, partials.columns}, dtype),
@@ -79,7 +79,7 @@ struct Terms {
   epilogue::Expression sum = 0.0;
 };
 
-// `before`: the sum of what came first, where something did.
+// `before` is the sum of all earlier terms, if there are any.
 Terms terms_of(const Partials& partials, std::int64_t first, std::int64_t last,
                const std::optional<Tensor>& before) {
   Terms terms;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split k in two passes: products of slices, each left in memory as its accumulators, and their
+// Split k in two passes: the products of slices, each stored as its accumulators, and then their
 // sum.
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace gemmery::describe {
 
-// Memory of the sums and what fills it.
+// The memory of the partial sums and the steps that fill it.
 struct PartialSums {
   Buffer memory;
   Partials partials;
   std::vector<Step> steps;
 };
 
-// One product of a description, in at most `slices` slices of k, each but the last of whole blocks
-// of k. Layouts are plain.
+// Splits one product of a description into at most `slices` slices of k, each of whole blocks of k
+// except the last. Layouts are plain.
 PartialSums split_product(const GemmDescription& description, const GemmCoord& size,
                           const ProblemViews& views, int slices);
 
-// D = functor( sum of partials ), in their order.
+// D = functor( sum of partials ), added in their order.
 struct SumRequest {
   const Partials& partials;
   const EpilogueFunctor& functor;
@@ -33,7 +33,7 @@ struct SumRequest {
   std::optional<Tensor> c;
   Tensor out;
 };
-// `scratch` gets the memory of sums on the way, where there are more than one launch adds.
+// `scratch` receives the memory of intermediate sums, if there are more terms than one launch adds.
 std::vector<Step> sum_partials(const SumRequest& request, std::vector<Buffer>& scratch);
 
 }  // namespace gemmery::describe

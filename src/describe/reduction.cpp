@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second pass of a split k as an operation of its own.
+// The second pass of a split k as a separate operation.
 #include <fmt/format.h>
 
 #include <utility>

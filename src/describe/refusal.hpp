@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error that this room throws about a field of a description or of arguments.
+// The error that src/describe throws about a field of a description or of arguments.
 #pragma once
 
 #include <gemmery/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps: elementwise ones, and how all are run.
+// Elementwise steps, and the function that runs steps.
 #include "describe/steps.hpp"
 
 #include <gemmery/discovery.hpp>

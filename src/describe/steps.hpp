@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of `run` launches, in order.
+// The launches of one call of `run`, in order.
 #pragma once
 
 #include <gemmery/arguments.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions as text, the way a user writes them.
+// Descriptions as text, in the spelling of a user's program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gemmery/describe.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of descriptions, as they are spelled.
+// The enumerators of descriptions as text, and their storage types.
 #include <gemmery/describe.hpp>
 
 #include <array>
