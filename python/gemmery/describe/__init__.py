@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explicit description: one kernel said exactly, in PyCUTLASS's words.
+"""The explicit description: specifies one kernel exactly, with PyCUTLASS's names.
 
     from gemmery import describe
     from gemmery.describe import *
@@ -13,7 +13,7 @@
     operation.run(arguments)
     arguments.sync()
 
-docs/python-describe.md says what is as there and what is not.
+docs/python-describe.md lists what is the same as in PyCUTLASS and what differs.
 """
 
 from gemmery.describe import conv, gemm

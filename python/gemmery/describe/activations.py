@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations: of LinearCombinationGeneric as relu(element_compute), in visitor trees and on NumPy arrays as relu.numpy(x)."""
+"""Activations: relu(element_compute) for LinearCombinationGeneric, relu.numpy(x) in visitor trees and on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ActivationFunctor:
 
     @classmethod
     def numpy(cls, x: Any) -> Any:
-        """The activation of an array, or of a value in a visitor tree."""
+        """Applies the activation to an array, or to a value in a visitor tree."""
         return getattr(fusion, cls.__name__)(x)
 
     def __init__(self, element_compute: Any = float32) -> None:
@@ -58,7 +58,7 @@ class relu(ActivationFunctor):
 
 
 class leaky_relu(ActivationFunctor):
-    """x > 0 ? x : x * leaky_alpha; of a functor the first activation argument, 0.2 without it."""
+    """x > 0 ? x : x * leaky_alpha. A functor takes leaky_alpha as its first activation argument; the default is 0.2."""
 
     word = Activation.leaky_relu
 

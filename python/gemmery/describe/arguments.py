@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of a described GEMM: operands of any framework, checked; those of NumPy are staged."""
+"""Arguments of a described GEMM: operands of any framework, checked. NumPy arrays are staged on the device."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["GemmArguments"]
 class GemmArguments(StagedWork):
     """Operands of one operation, packed in its layouts.
 
-    problem_size: a GemmCoord or (M, N, K). A, B, C, D: NumPy arrays, which are copied to the device here, D back by
-    `sync()`; tensors of torch, CuPy and others on the device, or addresses, which are used as they are. Flat, or of the
-    operand's shape, with the batch in front. C may be None with beta = 0. Mode.Array takes a list of operands for each, or
-    one of all products. `bias`: C is one row of N numbers for each product, added to every row. `device` is where NumPy
-    arrays go: by default where other operands are, else describe.device().
+    problem_size: a GemmCoord or (M, N, K). A, B, C, D: NumPy arrays, which are copied to the device here (`sync()` copies D
+    back); or tensors of torch, CuPy and others on the device, or addresses, which are used in place. They are flat, or have
+    the operand's shape with the batch in front. C may be None with beta = 0. Mode.Array takes a list of tensors for each
+    operand, or one tensor for all products. `bias`: C is one row of N numbers for each product, added to every row. `device`:
+    the device of NumPy arrays; the default is that of the other operands, else describe.device().
     InvalidArgumentError names the operand, what was expected and what was found.
     """
 
@@ -84,16 +84,16 @@ class GemmArguments(StagedWork):
     # --- after it ran ---
 
     def sync(self) -> None:
-        """Waits for the work that ran and copies D back where it is a NumPy array; nothing before the first run. LaunchError
-        for what failed on the way."""
+        """Waits for all runs and copies D back if it is a NumPy array; does nothing before the first run. Raises LaunchError
+        if a run failed."""
         if self._wait() and not self._is_partial:
             for operand in self._memory()["D"]:
                 operand.copy_back()
 
     @property
     def ptr_D(self) -> Any:
-        """Where D is; of GemmSplitKParallel where the partial sums are. Who asks for those adds them up: from then on a run
-        leaves D to a ReductionOperation."""
+        """The address of D, or of the partial sums in GemmSplitKParallel. Once a caller has read the latter, a run no longer
+        computes D; a ReductionOperation does."""
         if self.gemm_mode != Mode.GemmSplitKParallel:
             return self._memory()["D"][0].address
         self._memory()
@@ -103,7 +103,7 @@ class GemmArguments(StagedWork):
 
     @property
     def kernels(self) -> list[Any]:
-        """What a run launches, in order."""
+        """The kernels that a run launches, in order."""
         self._memory()
         return list(self._native.kernels)
 
@@ -165,7 +165,7 @@ class GemmArguments(StagedWork):
 
 
 class _Part(Operand):
-    """One product's part of an operand of all."""
+    """The part of an operand that belongs to one product."""
 
     def __init__(self, whole: Operand, offset: int, *, is_first: bool) -> None:
         self._whole = whole

@@ -16,15 +16,15 @@ __all__ = ["ArtifactManager", "compiler"]
 
 
 class ArtifactManager:
-    """Which compiler is used, and one call for many operations. What is compiled is kept in the process and on disk
-    (docs/cache.md); no `compiled_cache.db` of the working directory is read or written."""
+    """Chooses the compiler and compiles many operations at once. Compiled code is kept in the process and on disk
+    (docs/cache.md); a `compiled_cache.db` in the working directory is neither read nor written."""
 
     def nvrtc(self) -> None:
-        """Compiles by NVRTC, as by default: no nvcc and no host compiler is needed."""
+        """Compiles with NVRTC, the default, which needs neither nvcc nor a host compiler."""
         os.environ["GEMMERY_COMPILER"] = "nvrtc"
 
     def nvcc(self) -> None:
-        """Compiles by $CUDA_INSTALL_PATH/bin/nvcc. UnavailableError with the path that was tried."""
+        """Compiles with $CUDA_INSTALL_PATH/bin/nvcc. Raises UnavailableError with the path that was tried."""
         root = os.environ.get("CUDA_INSTALL_PATH")
         if not root:
             raise UnavailableError(
@@ -51,8 +51,8 @@ class ArtifactManager:
         *,
         target: str | None = None,
     ) -> bool:
-        """Compiles operations side by side, each for its own compute capability (or all for a target such as "sm_90").
-        Where some fail, the others are compiled all the same, and CompileError names those that did."""
+        """Compiles operations in parallel, each for its own compute capability (or all for a target such as "sm_90"). If some
+        fail, the others are still compiled; CompileError names those that failed."""
         if compile_options is not None:
             raise UnsupportedError(
                 "unsupported: compile_options: expected None, got options; flags are part of every kernel and of the "

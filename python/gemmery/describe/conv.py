@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of PyCUTLASS's words for convolutions, which are not served yet: each refuses by name."""
+"""PyCUTLASS's names for convolutions, which are not supported yet: each one raises an error that names it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ SIZES = range(-(2**63), 2**63)
 
 
 def whole_number(given: Any, field: str, among: range = COUNTS) -> int:
-    """A whole number. InvalidArgumentError that names the field for what is none, or too large to be one."""
+    """Converts to a whole number. Raises InvalidArgumentError naming the field if the value is not one or is too large."""
     try:
         number = operator.index(given)
     except TypeError:
@@ -92,7 +92,7 @@ def whole_number(given: Any, field: str, among: range = COUNTS) -> int:
 
 
 def whole_numbers(given: Any, count: int, field: str, among: range = COUNTS) -> tuple[int, ...]:
-    """So many whole numbers. InvalidArgumentError that names the field."""
+    """Converts to `count` whole numbers. Raises InvalidArgumentError naming the field."""
     several = tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else ()
     if len(several) != count:
         raise InvalidArgumentError(f"invalid argument: {field}: expected {count} whole numbers, got {given!r}")
@@ -100,7 +100,7 @@ def whole_numbers(given: Any, count: int, field: str, among: range = COUNTS) -> 
 
 
 def real_number(given: Any, field: str) -> float:
-    """A number of a launch, also as an array of one. TypeError that names the field."""
+    """Converts a number, or an array of one element, to a float. Raises TypeError naming the field."""
     try:
         if not isinstance(given, (str, bytes, bytearray)):
             return float(given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel is made of: instruction, tile, tensors. Immutable; they compare and hash by value."""
+"""The parts of a kernel's description: instruction, tile, tensors. They are immutable and compare and hash by value."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class _Value:
 
 @dataclasses.dataclass(frozen=True)
 class MathInstruction(_Value):
-    """The multiply-add that the kernel is made of.
+    """The multiply-add instruction of the kernel.
 
-    element_a and element_b are what the instruction takes; they differ from the tensors' elements where float32 tensors are
+    element_a and element_b are the instruction's types. They differ from the tensors' types if float32 tensors are
     multiplied as tfloat32, float16 or bfloat16.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that descriptions run on where their operands do not say it."""
+"""The device of described operations whose operands do not determine it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _chosen: str | None = None
 
 
 def set_device(name: str | None) -> None:
-    """The device of operands that have none, such as NumPy arrays: "cuda:1", "emulated:a100"; None: the first GPU again."""
+    """Sets the device of operands that have none, such as NumPy arrays: "cuda:1", "emulated:a100"; None: the first GPU."""
     if name is not None and not isinstance(name, str):
         raise TypeError(f"device: expected a name, got {type(name).__name__}")
     if name is not None and not name.startswith(("cuda", "emulated:")):
@@ -24,7 +24,7 @@ def set_device(name: str | None) -> None:
 
 
 def device() -> str:
-    """What `set_device` said, else the first GPU. UnavailableError where there is none."""
+    """The device given to `set_device`, else the first GPU. Raises UnavailableError if there is none."""
     if _chosen is not None:
         return _chosen
     found = _core.devices()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epilogue functors: what is done with the accumulators before they are stored. Immutable; they compare and hash by value."""
+"""Epilogue functors, applied to the accumulators before they are stored. They are immutable and compare and hash by value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class EpilogueFunctor:
-    """What every functor derives from."""
+    """The base class of functors."""
 
     is_visitor = False
 
@@ -66,7 +66,7 @@ class LinearCombination(_Scaling):
 
 
 class LinearCombinationClamp(_Scaling):
-    """LinearCombination, held between the output's least and largest number before it is rounded."""
+    """LinearCombination, clamped to the output's range before it is rounded."""
 
     def _native(self) -> _core.EpilogueFunctor:
         return _core.linear_combination_clamp(*self._fields())
@@ -74,7 +74,7 @@ class LinearCombinationClamp(_Scaling):
 
 @dataclasses.dataclass(frozen=True)
 class FastLinearCombinationClamp(EpilogueFunctor):
-    """LinearCombinationClamp of int32 accumulators in float32, to 8-bit integers. Right for every K."""
+    """LinearCombinationClamp of int32 accumulators to 8-bit integers, computed in float32. Correct for every K."""
 
     element_output: Element
     epilogue_vector_length: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyCUTLASS has in cutlass.gemm: modes and sizes."""
+"""The names of PyCUTLASS's cutlass.gemm: modes and sizes."""
 
 from gemmery._core import GemmMode as Mode
 from gemmery.describe.coordinates import GemmCoord

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of PyCUTLASS for operations that are not served yet: they are there, and refuse by name."""
+"""PyCUTLASS's names for operations that are not supported yet: they exist, and raise an error that names them."""
 
 from __future__ import annotations
 

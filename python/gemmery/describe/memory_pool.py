@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's memory pool of a GPU by PyCUTLASS's names. RMM, where a framework uses it, is left alone."""
+"""The library's memory pool of a GPU, by PyCUTLASS's names. A framework's RMM pool is not touched."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class PoolMemoryManager:
         self.device = device
 
     def get_allocated_size(self) -> int:
-        """Bytes that are given out now."""
+        """Bytes that are in use."""
         return int(_core.pool_statistics(self.device)["used_bytes"])
 
     def pool_size(self) -> int:
-        """Bytes that are held from the driver now."""
+        """Bytes that the pool has reserved from the driver."""
         return int(_core.pool_statistics(self.device)["reserved_bytes"])
 
     def __repr__(self) -> str:
@@ -31,8 +31,8 @@ class PoolMemoryManager:
 
 
 def get_memory_pool(init_pool_size: int = 0, max_pool_size: int = 2**34, *, device: str | None = None) -> PoolMemoryManager:
-    """Sets up the pool: so many bytes held at once, and a limit beyond which OutOfMemoryError is raised. The pool is the
-    library's own and set up whether it is asked for or not; it does not replace torch's, CuPy's or RMM's."""
+    """Sets the bytes that the pool reserves at once and the limit above which OutOfMemoryError is raised. The library has
+    this pool even without a call; it does not replace torch's, CuPy's or RMM's."""
     where = device or devices.device()
     initial, limit = (
         whole_number(size, name, _BYTES)
@@ -43,6 +43,6 @@ def get_memory_pool(init_pool_size: int = 0, max_pool_size: int = 2**34, *, devi
 
 
 def get_allocated_size(device: str | None = None) -> int:
-    """Bytes of the pool that are given out now; 0 once arguments with staged operands, and the output_op of visitors that
-    ran, are gone."""
+    """Bytes of the pool that are in use; 0 once arguments with staged operands, and the output_op of visitors that
+    ran, no longer exist."""
     return PoolMemoryManager(device or devices.device()).get_allocated_size()

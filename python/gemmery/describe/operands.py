@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of any framework as addresses on one device: NumPy arrays are staged, all others are used where they are."""
+"""Operands of any framework as addresses on one device: NumPy arrays are staged, all others are used in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Operand", "Place", "common_device", "current_stream", "is_address", 
 
 
 class Place:
-    """What an operand has to be: its name, description, extents and device."""
+    """The requirements of an operand: its name, description, extents and device."""
 
     def __init__(self, name: str, tensor: TensorDescription, shape: Sequence[int], device: str) -> None:
         self.name = name
@@ -36,12 +36,12 @@ class Place:
 
 
 def is_host_array(given: Any) -> bool:
-    """Whether it is an array of NumPy, which is copied to the device."""
+    """True for a NumPy array, which is copied to the device."""
     return any(base.__module__.partition(".")[0] == "numpy" and base.__name__ == "ndarray" for base in type(given).__mro__)
 
 
 def is_address(given: Any) -> bool:
-    """Whether it is a whole number or stands for one, as the drivers' pointers do."""
+    """True for a whole number, or an object that converts to one, such as a driver's pointer."""
     return hasattr(given, "__int__") and not hasattr(given, "shape") and not hasattr(given, "__cuda_array_interface__")
 
 
@@ -54,7 +54,7 @@ def to_address(given: Any, name: str) -> int:
 
 
 def view_of(given: Any, name: str, device: str | None = None) -> _core.Tensor:
-    """A tensor of any framework, also of one that only has __cuda_array_interface__; on `device` where it does not say."""
+    """A view of a tensor of any framework, also with __cuda_array_interface__ only; on `device` if it names none."""
     if given is None:
         raise InvalidArgumentError(f"invalid argument: {name}: expected an array, a tensor or an address, got None")
     offered = getattr(given, "__cuda_array_interface__", None)
@@ -80,7 +80,7 @@ def _view_of_interface(given: Any, offered: dict[str, Any], name: str, device: s
 
 
 def _device_of_interface(given: Any) -> str | None:
-    """The protocol does not say it; arrays of Numba and others do."""
+    """The protocol has no device; arrays of Numba and others do."""
     number = getattr(getattr(given, "device", None), "id", None)
     return None if number is None else f"cuda:{number}"
 
@@ -100,7 +100,7 @@ def _one_by_one(operands: Sequence[Any]) -> Iterator[Any]:
 
 
 def _on_devices(operands: Sequence[Any]) -> list[_core.Tensor]:
-    """Views of those that are tensors on a device and say on which."""
+    """Views of the operands that are tensors and name their device."""
     views = []
     for given in _one_by_one(operands):
         if given is None or is_host_array(given) or is_address(given) or not _says_device(given):
@@ -116,12 +116,12 @@ def _says_device(given: Any) -> bool:
 
 
 def common_device(operands: Sequence[Any]) -> str | None:
-    """Where operands are that are on a device; None where none says it."""
+    """The device of the operands; None if none of them names one."""
     return next((view.device for view in _on_devices(operands)), None)
 
 
 def current_stream(operands: Sequence[Any]) -> int:
-    """What the operands' frameworks report as current; the legacy default stream for those of none."""
+    """The current stream of the operands' frameworks; the legacy default stream if there is no framework."""
     views = _on_devices(operands)
     return _core.current_stream(views, [f"operand {at}" for at in range(len(views))])
 
@@ -152,7 +152,7 @@ class Operand:
         self.address = self._memory.data_ptr
 
     def copy_back(self) -> None:
-        """To the array that the operand was given as; its stream has been waited for."""
+        """Copies to the array that the caller gave. The stream must have been synchronised."""
         if self._host is not None and self._memory is not None and self._place.count > 0:
             self._host.copy_from(self._memory)
 
@@ -174,7 +174,7 @@ class Operand:
         return "x".join(str(extent) for extent in self._place.shape[1:] or self._place.shape)
 
     def _check_layout(self, view: _core.Tensor) -> None:
-        """The elements must lie in memory as the description says."""
+        """Checks that the elements lie in memory as the description says."""
         place = self._place
         if any(_lies_as(view, shape, strides) for shape, strides in self._accepted()):
             return
@@ -186,7 +186,7 @@ class Operand:
         raise place.refuse(expected, f"shape {view.shape} with strides {view.strides}")
 
     def _accepted(self) -> list[tuple[Sequence[int], Sequence[int]]]:
-        """Shapes and strides of packed rows or columns, each product's as it lies in memory or transposed."""
+        """The accepted shapes and strides: packed rows or columns, each matrix as in memory or transposed."""
         batch, rows, columns = self._place.shape
         if self._place.tensor.layout not in (Layout.RowMajor, Layout.ColumnMajor):
             return []
@@ -217,7 +217,7 @@ def _is_packed(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _lies_as(view: _core.Tensor, shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether a view is of this shape and lies like this, extents of 1 left out."""
+    """True if a view has this shape and these strides; extents of 1 are ignored."""
     own = [pair for pair in zip(view.shape, view.strides, strict=True) if pair[0] != 1]
     asked = [pair for pair in zip(shape, strides, strict=True) if pair[0] != 1]
     return own == asked or math.prod(shape) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The described GEMM: one kernel said exactly."""
+"""The described GEMM: one kernel, specified exactly."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
 
         GemmOperationUniversal(80, tile_description, A, B, C, epilogue_functor, swizzling_functor=IdentitySwizzle1)
 
-    `arch` is the compute capability that it is compiled for: 80, 86, …; at most that of the device it runs on. D is like C.
-    With an EpilogueVisitTree `visitor` is True. InvalidArgumentError or UnsupportedError with the field's name for what is
-    not in the table of docs/describe.md, before any compiler starts.
+    `arch` is the compute capability to compile for: 80, 86, …; at most that of the device it runs on. D has C's type and
+    layout. With an EpilogueVisitTree `visitor` is True. Raises InvalidArgumentError or UnsupportedError naming the field,
+    before a compiler starts, for a combination that the table of docs/describe.md does not have.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
 
     @property
     def rt_module(self) -> _Source:
-        """Its text, as rt_module.emit()."""
+        """The source text, as rt_module.emit()."""
         return _Source(self)
 
     def procedural_name(self) -> str:
@@ -83,8 +83,9 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
         return str(self.name)
 
     def epilogue_type(self, *numbers: float, **operands: Any) -> _core.OutputOp | VisitorOutputOp:
-        """What a launch passes to the functor: (alpha, beta, *activation_args), or for a visitor every operand and result
-        by keyword, and problem_size=[M, N]. InvalidArgumentError for another count, and for missing or unknown keywords."""
+        """The arguments of the functor for a launch: (alpha, beta, *activation_args), or for a visitor every operand and
+        result by keyword, and problem_size=[M, N]. Raises InvalidArgumentError for a wrong count and for missing or unknown
+        keywords."""
         if isinstance(self.epilogue_functor, EpilogueVisitTree):
             return VisitorOutputOp(self.epilogue_functor, self.C, numbers, operands)
         return scaling_op(self, numbers, operands)
@@ -92,9 +93,9 @@ class GemmOperationUniversal(_core.GemmOperationUniversal):
     def run(  # type: ignore[override]
         self, arguments: Any, *positional: Any, stream: Any = None, **options: Any
     ) -> int:
-        """run(arguments, stream=None): puts the work on a stream (`stream`, or the arguments': the one that they were given,
-        or the current one of their framework) and returns 0. LaunchError with CUDA's words where the driver refuses it.
-        gemmery.GemmArguments are run as gemmery.Kernel.run does."""
+        """run(arguments, stream=None): puts the work on `stream` and returns 0. The default is the stream of the arguments:
+        the one that they were given, or the current one of their framework. Raises LaunchError with CUDA's message if the
+        driver refuses the launch. gemmery.GemmArguments are run as gemmery.Kernel.run does."""
         if isinstance(arguments, _core.GemmArguments):
             named = options if stream is None else options | {"stream": stream}
             super().run(arguments, *positional, **named)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second pass of a split k by hand: partial sums added up, then a functor."""
+"""The second pass of a split k, done by the caller: adds partial sums and applies a functor."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["ReductionArguments", "ReductionOperation"]
 class ReductionOperation:
     """D = functor(sum of the partial sums, in their order), rows of D packed.
 
-    `count` is C's alignment. `shape` and `partitions_per_stage`, of a block of threads, are hints that are not followed.
-    element_workspace, where it is given, must be element_accumulator: partial sums are never rounded to D's type.
+    `count` is C's alignment. `shape` and `partitions_per_stage`, of a block of threads, are hints and have no effect.
+    element_workspace, if given, must be element_accumulator: partial sums are never rounded to D's type.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ReductionOperation:
         )
 
     def epilogue_type(self, *numbers: float, **operands: Any) -> _core.OutputOp:
-        """What a launch passes to the functor: (alpha, beta, *activation_args)."""
+        """The arguments of the functor for a launch: (alpha, beta, *activation_args)."""
         return scaling_op(self._native, numbers, operands)
 
     def run(self, arguments: ReductionArguments, stream: Any = None) -> int:
@@ -90,7 +90,7 @@ class ReductionOperation:
 
 
 class ReductionArguments(StagedWork):
-    """Partial sums (what `GemmArguments.ptr_D` gives, or an address), where D goes and the C that is added."""
+    """The partial sums (`GemmArguments.ptr_D`, or an address), the destination D and the C to add."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class ReductionArguments(StagedWork):
         self._native = _core.ReductionArguments(operation._native, partials, stored.address, source_address, op, bool(bias))
 
     def sync(self) -> None:
-        """Waits for the work and copies D back where it is a NumPy array; nothing before the first run."""
+        """Waits for the work and copies D back if it is a NumPy array; does nothing before the first run."""
         if self._wait():
             self._operands["destination"].copy_back()
 

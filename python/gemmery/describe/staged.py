@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that own memory which kernels work on: on which stream, until when."""
+"""Arguments that own memory which kernels use, and how long it must stay alive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["StagedWork", "wait_for"]
 
 
 def wait_for(pending: list[Any], stream: Any, device: str) -> None:
-    """Waits for streams and forgets them; for `stream` where there are none, so that a fault surfaces again."""
+    """Waits for the streams and forgets them. If there are none, waits for `stream`, so that a fault is raised again."""
     several = list(pending) or [stream]
     pending.clear()
     for one in several:
@@ -21,7 +21,7 @@ def wait_for(pending: list[Any], stream: Any, device: str) -> None:
 
 
 class StagedWork:
-    """Remembers the streams of its runs, so that memory is read back and let go only when they have ended."""
+    """Remembers the streams of its runs, so that memory is read back and freed only after they have finished."""
 
     device: str
     stream: Any
@@ -35,7 +35,7 @@ class StagedWork:
         self._pending: list[Any] = []  # streams that were not waited for; a visitor's results share it
 
     def _start(self, stream: Any) -> Any:
-        """The stream of a run: the one that is named, else that of the arguments. It is kept until it was waited for."""
+        """The stream of a run: the given one, else that of the arguments. It is remembered until it has been waited for."""
         self._require_memory()
         on = self.stream if stream is None else stream
         if all(on is not one and on != one for one in self._pending):
@@ -43,7 +43,7 @@ class StagedWork:
         return on
 
     def _wait(self) -> bool:
-        """Waits for the runs; False where there was none."""
+        """Waits for the runs; False if there were none."""
         self._require_memory()
         if self._has_run:
             wait_for(self._pending, self.stream, self.device)
@@ -54,7 +54,7 @@ class StagedWork:
             raise InvalidArgumentError("invalid argument: arguments: expected arguments with memory, got some after free()")
 
     def free(self) -> None:
-        """Waits for the runs and lets the staged memory go; the arguments are of no use afterwards."""
+        """Waits for the runs and frees the staged memory; the arguments cannot be used afterwards."""
         try:
             if self._native is not None:
                 self._wait()

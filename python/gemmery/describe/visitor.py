@@ -28,7 +28,7 @@ _KINDS = ("tensor", "row", "column", "scalar")
 
 
 class _Reduction(Reduced):
-    """A sum with the direction that it was asked for: "row" leaves one number for each row."""
+    """A sum and its direction: "row" leaves one number for each row."""
 
     __slots__ = ("direction",)
 
@@ -38,8 +38,8 @@ class _Reduction(Reduced):
 
 
 def reduction_op(value: Any, direction: str, operation: str = "Add", length: int | None = None) -> Any:
-    """The sum over each row ("row": one number for each m, finished over all of N) or each column ("column"). `length`, the
-    threads that PyCUTLASS reduces by, has no effect. On NumPy arrays the same sum."""
+    """The sum over each row ("row": one number for each m, complete over N) or over each column ("column"). `length`,
+    PyCUTLASS's number of reducing threads, has no effect. On NumPy arrays it computes the same sum."""
     if direction not in ("row", "column"):
         raise InvalidArgumentError(f'invalid argument: reduction_op: expected "row" or "column", got {direction!r}')
     if operation != "Add":
@@ -52,7 +52,7 @@ def reduction_op(value: Any, direction: str, operation: str = "Add", length: int
 
 
 class EpilogueVisitTree(EpilogueFunctor):
-    """What a kernel does with its accumulators, as a method:
+    """The epilogue of a kernel, as a method:
 
         class Bias(describe.EpilogueVisitTree):
             def __call__(self, accum: "tensor", c: "tensor", bias: "row", alpha: "scalar"):
@@ -61,10 +61,10 @@ class EpilogueVisitTree(EpilogueFunctor):
                 return Z, T
 
     Parameters are tensors like C ("tensor"), rows of N numbers ("row"), columns of M numbers ("column"), or numbers of a
-    launch ("scalar"). What is returned is stored: D, or else the first full tensor, as D of the arguments. + - * /,
-    comparisons, the activations of this package and every function of gemmery.fusion may be used; a value used twice is
-    computed once. The same function is its own reference on NumPy arrays. Pass it with visitor=True.
-    InvalidArgumentError with the line for what a program cannot do.
+    launch ("scalar"). The returned values are stored; D, or else the first full tensor, is D of the arguments. The method
+    may use + - * /, comparisons, the activations of this package and every function of gemmery.fusion; a value that is
+    used twice is computed once. On NumPy arrays the method is its own reference. Pass it with visitor=True. Raises
+    InvalidArgumentError with the line for anything that a program cannot do.
     """
 
     is_visitor = True
@@ -89,7 +89,7 @@ class EpilogueVisitTree(EpilogueFunctor):
         raise NotImplementedError("derive from EpilogueVisitTree and define __call__(self, accum, …)")
 
     def initialize(self) -> None:
-        """Translates the function; done by the operation where it was not asked for."""
+        """Translates the function; the operation calls it if the caller has not."""
         self._traced = _Traced(self)
 
     @property
@@ -113,7 +113,7 @@ class EpilogueVisitTree(EpilogueFunctor):
         )
 
     def element_of(self, name: str) -> Element:
-        """The element of an operand or result: C's, and of sums that of the accumulators."""
+        """The element type of an operand or result: C's, or that of the accumulators for a sum."""
         is_sum = self.traced.results.get(name, "tensor") != "tensor"
         wide = self.element_accumulator == Element.float64
         return (Element.float64 if wide else float32) if is_sum else self.element_output
@@ -126,7 +126,7 @@ class EpilogueVisitTree(EpilogueFunctor):
 
 
 class _Traced:
-    """A tree's function, called once on values."""
+    """The result of tracing a tree's function."""
 
     def __init__(self, tree: EpilogueVisitTree) -> None:
         function = type(tree).__call__
@@ -180,7 +180,7 @@ def _kinds_of_parameters(function: Any) -> dict[str, str]:
 
 
 def _check_reduction_inputs(function: Any) -> None:
-    """What is reduced has a name, as PyCUTLASS asks, so that a program means the same there."""
+    """Requires that the operand of a reduction has a name, as in PyCUTLASS, so that a program means the same there."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -221,7 +221,7 @@ def _kind_of_result(value: Any) -> str:
 
 
 class VisitorOutputOp:
-    """Operands and results of a visitor for one launch, by the names of its function."""
+    """The operands and results of a visitor for one launch, by their names in its function."""
 
     def __init__(
         self, tree: EpilogueVisitTree, C: TensorDescription, numbers: Sequence[Any], operands: Mapping[str, Any]
@@ -246,7 +246,7 @@ class VisitorOutputOp:
         self._last_run: Callable[[], None] | None = None
 
     def bind(self, m: int, n: int, batch: int, device: str) -> tuple[_core.OutputOp, BoundOperands]:
-        """For one problem, with what keeps its memory; NumPy arrays are staged."""
+        """Binds the operands for one problem, with the objects that own their memory; NumPy arrays are staged."""
         if self.problem_size is not None and self.problem_size != (m, n):
             raise InvalidArgumentError(
                 f"invalid argument: epilogue_type: expected problem_size={[m, n]}, that of the arguments, "
@@ -281,7 +281,7 @@ class VisitorOutputOp:
         return _core.Tensor(operand.address, (batch, rows, columns), element.dtype, strides, device, operand)
 
     def has_run(self, arguments: StagedWork) -> None:
-        """Arguments that it is part of were run: what they stored is kept for `sync`, whatever becomes of them."""
+        """Called after a run of its arguments: keeps the stored results for `sync`, even if the arguments are deleted."""
         stored = [*arguments._operands["D"], *arguments._bound.stored]
         pending, stream, device = arguments._pending, arguments.stream, arguments.device
 
@@ -293,8 +293,8 @@ class VisitorOutputOp:
         self._last_run = copy_back
 
     def sync(self) -> None:
-        """Waits for the last run of arguments that it is part of, and copies everything that it returned back where it is a
-        NumPy array; nothing before the first run."""
+        """Waits for the last run of its arguments and copies the results back to those that are NumPy arrays; does nothing
+        before the first run."""
         if self._last_run is not None:
             self._last_run()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of descriptions, spelled as PyCUTLASS spells them: scalar types, layouts, kinds of instructions, swizzles."""
+"""The enumerations of descriptions, spelled as in PyCUTLASS: scalar types, layouts, opcode classes, swizzles."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ __all__ = [
 
 
 def to_element(given: Any, field: str) -> Element:
-    """A scalar type, also by its name or as a type of NumPy, torch or gemmery."""
+    """Converts a name, or a type of NumPy, torch or gemmery, to a scalar type."""
     if isinstance(given, Element):
         return given
     if given == "tfloat32":
@@ -84,7 +84,7 @@ def to_element(given: Any, field: str) -> Element:
 
 
 def to_word(kind: Any, given: Any, field: str) -> Any:
-    """A member of an enumeration, also by its name."""
+    """Converts a name to a member of an enumeration."""
     if isinstance(given, kind):
         return given
     found = kind.__members__.get(given) if isinstance(given, str) else None

@@ -5,8 +5,8 @@
 
     trace(lambda accum, bias: gelu(accum + bias)).text      # "D = gelu(accum + bias)"
 
-Every function of the text form is an attribute here (`gemmery.fusion.silu`), also those of `define_op`. On traced
-values it extends the program, on torch tensors, NumPy arrays and numbers it computes.
+Every function of the text form is an attribute here (`gemmery.fusion.silu`), also those of `define_op`. Applied to
+traced values it extends the program; applied to torch tensors, NumPy arrays and numbers it computes the result.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of torch and NumPy on traced values, by the names and with the arguments that they have there."""
+"""Functions of torch and NumPy on traced values, with the names and arguments of those packages."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ HINTS = {
 
 
 def is_function(name: str) -> bool:
-    """Whether a method or a function of torch or NumPy of this name has a meaning in programs."""
+    """True if programs support the method or function of torch or NumPy of this name."""
     return name in _SPECIAL or find(_OTHER_NAMES.get(name, name)) is not None
 
 
 def apply(name: str, args: Any, kwargs: dict[str, Any]) -> Value | Reduced:
-    """A function of torch or NumPy by its name, as far as programs have it."""
+    """Applies a function of torch or NumPy by its name, if programs support it."""
     kwargs = {key: value for key, value in kwargs.items() if value is not None and key != "inplace"}
     special = _SPECIAL.get(name)
     if special is not None:
@@ -121,7 +121,7 @@ def _no_dimension(kind: str, dim: Any, keepdim: Any) -> None:
 
 
 def _torch_max(x: Any, other: Any = None, dim: Any = None, keepdim: Any = False, axis: Any = None) -> Value | Reduced:
-    """A number in second place is a dimension to torch, which must not become an operand here."""
+    """A number as torch's second argument is a dimension and must not become an operand here."""
     if isinstance(other, numbers.Number):
         dim, other = other, None
     _no_dimension("max", dim if dim is not None else axis, keepdim)

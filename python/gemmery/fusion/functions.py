@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of programs, callable on values while a function is traced and on tensors and numbers outside."""
+"""The functions of programs. They can be called on values while a function is traced, and on tensors and numbers otherwise."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Function:
         return f"<gemmery.fusion.{self.__name__}>"
 
     def __call__(self, *operands: Any, dim: Any = None) -> Any:
-        """dim: of reductions, a list of dimensions of (M, N), for the reader: the extents of the tensor that receives the
-        result say what is reduced."""
+        """`dim`, a list of dimensions of (M, N), is allowed for reductions and has no effect: the extents of the tensor that
+        receives the result determine what is reduced."""
         name = self.__name__
         if dim is not None:
             _check_dimensions(name, operands, dim)
@@ -71,7 +71,7 @@ _tracing = threading.local()
 
 @contextlib.contextmanager
 def while_tracing() -> Iterator[None]:
-    """Within it functions of numbers are constants of the program, folded by the library as those of a text are."""
+    """A scope in which functions of numbers become constants of the program, which the library folds as it does in a text."""
     before = getattr(_tracing, "is_on", False)
     _tracing.is_on = True
     try:
@@ -81,14 +81,14 @@ def while_tracing() -> Iterator[None]:
 
 
 def _is_constant(name: str, operands: tuple[Any, ...]) -> bool:
-    """Python's own functions stay Python's on Python's numbers."""
+    """Python's own functions keep their meaning on Python's numbers."""
     if not getattr(_tracing, "is_on", False) or hasattr(builtins, name):
         return False
     return all(isinstance(x, numbers.Real) for x in operands)
 
 
 def _without_values(name: str, operands: tuple[Any, ...]) -> Any:
-    """Python's own meaning of abs, max, … stays for Python's numbers and sequences."""
+    """abs, max, … keep Python's meaning on Python's numbers and sequences."""
     if hasattr(builtins, name) and not any(hasattr(x, "dtype") for x in operands):
         return getattr(builtins, name)(*operands)
     return reference.evaluate(name, operands)
@@ -98,7 +98,7 @@ _functions: dict[str, Callable[..., Any]] = {}
 
 
 def find(name: str) -> Callable[..., Any] | None:
-    """The function of this name; None for names that the text form does not know."""
+    """The function of this name; None if the text form has no such function."""
     if not _functions:
         _read_names()
     return _functions.get(name)
@@ -110,14 +110,14 @@ def _read_names() -> None:
 
 
 def define_op(name: str, expression: str) -> None:
-    """Gives an expression of x (and y, z) a name, from now on a function of programs in text and of traced functions:
-    define_op("quick_gelu", "x * sigmoid(1.702 * x)"). ValueError for what does not parse, and for a name that is taken."""
+    """Names an expression of x (and y, z), which then is a function of programs, in text and in traced functions:
+    define_op("quick_gelu", "x * sigmoid(1.702 * x)"). Raises ValueError if it does not parse or the name is taken."""
     _core.define_op(name, expression)
     _read_names()
 
 
 def cast_any(x: Any, dtype: Any, *words: str) -> Any:
-    """x rounded to a type and computed on in the type that it had."""
+    """Rounds x to a type; the program continues in the type that x had."""
     if isinstance(x, (Value, Reduced)) or _is_constant("cast", (x,)):
         return cast(x, dtype, *words)
     return reference.cast(x, dtype, *words)

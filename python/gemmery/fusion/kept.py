@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of functions and texts that were traced before, by all that they were made of."""
+"""A cache of programs, keyed by everything that tracing a function or parsing a text depends on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _most_programs = 1024
 
 
 def program_of(key: Hashable, make: Callable[[], _core.Program]) -> _core.Program:
-    """The program that was made for an equal key, or a new one."""
+    """The program kept under an equal key, or a new one."""
     program = _programs.get(key)
     if program is None:
         program = make()
@@ -29,7 +29,7 @@ def program_of(key: Hashable, make: Callable[[], _core.Program]) -> _core.Progra
 
 
 class _Seen(NamedTuple):
-    """What a function read when its program was made, all of it constants and functions of the library."""
+    """What a function read when it was traced: only constants and functions of the library."""
 
     bound: tuple[str, ...]
     code: types.CodeType
@@ -41,7 +41,7 @@ _seen: dict[Any, _Seen] = {}
 
 
 def program_of_function(function: Any, bound: tuple[str, ...], make: Callable[[], _core.Program]) -> _core.Program:
-    """The program of a function that was traced before and reads what it read then; else that of `make`."""
+    """The kept program of a function, if everything that the function reads is unchanged; else the result of `make`."""
     seen = _seen.get(function) if type(function) is types.FunctionType else None
     if seen is not None and seen.bound == bound and seen.code is function.__code__ and _reads_only_globals(function):
         own = function.__globals__
@@ -74,10 +74,10 @@ def _remember(function: types.FunctionType, bound: tuple[str, ...], program: _co
 
 
 def key_of(function: Any, bound: tuple[str, ...]) -> Hashable | None:
-    """All that tracing a function depends on: its code, defaults, closure and globals, and the names that are bound.
+    """Everything that tracing a function depends on: its code, defaults, closure and globals, and the names that are bound.
 
-    None where that is not known: for what is no plain function, and where the function reads an object that may change
-    (a list, an array, an instance). Such a function is traced at every call.
+    None if that is not known: if it is not a plain function, or reads an object that may change (a list, an array, an
+    instance). Such a function is traced at every call.
     """
     try:
         return (bound, _function_key(function, ()))
@@ -120,7 +120,7 @@ def _cell_key(cell: types.CellType, callers: tuple[Any, ...]) -> Hashable:
 
 
 def _value_key(value: Any, callers: tuple[Any, ...]) -> Hashable:
-    """Equal for what means the same to a program: 1, 1.0 and True differ, and so do zeros of two signs."""
+    """Equal for values that mean the same to a program. 1, 1.0 and True differ, and so do 0.0 and -0.0."""
     kind = type(value)
     if kind is float:
         return value.hex()  # type: ignore[no-any-return]
@@ -141,7 +141,7 @@ def _is_of(module: str | None) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def names_in(code: types.CodeType) -> frozenset[str]:
-    """The global names that a function and those within it read."""
+    """The global names that a function and its nested functions read."""
     names = {
         instruction.argval for instruction in dis.get_instructions(code) if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }

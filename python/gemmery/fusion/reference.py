@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions of programs compute on torch tensors, NumPy arrays and numbers: the reference that a traced
-function is for itself. Kernels never come here."""
+"""What the functions of programs compute on torch tensors, NumPy arrays and numbers, so that a traced function is its own
+reference. Kernels never use this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmery import _core
 
 
 def evaluate(name: str, operands: tuple[Any, ...]) -> Any:
-    """A function on torch tensors, on NumPy arrays, or on numbers."""
+    """Evaluates a function on torch tensors, NumPy arrays or numbers."""
     if name in _SPELLINGS:
         return _SPELLINGS[name](*operands)
     library = _Torch() if any(_is_torch(x) for x in operands) else _NumPy()
@@ -27,14 +27,14 @@ def evaluate(name: str, operands: tuple[Any, ...]) -> Any:
 
 
 def reduce(name: str, operand: Any) -> Any:
-    """Over all elements; what a tensor of a program would be reduced over is known when it is bound."""
+    """Reduces over all elements. The dimensions that a program reduces over are known only when its result is bound."""
     if name == "amax":
         return abs(operand).max()
     return getattr(operand, name)()
 
 
 def cast(x: Any, dtype: Any, *words: str) -> Any:
-    """Rounded to a type and back; on torch tensors."""
+    """Rounds torch tensors to a type and converts them back."""
     if words and set(words) != {"nearest_even"} and set(words) != {"natural"}:
         raise NotImplementedError("a cast with words has no reference on tensors")
     if _is_torch(x):
@@ -48,7 +48,7 @@ def cast(x: Any, dtype: Any, *words: str) -> Any:
 
 
 def _numpy_type(name: str) -> Any:
-    """NumPy itself lacks the narrow ones."""
+    """NumPy itself has no bfloat16 and no 8-bit floats."""
     import numpy
 
     if hasattr(numpy, name):

@@ -12,8 +12,8 @@ from typing import Any
 
 
 def returned_names(function: Any, count: int) -> list[str] | None:
-    """The names of `return D, aux`; None where there is no source, where something else than variables is returned, or
-    where return statements with as many values disagree."""
+    """The names in `return D, aux`; None if there is no source, if a returned value is not a variable, or if return
+    statements with as many values differ."""
     code = getattr(function, "__code__", None)
     if code is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a Python callable to a program: the callable runs once on values, and what it returns is what is stored."""
+"""Traces a Python callable to a program: it runs once on symbolic values, and the values that it returns are stored."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def trace(function: Callable[..., Any] | str | _core.Program | Mapping[str, Any]
     """The program of a callable, of a text, or of a mapping of result names to values.
 
     The callable has a parameter `accum` (the accumulators) and one for every operand. It is called once, and not again
-    while its code, its defaults, what it closes over and the globals that it reads stay the same numbers, texts and
-    functions; one that reads any other object is called each time. What
-    it returns is stored: one value is D; several are named as the variables of its `return` statement are, D among
-    them, or by the keys of a dict or the fields of a named tuple. Where its source is not to be had (exec, a lambda that
-    returns a tuple) several values are D and then the names of `bound` that are no parameters, in their order.
+    while its code, its defaults, its closure and the globals that it reads stay the same numbers, texts and functions; a
+    callable that reads any other object is called each time. The returned values are stored. One value is D; several
+    have the names of the variables in the `return` statement (D among them), the keys of a dict or the fields of a named
+    tuple. If the source is not available (exec, a lambda that returns a tuple), several values are D and then the
+    names of `bound` that are not parameters, in their order.
 
-    Parameters with defaults that `bound` does not name keep their defaults. Names that the function finds nowhere
-    (`relu`, `where`, `bf16`, also Python's max, min, sum, abs, round and pow on values) are the text form's: the call
-    is made on a copy of the function with further globals, its own stay as they are.
+    Parameters that `bound` does not name keep their defaults. Names that the function does not define (`relu`, `where`,
+    `bf16`, also Python's max, min, sum, abs, round and pow on values) are those of the text form: a copy of the function
+    with further globals is called, and the function itself is not changed.
 
-    ValueError, with the line of the function that asked, for what programs cannot do.
+    Raises ValueError, with the line in the function, for anything that a program cannot do.
     """
     if isinstance(function, _core.Program):
         return function
@@ -53,17 +53,17 @@ _DIMENSIONS = re.compile(r",\s*dim\s*=\s*[\[(][-\d,\s]*[\])]")
 
 
 def _without_dimensions(text: str) -> str:
-    """A function in text may say which dimensions a reduction is over, as the peers' may; the tensor bound to it decides."""
+    """Removes the dimensions that a text may give for a reduction; the tensor bound to the result decides them."""
     return _DIMENSIONS.sub("", text) if text.lstrip().startswith("def ") else text
 
 
 def trace_in_out(
     function: Callable[..., Any] | str | _core.Program | Mapping[str, Any], bound: Iterable[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """The names that a program reads beside `accum`, and the names of its results; what EpilogueArguments wants as keywords.
+    """The names that a program reads besides `accum`, and those of its results: the keywords of EpilogueArguments.
 
-    Of a callable in the order of its parameters, else in the order in which they are first read. A parameter with a
-    default is read under its name only where `bound` has it, as `trace` says.
+    The names of a callable are in the order of its parameters, others in the order in which they are first read. A
+    parameter with a default is an operand only if `bound` has its name (see `trace`).
     """
     program = trace(function, bound)
     inputs = list(program.inputs)
@@ -74,8 +74,8 @@ def trace_in_out(
 
 
 def reference(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the names that it finds nowhere meaning the text form's functions, to be called on torch tensors
-    or NumPy arrays. A function that imports what it uses is its own reference as it stands."""
+    """The function, with names that it does not define bound to the text form's functions, so that it can be called on torch
+    tensors or NumPy arrays. A function that imports everything it uses is its own reference."""
     if not callable(function):
         refuse("a function", repr(function), "a text or a Program has no reference to be called")
     return functools.wraps(function)(_with_our_names(function))
@@ -166,7 +166,7 @@ class _Tracing:
         return list(zip(names, returned, strict=True))
 
     def _single_name(self) -> str:
-        """One value is D, unless it is called by a name that something is bound to."""
+        """A single value is D, unless its variable has the name of something that is bound."""
         if all(name in self.values for name in self.bound):
             return "D"
         names = self._names_in_source(1)
@@ -192,7 +192,7 @@ class _Tracing:
     # --- errors ---
 
     def _refuse_name(self, error: NameError) -> NoReturn:
-        """An unknown name: the library's own suggestion, for what it is nearest to."""
+        """Refuses an unknown name, with the library's suggestion of the nearest one."""
         name = error.name or str(error)
         if isinstance(error, UnboundLocalError):
             raise error
@@ -204,7 +204,7 @@ class _Tracing:
         raise described(TraceError, "a parameter, a variable or a function", f"'{name}'", hint) from error
 
     def _add_place(self, error: Exception) -> NoReturn:
-        """Errors of the function's own pass as they are; ours tell the line of the function that asked."""
+        """Leaves errors of the user's function unchanged and adds to ours the line in that function."""
         if not isinstance(error, Error) and not _is_ours(error):
             raise error
         text = str(error) + (place_of(error) or self._place())
@@ -219,7 +219,7 @@ class _Tracing:
 
 
 def _signature(function: Any) -> inspect.Signature:
-    """Kept for plain functions: their code and defaults say it all."""
+    """Cached for plain functions, whose code and defaults determine it."""
     if type(function) is not types.FunctionType or hasattr(function, "__wrapped__") or function.__defaults__:
         return inspect.signature(function)
     if function.__kwdefaults__:
@@ -233,7 +233,7 @@ def _signature_of_code(code: types.CodeType) -> inspect.Signature:
 
 
 def _suggestion(name: str) -> str:
-    """ "did you mean gelu?", of the library."""
+    """The library's suggestion, such as "did you mean gelu?"."""
     try:
         _core.call(name, [])
     except Error as error:
@@ -242,7 +242,7 @@ def _suggestion(name: str) -> str:
 
 
 def _of_module(function: Any) -> Any:
-    """What a torch module computes."""
+    """The function that a torch module computes."""
     is_module = not isinstance(function, (types.FunctionType, type)) and hasattr(type(function), "forward")
     return function.forward if is_module else function
 
@@ -262,8 +262,8 @@ def _result(name: str, value: Any) -> tuple[str, _core.Expression, str]:
 
 
 def _with_our_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy whose globals have the text form's names where the function would find none, or a builtin that does not
-    know values (max, sum, …)."""
+    """A copy whose globals add the text form's names wherever the function has no such name, or only a builtin that
+    does not accept values (max, sum, …)."""
     if isinstance(function, functools.partial):
         return functools.partial(_with_our_names(function.func), *function.args, **function.keywords)
     if isinstance(function, types.MethodType):
@@ -302,7 +302,7 @@ _BUILTINS_OF_OURS = frozenset(("abs", "max", "min", "pow", "round", "sum"))
 
 @functools.cache
 def _words() -> dict[str, Any]:
-    """The other words of the text form."""
+    """The words of the text form that are not functions."""
     words: dict[str, Any] = {"inf": float("inf"), "nan": float("nan")}
     words.update({word: word for word in ("nearest_even", "toward_zero", "natural", "saturate")})
     for dtype in _core.DType:
@@ -332,13 +332,13 @@ def _plain_function(function: Any) -> Any:
 
 
 def place_at(filename: str, line: int) -> str:
-    """How a message ends that is about a line."""
+    """The end of an error message that names a line."""
     source = linecache.getline(filename, line).strip()
     return f"\n  at {filename}:{line}" + (f": {source}" if source else "")
 
 
 def place_of(error: BaseException) -> str:
-    """The innermost line of the traceback that is the user's."""
+    """The innermost line of the traceback that is in the user's code."""
     place = ""
     traceback = error.__traceback__
     while traceback is not None:
@@ -355,7 +355,7 @@ def _is_library(frame: types.FrameType) -> bool:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether it was raised by this package or by the native module, called by it."""
+    """True if this package raised it, or the native module when this package called it."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value of an epilogue while its function is traced: every operation on it becomes one of the program's graph."""
+"""A symbolic value of an epilogue while its function is traced: every operation on it becomes a node of the program."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from gemmery.errors import InvalidArgumentError
 
 
 class TraceError(InvalidArgumentError):
-    """What a traced function asks for and no program can do; `trace` adds the line that asked."""
+    """A traced function uses something that no program can do; `trace` adds the line."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ForeignFunctions:
-    """Functions of torch and NumPy on values. `gemmery.fusion.foreign` supplies them, because it is written in terms of
-    `Value`."""
+    """Functions of torch and NumPy on values. `gemmery.fusion.foreign` supplies them, because it depends on `Value`."""
 
     is_function: Callable[[str], bool]
     apply: Callable[[str, Any, dict[str, Any]], Any]
@@ -36,7 +35,7 @@ def use_foreign_functions(functions: ForeignFunctions) -> None:
 
 
 class _UnknownAttribute(TraceError, AttributeError):
-    """So that `hasattr` on a value answers instead of raising."""
+    """Derives from AttributeError, too, so that `hasattr` on a value returns False instead of raising."""
 
 
 def refuse(expected: str, got: str, hint: str = "") -> NoReturn:
@@ -82,7 +81,7 @@ def _number(operand: Any) -> float | None:
 
 
 def call(function: str, *operands: Any) -> Value:
-    """A function of the text form, by its name."""
+    """Calls a function of the text form by its name."""
     role = f"operands of {function}"
     conditions = _CONDITIONS.get(function, 0)
     return Value(
@@ -98,7 +97,7 @@ _CONDITIONS = {"logical_and": 2, "logical_or": 2, "logical_not": 1, "where": 1}
 
 
 def _condition_of(operand: Any, role: str) -> _core.Expression:
-    """Python's True and False are truth values where one is wanted, and 1 and 0 elsewhere."""
+    """Python's True and False become truth values where a condition is expected, and 1 and 0 elsewhere."""
     if isinstance(operand, bool) or type(operand).__name__ == "bool_":
         one = _core.Expression(1.0)
         return _core.call("equal" if operand else "not_equal", [one, one])
@@ -118,7 +117,7 @@ def _operator(function: str) -> BinaryOperator:
 
 
 def _operators(function: str) -> tuple[BinaryOperator, BinaryOperator]:
-    """That and its reflection: the function of the other operand and self."""
+    """The method and its reflected form, with the operands exchanged."""
 
     def reflected(self: Value, other: Any) -> Value:
         return call(function, other, self)
@@ -127,7 +126,7 @@ def _operators(function: str) -> tuple[BinaryOperator, BinaryOperator]:
 
 
 def _described(operator: Any, meaning: str) -> BinaryOperator:
-    """For help() and tracebacks."""
+    """Sets the name and docstring that help() and tracebacks show."""
     operator.__name__ = operator.__qualname__ = meaning.partition("(")[0]
     operator.__doc__ = meaning
     described_operator: BinaryOperator = operator
@@ -135,10 +134,10 @@ def _described(operator: Any, meaning: str) -> BinaryOperator:
 
 
 class Value:
-    """One element, as the traced function sees it: `accum`, an operand, or what was computed of them.
+    """One element, as the traced function sees it: `accum`, an operand, or a result computed from them.
 
-    Operators, methods and functions of `gemmery.fusion`, torch and NumPy on it build the program. What needs the
-    number itself (`if x > 0`, `float(x)`, `x[0]`) is refused with the line that asked.
+    Operators, methods and functions of `gemmery.fusion`, torch and NumPy on it build the program. Operations that need
+    the number itself (`if x > 0`, `float(x)`, `x[0]`) are refused with their line.
     """
 
     __slots__ = ("_expression",)
@@ -246,7 +245,7 @@ class Value:
     # --- methods ---
 
     def to(self, dtype: Any, *others: Any, **options: Any) -> Value:
-        """Rounded to a type as torch rounds: to nearest even; to integers toward zero."""
+        """Rounds to a type as torch does: to nearest even; to integers toward zero."""
         if others or options:
             refuse("to(type)", "more arguments")
         return cast(self, dtype, *(("toward_zero",) if _is_integer(dtype) else ()))
@@ -263,7 +262,7 @@ class Value:
         return self.to("bfloat16")
 
     def where(self, condition: Any, other: Any) -> Value:
-        """torch's order: this value where the condition holds, else the other."""
+        """Arguments in torch's order: this value where the condition holds, else the other."""
         return call("where", condition, self, other)
 
     def __getattr__(self, name: str) -> Any:
@@ -291,7 +290,7 @@ class Value:
 
 
 class Reduced:
-    """A reduction of a value, which a result may be and nothing reads: max(abs(D))."""
+    """A reduction of a value, such as max(abs(D)). It can be a result, but no operation can read it."""
 
     __slots__ = ("kind", "value")
 
@@ -321,13 +320,13 @@ class Reduced:
 
 
 def _apply(function: Any, args: Any, kwargs: dict[str, Any] | None) -> Any:
-    """A function object of torch or NumPy."""
+    """Applies a function object of torch or NumPy."""
     foreign = _foreign[0]
     return foreign.apply(foreign.name_of(function), args, kwargs or {})
 
 
 def cast(x: Any, dtype: Any, *words: str) -> Value:
-    """x rounded to a type; words: "nearest_even" or "toward_zero", "natural" or "saturate"."""
+    """Rounds x to a type. Words: "nearest_even" or "toward_zero", "natural" or "saturate"."""
     options: dict[str, Any] = {}
     for word in words:
         options["rounding" if word in ("nearest_even", "toward_zero") else "overflow"] = word

@@ -44,8 +44,8 @@ class Provider:
 
     @classmethod
     def register(cls, kernel_class: KernelClass) -> KernelClass:
-        """Adds a class of kernels; a decorator. TypeError for what does not derive from Kernel or is not complete;
-        ValueError for a class that is there."""
+        """Adds a class of kernels; a decorator. Raises TypeError if the class does not derive from Kernel or is incomplete;
+        ValueError if it is registered already."""
         if not (isinstance(kernel_class, type) and issubclass(kernel_class, Kernel)):
             raise TypeError(f"{cls.__name__}.register: expected a class that derives from Kernel, got {kernel_class!r}")
         missing = sorted(getattr(kernel_class, "__abstractmethods__", ()))
@@ -61,7 +61,7 @@ class Provider:
 
     @classmethod
     def withdraw(cls, kernel_class: type[Kernel]) -> None:
-        """Takes a class out of discovery; its kernels in hand stay usable."""
+        """Removes a class from discovery; existing kernels of it stay usable."""
         cls.kernel_classes.remove(kernel_class)
         del registrations.providers[kernel_class]
         registrations.note()
@@ -73,14 +73,14 @@ class Provider:
         epilogue_args: Any = None,
         cc: int | None = None,
     ) -> list[Kernel]:
-        """The kernels of all its classes whose metadata the filter accepts (None: all). What a class raises comes out as
-        it is; `get_kernels` skips such a class and tells why in `explain`."""
+        """The kernels of all its classes whose metadata the filter accepts (None: all). Exceptions of a class pass through;
+        `get_kernels` skips such a class, and `explain` reports the reason."""
         accepts = metadata_filter if metadata_filter is not None else _accept_all
         return [kernel for one in cls.kernel_classes for kernel in one.generate_kernels(accepts, epilogue_args, cc)]
 
     @classmethod
     def availability(cls) -> Status:
-        """Whether what its kernels are written in is here."""
+        """Success if the package in which its kernels are written is installed."""
         return Status.success()
 
 
@@ -88,7 +88,7 @@ python_providers: dict[str, type[Provider]] = {"python": Provider}
 
 
 def register_provider(name: str) -> Callable[[type[Provider]], type[Provider]]:
-    """A decorator: makes a class that derives from Provider known by a name. ValueError for a name that is taken."""
+    """A decorator that registers a subclass of Provider under a name. Raises ValueError if the name is taken."""
 
     def register(provider: type[Provider]) -> type[Provider]:
         if name in python_providers or name in _core.provider_names():
@@ -102,14 +102,14 @@ def register_provider(name: str) -> Callable[[type[Provider]], type[Provider]]:
 
 @dataclass(frozen=True)
 class LibraryProvider:
-    """A provider of the library itself; `name` is what `get_kernels(providers=[...])` takes, or this object."""
+    """A provider of the library itself. `get_kernels(providers=[...])` takes its `name` or this object."""
 
     name: str
 
 
 class _AvailableProviders(Mapping[str, Any]):
-    """Names for `get_kernels(providers=[...])`, best first, with who they are: `"triton" in available_providers`,
-    `available_providers["triton"]`. Called, it gives the names. What is not installed is not among them."""
+    """The providers that `get_kernels(providers=[...])` takes, by name, best first: `"triton" in available_providers`,
+    `available_providers["triton"]`. A call returns the names. Providers whose packages are not installed are absent."""
 
     def __call__(self) -> list[str]:
         return [*_core.provider_names(), *(name for name, one in python_providers.items() if one.availability())]
@@ -133,12 +133,12 @@ available_providers = _AvailableProviders()
 
 
 def provider_of(kernel_class: type[Kernel]) -> str:
-    """The name of the provider that a class is registered with; "" without one."""
+    """The name of the provider with which a class is registered; "" if there is none."""
     return registrations.provider_of(kernel_class)
 
 
 def needs(module: str, package: str) -> Status:
-    """Whether a module, or one below it, is installed; nothing is imported."""
+    """True if a module or submodule is installed. It is not imported."""
     name, _, below = module.partition(".")
     if module in sys.modules:
         return Status.success()

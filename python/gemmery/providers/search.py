@@ -18,7 +18,7 @@ __all__ = ["Reason", "find_python_kernels", "has_kernel_classes", "merged", "spl
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a class of Python kernels does not serve, or how many of it do; the fields of the library's own reasons."""
+    """Why a class of Python kernels does not serve, or how many of its kernels do; fields as in the library's reasons."""
 
     provider: str
     family: str
@@ -32,13 +32,13 @@ class Reason:
 
 
 def has_kernel_classes() -> bool:
-    """Whether any Python class takes part in discovery."""
+    """True if any Python class takes part in discovery."""
     return bool(registrations.providers)
 
 
 def split_names(providers: Iterable[Any] | None) -> tuple[list[str] | None, list[type[Provider]]]:
-    """Names (or classes) of providers as the library's names (None: all) and Python's providers. ValueError for one that
-    is unknown or not available here."""
+    """Splits names (or classes) of providers into the library's names (None: all) and Python's providers. Raises ValueError
+    for one that is unknown or not available here."""
     if providers is None:
         return None, list(python_providers.values())
     if isinstance(providers, str):
@@ -67,7 +67,7 @@ def find_python_kernels(
     providers: Iterable[type[Provider]],
     reasons: list[Reason] | None = None,
 ) -> list[Kernel]:
-    """Kernels of all registered classes that serve; what a class raises is warned of once and told in reasons."""
+    """The kernels of all registered classes that serve the problem. An exception of a class is one warning and a reason."""
     found: list[Kernel] = []
     for provider in providers:
         for kernel_class in provider.kernel_classes:
@@ -80,7 +80,7 @@ def find_python_kernels(
 
 
 class _Search:
-    """The kernels of one class for one question."""
+    """The search among the kernels of one class for one problem."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class _Search:
 
 
 def merged(kernels: list[Any], ours: Iterable[Kernel]) -> list[Any]:
-    """Both in one list, best first: by predicted time, those without one behind all."""
+    """Merges both lists, best first by predicted time; kernels without a prediction come last."""
     result = list(kernels)
     for kernel in ours:
         time = kernel.predicted_us
