@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explicit description: one kernel said exactly, instead of searched for. The words are
-// PyCUTLASS's. docs/describe.md has the table of valid combinations and what differs from there.
+// The explicit description: specifies one kernel exactly, instead of searching for one. The names
+// are PyCUTLASS's. docs/describe.md has the table of valid combinations and the differences.
 //
 //   using namespace gemmery::describe;
 //   const MathInstruction math({16, 8, 16}, Element::float16, Element::float16, Element::float32,
@@ -15,9 +15,9 @@
 //   operation.run(arguments, stream);
 //
 // An operation is an ordinary kernel: it has metadata, a name that find_kernel reads back, an
-// artifact and an entry in the cache. Whatever is not valid throws Error with the field's name,
-// before any compiler starts: invalid_argument where the values contradict each other, unsupported
-// where they describe what is not served.
+// artifact and an entry in the cache. An invalid description throws Error naming the field, before
+// a compiler starts: invalid_argument if the values contradict each other, unsupported if no kernel
+// exists for them.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ namespace gemmery::describe {
 
 enum class OpcodeClass : std::uint8_t { Simt, TensorOp };
 
-// The last five are words that nothing is served for.
+// The last five are not supported; their names exist to be refused.
 enum class MathOperation : std::uint8_t {
   multiply_add,
   multiply_add_saturate,   // 8-bit integers; int32 accumulators clamp at every mma
@@ -74,8 +74,8 @@ enum class Element : std::uint8_t {
 };
 GEMMERY_API DType storage_type(Element element) noexcept;
 
-// Interleaved layouts hold 32 of one index side by side (docs/describe.md); the Tensor ones are of
-// convolutions.
+// Interleaved layouts store 32 elements of one index contiguously (docs/describe.md); the Tensor
+// layouts belong to convolutions.
 enum class Layout : std::uint8_t {
   RowMajor,
   ColumnMajor,
@@ -86,8 +86,8 @@ enum class Layout : std::uint8_t {
   TensorC32RSK32
 };
 
-// The order in which tiles are visited; results do not depend on it. IdentityN walks bands of N
-// columns of tiles row by row.
+// The order in which tiles are visited; results do not depend on it. IdentityN visits bands of N
+// columns of tiles, row by row.
 enum class SwizzlingFunctor : std::uint8_t {
   IdentitySwizzle1,
   IdentitySwizzle2,
@@ -135,9 +135,9 @@ struct TensorDescription {
   friend bool operator==(const TensorDescription&, const TensorDescription&) = default;
 };
 
-// What a name of a visitor's program stands for: an M x N tensor that lies as D does, a row of N
-// numbers, a column of M numbers, one number that a launch passes. Of a result the shape: one that
-// is reduced over n is a column.
+// What a name in a visitor's program denotes: an M x N tensor with D's layout, a row of N numbers,
+// a column of M numbers, or a scalar of the launch. For a result it is the shape: a reduction over
+// n gives a column.
 struct VisitorOperand {
   enum class Kind : std::uint8_t { tensor, row, column, scalar };
   std::string name;
@@ -147,7 +147,7 @@ struct VisitorOperand {
   friend bool operator==(const VisitorOperand&, const VisitorOperand&) = default;
 };
 
-// What is done with the accumulators. Made by the functions below.
+// The epilogue functor. The functions below make one.
 struct EpilogueFunctor {
   enum class Kind : std::uint8_t {
     linear_combination,
@@ -169,27 +169,27 @@ struct EpilogueFunctor {
 };
 
 // D = fma(alpha, accum, beta * C), rounded to nearest even; integers saturate. With beta = 0, C is
-// not read and may be absent. Accumulator and compute type default to float32, or to float64 for a
-// float64 output and int32 and float32 for an integer one.
+// not read and may be absent. The default accumulator and compute type is float32; for a float64
+// output both are float64, for an integer output they are int32 and float32.
 GEMMERY_API EpilogueFunctor
 LinearCombination(Element element_output, int epilogue_vector_length,
                   std::optional<Element> element_accumulator = std::nullopt,
                   std::optional<Element> element_compute = std::nullopt);
-// The same, held between the output's least and largest number before it is rounded.
+// The same, clamped to the output's range before it is rounded.
 GEMMERY_API EpilogueFunctor
 LinearCombinationClamp(Element element_output, int epilogue_vector_length,
                        std::optional<Element> element_accumulator = std::nullopt,
                        std::optional<Element> element_compute = std::nullopt);
-// LinearCombinationClamp of int32 accumulators in float32, to 8-bit integers, for any K.
+// LinearCombinationClamp of int32 accumulators to 8-bit integers, computed in float32, for any K.
 GEMMERY_API EpilogueFunctor FastLinearCombinationClamp(Element element_output,
                                                        int epilogue_vector_length);
-// D = activation(fma(alpha, accum, beta * C)); leaky_relu has one argument more, leaky_alpha.
+// D = activation(fma(alpha, accum, beta * C)); leaky_relu has one more argument, leaky_alpha.
 GEMMERY_API EpilogueFunctor LinearCombinationGeneric(
     epilogue::Activation activation, Element element_output, int epilogue_vector_length,
     std::optional<Element> element_accumulator = std::nullopt,
     std::optional<Element> element_compute = std::nullopt);
-// Any epilogue program; its D is what is stored to D. `operands`: every name that it reads, and
-// the results beside D that are stored.
+// Any epilogue program; its D is stored to D. `operands` lists every name that the program reads,
+// and the results beside D that are stored.
 GEMMERY_API EpilogueFunctor EpilogueVisitTree(gemmery::epilogue::Program program,
                                               std::vector<VisitorOperand> operands,
                                               Element element_output, int epilogue_vector_length,
@@ -208,7 +208,7 @@ struct GemmDescription {
   friend bool operator==(const GemmDescription&, const GemmDescription&) = default;
 };
 
-// Several lines, as a user would write it.
+// Several lines, as in a user's program.
 GEMMERY_API std::string to_string(const MathInstruction& instruction);
 GEMMERY_API std::string to_string(const TileDescription& tile);
 GEMMERY_API std::string to_string(const TensorDescription& tensor);
@@ -217,7 +217,7 @@ GEMMERY_API std::string to_string(const GemmDescription& description);
 
 // --- numbers of a functor -----------------------------------------------------------------------
 
-// What a launch passes to the functor.
+// The arguments of the functor for one launch.
 struct OutputOp {
   double alpha = 1;
   double beta = 0;
@@ -229,9 +229,8 @@ struct OutputOp {
 
 class GemmArguments;
 
-// The described kernel; itself the one for Mode::Gemm without split k. `for_arguments` gives the
-// one that runs arguments of another mode: of the same design, with k split, or for C's other
-// shape.
+// The described kernel, for Mode::Gemm without split k. For other modes `for_arguments` returns a
+// kernel of the same design, with split k or another shape of C.
 class GEMMERY_API GemmOperationUniversal : public Kernel {
  public:
   explicit GemmOperationUniversal(GemmDescription description);
@@ -246,15 +245,14 @@ class GEMMERY_API GemmOperationUniversal : public Kernel {
   const GemmDescription& description() const noexcept { return *description_; }
   Target target() const noexcept;  // of its compute capability
 
-  // The CUDA C++ text that is compiled. Equal descriptions give equal text.
+  // The CUDA C++ source. Equal descriptions give equal text.
   std::string emit() const;
 
-  // Checks numbers against the functor. Throws Error (invalid_argument) for a wrong count.
+  // Checks the scalars against the functor. Throws Error (invalid_argument) for a wrong count.
   OutputOp epilogue_type(double alpha, double beta = 0,
                          std::vector<double> activation_args = {}) const;
 
-  // Enqueues the work on a stream and returns. Compiles first what is not compiled yet. Throws as
-  // Kernel::run does.
+  // Puts the work on a stream and returns; compiles first if necessary. Throws like Kernel::run.
   void run(const GemmArguments& arguments, Stream stream) const;
 
   friend bool operator==(const GemmOperationUniversal& x, const GemmOperationUniversal& y) {
@@ -273,15 +271,15 @@ struct GemmCoord {
 };
 
 enum class Mode : std::uint8_t {
-  Gemm,                // split_k_slices > 1: slices add up one after the other, in their order
-  GemmSplitKParallel,  // slices leave accumulators, which are added up in their order
-  Batched,             // `batch` products, each one's operands packed behind the one before
-  Array                // `batch` products, each with pointers of its own
+  Gemm,                // split_k_slices > 1: slices are accumulated one after the other
+  GemmSplitKParallel,  // slices store their accumulators, which are then added in order
+  Batched,             // `batch` products, their operands packed one after the other
+  Array                // `batch` products, each with its own pointers
 };
 GEMMERY_API std::string_view name(Mode mode) noexcept;
 
-// Memory of the operands, packed in their layouts: one pointer each, in Array one for every
-// product. C may be left empty with beta = 0. The memory stays the caller's.
+// The operands in memory, packed in their layouts: one pointer each, or in Array one pointer per
+// product. C may be empty with beta = 0. The caller owns the memory.
 struct GemmPointers {
   std::vector<const void*> A;
   std::vector<const void*> B;
@@ -297,11 +295,11 @@ struct GemmOptions {
   bool bias = false;  // C is one row (of N numbers) for each product, added to every row of D
 };
 
-// The accumulators of a GemmSplitKParallel: `slices` matrices of M x N, packed, row major.
+// The accumulators of a GemmSplitKParallel: `slices` packed row-major matrices of M x N.
 struct Partials {
   void* data = nullptr;
   DType dtype = DType::float32;
-  std::int64_t slices = 0;  // at most split_k_slices: none is empty
+  std::int64_t slices = 0;  // at most split_k_slices; no slice is empty
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   Device device = {};
@@ -310,9 +308,9 @@ struct Partials {
 // Operands of one operation, checked against its description. Copies share the workspace.
 class GEMMERY_API GemmArguments {
  public:
-  // Throws Error: invalid_argument for a size or pointer that is no multiple of its alignment,
-  // counts of pointers, a beta without C; unsupported where the device is older than the
-  // operation's compute capability; out_of_memory for the partial sums.
+  // Throws Error: invalid_argument for a size or pointer that is not a multiple of the alignment,
+  // for wrong counts of pointers, and for a beta without C; unsupported if the device is older than
+  // the operation's compute capability; out_of_memory for the partial sums.
   GemmArguments(const GemmOperationUniversal& operation, const GemmCoord& problem_size,
                 const GemmPointers& pointers, Device device, const GemmOptions& options = {});
 
@@ -320,12 +318,11 @@ class GEMMERY_API GemmArguments {
   Device device() const noexcept;
   Mode gemm_mode() const noexcept;
 
-  // What `run` launches, in order: mostly one kernel.
+  // The kernels that `run` launches, in order; usually one.
   std::vector<Kernel> kernels() const;
 
-  // Of GemmSplitKParallel: where the partial sums lie. Who asks for them adds them up: from then
-  // on `run` leaves D as it is, and a ReductionOperation makes it. Throws Error (invalid_argument)
-  // in other modes.
+  // The partial sums of GemmSplitKParallel. After this call `run` no longer computes D; a
+  // ReductionOperation does. Throws Error (invalid_argument) in other modes.
   Partials partials() const;
 
   struct State;
@@ -338,7 +335,7 @@ class GEMMERY_API GemmArguments {
 // --- reduction ----------------------------------------------------------------------------------
 
 struct ReductionDescription {
-  std::array<int, 2> shape = {4, 128};  // of a block of threads: a hint that is not followed
+  std::array<int, 2> shape = {4, 128};  // of a block of threads: a hint without effect
   TensorDescription C;                  // of source and destination: RowMajor
   Element element_accumulator;          // of the partial sums
   Element element_compute;
@@ -371,8 +368,8 @@ class GEMMERY_API ReductionOperation {
 
 class GEMMERY_API ReductionArguments {
  public:
-  // `source` is C, or null with beta = 0; a row of N numbers with `bias`. Throws Error
-  // (invalid_argument) for partial sums of another type than the operation's.
+  // `source` is C, or null with beta = 0; with `bias` a row of N numbers. Throws Error
+  // (invalid_argument) if the partial sums do not have the operation's type.
   ReductionArguments(const ReductionOperation& operation, const Partials& workspace,
                      void* destination, const void* source, const OutputOp& output_op = {},
                      bool bias = false);
@@ -386,16 +383,16 @@ class GEMMERY_API ReductionArguments {
 
 // --- many operations ----------------------------------------------------------------------------
 
-// Compiles operations side by side, each for its compute capability or for `target`; results are
-// in their order. One that fails does not keep others from being compiled.
+// Compiles operations in parallel, each for its compute capability or for `target`; results are in
+// their order. If one fails, the others are still compiled.
 GEMMERY_API std::vector<CompileResult> add_module(
     std::span<const GemmOperationUniversal> operations,
     std::optional<Target> target = std::nullopt);
 
 // --- interleaved filters ------------------------------------------------------------------------
 
-// Where PyCUTLASS's reorder_column puts column n of an interleaved operand. Operations here take
-// operands as they are; this is for callers that hold reordered ones.
+// The position to which PyCUTLASS's reorder_column moves column n of an interleaved operand.
+// Operations here need no reordering; this is for callers whose operands are reordered already.
 GEMMERY_API std::int64_t reordered_column(std::int64_t n) noexcept;
 
 }  // namespace gemmery::describe

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For kernel writers without a GPU: runs a kernel's PTX on the CPU, unchanged, and checks every
-// access. Memory on an emulated device is had from Buffer and copy, as on any other.
+// access. Buffer and copy provide memory on an emulated device, as on any other.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ struct EmulatedLaunch {
   std::array<std::uint32_t, 3> cluster{1, 1, 1};  // blocks; the grid is a multiple of it
   std::uint32_t shared_bytes = 0;                 // dynamic
   std::uint64_t seed = 1;  // of the schedule: which warp runs next, how late copies are
-  // Warp instructions of a cluster after which the kernel counts as stuck; 0: 2^28.
+  // The number of warp instructions of a cluster after which the kernel counts as stuck; 0: 2^28.
   std::uint64_t step_limit = 0;
 };
 
@@ -76,13 +76,13 @@ struct EmulatedParameter {
 //     const Device device = *parse_device("emulated:h200");
 //     const OwnedStream stream(device);
 //     const Buffer numbers(4 * count, stream);
-//     EmulatedModule::compile(source, device).launch("scale", {.grid = {8, 1, 1}, .block = {256, 1,
-//     1}},
-//                                                    numbers.data(), count, 0.5F);
+//     const EmulatedModule module = EmulatedModule::compile(source, device);
+//     module.launch("scale", {.grid = {8, 1, 1}, .block = {256, 1, 1}}, numbers.data(), count,
+//                   0.5F);
 class GEMMERY_API EmulatedModule {
  public:
-  // PTX text. Throws Error: invalid_argument for what is not PTX and for a device that is not
-  // emulated, unsupported for code that the device does not run.
+  // Takes PTX text. Throws Error: invalid_argument if it is not PTX or the device is not emulated,
+  // unsupported if the device cannot run the code.
   static EmulatedModule load(std::string_view ptx, Device device);
 
   // CUDA C++, compiled by NVRTC for the device, with the lines of the source; options as NVRTC
@@ -98,13 +98,13 @@ class GEMMERY_API EmulatedModule {
   const std::string& ptx() const noexcept;
   std::vector<std::string> entries() const;  // its kernels, as they are named in the PTX
 
-  // Runs a kernel to its end, in this thread. Throws EmulatorFault for what the kernel does wrong,
-  // and Error: invalid_argument for an entry that is not there or for parameters that differ from
-  // the kernel's in number or size, unsupported for an instruction that the emulator does not know.
+  // Runs a kernel to completion, in this thread. Throws EmulatorFault for a fault of the kernel,
+  // and Error: invalid_argument for an entry that does not exist or parameters that differ from the
+  // kernel's in number or size, unsupported for an instruction that the emulator does not know.
   EmulatedRun launch(std::string_view entry, const EmulatedLaunch& shape,
                      std::span<const EmulatedParameter> parameters) const;
 
-  // The same with the values themselves: pointers, numbers, structs, encoded tensor maps, each of
+  // The same with the values themselves: pointers, numbers, structs or encoded tensor maps, each of
   // the kernel's own type.
   template <class... Values>
   EmulatedRun launch(std::string_view entry, const EmulatedLaunch& shape,
@@ -123,7 +123,7 @@ class GEMMERY_API EmulatedModule {
 
 // --- tensor maps --------------------------------------------------------------------------------
 
-// A tiled view of memory, the fastest dimension first, by the rules of cuTensorMapEncodeTiled.
+// A tiled view of memory, fastest dimension first, by the rules of cuTensorMapEncodeTiled.
 struct TensorMapView {
   const void* address = nullptr;
   DType dtype = DType::float32;
@@ -135,19 +135,19 @@ struct TensorMapView {
   int swizzle_bytes = 0;  // 0, 32, 64 or 128
 };
 
-// What a kernel takes as `const __grid_constant__ CUtensorMap`.
+// The argument for a parameter `const __grid_constant__ CUtensorMap`.
 struct alignas(64) EncodedTensorMap {
   std::array<std::uint64_t, 16> words{};
 };
 
-// For emulated devices only. Throws Error (invalid_argument) with the rule that is broken.
+// For emulated devices only. Throws Error (invalid_argument) naming the rule that is broken.
 GEMMERY_API EncodedTensorMap encode_emulated_tensor_map(const TensorMapView& view);
 
 // --- ending launches early ----------------------------------------------------------------------
 
-// Launches on emulated devices that this thread makes within the scope end early once `stop` is
-// requested: they fail with Error (launch), leave memory as it is then, and the device serves on.
-// Compilations within the scope are cancelled, too.
+// Ends the launches that this thread makes on emulated devices within the scope once `stop` is
+// requested. They fail with Error (launch), leave memory as it is at that time, and the device
+// remains usable. Compilations within the scope are cancelled, too.
 class GEMMERY_API EmulatorStopScope {
  public:
   explicit EmulatorStopScope(std::stop_token stop);
@@ -161,17 +161,17 @@ class GEMMERY_API EmulatorStopScope {
 
 // --- all emulated devices -----------------------------------------------------------------------
 
-// The schedule of every launch that names none: of kernels that run through Kernel and Artifact. By
-// default GEMMERY_EMULATOR_SEED, else 1.
+// The seed of launches that name none, which are those of kernels run through Kernel and Artifact.
+// The default is GEMMERY_EMULATOR_SEED, else 1.
 GEMMERY_API void set_emulator_seed(std::uint64_t seed) noexcept;
 
-// Since the process began.
+// Counts since the process began.
 struct EmulatorStatistics {
   std::uint64_t launches = 0;
   std::uint64_t warp_instructions = 0;
   std::uint64_t lane_instructions = 0;
-  // Bytes that were copied to the host though nobody had written them: most likely a kernel left
-  // part of its output out.
+  // Bytes that were copied to the host without ever having been written. Most likely a kernel did
+  // not write part of its output.
   std::uint64_t unwritten_bytes_copied = 0;
 };
 // Throws Error (invalid_argument) for a device that is not emulated.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functors of the explicit description as programs: what each computes, step by step, in the
-// order and with the roundings that its name stands for.
+// The functors of the explicit description as programs: what each one computes, with the order of
+// operations and the roundings that its name implies.
 #pragma once
 
 #include <gemmery/dtype.hpp>
@@ -9,9 +9,9 @@
 
 namespace gemmery::epilogue {
 
-// What a functor is made for. `compute` is float32, or float64 for accumulators of float64 or
-// integers. Programs over those run in float64, and a functor that computes in float32 rounds each
-// step to float32 there.
+// The types of a functor. `compute` is float32, or float64 for accumulators of float64 or integers.
+// A program over such accumulators runs in float64; a functor that computes in float32 then rounds
+// each step to float32.
 struct FunctorTypes {
   DType out = DType::float32;
   int count = 1;  // elements of out to an access: a power of two of at most 16 bytes
@@ -31,18 +31,18 @@ enum class Activation : unsigned char {
   gelu  // by erf
 };
 
-// Operands of each: alpha and, where C is read, C and beta. Each throws Error for types that it is
-// not made for: (unsupported) another compute type, (invalid_argument) a count that is no width of
-// an access.
+// The operands of each are alpha and, if C is read, C and beta. Each throws Error for types that it
+// does not support: unsupported for another compute type, invalid_argument for a count that is not
+// the width of an access.
 
-// D = fma(alpha, accum, beta * C), rounded to out; integers saturate. Something else may stand in
-// the accumulator's place, here and below: the sum of accumulators that were stored.
+// D = fma(alpha, accum, beta * C), rounded to out; integers saturate. Here and below, another value
+// may replace the accumulator: the sum of stored accumulators.
 GEMMERY_API Program linear_combination(const FunctorTypes& types,
                                        const Expression& accumulated = accum());
-// The same, held between the least and the largest finite number of out before it is rounded.
+// The same, clamped to the range of finite numbers of out before it is rounded.
 GEMMERY_API Program linear_combination_clamp(const FunctorTypes& types,
                                              const Expression& accumulated = accum());
-// linear_combination_clamp for int32 accumulators, in float32, to 8-bit integers, for any K.
+// linear_combination_clamp of int32 accumulators to 8-bit integers, computed in float32, for any K.
 GEMMERY_API Program fast_linear_combination_clamp(DType out, int count, bool reads_c = true,
                                                   const Expression& accumulated = accum());
 // D = activation(fma(alpha, accum, beta * C))

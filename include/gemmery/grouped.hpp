@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped GEMM: one GEMM for each group, of extents that differ along M, N or K and that may be
-// known on the device alone. It uses the same calls and checks as a GEMM.
+// Grouped GEMM: one GEMM per group. Its extents differ along M, N or K and may be known only on the
+// device. It uses the same calls and checks as a GEMM.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace gemmery {
 
-// Sizes in memory: packed whole numbers of 32 or 64 bits. The memory stays the caller's.
+// Sizes in memory: packed integers of 32 or 64 bits. The caller owns the memory.
 struct GroupIndices {
   const void* data = nullptr;
   int bits = 32;
@@ -38,15 +38,15 @@ struct GroupIndices {
 struct GroupOffsets {
   GroupIndices sizes = {};
   GroupSizes form = GroupSizes::ends;
-  // Of masked groups. Tensors that groups share say it by their ranks; n or k here may not
+  // For masked groups. For tensors that groups share, the ranks determine it; n or k here must not
   // contradict them.
   Ragged ragged = Ragged::m;
   OutsideGroups outside = OutsideGroups::untouched;
   std::int32_t alignment = 1;  // Groups::alignment
   std::int64_t expected = 0;   // Groups::expected
-  // Reads the sizes when the arguments are made and keeps a copy; later changes are not seen. Where
-  // operands are on a GPU and sizes in host memory, this is so without being asked for. Otherwise
-  // sizes are read when work runs, never before.
+  // Reads the sizes when the arguments are made and keeps a copy; later changes have no effect.
+  // This is always so if operands are on a GPU and sizes in host memory. Otherwise sizes are read
+  // only when the work runs.
   bool read_now = false;
   // Checks the sizes when the arguments are made: they must be in host memory. On the CPU every run
   // checks them.
@@ -59,7 +59,7 @@ struct GroupedProblem {
   GemmOptions options = {};
 };
 
-// Of a group g with elements [s, e) along the extent that differs:
+// For a group g with elements [s, e) along the extent that differs:
 //
 //   M differs   A (T, K), B (G, K, N), out (T, N)      out[s:e] = epilogue( A[s:e] B[g] )
 //   N differs   A (G, M, K), B (K, T), out (M, T)      out[:, s:e] = epilogue( A[g] B[:, s:e] )
@@ -68,28 +68,28 @@ struct GroupedProblem {
 //               columns, or k: `ragged`) are used
 //   a list      every problem has its own tensors
 //
-// The ranks of A, B and out say which of them it is. Groups may be empty: one without rows writes
-// nothing, one of K = 0 gives epilogue(0). Elements of out of no group are left as they are, or are
-// set to 0 (`outside`); those of A and B of no group are not read. Further results of an epilogue
-// are treated as out.
+// The ranks of A, B and out determine the form. Groups may be empty: one without rows writes
+// nothing, one with K = 0 gives epilogue(0). Elements of out in no group are left untouched or set
+// to 0 (`outside`); those of A and B are not read. Further results of an epilogue are treated like
+// out.
 //
-// An epilogue's operands broadcast to (G, M, N) by NumPy's rule, T standing for the extent that
-// differs: bias (G, 1, N) is a row for every group, scale (G, 1, 1) a number for every group, (T,
-// 1) a number for every row of all groups. One operand varies with the group or with T, not with
-// both. Reductions are of a group ((G, 1, N), (G, 1, 1)) or of one row or column; those over
-// several groups are refused.
+// An epilogue's operands broadcast to (G, M, N) by NumPy's rule, with T for the extent that
+// differs: bias (G, 1, N) is a row per group, scale (G, 1, 1) a number per group, (T, 1) a number
+// for every row of all groups. An operand varies with the group or with T, not with both. A
+// reduction is over one group ((G, 1, N), (G, 1, 1)) or over one row or column; a reduction over
+// several groups is refused.
 //
 // It converts to GemmArguments, which `get_kernels`, `explain`, `supports`, `compile`, `run`,
 // `bind` and artifacts take.
 class GEMMERY_API GroupedGemmArguments {
  public:
-  // Throws Error as GemmArguments does, and for sizes of another count, width or place, or in the
+  // Throws Error like GemmArguments, and for sizes with a wrong count, width or place, or in the
   // memory of out unless they are read now.
   GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                        const GroupOffsets& offsets, const GemmOptions& options = {});
-  // A list of problems of one set of types, layouts and math. Each may have a C, alpha and beta of
-  // its own; epilogues other than the default program are refused. That the out of one problem
-  // shares nothing with the inputs of another is the caller's promise.
+  // A list of problems with the same types, layouts and math. Each may have its own C, alpha and
+  // beta; epilogues other than the default program are refused. The caller promises that no
+  // problem's out overlaps the inputs of another.
   GroupedGemmArguments(const std::vector<GroupedProblem>& problems, DType accumulator_type);
 
   const GemmArguments& as_gemm() const noexcept { return gemm_; }
@@ -97,8 +97,8 @@ class GEMMERY_API GroupedGemmArguments {
   const GemmProblem& problem() const noexcept { return gemm_.problem(); }
   Device device() const noexcept { return gemm_.device(); }
 
-  // New memory or numbers for the same problem, as GemmArguments has it. "sizes" is another array
-  // of as many sizes. A list is bound once: it throws Error (unsupported).
+  // Replaces memory or scalars of the same problem, as GemmArguments does. "sizes" is another array
+  // with as many sizes. A list cannot be changed: this throws Error (unsupported).
   void set_data(std::string_view operand, const void* data) { gemm_.set_data(operand, data); }
   void set_scalar(std::string_view name, double value) { gemm_.set_scalar(name, value); }
   void set_scalars(double alpha, double beta) { gemm_.set_scalars(alpha, beta); }

@@ -11,20 +11,20 @@
 
 namespace gemmery {
 
-// What the array of sizes holds. G groups; T elements along the extent that differs, of all groups
-// and what lies between them.
+// What the array of sizes holds. There are G groups; T is the number of elements along the extent
+// that differs, of all groups and of the gaps between them.
 enum class GroupSizes : std::uint8_t {
   ends,    // G: where each group ends; the first one starts at 0 (torch's offs)
-  prefix,  // G + 1: the same behind a 0
-  counts,  // G: how large each group is; one starts where the one before it ends
-  labels,  // T: the group of each row or column, -1 for one of no group
+  prefix,  // G + 1: a 0, then the ends
+  counts,  // G: the size of each group; a group starts where the previous one ends
+  labels,  // T: the group of each row or column, -1 if it belongs to no group
   masked,  // G: how much of each matrix of a stack is used, from its start
   list,    // none: each problem of a list has its own extents
 };
 GEMMERY_API std::string_view name(GroupSizes sizes) noexcept;
 GEMMERY_API std::optional<GroupSizes> parse_group_sizes(std::string_view word) noexcept;
 
-// The extent that differs from group to group. Of a list all may differ.
+// The extent that differs from group to group. In a list all extents may differ.
 enum class Ragged : std::uint8_t { m, n, k };
 GEMMERY_API std::string_view name(Ragged ragged) noexcept;
 GEMMERY_API std::optional<Ragged> parse_ragged(std::string_view word) noexcept;
@@ -41,13 +41,13 @@ struct Groups {
   std::uint8_t index_bits = 32;  // of a size: 32 or 64
   bool are_on_host = false;      // sizes that were read when the arguments were made
   OutsideGroups outside = OutsideGroups::untouched;
-  // A group starts at the next multiple of this after the end of the one before it, so that all
-  // starts are multiples of it. Labels change at multiples of it only.
+  // A group starts at the next multiple of this after the end of the previous group, so all starts
+  // are multiples of it. Labels change only at multiples of it.
   std::int32_t alignment = 1;
-  // A hint for predictions: how large a group is on average. 0: not known. Never changes a result.
+  // The average size of a group, a hint for predictions; 0 if unknown. It never changes a result.
   std::int64_t expected = 0;
 
-  // True if all groups share one tensor along the extent that differs, rather than having a matrix
+  // True if all groups share one tensor along the extent that differs, instead of having a matrix
   // each.
   bool share_tensors() const noexcept {
     return sizes != GroupSizes::masked && sizes != GroupSizes::list;
