@@ -8,8 +8,8 @@
 
 namespace gemmery::abi {
 
-/// The product as simt kernels take it, turned where the host turned it, and how k is split: a unit
-/// is a slice of a tile, a block of k one split_unit of the design.
+/// The product in the form of simt kernels, turned if the host turned it, and the split of k: a
+/// unit is a slice of a tile, a k block is one split_unit of the design.
 struct SkinnyParams {
   SimtParams gemm;  // order: tiles of all matrices, one row of them in each
   SplitSchedule split;

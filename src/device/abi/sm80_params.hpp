@@ -9,7 +9,7 @@
 
 namespace gemmery::abi {
 
-/// A batch of matrices one index of which is adjacent. Strides count elements.
+/// A batch of matrices of which one index is adjacent in memory. Strides count elements.
 struct Sm80Operand {
   const void* data;
   Int64 batch_stride;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposition in shared memory of an operand that wgmma takes K-major only: where each lane reads
-// and writes. TMA brought an atom, a square of 128 bytes of rows (or columns) by as many elements
-// of k, as a line for each k; afterwards it is a line for each row, in the same place. Both lie in
-// the 128-byte swizzle: the 16-byte chunk c of line i is at chunk c ^ i % 8. No access of a warp
-// has a bank conflict.
+// Transposition in shared memory of an operand that wgmma takes only K-major: the addresses that
+// each lane reads and writes. TMA has copied an atom, a square of 128 bytes of rows (or columns) by
+// as many elements of k, with one line for each k; afterwards it has one line for each row, in the
+// same place. Both use the 128-byte swizzle: the 16-byte chunk c of line i is at chunk c ^ i % 8.
+// No access of a warp has a bank conflict.
 //
-// Elements of 8 bits, 128x128: in squares of 32x32 that a warp reads and writes two at a time, each
-// the other's mirror image, or both on the diagonal. A lane transposes blocks of 4x4: it reads four
-// words, of four k, and writes four, of four rows. The order in which it goes through them differs
-// from lane to lane, by `k_turn` and `row_turn`.
+// Elements of 8 bits, 128x128: a warp reads and writes squares of 32x32 in pairs. The squares of a
+// pair are each other's mirror image, or both on the diagonal. A lane transposes blocks of 4x4: it
+// reads four words, of four k, and writes four, of four rows. The order of these words differs from
+// lane to lane, by `k_turn` and `row_turn`.
 //
 // Elements of 32 bits, 32x32: in each of 32 steps the lanes read a diagonal of the square and write
 // its mirror image, which is a diagonal that was read in the same step.
@@ -30,7 +30,7 @@ struct Square {
   unsigned row;
 };
 
-/// The first or second (`which`) of the pair-th two: mirror images, or two of the diagonal.
+/// The first or second (`which`) square of a pair: mirror images, or two of the diagonal.
 GEMMERY_HOST_DEVICE
 constexpr Square square_of(unsigned pair, unsigned which) {
   // A digit for each pair: (0,1) (0,2) (0,3) (1,2) (1,3) (2,3), then (0,0) (1,1), and (2,2) (3,3).
@@ -39,8 +39,8 @@ constexpr Square square_of(unsigned pair, unsigned which) {
   return {.k = k_digits[which] >> 4 * pair & 3U, .row = row_digits[which] >> 4 * pair & 3U};
 }
 
-/// What of a lane's place in a square decides its addresses: a block of 4x4 at word `row` of lines
-/// that begin at 4 * (4 * half + k), for both halves.
+/// The parts of a lane's place in a square that determine its addresses: a block of 4x4 at word
+/// `row` of lines that begin at 4 * (4 * half + k), for both halves.
 struct TransposingLane {
   unsigned k;         // 0 to 3
   unsigned row;       // 0 to 7: a word of a line of k
@@ -67,7 +67,7 @@ constexpr unsigned read_offset(const TransposingLane& lane, const Square& square
          (square.k * 32 + half * 16) * transposed_line_bytes;
 }
 
-/// Of the word that it writes, into the mirror image of the square.
+/// Offset of the word that it writes, into the mirror image of the square.
 GEMMERY_HOST_DEVICE
 constexpr unsigned write_offset(const TransposingLane& lane, const Square& square, unsigned half,
                                 unsigned step) {
@@ -77,8 +77,8 @@ constexpr unsigned write_offset(const TransposingLane& lane, const Square& squar
          square.row * 32 * transposed_line_bytes;
 }
 
-/// Selectors of the byte permutations by which four words, read in a lane's order, become four in
-/// the order in which it writes them.
+/// Selectors of the byte permutations that turn four words, in the order in which a lane reads
+/// them, into four words in the order in which it writes them.
 struct TransposingSelectors {
   unsigned pairs[2];  // of two words read: their bytes of the first two rows, of the others
   unsigned words[2];  // of two such: the first row, the second

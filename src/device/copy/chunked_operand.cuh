@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the tiles of one operand from global to shared memory as abi::StagedOperand lays them
-// out, block of k after block of k.
+// Copies the tiles of one operand from global to shared memory in the layout of abi::StagedOperand,
+// k block after k block.
 //
 //   global --cp.async, 16, 8 or 4 bytes--> shared          aligned operands
 //   global --ld--> registers --st--> shared                elements aligned to less than 4 bytes,
 //                                                          and bytes that are transposed
 //
-// What lies beyond the matrix is never read and becomes zero.
+// Elements beyond the matrix are never read and become zero.
 #pragma once
 
 #include <device/abi/staged_operand.hpp>
@@ -60,8 +60,8 @@ class ChunkedCopy {
 
   __device__ bool is_interior() const { return extent_left_ == operand.extent; }
 
-  /// Begins to bring the block of k that is `ahead` blocks behind the next one, all of which the
-  /// matrix has, into the stage at this offset.
+  /// Starts copying the k block that is `ahead` blocks after the next one into the stage at this
+  /// offset. The matrix must have all of the block.
   __device__ __forceinline__ void fetch_whole(unsigned stage, int ahead) {
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
@@ -70,7 +70,8 @@ class ChunkedCopy {
     }
   }
 
-  /// The next block at an edge, and moves on; `k_left`: from the block's begin to the end of k.
+  /// Copies the next k block at an edge and advances; `k_left` counts from the block's start to the
+  /// end of k.
   __device__ __forceinline__ void fetch_edge(unsigned stage, unsigned k_left) {
     const int k = static_cast<int>(min(k_left, static_cast<unsigned>(operand.k)));
 #pragma unroll
@@ -81,7 +82,7 @@ class ChunkedCopy {
     advance(1);
   }
 
-  /// Either of them.
+  /// Calls one of the two.
   __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool is_whole) {
     if (is_whole) {
       fetch_whole(stage, 0);
@@ -91,7 +92,7 @@ class ChunkedCopy {
     }
   }
 
-  /// Moves on by so many blocks of k.
+  /// Advances by this many k blocks.
   __device__ __forceinline__ void advance(int blocks) {
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) sources_[pass] += blocks * step_bytes_;
@@ -151,10 +152,11 @@ class ChunkedCopy {
   const char* sources_[Shares::passes];
 };
 
-/// The same through registers, one unit at a time: a chunk, or, where bytes are transposed, sixteen
-/// lines of four, which become one chunk of k for each of four adjacent extents. Loads of 4 and
-/// more bytes are in flight while a block multiplies: `fetch` starts them, `store` puts them into
-/// the stage. Single elements would need too many registers for that and go to the stage at once.
+/// The same through registers, one unit at a time. A unit is a chunk or, if bytes are transposed,
+/// sixteen lines of four bytes, which become one chunk of k for each of four adjacent extents.
+/// Loads of 4 and more bytes are in flight while a block multiplies: `fetch` starts them, `store`
+/// writes them to the stage. Single elements would need too many registers for that and are written
+/// to the stage at once.
 template <abi::StagedOperand operand, int threads>
 class RegisterCopy {
   static constexpr bool is_transposed = operand.is_transposed();
@@ -180,7 +182,7 @@ class RegisterCopy {
 
   __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
 
-  /// The next block of k, and moves on; `k_left`: from the block's begin to the end of k.
+  /// Copies the next k block and advances; `k_left` counts from the block's start to the end of k.
   __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool) {
     if constexpr (is_immediate) {
 #pragma unroll 1
@@ -243,7 +245,7 @@ class RegisterCopy {
       put(stage, group, along, loaded.lines[0].words);
   }
 
-  /// What whole accesses bring of `valid` elements from an address on, zeros for the rest.
+  /// Loads `valid` elements from an address on by whole accesses; the rest becomes zero.
   __device__ static void load(ptx::Registers<load_bytes>& value, const char* source, int valid) {
     value = {};
 #pragma unroll
@@ -252,7 +254,7 @@ class RegisterCopy {
                                  valid >= at / element_bytes + access_elements, source + at)
                              << (8 * (at % 4));
   }
-  /// The elements of an access that is partly valid, in pieces: one of each power of two.
+  /// The elements of a partly valid access, loaded in pieces: one for each power of two.
   template <int piece>
   __device__ static void load_rest(ptx::Registers<load_bytes>& value, const char* source,
                                    int valid) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some elements of a row between global memory and registers, in the widest accesses that the
-// address allows; nothing beyond the row's end is touched.
+// Copies a run of a row's elements between global memory and registers, in the widest accesses that
+// the address allows. Nothing beyond the row's end is accessed.
 #pragma once
 
 #include <device/ptx/memory.cuh>
@@ -13,7 +13,8 @@ template <DType dtype, int columns>
 using LoadedRun = ptx::Registers<columns * abi::bytes_of(dtype)>;
 
 /// Reads `columns` elements of a row, of which `left` exist, by accesses of `vector_bytes`; the
-/// others are 0 and not read. `step_bytes`: from element to element where they are not adjacent.
+/// others become 0 and are not read. `step_bytes` is the distance of elements that are not
+/// adjacent.
 template <DType dtype, int vector_bytes, int columns>
 __device__ __forceinline__ LoadedRun<dtype, columns> load_run(const char* first, int left,
                                                               abi::Int64 step_bytes) {
@@ -41,7 +42,7 @@ __device__ __forceinline__ LoadedRun<dtype, columns> load_run(const char* first,
   return loaded;
 }
 
-/// Writes those of `columns` elements of a row that exist.
+/// Writes those of `columns` elements that exist in the row.
 template <DType dtype, int vector_bytes, int columns, class Compute>
 __device__ __forceinline__ void store_run(char* first, const Compute (&values)[columns], int left,
                                           abi::Int64 step_bytes) {

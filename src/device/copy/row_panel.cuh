@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some k of the few rows of A that a skinny kernel multiplies, decoded to words in shared memory.
-// The next panel's elements come to registers while the present one is multiplied. Rows and k
-// beyond the matrix are never read and become zero.
+// A panel of k of the few rows of A that a skinny kernel multiplies, decoded to words in shared
+// memory. The next panel's elements are loaded to registers while the current one is multiplied.
+// Rows and k beyond the matrix are never read and become zero.
 #pragma once
 
 #include <device/abi/simt_params.hpp>
@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-/// So many adjacent words, in one access.
+/// `count` adjacent words, in one access.
 template <class Word, int count>
 struct alignas(sizeof(Word) * count) WordRun {
   Word words[count];
@@ -35,14 +35,14 @@ class RowPanel {
         words_(words),
         thread_(thread) {}
 
-  /// Begins to bring the panel that begins at k `first` of the slice.
+  /// Starts loading the panel that begins at k `first` of the slice.
   __device__ __forceinline__ void fetch(unsigned first) {
 #pragma unroll
     for (int unit = 0; unit < units_ahead; ++unit) load(fetched_[unit], unit, first);
   }
 
-  /// Stores the panel at `first`, of which fetch has brought some; all threads have read the one
-  /// before.
+  /// Stores the panel at `first`, part of which fetch has loaded. All threads must have read the
+  /// previous panel.
   __device__ __forceinline__ void store(unsigned first) const {
 #pragma unroll
     for (int unit = 0; unit < units_ahead; ++unit)
@@ -80,7 +80,7 @@ class RowPanel {
   static constexpr bool is_vector = unit_bytes <= design.a_vector_bytes;
   static constexpr bool has_partial_units = is_vector && unit_k > 1;
 
-  /// The last units are not all threads'.
+  /// True if this thread has a unit in the last pass, which is not complete.
   __device__ bool is_unit(int unit) const {
     return all_units % design.threads == 0 || unit * design.threads + thread_ < all_units;
   }
@@ -118,7 +118,7 @@ class RowPanel {
     }
   }
 
-  /// The elements behind the last whole unit of each row, one by one.
+  /// The elements after the last whole unit of each row, one by one.
   __device__ __forceinline__ void store_rest(unsigned first) const {
 #pragma unroll 1
     for (int at = thread_; at < design.rows * unit_k; at += design.threads) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The large operand of a skinny kernel, once from global memory to registers. A slot holds what a
-// thread loads in one step; several steps are under way. What lies beyond k is not read; columns
-// beyond the last one are the last ones again, and nobody stores what becomes of them.
+// Reads the large operand of a skinny kernel once, from global memory to registers. A slot holds
+// what a thread loads in one step; the loads of several steps are in flight. Elements beyond k are
+// not read. Columns beyond the last one repeat the last column; their results are not stored.
 #pragma once
 
 #include <device/abi/simt_params.hpp>
@@ -16,7 +16,7 @@ struct StreamSlot {
   ptx::Registers<abi::load_bytes(design)> loads[design.loads];
 };
 
-/// Which part of B a block streams.
+/// The part of B that a block streams.
 struct StreamShare {
   unsigned batch;
   unsigned column;   // the tile's first
@@ -25,7 +25,7 @@ struct StreamShare {
   unsigned k;  // so many
 };
 
-/// Lanes along k, each with a vector of every column of its warp.
+/// Lanes are along k; each lane has a vector of every column of its warp.
 template <abi::SkinnyDesign design>
 class StreamAlongK {
  public:
@@ -46,7 +46,7 @@ class StreamAlongK {
     steps_ = vectors > lane ? (vectors - lane + 31) / 32 : 0;
   }
 
-  /// Whether this lane has a vector in a step.
+  /// True if this lane has a vector in a step.
   __device__ bool has(unsigned step) const { return step < steps_; }
 
   __device__ __forceinline__ void fetch(StreamSlot<design>& slot, unsigned step) const {
@@ -57,7 +57,7 @@ class StreamAlongK {
           sources_[load] + step * step_bytes());
   }
 
-  /// The elements behind the last whole vector, one to a lane: whether this one has any.
+  /// True if this lane has one of the elements after the last whole vector, one per lane.
   __device__ bool has_rest() const { return lane() < k_ % elements; }
   __device__ unsigned rest_k() const { return k_ - k_ % elements + lane(); }
   __device__ __forceinline__ ptx::Registers<abi::bytes_of(design.b)> rest(int load) const {
@@ -82,8 +82,8 @@ class StreamAlongK {
   const char* sources_[design.loads];
 };
 
-/// Lanes along columns, each with a vector of them at consecutive k; groups of lanes take turns
-/// along k.
+/// Lanes are along columns; each lane has a vector of them at consecutive k. Groups of lanes take
+/// turns along k.
 template <abi::SkinnyDesign design>
 class StreamAlongColumns {
  public:
@@ -98,10 +98,10 @@ class StreamAlongColumns {
             (share.first_k + k_of_group_) * line_bytes_;
   }
 
-  /// Whether the word of k that begins with a load of a step is within k.
+  /// True if the word of k that begins with a load of a step is within k.
   __device__ bool has(unsigned step, int load) const { return k_of(step) + load < k_; }
 
-  /// Steps come in their order.
+  /// Steps must be fetched in order.
   __device__ __forceinline__ void fetch(StreamSlot<design>& slot, unsigned step) {
 #pragma unroll
     for (int load = 0; load < design.loads; ++load) {
@@ -114,7 +114,7 @@ class StreamAlongColumns {
     next_ += line_bytes_ * abi::step_k(design);
   }
 
-  /// Where in a step the k of a thread's group begin.
+  /// The first k of a thread's group within a step.
   __device__ static unsigned first_k(int thread) {
     return static_cast<unsigned>(thread / design.lanes * design.loads);
   }

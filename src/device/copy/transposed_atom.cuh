@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes operands of a stage in shared memory that wgmma takes K-major only, in place
-// (abi/transposed_atom.hpp has the addresses). The warps of all consumers of a tile share the work;
-// what one of them reads it writes itself, so that none waits for another within it.
+// Transposes, in shared memory and in place, operands of a stage that wgmma takes only K-major
+// (abi/transposed_atom.hpp has the addresses). The warps of all consumers of a tile share the work.
+// Each warp writes only what it has read, so no warp waits for another during the transposition.
 #pragma once
 
 #include <device/abi/transposed_atom.hpp>

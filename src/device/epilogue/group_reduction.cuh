@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of all of out to one value by groups of warps that keep what they have until their
-// last region is done (device/abi/epilogue.hpp); magnitudes as float32 have a shorter way
+// Reductions of all of out to one value by groups of warps, each of which keeps its part until its
+// last region is done (device/abi/epilogue.hpp). Magnitudes as float32 have a shorter way
 // (magnitude_reduction.cuh):
 //
 //   every group                   one word for the part and for that it is there
 //   a warp of the last block      polls all words, adds the parts up in their order, stores the
 //                                 result, clears the words
 //
-// With a part, a fence and a counter, of which the last to arrive reads all parts, three ways to
-// the second-level cache and back came one after the other; a word needs no fence, and who waits
-// has asked for all of them before the last is written.
+// With a part, a fence and a counter, after which the last warp to arrive reads all parts, three
+// round trips to the L2 cache follow each other. A word needs no fence, and the waiting warp has
+// requested all words before the last one is written.
 #pragma once
 
 #include <device/abi/epilogue.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest magnitude of all of out as one float32: every consumer puts its own into the result
-// itself, by an atomic maximum, once its last tile is done. Magnitudes are in the order of their
-// bits, and a maximum has the same bits in any order. Nobody waits at the end, as somebody does for
-// the words of group_reduction.cuh; instead the result has to be 0 before the first comes:
+// The largest magnitude of all of out as one float32: each consumer applies its own maximum to the
+// result by an atomic maximum when its last tile is done. Magnitudes are ordered like their bits,
+// and a maximum has the same bits in any order. No warp waits at the end, unlike in
+// group_reduction.cuh; instead the result must be 0 before the first maximum is applied:
 //
 //   block 0                stores 0 and opens the result
 //   a warp of every block  waits for that while tiles are multiplied, counts itself, tells the
@@ -49,7 +49,7 @@ class MagnitudeReduction {
       ptx::st_relaxed_gpu(is_open_, 0);
   }
 
-  /// Adds a thread's value. Called by all lanes of a warp, ordered after the block's `open`.
+  /// Applies a thread's value. Called by all lanes of a warp, ordered after the block's `open`.
   __device__ __forceinline__ void put(float magnitude, unsigned lane) const {
     const unsigned all = __reduce_max_sync(0xffffffffU, __float_as_uint(magnitude));
     if (lane == 0) ptx::red_max_relaxed_gpu(result_, all);

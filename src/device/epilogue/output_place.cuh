@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a warpgroup's tile lies in out, and what all that finish such tiles share: the prefetch of
-// what they will read, the swizzle of staging tiles.
+// Where a warpgroup's tile lies in out, and what all code that finishes such tiles shares: the
+// prefetch of its operands, and the swizzle of staging tiles.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -33,7 +33,7 @@ __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 ste
   }
 }
 
-/// Where 16 bytes of a staging tile's row lie: TMA's swizzle of the pitch's width.
+/// The offset of 16 bytes of a staging tile's row: TMA's swizzle of the pitch's width.
 template <unsigned pitch>
 __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk) {
   constexpr unsigned mask = pitch / 16 - 1;

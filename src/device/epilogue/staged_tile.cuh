@@ -7,8 +7,8 @@
 //     | alpha, beta * c and rounding, or an emitted epilogue
 //   out in global memory, in the widest accesses that its addresses allow
 //
-// Reductions of an emitted epilogue: each row's part by shuffles, columns' and the tile's through
-// shared memory; from there on as epilogue/reduction.cuh has it.
+// Reductions of an emitted epilogue: shuffles reduce each row's part, shared memory the parts of
+// columns and of the tile; epilogue/reduction.cuh does the rest.
 #pragma once
 
 #include <device/abi/sm80_design.hpp>
@@ -46,8 +46,8 @@ class TileStaging {
   static constexpr int rows_at_once = abi::thread_count(design) / threads_per_row;
   static constexpr int sweeps = (abi::staging_rows(design) + rows_at_once - 1) / rows_at_once;
 
-  /// Writes the index-th block of rows of this warp to the staging tile. Called by all threads,
-  /// those without accumulators too.
+  /// Writes block `index` of this warp's rows to the staging tile. Called by all threads, also by
+  /// those without accumulators.
   template <class Sums>
   __device__ __forceinline__ void fill(const Sums& sums, int index, bool holds_sums) const {
     __syncthreads();  // waits until the previous contents have been read
@@ -127,7 +127,7 @@ class MatrixElements {
                      static_cast<abi::Int64>(column) * matrix_.column_stride) *
                         bytes;
   }
-  /// From an element to the next of its row.
+  /// Bytes from an element to the next one of its row.
   __device__ __forceinline__ abi::Int64 step_bytes() const { return matrix_.column_stride * bytes; }
 
  private:
@@ -259,7 +259,7 @@ class StagedProgram {
   using Program = ProgramRows<Epilogue, Compute, 1, 1>;
 
   /// A thread's values of an output over all its rows: one for each of its columns, or a single
-  /// one. Values of rows are handed over at once.
+  /// one. Values of rows are stored at once.
   GEMMERY_HOST_DEVICE
   static constexpr int kept(const abi::EpilogueTensor& tensor) {
     return tensor.varies_n ? columns : 1;
@@ -348,7 +348,7 @@ class StagedProgram {
     }
   }
 
-  /// The first warp combines the tile's parts and hands them over.
+  /// The first warp combines the tile's parts and stores them.
   template <int output>
   __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];

@@ -69,7 +69,7 @@ class ThreadTileProgram {
     }
   }
 
-  /// Called by all threads of the block, with and without an element; `shared` is free.
+  /// Called by all threads of the block, with and without elements; `shared` is free.
   template <int output = 0>
   __device__ __forceinline__ void reduce(char* shared, bool has_sums, int thread) const {
     if constexpr (output < Epilogue::outputs) {
@@ -210,7 +210,7 @@ class ThreadTileProgram {
     }
   }
 
-  /// The first warp combines the tile's parts and hands them over.
+  /// The first warp combines the tile's parts and stores them.
   template <int output>
   __device__ __forceinline__ void finish(const Compute* staged, unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row vector that a wgmma adds to the accumulators, as one more product over 16 k
-// (abi/sm90_program.hpp has the layout of both sides in shared memory). It costs no instruction of
-// the epilogue; reading, decoding and adding the vector took nearly two an element.
+// (abi/sm90_program.hpp has the layout of both operands in shared memory). It takes no instruction
+// of the epilogue, where loading, decoding and adding the vector took nearly two per element.
 #pragma once
 
 #include <device/abi/sm90_program.hpp>
@@ -35,14 +35,14 @@ class WgmmaAddend {
     ptx::fence_proxy_async();
   }
 
-  /// Where 16 bytes of the next tile's vector belong that have such a number.
+  /// The address for 16 bytes, number `unit`, of the next tile's vector.
   __device__ __forceinline__ unsigned place_of_next(unsigned unit) const {
     return vector_ + (current_ ^ vector_bytes) + unit / 8 * abi::addend_atom_bytes + unit % 8 * 16;
   }
-  /// What came for the next tile is this one's.
+  /// Makes the next tile's vector the current one.
   __device__ __forceinline__ void advance() { current_ ^= vector_bytes; }
 
-  /// What the vector is multiplied by, for any 64 rows.
+  /// The descriptor of the ones by which the vector is multiplied, for any 64 rows.
   __device__ __forceinline__ MatrixDescriptor ones() const { return describe(ones_); }
   __device__ __forceinline__ MatrixDescriptor vector() const {
     return describe(vector_ + current_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM of few rows, out = alpha * a b + beta * c, or what an emitted epilogue makes of a b: B is
-// read once, at the speed of memory, and is multiplied where it arrives, in registers.
+// GEMM of few rows, out = alpha * a b + beta * c, or an emitted epilogue of a b: B is read once, at
+// the speed of memory, and multiplied in the registers to which it is loaded.
 //
 //   A in global memory                     B in global memory
 //     | copy/row_panel: decoded to words     | copy/streamed_operand: vectors of up to 16 bytes,
@@ -43,7 +43,7 @@ class SkinnyGemm {
                                         unsigned* flag)
       : params_(params), shared_(shared), parts_(params, flag, thread()) {}
 
-  /// Multiplies a share of a tile; true where this block has all of the tile's accumulators then.
+  /// Multiplies a share of a tile; true if this block then has all of the tile's accumulators.
   template <class Shares>
   __device__ __forceinline__ bool multiply_share(const Shares& shares, const TileShare& share) {
     Sums sums{};
@@ -89,8 +89,8 @@ class SkinnyGemm {
     return tile.column * static_cast<unsigned>(abi::tile_columns(design));
   }
 
-  /// The main loop: while the panel's part of one slot multiplies, all other slots are on their
-  /// way, over the ends of panels, too.
+  /// The mainloop: while the panel's part of one slot is multiplied, the loads of all other slots
+  /// are in flight, also across the ends of panels.
   __device__ __forceinline__ void accumulate(Sums& sums, const TileShare& share) const {
     const abi::TilePosition tile = position_of(share);
     const unsigned first_k = share.first_k_block * static_cast<unsigned>(abi::split_unit(design));
@@ -110,7 +110,7 @@ class SkinnyGemm {
 #pragma unroll
     for (int slot = 0; slot < design.slots; ++slot) stream.fetch(ring[slot], slot);
     constexpr unsigned panel_k = abi::panel_k(design);
-    // One loop, so that the copies are in the code once: its first round only fetches.
+    // One loop, so that the code has the copies once: its first iteration only fetches.
 #pragma unroll 1
     for (unsigned at = 0;; at += panel_k) {
       rows.fetch(at);
@@ -125,7 +125,7 @@ class SkinnyGemm {
     __syncthreads();  // waits until all have read the last panel
   }
 
-  /// The panel that begins at k `first` of the slice, which has `k`.
+  /// Multiplies the panel that begins at k `first` of the slice, whose extent is `k`.
   __device__ __forceinline__ static void multiply_panel(Sums& sums,
                                                         StreamSlot<design> (&ring)[design.slots],
                                                         Stream& stream,
@@ -145,7 +145,7 @@ class SkinnyGemm {
     }
   }
 
-  /// Leaves a warp's or a thread's accumulators in shared memory: [part][row][column of the tile].
+  /// Stores a warp's or a thread's accumulators to shared memory: [part][row][column of the tile].
   __device__ __forceinline__ void leave(Sums& sums) const {
     Number* const parts = reinterpret_cast<Number*>(shared_);
     if constexpr (design.b_major == abi::Major::k) {
@@ -215,7 +215,7 @@ class SkinnyGemm {
   Number sums_[finished.thread_m][finished.thread_n];
 };
 
-/// Calls finish(gemm, share) for every tile that this block has all accumulators of.
+/// Calls finish(gemm, share) for every tile of which this block has all accumulators.
 template <abi::SkinnyDesign design, class Finish>
 __device__ __forceinline__ void for_each_skinny_tile(const abi::SkinnyParams& params,
                                                      Finish&& finish) {
@@ -229,7 +229,7 @@ __device__ __forceinline__ void for_each_skinny_tile(const abi::SkinnyParams& pa
     UnitShares<mode> shares(params.split, params.k_blocks, unit);
     const TileShare share = shares.take();
     SkinnyGemm<design> gemm(params, shared, &flag);
-    // What is done with shared memory here, the next share's first barrier waits for.
+    // The next share's first barrier waits until finish has used shared memory.
     if (gemm.multiply_share(shares, share)) finish(gemm, share);
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplication by few rows: what a thread has loaded of B by words of A in shared memory.
+// Multiplication by few rows: the elements of B that a thread has loaded, by words of A in shared
+// memory.
 #pragma once
 
 #include <device/abi/skinny_design.hpp>
@@ -82,7 +83,7 @@ class SkinnyMultiplier {
     }
   }
 
-  /// The elements behind the last whole vector of k, which is at `panel_k` of the stream.
+  /// The elements after the last whole vector of k, which is at `panel_k` of the stream.
   __device__ __forceinline__ void multiply_rest(Sums& sums, const StreamAlongK<design>& stream,
                                                 unsigned panel_k) const {
     if (!stream.has_rest()) return;
@@ -131,7 +132,7 @@ class SkinnyMultiplier {
       return decode<design.b, Word>(loaded, position);
   }
 
-  /// The word of a column at the k that begin with `load`.
+  /// The word of a column, with the k that begin at `load`.
   __device__ __forceinline__ static Word word_of(const Slot& slot, int load, int column) {
     if constexpr (!is_integer) {
       return decode<design.b, Word>(slot.loads[load], column);
@@ -143,7 +144,7 @@ class SkinnyMultiplier {
     }
   }
 
-  /// The word of an element by itself: beside it are zeros.
+  /// The word of a single element; its other parts are zeros.
   template <class Loaded>
   __device__ __forceinline__ static Word word_of_element(const Loaded& loaded, int k) {
     if constexpr (is_integer)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM by mma.sync, on tensor cores of sm_80 and later: out = alpha * a b + beta * c, or what an
-// emitted epilogue makes of a b.
+// GEMM by mma.sync, on tensor cores of sm_80 and later: out = alpha * a b + beta * c, or an emitted
+// epilogue of a b.
 //
 //   A, B in global memory
 //     | copy/chunked_operand: cp.async, `stages - 1` blocks of k under way, zeros beyond edges
@@ -47,7 +47,7 @@ class Sm80Gemm {
         place_(thread()),
         parts_(params, flag, thread()) {}
 
-  /// Multiplies a share of a tile; true where this block has all of the tile's accumulators then.
+  /// Multiplies a share of a tile; true if this block then has all of the tile's accumulators.
   template <class Shares>
   __device__ __forceinline__ bool multiply_share(const Shares& shares, const TileShare& share) {
     accumulate(share);
@@ -160,7 +160,7 @@ class Sm80Gemm {
   typename Parts::Sums sums_;
 };
 
-/// Calls finish(gemm, share) for every tile that this block has all accumulators of.
+/// Calls finish(gemm, share) for every tile of which this block has all accumulators.
 template <abi::Sm80Design design, class Finish>
 __device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params, Finish&& finish) {
   static_assert(abi::find_fault(design) == abi::Sm80Fault::none,

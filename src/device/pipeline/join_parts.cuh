@@ -15,7 +15,7 @@
 
 namespace gemmery::device {
 
-/// A team is the threads of a block that have a part of a tile together:
+/// A team is the threads of a block that together hold a part of a tile:
 ///
 ///   thread()       counts them
 ///   sync()         waits for all of them
@@ -24,7 +24,8 @@ namespace gemmery::device {
 ///   add(slot)      adds what its like left there
 ///   clear()        sets its accumulators to 0
 ///
-/// True where the team has all of the tile now. All its threads call it; `counter` is the tile's.
+/// Returns true if the team now has all of the tile. All its threads call it; `counter` is the
+/// tile's.
 template <class Team>
 __device__ __forceinline__ bool join_serially(const TileShare& share, unsigned* counter,
                                               Team&& team) {
@@ -43,7 +44,7 @@ __device__ __forceinline__ bool join_serially(const TileShare& share, unsigned* 
   return is_last;
 }
 
-/// The same: of a team for each part of the tile, for the last one to come.
+/// The same for a team of each part of the tile; true for the last one to arrive.
 template <class Shares, class Team>
 __device__ __forceinline__ bool join_last(const Shares& shares, const TileShare& share,
                                           unsigned* counter, Team&& team) {

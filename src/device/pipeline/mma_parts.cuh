@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accumulators that the warps of an sm80 block have of a tile, as a part of it: to the
+// The accumulators of a tile that the warps of an sm80 block hold, as a part of the tile: to the
 // workspace and back.
 #pragma once
 
@@ -30,8 +30,8 @@ class TileParts {
         flag_(flag),
         thread_(thread) {}
 
-  /// Whether this block has all of the tile now. All threads call it; `holds_sums`: whether this
-  /// one's warp does.
+  /// True if this block now has all of the tile. All threads call it; `holds_sums` tells whether
+  /// this thread's warp holds accumulators.
   template <class Shares>
   __device__ __forceinline__ bool join(const Shares& shares, const TileShare& share, Sums& sums,
                                        bool holds_sums) {
@@ -40,7 +40,7 @@ class TileParts {
   }
 
  private:
-  /// All threads of the block, of which some hold accumulators.
+  /// The team of all threads of the block, some of which hold accumulators.
   struct Team {
     const TileParts& parts;
     Sums& sums;

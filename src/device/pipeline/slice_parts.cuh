@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accumulators that a skinny kernel's block has of a tile, as a part of it: to the workspace
-// and back.
+// The accumulators of a tile that a skinny kernel's block holds, as a part of the tile: to the
+// workspace and back.
 #pragma once
 
 #include <device/abi/skinny_design.hpp>
@@ -20,8 +20,8 @@ class SliceParts {
         flag_(flag),
         thread_(thread) {}
 
-  /// Whether this block has all of the tile now. All threads call it; the first ones,
-  /// `is_finisher`, have sums.
+  /// True if this block now has all of the tile. All threads call it; the first ones,
+  /// `is_finisher`, hold accumulators.
   template <class Shares, class Number, int rows, int columns>
   __device__ __forceinline__ bool join(const Shares& shares, const TileShare& share,
                                        Number (&sums)[rows][columns], bool is_finisher) const {
@@ -31,7 +31,7 @@ class SliceParts {
   }
 
  private:
-  /// All threads of the block, the first of which hold accumulators.
+  /// The team of all threads of the block, the first of which hold accumulators.
   template <class Number, int rows, int columns>
   struct Team {
     const SliceParts& parts;

@@ -9,8 +9,9 @@
 //   accumulators in registers, of the block's own columns
 //
 // A slot holds vectors of 16 bytes, [vector][thread]: accesses have no bank conflicts, and each
-// thread reads what the threads of its number wrote. So warps synchronise only with the warps of
-// their number, by two mbarriers: all values have arrived (full), all blocks have read (free).
+// thread reads what the threads of the same number wrote. Warps therefore synchronise only with the
+// warps of their number, by two mbarriers: all values have arrived (full), all blocks have read
+// (free).
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -22,7 +23,7 @@
 
 namespace gemmery::device {
 
-/// What it needs of shared memory; nothing where k is not split.
+/// The shared memory that it needs; empty if k is not split.
 template <abi::Sm90Design design, int split_k = design.split_k>
 struct SplitSumsShared {
   static constexpr int warps = abi::consumer_count(design) * abi::warps_per_consumer;
@@ -35,8 +36,8 @@ struct SplitSumsShared {
 template <abi::Sm90Design design>
 struct SplitSumsShared<design, 1> {};
 
-/// As a warp of a consumer sees it. `Sums` are those of a design, `StoredSums` of its
-/// stored_design.
+/// The view of one consumer warp. `Sums` are the accumulators of a design, `StoredSums` those of
+/// its stored_design.
 template <abi::Sm90Design design, class Sums, class StoredSums, int split_k = design.split_k>
 class SplitSums {
  public:
@@ -59,8 +60,8 @@ class SplitSums {
         thread_(thread),
         rank_(rank) {}
 
-  /// The accumulators of all blocks, added up, for this block's columns. The consumer has `rows`
-  /// rows; those beyond are not sent, and their accumulators are 0.
+  /// Adds the accumulators of all blocks for this block's columns. The consumer has `rows` rows;
+  /// further rows are not sent, and their accumulators are 0.
   __device__ __forceinline__ const StoredSums& collect(const Sums& sums, unsigned rows) {
     clear();
     const unsigned blocks = blocks_with_rows(rows);
@@ -90,7 +91,8 @@ class SplitSums {
 
   __device__ unsigned lane() const { return thread_ % 32; }
 
-  /// Of the consumer's blocks of 64 rows, those of which this warp has any; they come first.
+  /// The number of the consumer's blocks of 64 rows of which this warp has any rows; they come
+  /// first.
   __device__ unsigned blocks_with_rows(unsigned rows) const {
     const unsigned first = thread_ / 32 * abi::sm90_warp_rows;
     const unsigned blocks =
@@ -106,7 +108,7 @@ class SplitSums {
     }
   }
 
-  /// To each block from the owner-th on its columns, into the slot of this one.
+  /// Sends each block, from the owner-th on, its columns, into this block's slot there.
   template <unsigned owner = 0>
   __device__ __forceinline__ void send(const Sums& sums, unsigned blocks) const {
     if constexpr (owner < split_k) {
@@ -126,8 +128,8 @@ class SplitSums {
     }
   }
 
-  /// Calls visit(offset in a slot, four registers) for all that this thread has of a block's
-  /// columns.
+  /// Calls visit(offset in a slot, four registers) for all registers of a block's columns that this
+  /// thread has.
   template <unsigned owner, class Visit>
   __device__ __forceinline__ static void for_each_vector(const Sums& sums, unsigned blocks,
                                                          Visit&& visit) {
@@ -145,7 +147,7 @@ class SplitSums {
     }
   }
 
-  /// What block `source` has of this one's columns.
+  /// Adds the accumulators that block `source` has sent for this block's columns.
   __device__ __forceinline__ void add(unsigned source, unsigned blocks) {
 #pragma unroll
     for (unsigned block = 0; block < Sums::blocks; ++block) {
