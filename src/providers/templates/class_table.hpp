@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables by class of operand rules, each made when it is first asked for: a process that asks about
-// one kind of problem does not pay for all.
+// Tables by class of operand rules. A class's rows are made when they are first requested, so a
+// process that asks about one kind of problem does not pay for all.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 
 namespace gemmery::templates {
 
-// Rows of type Row for each of `count` classes. Safe to ask from any thread; rows live as long as
+// Rows of type Row for each of `count` classes. Any thread may request them; rows live as long as
 // the table.
 template <class Row, std::size_t count>
 class ClassTable {
  public:
-  // `make()` gives a class's rows. Calls of one class give the same rows each time.
+  // `make()` makes the rows of a class. All calls for one class return the same rows.
   template <class Make>
   std::span<const Row> rows_of(std::size_t index, const Make& make) {
     Entry& entry = entries_[index];

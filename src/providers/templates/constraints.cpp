@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for devices, types and math that no kernel of a family takes.
+// Failure texts for devices, types and math that no kernel of a family supports.
 #include "providers/templates/constraints.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What families here ask of a query alike: each answer is the constraint that failed, in words, or
-// empty.
+// Constraints that several families check on a query. Each function returns the failed constraint
+// in words, or an empty string.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -15,15 +15,15 @@ namespace gemmery::templates {
 
 bool contains(std::span<const DType> dtypes, DType dtype) noexcept;
 
-// A GPU that code for one of the targets, which ascend, runs on.
+// The device must run code for one of the targets, which ascend.
 std::string find_device_failure(std::span<const Target> targets, const DeviceInfo& device);
 
-// Types of out and C that the family writes and reads.
+// The family must support the types of out and C.
 std::string find_output_failure(std::span<const DType> outputs, const GemmProblem& problem);
 
 std::string find_math_failure(const GemmProblem& problem);
 
-// Of a problem with more of `what` (tiles of some size) than 31 bits count.
+// The text for a problem with more of `what` (tiles of some size) than 31 bits can count.
 std::string too_many(std::string_view what, const GemmProblem& problem);
 
 }  // namespace gemmery::templates

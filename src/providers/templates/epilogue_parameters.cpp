@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes abi::EpilogueParams member by member: how many operands it has is known when a kernel is
-// compiled, and here only at run time.
+// Writes abi::EpilogueParams member by member, because the number of operands is a run-time value
+// here.
 #include "providers/templates/epilogue_parameters.hpp"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ epilogue::Reduction reduction_of(const epilogue::Graph& graph, const EpilogueOpe
   return found == graph.outputs.end() ? epilogue::Reduction::none : found->reduction;
 }
 
-// Lays out what begins at 0, the words of groups and then the counters of all reductions; behind it
-// their parts.
+// Lays out the workspace: first the memory that must be 0 (the words of groups, then the counters
+// of all reductions), then the parts.
 class WorkspacePlan {
  public:
   WorkspacePlan(const GemmProblem& problem, bool is_turned, const abi::RegionGrid& regions)
@@ -77,7 +77,7 @@ class WorkspacePlan {
         regions_(regions),
         value_bytes_(byte_width(epilogue_compute_type(problem.accumulator))) {}
 
-  // Of all reductions, before any is added.
+  // Called for all reductions before any is added.
   void count(const abi::EpilogueTensor& tensor) {
     if (abi::is_by_groups(tensor, regions_))
       word_bytes_ += bytes_of_words();
@@ -143,7 +143,7 @@ Slot slot_of(const EpilogueOperandRule& rule) {
   return rule.is_output ? Slot::output : rule.is_number ? Slot::number : Slot::input;
 }
 
-// Visits the operands of one kind by their index; returns how many there are.
+// Visits the operands of one kind with their indices; returns their number.
 template <class Visit>
 std::size_t for_each(const std::vector<EpilogueOperandRule>& rules, Slot slot, Visit&& visit) {
   std::size_t count = 0;
@@ -248,7 +248,7 @@ void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilo
   ParameterWriter writer(plan);
   plan.workspace_slot = writer.write(static_cast<void*>(nullptr));
   writer.write(regions);
-  // Arrays of nothing have one element.
+  // An empty array has one element.
   const auto write_places = [&](Slot slot) {
     const std::size_t count = for_each(rules.operands, slot, [&](std::size_t index) {
       writer.write(place_of(operands[index], problem.epilogue_operands[index], is_turned));

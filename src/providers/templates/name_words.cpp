@@ -48,7 +48,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// "f32r16": the layout's letter is the last that is no digit.
+// "f32r16": the letter of the layout is the last character that is not a digit.
 std::optional<OperandRule> read_rule(std::string_view text) {
   const std::size_t letter = text.find_last_not_of("0123456789");
   if (letter == std::string_view::npos) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that families say: names of kernels, written and read back, and their types in lists.
+// Words that families share: kernel names, written and parsed, and lists of types.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -19,13 +19,13 @@ inline constexpr int widest_access = 16;  // bytes; the largest alignment that a
 std::string rule_text(const OperandRule& rule);
 std::optional<OperandRule> read_rule(std::string_view text);
 
-// A GEMM kernel's name: "HEAD_gemm_A_B_OUT_acc-ACC_DESIGN", with "_c-C" at the end where C is read,
-// or "_e-DIGEST" where another program than the default one is carried. HEAD is family and version,
-// DESIGN the family's own words.
+// The name of a GEMM kernel: "HEAD_gemm_A_B_OUT_acc-ACC_DESIGN", followed by "_c-C" if C is read or
+// "_e-DIGEST" if the program is not the default one. HEAD is family and version; DESIGN is in the
+// family's own words.
 std::string gemm_name(std::string_view head, const OperandRules& rules, std::string_view design,
                       EpilogueId epilogue = default_epilogue);
 
-// Such a name read back, by a family whose designs are of so many words; nothing for other names.
+// A parsed name of a family whose designs have that many words; nullopt for other names.
 struct GemmNameParts {
   OperandRules rules;
   std::vector<std::string_view> design;
@@ -34,7 +34,7 @@ struct GemmNameParts {
 std::optional<GemmNameParts> read_gemm_name(std::string_view name, std::string_view head,
                                             std::size_t design_words);
 
-// What a kernel computes, in the words of the problem grammar.
+// The types that a kernel computes with, in the words of the problem grammar.
 std::string class_line(const OperandRules& rules);
 
 // "float16, bfloat16"
@@ -42,10 +42,10 @@ std::string list_names(std::span<const DType> dtypes);
 
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-// "128x128x8", so many of them.
+// "128x128x8": exactly `count` numbers.
 std::optional<std::vector<int>> read_integers(std::string_view text, std::size_t count);
 
-// "s4" by its tag "s".
+// The number in "s4", after its tag "s".
 std::optional<int> read_tagged(std::string_view text, std::string_view tag);
 
 }  // namespace gemmery::templates

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that are the same for all families of this room.
+// Answers that all families in this room share.
 #include "providers/templates/template_family.hpp"
 
 #include <utility>
@@ -10,7 +10,7 @@ namespace gemmery::templates {
 
 Status TemplateFamily::carries(const GemmProblem& problem) const { return check_carried(problem); }
 
-// Another spelling of a kernel is not its name.
+// A text that spells a kernel in another way is not its name.
 std::optional<Kernel> TemplateFamily::parse_name(std::string_view kernel_name) const {
   std::optional<Kernel> kernel = read_name(kernel_name);
   if (kernel && this->kernel_name(*kernel) != kernel_name) kernel.reset();

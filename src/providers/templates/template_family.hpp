@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the families of this room have in common: their provider, a table of targets, kernels with
-// one spelling of their names.
+// What all families in this room share: the provider, a table of targets, and kernels with exactly
+// one name.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ class TemplateFamily : public runtime::DeviceFamily {
     return facts_.targets;
   }
 
-  // Programs whose reductions are of something.
+  // All programs except those with a reduction over no elements.
   Status carries(const GemmProblem& problem) const override;
   std::optional<Kernel> parse_name(std::string_view kernel_name) const final;
 
  protected:
-  // They live as long as the process.
+  // The referenced objects live as long as the process.
   struct Facts {
     std::string_view name;
     int version;
@@ -34,10 +34,10 @@ class TemplateFamily : public runtime::DeviceFamily {
   };
   explicit TemplateFamily(const Facts& facts) : facts_(facts) {}
 
-  // The kernel that a text spells, whether or not that is how its name is written.
+  // The kernel that a text spells, whether or not the text is its canonical name.
   virtual std::optional<Kernel> read_name(std::string_view text) const = 0;
 
-  // A reason to begin with: whose it is and what failed.
+  // A reason with the family's name and the failed constraint; the caller fills in the rest.
   Reason reason_of(std::string failed) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace gemmery::templates {
 
-// Best first; simt, the fallback, last.
+// Best first; simt, the fallback, is last.
 std::vector<std::unique_ptr<Family>> make_families();
 
 }  // namespace gemmery::templates

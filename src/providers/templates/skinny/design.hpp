@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The skinny kernels as values: their tiles, the operand rules they come with, their names.
+// The skinny kernels as values: tiles, operand rules, names.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -21,11 +21,11 @@ namespace gemmery::templates {
 
 inline constexpr int skinny_version = 1;
 
-// The index of out that is short.
+// The short index of out.
 enum class SkinnySide : std::uint8_t { m, n };
 
-// What a skinny kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal
-// tiles are equal bytes.
+// A skinny kernel's design apart from its operand rules; stored in DesignBytes. It has no padding,
+// so equal tiles have equal bytes.
 struct SkinnyTile {
   SkinnySide side = SkinnySide::m;
   std::uint8_t rows = 1;  // of the short side, at most
@@ -40,11 +40,11 @@ struct SkinnyTile {
 };
 static_assert(sizeof(SkinnyTile) == 10);
 
-// What kernels accumulate products of these types in, and the types that they can round to (and
-// read C in); nothing where they do not multiply them.
+// The types of out and C of kernels that multiply these types with this accumulator; empty if none
+// does.
 std::span<const DType> skinny_outputs(DType a, DType b, DType accumulator) noexcept;
 
-// Every combination of operand types that is served, with its accumulator.
+// Every supported combination of operand types, with its accumulator.
 struct SkinnyProducts {
   DType a;
   DType b;
@@ -52,40 +52,40 @@ struct SkinnyProducts {
 };
 std::vector<SkinnyProducts> skinny_products();
 
-// What discovery offers: for the operand that is streamed, of each layout the widest first, with no
-// more accumulators than a thread has room for; for the other one; for out and C. A kernel that is
-// called by its name may have any alignment from the element's width to 16 bytes.
+// The rules that discovery offers: for the streamed operand, for each layout the widest access
+// first, with no more accumulators than fit into a thread's registers; for the other operand; for
+// out and C. By name, a kernel may have any alignment from the element's width to 16 bytes.
 std::vector<OperandRule> skinny_long_rules(DType dtype, SkinnySide side, std::uint8_t rows);
 std::vector<OperandRule> skinny_short_rules(DType dtype, SkinnySide side);
 std::vector<OperandRule> skinny_output_rules(DType dtype, SkinnySide side);
 
-// Whether a rule of the streamed operand lets threads load along columns of what is computed.
+// True if a rule of the streamed operand lets threads load along columns of the computed matrix.
 bool is_along_columns(const OperandRule& streamed, SkinnySide side) noexcept;
 
-// Columns that one access under a rule of out or C covers at most: the matrix must hold such runs
-// wholly.
+// The number of columns that one access covers at most under a rule of out or C. The number of
+// columns of the matrix must be a multiple of it.
 std::int64_t skinny_widest_run(const OperandRule& rule) noexcept;
 
 // The tiles that are offered for operands under these rules, without splits of k.
 std::vector<SkinnyTile> skinny_tiles(const OperandRules& rules, SkinnySide side, std::uint8_t rows);
 
-// Rows (or columns of out) that kernels have, at most.
+// The largest number of rows (or columns of out) of each kind of kernel.
 inline constexpr std::array<std::uint8_t, 4> skinny_row_counts{1, 2, 4, 8};
-// The smallest number of rows that a kernel has for a short side so long; nothing above 8.
+// The smallest number of rows of a kernel that serves a short side of this extent; nullopt above 8.
 std::optional<std::uint8_t> skinny_rows(std::int64_t extent) noexcept;
 
-// The device's own description.
+// The design as the device knows it.
 abi::SkinnyDesign skinny_design(const OperandRules& rules, const SkinnyTile& tile) noexcept;
 abi::SkinnyDesign skinny_design(const Kernel& kernel) noexcept;
 SkinnyTile skinny_tile(const Kernel& kernel) noexcept;
 
 constexpr bool is_turned(const SkinnyTile& tile) noexcept { return tile.side == SkinnySide::n; }
 
-// Rows and columns of what is computed.
+// Rows and columns of the computed matrix.
 std::int64_t skinny_row_count(const SkinnyTile& tile, const GemmProblem& problem) noexcept;
 std::int64_t skinny_column_count(const SkinnyTile& tile, const GemmProblem& problem) noexcept;
 
-// Columns that one load covers: the operand that is streamed must hold such runs wholly.
+// Columns that one load covers. The streamed operand must have whole runs of them.
 std::int64_t skinny_long_run(const abi::SkinnyDesign& design) noexcept;
 
 // "m4"; "none" or "parallel8"
@@ -96,8 +96,7 @@ SplitWord split_word(const SkinnyTile& tile) noexcept;
 // of k, then threads by loads by slots by lanes.
 std::string skinny_name(const Kernel& kernel);
 
-// The rules and tile that a name spells; nothing for other names, and for designs that are not
-// legal.
+// The rules and tile of a name; nullopt for other names and for invalid designs.
 struct SkinnyParts {
   OperandRules rules;
   SkinnyTile tile;

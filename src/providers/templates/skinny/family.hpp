@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM of few rows or columns, host half: the family's answers, its source, its launches. Device
+// GEMM of few rows or columns, host half: answers queries, emits source, packs launches. Device
 // half: device/gemm/skinny.cuh.
 #pragma once
 

@@ -14,8 +14,8 @@
 namespace gemmery::templates {
 namespace {
 
-// A matrix with the problem's strides, which are 0 where they say nothing, as what is computed has
-// it: or its transpose.
+// The matrix, or its transpose, as the kernel computes it, with the problem's strides, which are 0
+// where an extent is 1 or a dimension is broadcast.
 abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_turned) {
   return {.data = view.data(),
           .batch_stride = matrix.batch_stride,
@@ -23,7 +23,7 @@ abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_tur
           .column_stride = is_turned ? matrix.row_stride : matrix.column_stride};
 }
 
-// Counters of tiles, and behind them a part of the tile for every unit.
+// The workspace: counters of the tiles, then a part of its tile for every unit.
 void set_workspace(const abi::SkinnyDesign& design, unsigned tiles, abi::SkinnyParams& params,
                    runtime::LaunchPlan& plan) {
   if (params.split.slices == 1) return;
@@ -49,7 +49,7 @@ void SkinnyFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan
   const unsigned tile_columns = abi::tiles_along(columns, abi::tile_columns(design));
   const auto batches = static_cast<unsigned>(problem.l);
   const unsigned tiles = tile_rows * tile_columns * batches;
-  // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+  // With alpha = 0, A and B are not read, so that no NaN of theirs reaches out.
   const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
   const unsigned k_blocks = skinny_k_blocks(design, k);
   const abi::SimtMatrix a = to_abi(arguments.a(), problem.a, turns);

@@ -37,7 +37,7 @@ runtime::EmittedSource SkinnyFamily::emit(const Kernel& kernel, Target) const {
   const abi::SkinnyDesign design = skinny_design(kernel);
   const EpilogueText epilogue =
       epilogue_text(kernel, is_turned(skinny_tile(kernel)), "SkinnyParams", "skinny_gemm");
-  // A program wants registers of its own.
+  // An emitted program needs additional registers.
   const std::string_view blocks =
       kernel.epilogue() == default_epilogue ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(

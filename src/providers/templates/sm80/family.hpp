@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM by mma.sync, host half: the family's answers, its source, its launches. Device half:
+// GEMM by mma.sync, host half: answers queries, emits source, packs launches. Device half:
 // device/gemm/sm80.cuh.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace gemmery::templates {
 
-// 16-bit floats, float64, 8-bit integers, 8-bit floats (math=fp8_fast, sm_89 and later), float32
-// by a `math` that is asked for; any alignment, row or column major; sm_80 to sm_121.
+// 16-bit floats, float64, 8-bit integers, 8-bit floats (math=fp8_fast, sm_89 and later), and
+// float32 by an explicit `math`; any alignment, row or column major; sm_80 to sm_121.
 class Sm80Family final : public TemplateFamily {
  public:
   Sm80Family();

@@ -13,7 +13,7 @@
 namespace gemmery::templates {
 namespace {
 
-// Out or C as what is computed has it.
+// Out or C, or its transpose, as the kernel computes it.
 abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_turned) {
   return {.data = view.data(),
           .batch_stride = matrix.batch_stride,
@@ -21,7 +21,7 @@ abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix, bool is_tur
           .column_stride = is_turned ? matrix.row_stride : matrix.column_stride};
 }
 
-// A or B: the stride of the index that is not adjacent.
+// A or B; the stride is that of the index that is not adjacent in memory.
 abi::Sm80Operand operand_of(const Tensor& view, const MatrixType& matrix, LayoutRule layout) {
   return {.data = view.data(),
           .batch_stride = matrix.batch_stride,
@@ -53,7 +53,7 @@ void Sm80Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const Sm80Extents extents = sm80_extents(rules, tile, problem);
   const auto batches = static_cast<unsigned>(problem.l);
   const unsigned tiles = extents.tile_rows * extents.tile_columns * batches;
-  // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+  // With alpha = 0, A and B are not read, so that no NaN of theirs reaches out.
   const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
   const unsigned limit = request.max_multiprocessors > 0
                              ? static_cast<unsigned>(request.max_multiprocessors)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast sm80 kernels are on a problem: what discovery sorts by.
+// The predicted times of sm80 kernels, by which discovery sorts.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -10,12 +10,12 @@
 
 namespace gemmery::templates {
 
-// Predicts one kernel after another on the same problem.
+// Predicts the times of several kernels for the same problem.
 class Sm80Prediction {
  public:
   Sm80Prediction(const GemmProblem& problem, const OperandRules& types, const DeviceInfo& device);
 
-  // Of one launch.
+  // The time of one launch.
   double microseconds(const Sm80Tile& tile, const OperandRules& rules) const;
 
  private:
@@ -25,11 +25,11 @@ class Sm80Prediction {
   double fma_per_clock_;  // of a multiprocessor, on tensor cores
 };
 
-// Blocks that share a multiprocessor, by their shared memory and registers.
+// Blocks that fit on a multiprocessor, by their shared memory and registers.
 int resident_blocks(const abi::Sm80Design& design, const DeviceInfo& device) noexcept;
 
-// Multiply-adds of tensor cores per clock and multiprocessor by mma.sync, for operands of these
-// types; 0 where the device has none for them.
+// Multiply-adds per clock and multiprocessor by mma.sync for operands of these types; 0 if the
+// device's tensor cores do not support them.
 double mma_per_clock(DType a, DType accumulator, Math math, Target device) noexcept;
 
 }  // namespace gemmery::templates
