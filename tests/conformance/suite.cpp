@@ -136,7 +136,8 @@ class Case {
 
   // Whether the kernel asks for narrower accesses to A and B than they have, or takes operands of
   // any strides, or batches by pointers where there are none: another one is listed then if it is
-  // faster, which may have other tiles.
+  // faster, which may have other tiles. So it is where a kernel of sm80 stores to any strides: of a
+  // column-major out, discovery offers kernels that compute out^T, whose tiles fit other operands.
   bool asks_for_less() const {
     const OperandRules& rules = kernel_.operands();
     const GemmProblem& problem = trial_.line.problem;
@@ -144,6 +145,7 @@ class Case {
         rules.a.layout == LayoutRule::any || rules.b.layout == LayoutRule::any;
     return rules.a.alignment < problem.a.alignment || rules.b.alignment < problem.b.alignment ||
            (takes_any_strides && kernel_.family().name() == "skinny") ||
+           (rules.out.layout == LayoutRule::any && kernel_.family().name() == "sm80") ||
            (kernel_.metadata().design_value("batches") == "pointers" &&
             !kernel::has_pointers(problem));
   }
