@@ -25,7 +25,7 @@ float& element(const Tensor& tensor, std::int64_t l, std::int64_t row, std::int6
       tensor.data())[l * tensor.stride(0) + row * tensor.stride(1) + column * tensor.stride(2)];
 }
 
-// What the kernel is: any strides, so the views of rank 3 are all that is read.
+// The kernel itself. It takes any strides, so it needs only the views of rank 3.
 void multiply(const GemmArguments& arguments) {
   const GemmProblem& problem = arguments.problem();
   for (std::int64_t l = 0; l < problem.l; ++l) {
@@ -40,7 +40,7 @@ void multiply(const GemmArguments& arguments) {
   }
 }
 
-// Code that is there already: nothing to compile, nothing to load.
+// A launch of code in this program: nothing to compile, nothing to load.
 class OwnLaunch : public PreparedLaunchState {
  public:
   explicit OwnLaunch(const GemmArguments& arguments) : arguments_(arguments) {}
@@ -110,8 +110,8 @@ class TwoRowsFamily : public Family {
   }
   Target target_for(const Kernel&, const DeviceInfo&) const override { return Target::cpu(); }
 
-  // The operand rules, the target and the epilogue were checked before; what they cannot say is
-  // said here.
+  // The operand rules, the target and the epilogue have been checked; this checks what they cannot
+  // express.
   Status supports(const Kernel&, const Query& query) const override {
     const std::string reason = refusal(query);
     return reason.empty() ? Status::success() : Status::fail(reason);

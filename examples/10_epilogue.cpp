@@ -65,8 +65,8 @@ int main() {
   fill(memory.bias);
   if (as_text() != as_expressions()) return 1;
 
-  // What the program names: a tensor that broadcasts to out, a number of this run, and a tensor for
-  // what it stores beside D, which is out. (m, 1) takes one value for every row.
+  // The operands and results that the program names: a tensor that broadcasts to out, a number of
+  // this run, and a tensor for the second result. (m, 1) holds one value for every row.
   const gemmery::EpilogueArguments epilogue(
       as_text(), {{"bias", Tensor(memory.bias.data(), DType::float32, {n})},
                   {"slope", 0.25},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel said exactly: math instruction, tile, operands, functor. On GPU 0 where there is one,
-// else on an emulated A100; exits with 77 without NVRTC.
+// Specifies one kernel exactly: math instruction, tile, operands, functor. It runs on GPU 0 if
+// there is one, else on an emulated A100. Exits with 77 without NVRTC.
 #include <cstdint>
 #include <cstdio>
 #include <vector>

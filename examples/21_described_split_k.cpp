@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A described kernel whose k is split: float32 by three products of TF32, the partial sums left in
-// memory, and a reduction with an activation that adds them up. On GPU 0 where there is one, else
-// on an emulated A100; exits with 77 without NVRTC.
+// A described kernel with split k: float32 by three products of TF32 leaves partial sums in memory,
+// and a reduction adds them and applies an activation. It runs on GPU 0 if there is one, else on an
+// emulated A100. Exits with 77 without NVRTC.
 #include <cstdio>
 #include <vector>
 
@@ -60,7 +60,7 @@ bool run(Device device) {
   const GemmOperationUniversal operation = describe_product();
   const GemmArguments arguments(operation, size, {{a.data()}, {b.data()}, {}, {d.data()}}, device,
                                 {.gemm_mode = Mode::GemmSplitKParallel, .split_k_slices = 4});
-  const Partials partials = arguments.partials();  // from here on the sum is ours to make
+  const Partials partials = arguments.partials();  // from now on the caller adds them
   operation.run(arguments, stream);
 
   const ReductionOperation reduction = describe_reduction();

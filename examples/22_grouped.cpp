@@ -15,7 +15,7 @@ int main() {
   std::vector<float> weights(G * K * N), out(T * N, -1);
   for (std::size_t i = 0; i < weights.size(); ++i)  // group g's are g + 1
     weights[i] = static_cast<float>(i / (K * N) + 1);
-  std::vector<std::int32_t> ends{2, 2, 5};  // rows 0 and 1, none, rows 2 to 4; row 5 is of nobody
+  std::vector<std::int32_t> ends{2, 2, 5};  // rows 0 and 1, none, rows 2 to 4; row 5 has no group
 
   const GroupedGemmArguments arguments(
       {tokens.data(), DType::float32, {T, K}}, {weights.data(), DType::float32, {G, K, N}},
@@ -38,7 +38,7 @@ int main() {
   run();
   const bool second = out == std::vector<float>(T * N, 18);
 
-  // Of a problem's line, sizes are drawn: here even, skewed or mostly empty groups.
+  // For a problem line the sizes are random: equal, skewed or mostly empty groups.
   const ProblemLine line = parse_problem("grouped_gemm 200x32x48 groups=7 a=bf16 counts=i64");
   const Kernel kernel = get_kernels(line.problem, device_info(Device::cpu())).at(0);
   const VerifyReport report = verify(line, kernel, {});
