@@ -171,15 +171,16 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   return has_half_sums ? 184 : 200;
 }
 
-/// Words of 32 bits that are transposed beside accumulators: 570 to 1650 bytes spill at 160, 184 at
-/// 96 of three consumers.
+/// Words of 32 bits that are transposed beside accumulators: 570 to 1650 bytes spill at 160, 256 at
+/// 128 beside a C, 184 at 96 of three consumers.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_transposition(const Sm90Design& design) {
   const bool transposes_words =
       bytes_of(design.a) == 4 &&
       (is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major));
   if (!transposes_words) return 208;
-  return consumers_per_tile(design) == 3 ? 80 : 128;
+  if (consumers_per_tile(design) == 3) return 80;
+  return design.has_c ? 112 : 128;
 }
 
 GEMMERY_HOST_DEVICE
