@@ -157,7 +157,9 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;
   const bool has_half_sums = design.accumulator == DType::float16;
   if (design.a_by_registers) return 160;
-  if (!design.has_c) return takes_turns && has_half_sums ? 192 : 208;
+  // Without a C 16 registers of 192 accumulators spill where out has 8 bits (192x128 in turns).
+  const bool narrows_bytes = bytes_of(design.a) == 1 && bytes_of(design.out) == 1;
+  if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
   if (bytes_of(design.a) == 1) return 160;
   const bool is_wide_c = bytes_of(design.c) == 4;
   const bool narrows_wide =
