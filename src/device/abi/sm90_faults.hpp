@@ -143,7 +143,8 @@ constexpr int most_registers_beside_parts(const Sm90Design& design) {
   const bool are_three = consumers_per_tile(design) == 3;
   switch (bytes_of(design.a)) {
     case 1:
-      return is_alone ? 112 : are_three && design.has_c ? 48 : 160;
+      if (is_alone) return 112;
+      return !design.has_c ? 160 : are_three ? 48 : 112;
     case 4:
       return !transposes ? 192 : are_three ? 48 : 96;
     default:
@@ -181,7 +182,7 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
       bytes_of(design.a) == 4 &&
       (is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major));
   if (!transposes_words) return 208;
-  if (consumers_per_tile(design) == 3) return 80;
+  if (consumers_per_tile(design) == 3) return design.has_c ? 64 : 80;
   return design.has_c ? 112 : 128;
 }
 
