@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that are made from source compile for every target that they name, without spilling
-// more than they may. A random sample; GEMMERY_SOAK=1 takes a larger one. No GPU is needed.
+// more than they may. The same random sample each time; GEMMERY_SOAK=1 draws a larger one afresh.
+// No GPU is needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "platform/parallel.hpp"
 #include "tests/conformance/suite.hpp"
+#include "tests/support/random_seed.hpp"
 #include "tests/support/spill_allowance.hpp"
 
 namespace gemmery::conformance {
@@ -66,9 +68,7 @@ bool has_compiler(const Job& job) {
 }
 
 TEST(Compilation, kernels_compile_for_their_targets_without_spills) {
-  const std::uint64_t seed = test_seed();
-  std::cout << "seed " << seed << "\n";
-  Choices choices(seed);
+  Choices choices(tests::compilation_seed());
   const std::vector<Job> jobs = draw_jobs(is_soak() ? 600 : 12, choices);
   if (jobs.empty()) GTEST_SKIP() << "no family that compiles";
   if (!has_compiler(jobs.front())) GTEST_SKIP() << "no NVRTC on this machine";

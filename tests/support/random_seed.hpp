@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seed of a test's random numbers: fresh each run and printed, or GEMMERY_TEST_SEED to run one
-// again.
+// The seeds of a test's random numbers; GEMMERY_TEST_SEED sets them, to run a test again.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +9,27 @@
 
 namespace gemmery::tests {
 
+// `otherwise` where GEMMERY_TEST_SEED is not set; printed.
+inline std::uint64_t announce_seed(std::uint64_t otherwise) {
+  const char* const given = std::getenv("GEMMERY_TEST_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : otherwise;
+  std::printf("GEMMERY_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+// Fresh each run.
 inline std::uint64_t random_seed() {
-  static const std::uint64_t seed = [] {
-    const char* const given = std::getenv("GEMMERY_TEST_SEED");
-    const std::uint64_t value =
-        given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-    std::printf("GEMMERY_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
-    return value;
-  }();
+  static const std::uint64_t seed = announce_seed(std::random_device{}());
+  return seed;
+}
+
+// The seed of samples of kernels whose machine code is judged: registers, spills, instructions.
+// Those depend on nothing but the kernel and the compiler, so a fresh sample in every short run
+// would fail for a kernel that the change under test did not touch. Fixed, therefore; fresh under
+// GEMMERY_SOAK, whose large samples are what searches the designs.
+inline std::uint64_t compilation_seed() {
+  static const std::uint64_t seed =
+      std::getenv("GEMMERY_SOAK") != nullptr ? random_seed() : announce_seed(1);
   return seed;
 }
 

@@ -46,7 +46,7 @@ class SimtCompile : public tests::WithNvrtc {
   static std::vector<Kernel> sample(std::size_t per_tile) {
     std::vector<Kernel> all;
     family().enumerate([&](const Kernel& kernel) { all.push_back(kernel); });
-    std::mt19937_64 random(tests::random_seed());
+    std::mt19937_64 random(tests::compilation_seed());
     std::ranges::shuffle(all, random);
     std::vector<Kernel> chosen;
     std::vector<std::pair<DesignBytes, DType>> seen;
@@ -61,7 +61,7 @@ class SimtCompile : public tests::WithNvrtc {
 };
 
 TEST_F(SimtCompile, every_tile_compiles_for_a_target_without_spills) {
-  std::mt19937_64 random(tests::random_seed());
+  std::mt19937_64 random(tests::compilation_seed());
   const std::size_t per_tile = std::getenv("GEMMERY_SOAK") != nullptr ? 25 : 2;
   int count = 0;
   for (const Kernel& kernel : sample(per_tile)) {

@@ -27,7 +27,7 @@ namespace {
 
 class Sm80Cubins : public tests::WithNvrtc {
  protected:
-  std::mt19937_64 random_{tests::random_seed()};
+  std::mt19937_64 random_{tests::compilation_seed()};
 };
 
 bool is_soak() {

@@ -148,7 +148,7 @@ class Run {
   explicit Run(std::optional<jit::Disassembler> disassembler)
       : disassembler_(std::move(disassembler)) {
     if (is_long()) journal_.emplace("sm90-cubins");
-    Random random(journal_ ? journal_->seed() : tests::random_seed());
+    Random random(journal_ ? journal_->seed() : tests::compilation_seed());
     kernels_ = choose_kernels(random);
     outcome_.kernels = kernels_.size();
   }
@@ -314,7 +314,7 @@ bool names(const std::vector<std::string>& faults, std::string_view word) {
 TEST_F(Sm90Cubins, of_a_design_that_differs_in_one_field_are_found_out) {
   const auto disassembler = jit::find_disassembler();
   if (!disassembler) GTEST_SKIP() << "no nvdisasm";
-  Random random(tests::random_seed() + 1);
+  Random random(tests::compilation_seed() + 1);
   const Kernel kernel = draw_plain_kernel(random);
   const std::string sass = disassembler->disassemble(compile_sm90(kernel).cubin);
   EXPECT_TRUE(find_instruction_faults(kernel, sass).empty()) << kernel.name();
@@ -327,7 +327,7 @@ TEST_F(Sm90Cubins, of_a_design_that_differs_in_one_field_are_found_out) {
 }
 
 TEST(Sm90CubinResources, beyond_those_of_a_launch_are_found_out) {
-  Random random(tests::random_seed() + 2);
+  Random random(tests::compilation_seed() + 2);
   const Kernel kernel = draw_plain_kernel(random);  // 384 threads, 504 registers by setmaxnreg
   const auto faults_of = [&](const jit::CodeUsage& usage) {
     return find_resource_faults(kernel, usage);

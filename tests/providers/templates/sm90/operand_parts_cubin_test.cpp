@@ -67,7 +67,7 @@ Kernel draw_kernel(const Sm90Family& family, Random& random) {
 class Sm90OperandPartCubins : public tests::WithNvrtc {};
 
 TEST_F(Sm90OperandPartCubins, spill_nothing_and_hold_the_instructions_of_their_designs) {
-  Random random(tests::random_seed());
+  Random random(tests::compilation_seed());
   const Sm90Family family;
   std::vector<Kernel> kernels;
   while (kernels.size() < (std::getenv("GEMMERY_SOAK") != nullptr ? 300U : 8U))

@@ -106,7 +106,7 @@ TEST_F(Sm90ProgramCubins, that_come_first_for_everyday_programs_spill_nothing) {
                                "4096x4096x256"};
   const DeviceInfo device = *find_device_info("h200");
   const bool is_soak = std::getenv("GEMMERY_SOAK") != nullptr;
-  std::mt19937_64 random(tests::random_seed());
+  std::mt19937_64 random(tests::compilation_seed());
   std::vector<Drawn> drawn;
   for (const char* const program : programs) {
     const std::size_t chosen = random() % extents.size();
@@ -146,7 +146,7 @@ TEST_F(Sm90ProgramCubins, that_reduce_whole_tiles_spill_nothing) {
 
 // Others may spill, and are right all the same; that is counted and said.
 TEST_F(Sm90ProgramCubins, of_any_program_serialise_no_wgmma) {
-  std::mt19937_64 random(tests::random_seed() + 1);
+  std::mt19937_64 random(tests::compilation_seed() + 1);
   const Outcome outcome = compile_all(draw_kernels(count(), random));
   for (const std::string& refusal : outcome.refused) ADD_FAILURE() << refusal;
   std::printf("%zu kernels with random programs, %zu notes on spills and stack\n", count(),
