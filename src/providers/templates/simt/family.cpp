@@ -13,8 +13,8 @@
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/simt/design.hpp"
-#include "providers/templates/simt/groups.hpp"
 #include "providers/templates/simt/prediction.hpp"
 #include "runtime/portable_targets.hpp"
 
@@ -55,7 +55,7 @@ bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithme
 
 // Whether the tiles of one matrix can be counted.
 bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
-  if (problem.groups) return fits_grouped_grid(tile, problem);
+  if (problem.groups) return fits_grouped_grid({.m = tile.m, .n = tile.n}, problem);
   return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
                         abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
 }
@@ -178,7 +178,7 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
-  if (Status status = check_groups(tile, rules, problem); !status) return status;
+  if (Status status = check_groups(tile.has_groups != 0, rules, problem); !status) return status;
   const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
   const auto check = [&](const char* operand, const OperandRule& rule) {
     if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();

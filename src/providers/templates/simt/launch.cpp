@@ -2,9 +2,9 @@
 // The launches of simt kernels: their parameters and grids.
 #include "device/abi/simt_params.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/simt/design.hpp"
 #include "providers/templates/simt/family.hpp"
-#include "providers/templates/simt/groups.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -71,8 +71,9 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                              ? static_cast<unsigned>(request.max_multiprocessors)
                              : 0x7fffffffU;
   const abi::SimtGrid grid =
-      problem.groups ? abi::simt_grid(most_tiles(simt_tile(request.kernel), problem), 1, limit)
-                     : abi::simt_grid(tile_rows * tile_columns, gemm.batches, limit);
+      problem.groups
+          ? abi::simt_grid(most_tiles({.m = design.tile_m, .n = design.tile_n}, problem), 1, limit)
+          : abi::simt_grid(tile_rows * tile_columns, gemm.batches, limit);
   plan.shape.grid = {grid.x, grid.y, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "providers/templates/simt/groups.hpp"
+#include "providers/templates/groups.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
+#include "device/abi/simt_design.hpp"
 #include "kernel/rules.hpp"
 #include "operation/groups.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
@@ -37,7 +38,7 @@ abi::GroupParams params_of(const GemmProblem& problem) {
           .alignment = static_cast<unsigned>(groups.alignment)};
 }
 
-std::uint64_t count_tiles(const SimtTile& tile, const GemmProblem& problem) {
+std::uint64_t count_tiles(const GroupTileExtents& tile, const GemmProblem& problem) {
   const std::uint64_t rows = abi::tiles_along(static_cast<unsigned>(problem.m), tile.m);
   const std::uint64_t columns = abi::tiles_along(static_cast<unsigned>(problem.n), tile.n);
   const Ragged ragged = problem.groups->ragged;
@@ -83,7 +84,7 @@ std::string find_group_failure(const GemmProblem& problem) {
   return "groups: expected an epilogue without reductions, got one with";
 }
 
-GemmProblem as_seen_by_groups(GemmProblem problem) {
+GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores) {
   const Groups& groups = *problem.groups;
   switch (groups.ragged) {
     case Ragged::m:
@@ -97,8 +98,13 @@ GemmProblem as_seen_by_groups(GemmProblem problem) {
       align_to_groups(problem.b, problem.b.row_stride, groups);
       break;
   }
-  store_single_elements(problem.out, groups.ragged);
-  if (problem.c) store_single_elements(*problem.c, groups.ragged);
+  const auto align_output = [&](MatrixType& matrix) {
+    if (stores == GroupStores::of_elements) return store_single_elements(matrix, groups.ragged);
+    if (groups.ragged == Ragged::m) align_to_groups(matrix, matrix.row_stride, groups);
+    if (groups.ragged == Ragged::n) align_to_groups(matrix, matrix.column_stride, groups);
+  };
+  align_output(problem.out);
+  if (problem.c) align_output(*problem.c);
   return problem;
 }
 
@@ -117,17 +123,18 @@ GemmProblem average_groups(const GemmProblem& problem) {
   return average;
 }
 
-Status check_groups(const SimtTile& tile, const OperandRules& rules, const GemmProblem& problem) {
-  if (tile.has_groups == 0)
+Status check_groups(bool finds_groups, const OperandRules& rules, const GemmProblem& problem,
+                    GroupStores stores) {
+  if (!finds_groups)
     return problem.groups ? Status::fail("groups: expected one GEMM, got a grouped problem")
                           : Status::success();
   if (!problem.groups) return Status::fail("groups: expected a grouped problem, got one GEMM");
   if (const std::string failure = find_group_failure(problem); !failure.empty())
     return Status::fail(failure);
-  return kernel::check_rules(rules, as_seen_by_groups(problem));
+  return kernel::check_rules(rules, as_seen_by_groups(problem, stores));
 }
 
-bool fits_grouped_grid(const SimtTile& tile, const GemmProblem& problem) {
+bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem) {
   return count_tiles(tile, problem) <= most_grid_blocks;
 }
 
@@ -137,7 +144,7 @@ abi::GroupParams group_params(const GemmArguments& arguments) {
   return params;
 }
 
-unsigned most_tiles(const SimtTile& tile, const GemmProblem& problem) {
+unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem) {
   return static_cast<unsigned>(count_tiles(tile, problem));
 }
 
