@@ -14,8 +14,8 @@
 namespace gemmery::cli {
 namespace {
 
-constexpr std::array<std::string_view, 8> all_verbs{"list",  "explain", "run",   "verify",
-                                                    "bench", "compile", "cache", "doctor"};
+constexpr std::array<std::string_view, 9> all_verbs{
+    "list", "explain", "run", "verify", "bench", "compile", "emulate", "cache", "doctor"};
 
 // The parser with the values that it fills in.
 struct Parser {
@@ -115,6 +115,30 @@ void declare_compile(CLI::App& verb, Parser& parser) {
   add_format(verb, parser);
 }
 
+void declare_emulate(CLI::App& verb, Parser& parser) {
+  EmulateOptions& options = parser.line.options.emulate;
+  verb.add_option("kernel", options.kernel);
+  verb.add_option("--entry", options.entry);
+  verb.add_option("--grid", options.grid);
+  verb.add_option("--block", options.block);
+  verb.add_option("--cluster", options.cluster);
+  verb.add_option("--shared", options.shared_bytes);
+  add_strings(verb, "--arg", options.arguments);
+  verb.add_option("--device", parser.line.options.device);
+  verb.add_option("--seeds", options.schedules)->check(CLI::Range(1, 1'000'000));
+  add_seed(verb, parser.line.options);
+  add_strings(verb, "-I,--include", options.include_folders);
+  add_strings(verb, "-D,--define", options.definitions);
+  add_strings(verb, "--option", options.compile_options);
+  verb.add_option("-o,--output", parser.line.options.output);
+  verb.add_option("--suppress", options.rules);
+  verb.add_flag("--stop-at-first", options.stops_at_first);
+  verb.add_option("--timeout", options.timeout_s)->check(CLI::Range(0.001, 1e9));
+  verb.add_option("--sample-blocks", options.sampled_clusters)->check(CLI::Range(1, 1 << 30));
+  verb.add_flag("--coverage", options.wants_coverage);
+  verb.add_flag("--json", parser.wants_json);
+}
+
 void declare_cache(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
   verb.add_option("action", options.action)
@@ -128,8 +152,8 @@ void declare_doctor(CLI::App& verb, Parser& parser) { verb.add_flag("--json", pa
 
 using Declaration = void (*)(CLI::App&, Parser&);
 constexpr std::array<Declaration, all_verbs.size()> declarations{
-    declare_list,  declare_explain, declare_run,   declare_verify,
-    declare_bench, declare_compile, declare_cache, declare_doctor};
+    declare_list,    declare_explain, declare_run,   declare_verify, declare_bench,
+    declare_compile, declare_emulate, declare_cache, declare_doctor};
 
 // Our own --help instead of CLI11's.
 void add_help(CLI::App& app, Parser& parser) {

@@ -12,6 +12,26 @@ namespace gemmery::cli {
 
 enum class Format : std::uint8_t { text, json, csv };
 
+// Those of gemmery emulate alone; docs/cli.md explains them.
+struct EmulateOptions {
+  std::string kernel;  // the file
+  std::string entry;
+  std::string grid = "1";
+  std::string block = "1";
+  std::string cluster = "1";
+  std::uint32_t shared_bytes = 0;
+  std::vector<std::string> arguments;
+  std::vector<std::string> include_folders;
+  std::vector<std::string> definitions;
+  std::vector<std::string> compile_options;
+  std::string rules;  // a file
+  int schedules = 8;
+  std::uint32_t sampled_clusters = 0;
+  double timeout_s = 0;
+  bool stops_at_first = false;
+  bool wants_coverage = false;
+};
+
 // The options of all verbs; each verb accepts those in its section of docs/cli.md.
 struct Options {
   std::vector<std::string> words;  // of the problems
@@ -23,7 +43,7 @@ struct Options {
   std::vector<std::string> dtypes;
   std::string fill = "normal";
   std::string file;
-  std::string output;   // of compile
+  std::string output;   // of compile: a file; of emulate: a folder
   std::string inspect;  // a file of kernels to inspect
   bool with_ptx = false;
   bool ranking = false;         // of explain
@@ -37,6 +57,7 @@ struct Options {
   int samples = 11;
   double sample_ms = 5;
   std::vector<std::string> libraries;  // with kernels of the user's own
+  EmulateOptions emulate;
 };
 
 struct CommandLine {

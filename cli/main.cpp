@@ -25,6 +25,7 @@ ExitCode run_verb(const std::string& verb, const Options& options, Output& outpu
   if (verb == "verify") return verify_problem(options, output);
   if (verb == "bench") return bench(options, output);
   if (verb == "compile") return compile_problems(options, output);
+  if (verb == "emulate") return emulate_kernel(options, output);
   if (verb == "cache") return tidy_cache(options, output);
   return report_doctor(options, output);
 }
@@ -38,7 +39,7 @@ ExitCode obey(const CommandLine& line, Output& output) {
   if (line.verb.empty()) {
     throw Error({.kind = ErrorKind::invalid_argument,
                  .operand = "verb",
-                 .expected = "list, explain, run, verify, bench, compile, cache or doctor",
+                 .expected = "list, explain, run, verify, bench, compile, emulate, cache or doctor",
                  .got = "none",
                  .hint = "see gemmery --help"});
   }

@@ -13,6 +13,7 @@
 #include <gemmery/doctor.hpp>
 #include <gemmery/dtype.hpp>
 #include <gemmery/elementwise.hpp>
+#include <gemmery/emulate.hpp>
 #include <gemmery/emulator.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>

@@ -61,7 +61,8 @@ std::shared_ptr<const KernelImage> Module::image(std::string_view entry, Emulate
   return image;
 }
 
-LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed, std::uint64_t step_limit) {
+LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed, std::uint64_t step_limit,
+                     const Watch& watch) {
   EmulatedDevice& device = *launch.device;
   ++device.counters.launches;
   try {
@@ -75,7 +76,10 @@ LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed, std::uint64
          .multiprocessors = static_cast<std::uint32_t>(device.info.multiprocessors),
          .shared_bytes_per_cta = static_cast<std::uint64_t>(device.info.shared_bytes_per_block),
          .seed = seed,
-         .step_limit = step_limit},
+         .step_limit = step_limit,
+         .collector = watch.collector,
+         .executed = watch.executed,
+         .sampled_clusters = watch.sampled_clusters},
         device.memory);
     device.counters.warp_instructions += statistics.warp_instructions;
     device.counters.lane_instructions += statistics.lane_instructions;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,9 +56,17 @@ struct KernelLaunch {
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
 };
 
+// What a launch is watched with; the fields of LaunchRequest.
+struct Watch {
+  FaultCollector* collector = nullptr;
+  std::vector<std::atomic<bool>>* executed = nullptr;
+  std::uint32_t sampled_clusters = 0;
+};
+
 // Runs it to its end. The caller holds `executing` of the device. Throws what run_grid throws; a
 // Fault names device and seed.
 LaunchStatistics run(const KernelLaunch& launch, std::uint64_t seed,
-                     std::uint64_t step_limit = 0);  // 0: the machine's own
+                     std::uint64_t step_limit = 0,  // 0: the machine's own
+                     const Watch& watch = {});
 
 }  // namespace gemmery::emulator

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -436,6 +437,87 @@ class Bench(unittest.TestCase):
 
     def test_shows_no_progress_bar_where_standard_error_is_no_terminal(self):
         self.assertNotIn("\r", run("bench", *self.QUICK, *SMALL).stderr)
+
+
+class Emulate(unittest.TestCase):
+    """A kernel of the user's own; needs NVRTC, no GPU."""
+
+    SOURCE = """\
+__global__ void sum(const float* numbers, float* sums) {
+  __shared__ float partial[256];
+  partial[threadIdx.x] = numbers[blockIdx.x * 256 + threadIdx.x];
+  __syncthreads();
+  for (unsigned step = 128; step > 0; step /= 2) {
+    if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];
+    SYNC
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = partial[0];
+}
+"""
+
+    def setUp(self):
+        report = json_lines(run("doctor", "--json").stdout)[0]
+        if not any(library["found"] for library in report["libraries"] if library["name"] == "NVRTC"):
+            self.skipTest("no NVRTC")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.kernel = self.folder / "reduce.cu"
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1024,), }\n"
+        ones = struct.pack("<1024f", *[1.0] * 1024)
+        (self.folder / "ones.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + ones)
+
+    def emulate(self, sync, *words):
+        self.kernel.write_text(self.SOURCE.replace("SYNC", sync), encoding="utf-8")
+        numbers = f"numbers={self.folder / 'ones.npy'}"
+        return run("emulate", str(self.kernel), "--grid", "4", "--block", "256", "--arg", numbers, "--arg", "sums=unwritten:f32:4", *words)
+
+    def test_a_right_kernel_exits_with_0_and_its_results_are_written(self):
+        done = self.emulate("__syncthreads();", "--output", str(self.folder / "out"), "--coverage")
+        self.assertEqual(done.returncode, SERVED, done.stderr)
+        sums = (self.folder / "out" / "sums.npy").read_bytes()
+        self.assertEqual(struct.unpack("<4f", sums[-16:]), (256.0,) * 4)
+        self.assertIn("(4,)", sums[:-16].decode("latin-1"))
+        self.assertIn("8 of 8 schedules", done.stdout)
+        self.assertIn("instructions ran", done.stdout)
+
+    def test_a_race_exits_with_1_and_names_both_sides(self):
+        done = self.emulate("", "--json", "--seeds", "3", "--device", "a100")
+        self.assertEqual(done.returncode, NOT_SERVED, done.stderr)
+        records = json_lines(done.stdout)
+        races = [record for record in records if record["record"] == "finding" and record["kind"] == "race"]
+        self.assertTrue(races)
+        for side in (races[0]["at"], races[0]["with"]):
+            self.assertEqual((side["file"], side["line"]), (str(self.kernel), 6))
+            self.assertEqual(side["kernel"], "sum(float const*, float*)")
+            self.assertIn("lane", side)
+        self.assertEqual(records[-1]["record"], "summary")
+        self.assertFalse(records[-1]["passed"])
+
+    def test_a_rule_suppresses_it(self):
+        rules = self.folder / "rules"
+        rules.write_text("race, reduce.cu:6\nresults differ\ndeadlock\n", encoding="utf-8")
+        done = self.emulate("", "--suppress", str(rules))
+        self.assertEqual(done.returncode, SERVED, done.stdout)
+        self.assertIn("suppressed by the rule: race, reduce.cu:6", done.stdout)
+        self.assertIn("the rule matches no finding: deadlock", done.stdout)
+
+    def test_each_mistake_has_its_exit_code_and_names_what_is_wrong(self):
+        rows = [
+            (["--arg", "3"], BAD_INPUT, "arguments of sum"),
+            (["--entry", "product"], BAD_INPUT, "'product'"),
+            (["--device", "h999"], BAD_INPUT, "--device"),
+            (["--grid", "4,4"], BAD_INPUT, "--grid"),
+            (["--block", "2048"], BAD_INPUT, "block"),
+            (["--suppress", str(self.folder / "none")], FAILED, "none"),
+            (["--define", "__syncthreads=nothing"], FAILED, "nothing"),
+        ]
+        for words, code, part in rows:
+            with self.subTest(words):
+                done = self.emulate("__syncthreads();", *words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(part, done.stderr)
+                self.assertEqual(done.stdout, "")
 
 
 class Compile(unittest.TestCase):

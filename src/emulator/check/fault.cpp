@@ -2,7 +2,11 @@
 // The messages of faults.
 #include "emulator/check/fault.hpp"
 
+#include <cxxabi.h>
+
 #include <array>
+#include <cstdlib>
+#include <memory>
 
 namespace gemmery::emulator {
 namespace {
@@ -55,9 +59,18 @@ std::string indented(const std::string& text, const char* before) {
 
 const char* name(FaultKind kind) noexcept { return kind_names[static_cast<std::size_t>(kind)]; }
 
+std::string demangled(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return text == nullptr ? name : std::string(text.get());
+}
+
 std::string to_string(const FaultPlace& place) {
   std::string text;
-  if (!place.kernel.empty()) text = "kernel " + place.kernel + ", " + cta_text(place.cta);
+  if (!place.kernel.empty())
+    text = "kernel " + demangled(place.kernel) + ", " + cta_text(place.cta);
   if (place.warp >= 0) append(text, "warp " + std::to_string(place.warp));
   if (place.lane >= 0) append(text, "lane " + std::to_string(place.lane));
   if (place.ptx_line != 0) append(text, "PTX line " + std::to_string(place.ptx_line));

@@ -47,6 +47,9 @@ struct FaultPlace {
   std::uint32_t call_line = 0;
 };
 
+// "sum<float>(float const*)" for a name that C++ has mangled; others as they are.
+std::string demangled(const std::string& name);
+
 // "kernel gemm, CTA (1,0,0), warp 3, lane 0, PTX line 412: st.shared.b32 …; kernel.cu:37,
 // called at kernel.cu:90"
 std::string to_string(const FaultPlace& place);
@@ -57,6 +60,8 @@ struct Fault : std::exception {
   FaultPlace place;
   // The other access or the waits, one per line; empty if there is none.
   std::string other_side;
+  FaultPlace other;               // of the other access; ptx_line 0: there is none
+  bool is_by_the_letter = false;  // the order is missing, but no execution gives another result
 
   Fault(FaultKind what_kind, std::string text) : kind(what_kind), message(std::move(text)) {}
   // "race: … \n  at kernel …\n  with …"; made when `place` is filled in.

@@ -31,15 +31,6 @@ void find_next_due(AsyncQueue& queue) noexcept {
     queue.next_due = std::min(queue.next_due, operation.due);
 }
 
-void add_place(Fault& fault, const Cluster& cluster, const AsyncOperation& operation) {
-  if (fault.place.ptx_line != 0) return;
-  const int lane = fault.place.lane >= 0 ? fault.place.lane : operation.lane;
-  fault.place = cluster.grid.image->place_of(operation.pc);
-  fault.place.cta = cluster.ctas[operation.cta_rank]->position;
-  fault.place.warp = static_cast<int>(operation.warp);
-  fault.place.lane = lane;
-}
-
 void complete_at(Cluster& cluster, std::size_t position) {
   AsyncQueue& queue = cluster.async;
   std::swap(queue.pending[position], queue.pending.back());
@@ -48,15 +39,27 @@ void complete_at(Cluster& cluster, std::size_t position) {
   find_next_due(queue);
   ++cluster.progress;
   ++cluster.wakes;
+  const AsyncOperation* const outer = std::exchange(queue.completing, &operation);
   try {
     operation.complete(cluster);
+    queue.completing = outer;
   } catch (Fault& fault) {
+    queue.completing = outer;
     add_place(fault, cluster, operation);
     throw;
   }
 }
 
 }  // namespace
+
+void add_place(Fault& fault, const Cluster& cluster, const AsyncOperation& operation) {
+  if (fault.place.ptx_line != 0) return;
+  const int lane = fault.place.lane >= 0 ? fault.place.lane : operation.lane;
+  fault.place = cluster.grid.image->place_of(operation.pc);
+  fault.place.cta = cluster.ctas[operation.cta_rank]->position;
+  fault.place.warp = static_cast<int>(operation.warp);
+  fault.place.lane = lane;
+}
 
 void start_async(Warp& warp, std::uint8_t lane, std::uint32_t pc,
                  std::function<void(Cluster&)> complete) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/check/clock.hpp"
+#include "emulator/check/fault.hpp"
 
 namespace gemmery::emulator {
 
@@ -31,7 +32,11 @@ struct AsyncQueue {
   std::vector<AsyncOperation> pending;
   std::uint64_t next_due = ~std::uint64_t{0};  // the least of theirs
   std::uint16_t next_operation = 1;            // for Accessor::operation
+  const AsyncOperation* completing = nullptr;  // at present
 };
+
+// Fills in fields that the thrower left empty.
+void add_place(Fault& fault, const Cluster& cluster, const AsyncOperation& operation);
 
 // Starts an operation of a warp's lane with a random delay.
 void start_async(Warp& warp, std::uint8_t lane, std::uint32_t pc,

@@ -2,15 +2,19 @@
 // Where a pc lies in the kernel's text.
 #include "emulator/machine/kernel_image.hpp"
 
+#include <algorithm>
+
 namespace gemmery::emulator {
 
 namespace {
 
-// Without the white space around it and the semicolon behind it.
+// With spaces for tabs, without the white space around it and the semicolon behind it.
 std::string trimmed(const std::string& line) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return {};
-  return line.substr(first, line.find_last_not_of(" \t\r;") - first + 1);
+  std::string text = line.substr(first, line.find_last_not_of(" \t\r;") - first + 1);
+  std::ranges::replace(text, '\t', ' ');
+  return text;
 }
 
 }  // namespace

@@ -8,14 +8,19 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <random>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "emulator/check/fault_handler.hpp"
 #include "emulator/machine/plan.hpp"
 #include "emulator/machine/schedule.hpp"
+#include "emulator/machine/wait_report.hpp"
 #include "emulator/machine/warp.hpp"
 #include "platform/cancellation.hpp"
 #include "platform/float_mode.hpp"
@@ -125,6 +130,7 @@ Grid make_grid(const LaunchRequest& request, GlobalMemory& memory) {
   grid.multiprocessors = request.multiprocessors;
   grid.parameters.assign(request.parameters.begin(), request.parameters.end());
   grid.seed = request.seed;
+  grid.executed = request.executed;
   check_sizes(request, grid);
   return grid;
 }
@@ -148,6 +154,8 @@ class GridRun {
             static_cast<std::uint32_t>(product(request.grid) / product(request.cluster))),
         step_limit_(request.step_limit != 0 ? request.step_limit : default_step_limit) {
     memory.forget_accesses();
+    if (request.executed != nullptr) plan_.note_executions();
+    if (request.sampled_clusters != 0) sample_clusters();
   }
 
   LaunchStatistics run() {
@@ -155,34 +163,64 @@ class GridRun {
       run_in_turns();
     else
       run_in_parallel();
-    if (first_failure_ != nullptr) std::rethrow_exception(first_failure_);
+    if (first_failure_ != nullptr) end_with_failure();
     return statistics_;
   }
 
  private:
+  // Places faults of the cluster's turns and hands them to the collector.
+  struct ResidentFaults final : FaultHandler {
+    ResidentFaults(const Cluster& of, FaultCollector* to) : cluster(of), collector(to) {}
+    void take(Fault& fault) override {
+      add_place_of_running(fault, cluster);
+      if (auto* const conflict = dynamic_cast<ConflictFault*>(&fault))
+        add_other_side(*conflict, cluster);
+      note(fault, false);
+    }
+    void note(const Fault& fault, bool ends_cluster) {
+      collector->note({.fault = fault,
+                       .cluster = cluster.index,
+                       .step = cluster.steps,
+                       .ended_cluster = ends_cluster});
+    }
+    const Cluster& cluster;
+    FaultCollector* const collector;
+  };
+
   struct Resident {
     Resident(GridRun& run, std::uint32_t index)
-        : cluster(run.grid_, index, run.grid_.seed), turns(cluster, run.plan_, run.step_limit_) {}
+        : cluster(run.grid_, index, run.grid_.seed),
+          turns(cluster, run.plan_, run.step_limit_),
+          faults(cluster, run.request_.collector) {}
     void restart(std::uint32_t index) {
       cluster.reset(index, cluster.grid.seed);
       turns.restart();
     }
     Cluster cluster;
     ClusterRun turns;
+    ResidentFaults faults;
+    bool has_failed = false;
   };
 
+  void sample_clusters();
+  std::uint32_t cluster_at(std::uint32_t position) const noexcept {
+    return chosen_clusters_.empty() ? position : chosen_clusters_[position];
+  }
   void run_in_parallel();
   void run_clusters();  // on one host thread
   void run_in_turns();
   std::uint32_t resident_clusters() const noexcept;
   bool take_turn(Resident& resident);
+  bool take_turn_with_collector(Resident& resident);
   void note_failure(std::uint32_t index);
+  void end_with_failure() const;
   void add(const LaunchStatistics& part);
 
   const LaunchRequest& request_;
   Grid grid_;
-  const Plan plan_;
-  const std::uint32_t cluster_count_;
+  Plan plan_;
+  std::uint32_t cluster_count_;                 // that run
+  std::vector<std::uint32_t> chosen_clusters_;  // empty: all
   const std::uint64_t step_limit_;
   const std::stop_token stop_ = platform::current_cancellation();  // of the launching thread
   std::atomic<std::uint32_t> next_{0};
@@ -192,6 +230,15 @@ class GridRun {
   std::exception_ptr first_failure_;
   LaunchStatistics statistics_;
 };
+
+// A fault is in the collector, if there is one.
+void GridRun::end_with_failure() const {
+  try {
+    std::rethrow_exception(first_failure_);
+  } catch (const Fault&) {
+    if (request_.collector == nullptr) throw;
+  }
+}
 
 void GridRun::note_failure(std::uint32_t index) {
   const std::lock_guard hold(lock_);
@@ -212,24 +259,58 @@ bool GridRun::take_turn(Resident& resident) {
   if (index > first_failed_.load(std::memory_order_relaxed)) return false;
   try {
     if (stop_.stop_requested()) throw_interrupted(*grid_.image);
-    return resident.turns.take_turn();
+    return request_.collector == nullptr ? resident.turns.take_turn()
+                                         : take_turn_with_collector(resident);
   } catch (...) {
     note_failure(index);
     return false;
   }
 }
 
+// False: the cluster has ended, by itself or with a fault. The collector has that fault, so it is
+// rethrown only where the grid cannot go on.
+bool GridRun::take_turn_with_collector(Resident& resident) {
+  const FaultHandlerScope scope(&resident.faults);
+  try {
+    return resident.turns.take_turn();
+  } catch (const Fault& fault) {
+    resident.faults.note(fault, true);
+    resident.has_failed = true;
+    if (fault.kind == FaultKind::timeout || grid_.image->needs_ordered_grid) throw;
+    return false;
+  }
+}
+
+// Those that the seed chooses, in the order of the grid.
+void GridRun::sample_clusters() {
+  if (request_.sampled_clusters >= cluster_count_) return;
+  if (grid_.image->needs_ordered_grid)
+    refuse("sampled blocks", "a kernel whose blocks do not communicate",
+           grid_.image->name + ", which uses atomics, acquire, release or volatile accesses",
+           "run the whole grid, or a smaller one");
+  std::vector<std::uint32_t> all(cluster_count_);
+  std::iota(all.begin(), all.end(), 0u);
+  std::mt19937_64 random(grid_.seed);
+  std::ranges::sample(all, std::back_inserter(chosen_clusters_), request_.sampled_clusters, random);
+  cluster_count_ = request_.sampled_clusters;
+}
+
 void GridRun::run_clusters() {
   std::unique_ptr<Resident> resident;
   while (true) {
-    const std::uint32_t index = next_.fetch_add(1);
-    if (index >= cluster_count_ || index > first_failed_) break;
+    const std::uint32_t position = next_.fetch_add(1);
+    if (position >= cluster_count_) break;
+    const std::uint32_t index = cluster_at(position);
+    if (index > first_failed_) break;
     if (resident == nullptr)
       resident = std::make_unique<Resident>(*this, index);
     else
       resident->restart(index);
     while (take_turn(*resident)) {
     }
+    if (!resident->has_failed) continue;
+    add(resident->turns.statistics());
+    resident.reset();
   }
   if (resident != nullptr) add(resident->turns.statistics());
 }

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "emulator/machine/fault_collector.hpp"
 #include "emulator/machine/kernel_image.hpp"
 #include "emulator/memory/global_memory.hpp"
 
@@ -25,6 +28,13 @@ struct LaunchRequest {
                                  // asynchronous operations are
   int host_threads = 0;          // 0: as many as the machine has
   std::uint64_t step_limit = 0;  // warp instructions per cluster, 0: a generous default
+  // Not null: faults go there and the launch goes on. A fault behind which a cluster cannot go on
+  // ends that cluster; a time-out, or any such fault of clusters that communicate, ends the grid.
+  FaultCollector* collector = nullptr;
+  // Not null: by pc of the image; set to true where a lane executed the operation.
+  std::vector<std::atomic<bool>>* executed = nullptr;
+  // Not 0: as many clusters of the grid, chosen by the seed; the others do not run.
+  std::uint32_t sampled_clusters = 0;
 };
 
 struct LaunchStatistics {

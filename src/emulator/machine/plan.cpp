@@ -63,7 +63,16 @@ const Operation& end_of_code() {
   return operation;
 }
 
+Step note_then_execute(Warp& warp, const Operation& operation, LaneMask active) {
+  (*warp.cta.cluster.grid.executed)[operation.pc].store(true, std::memory_order_relaxed);
+  return operation.execute(warp, operation, active);
+}
+
 }  // namespace
+
+void Plan::note_executions() {
+  for (std::size_t pc = 0; pc + 1 < steps_.size(); ++pc) steps_[pc].execute = note_then_execute;
+}
 
 Plan::Plan(const KernelImage& image) : is_wgmma_register_(wgmma_registers(image)) {
   std::size_t list_size = 0;

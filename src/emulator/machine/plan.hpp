@@ -36,6 +36,8 @@ struct PlannedStep {
 class Plan {
  public:
   explicit Plan(const KernelImage& image);
+  // Operations that lanes execute set their entry of Grid::executed from now on.
+  void note_executions();
   const PlannedStep& operator[](std::uint32_t pc) const noexcept { return steps_[pc]; }
   bool is_wgmma_register(RegisterIndex reg) const noexcept { return is_wgmma_register_[reg]; }
 

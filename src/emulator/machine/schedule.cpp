@@ -155,8 +155,7 @@ bool ClusterRun::take_turn() {
   try {
     return run_one();
   } catch (ConflictFault& fault) {
-    if (fault.other_side.empty())
-      fault.other_side = "with " + describe_other_side(fault.conflict, cluster_);
+    add_other_side(fault, cluster_);
     throw;
   }
 }
@@ -230,6 +229,7 @@ void ClusterRun::retire(const Warp& warp) {
 }
 
 void ClusterRun::run_warp(Warp& warp) {
+  cluster_.running = &warp;
   std::uint32_t budget = random_turn();
   LaneMask favoured = 0;
   if (warp.fragments.size() > 1 && cluster_.random() % shape_.one_turn_is_unfair_in == 0)

@@ -65,6 +65,20 @@ std::array<std::uint32_t, 3> position_in(const Grid& grid, std::uint32_t cluster
   return position;
 }
 
+// Fields that the epoch does not tell keep their defaults.
+FaultPlace place_of_other_side(const Conflict& conflict, const Cluster& cluster) {
+  const Grid& grid = cluster.grid;
+  FaultPlace place = grid.image->place_of(conflict.other_pc);
+  if (conflict.other_lane < lanes_per_warp) place.lane = conflict.other_lane;
+  const AgentIndex agent = conflict.other.agent();
+  const bool is_warp = agent < grid.ctas_per_cluster() * grid.warps_per_cta();
+  if (is_warp) place.warp = static_cast<int>(agent % grid.warps_per_cta());
+  const std::uint32_t rank = is_warp ? agent / grid.warps_per_cta() : 0;
+  if (is_warp || grid.ctas_per_cluster() == 1)
+    place.cta = position_in(grid, conflict.other.cluster(), rank);
+  return place;
+}
+
 void add_first_waiting_place(Fault& fault, const Cluster& cluster) {
   for (const auto& cta : cluster.ctas)
     for (const auto& warp : cta->warps)
@@ -90,6 +104,19 @@ void add_place(Fault& fault, const Warp& warp, std::uint32_t pc) {
   fault.place.lane = lane;
 }
 
+void add_place_of_running(Fault& fault, const Cluster& cluster) {
+  if (cluster.async.completing != nullptr)
+    return add_place(fault, cluster, *cluster.async.completing);
+  if (cluster.running != nullptr && cluster.running->running != nullptr)
+    add_place(fault, *cluster.running, cluster.running->running->pc);
+}
+
+void add_other_side(ConflictFault& fault, const Cluster& cluster) {
+  if (!fault.other_side.empty()) return;
+  fault.other_side = "with " + describe_other_side(fault.conflict, cluster);
+  fault.other = place_of_other_side(fault.conflict, cluster);
+}
+
 std::string describe_other_side(const Conflict& conflict, const Cluster& cluster) {
   const Grid& grid = cluster.grid;
   std::string text = conflict.other_was_write ? "the write by " : "the read by ";
@@ -103,6 +130,11 @@ std::string describe_other_side(const Conflict& conflict, const Cluster& cluster
             ", warp " + std::to_string(agent % grid.warps_per_cta()) + ", " +
             (conflict.other_lane == several_lanes ? std::string("several lanes")
                                                   : "lane " + std::to_string(conflict.other_lane));
+  } else if (grid.ctas_per_cluster() == 1) {
+    text += "an asynchronous operation of CTA " +
+            to_string(position_in(grid, conflict.other.cluster(), 0));
+    if (conflict.other_lane < lanes_per_warp)
+      text += ", lane " + std::to_string(conflict.other_lane);
   } else {
     text += "an asynchronous operation";
     if (conflict.other.cluster() != cluster.index)

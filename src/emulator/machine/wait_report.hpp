@@ -13,6 +13,10 @@ namespace gemmery::emulator {
 // Fills in fields that the thrower left empty: kernel, CTA, warp, line. `pc`: of the faulty
 // operation.
 void add_place(Fault& fault, const Warp& warp, std::uint32_t pc);
+// Likewise for a fault of the operation that is being executed or completed.
+void add_place_of_running(Fault& fault, const Cluster& cluster);
+// Names the other access, unless that is done.
+void add_other_side(ConflictFault& fault, const Cluster& cluster);
 // "PTX line 88: bar.sync 1; kernel.cu:12"
 std::string line_in_words(const KernelImage& image, std::uint32_t pc);
 // "the write by CTA (1,0,0), warp 3, lane 4 at PTX line 88: st.shared…; kernel.cu:12"

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
+
+#include "emulator/check/fault_handler.hpp"
 
 namespace gemmery::emulator {
 
@@ -14,8 +17,7 @@ LaneMask first_lanes(std::uint32_t count) noexcept {
   return count >= lanes_per_warp ? all_lanes : (LaneMask{1} << count) - 1;
 }
 
-[[noreturn]] void throw_undefined(const Warp& warp, const OperandSlot& slot, int lane,
-                                  const char* what) {
+void report_undefined(const Warp& warp, const OperandSlot& slot, int lane, const char* what) {
   const std::vector<std::string>& names = warp.cta.cluster.grid.image->register_name;
   const std::string name = slot.reg < names.size() ? names[slot.reg] : "a register";
   Fault fault(FaultKind::unwritten_register,
@@ -23,7 +25,7 @@ LaneMask first_lanes(std::uint32_t count) noexcept {
                   ", but its value comes from a register or memory that nobody wrote; write it "
                   "on every path that leads here");
   fault.place.lane = lane;
-  throw fault;
+  take_or_throw(std::move(fault));
 }
 
 }  // namespace
@@ -69,7 +71,9 @@ void Warp::reset() {
 
 void Warp::require_defined(const OperandSlot& slot, LaneMask active, const char* what) const {
   const LaneMask missing = active & ~defined_lanes(slot);
-  if (missing != 0) throw_undefined(*this, slot, std::countr_zero(missing), what);
+  if (missing == 0) return;
+  report_undefined(*this, slot, std::countr_zero(missing), what);
+  cta.warps[index]->defined[slot.reg] |= missing;  // one report is enough
 }
 
 void Warp::send(LaneMask which, std::uint32_t pc) { sent.push_back({which, pc}); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -73,7 +74,8 @@ class Warp {
     mask = (mask & ~active) | (is_defined & active);
   }
   // Throws Fault (unwritten_register), which names the register, if an active lane is undefined:
-  // for addresses, branch predicates, barrier ids, descriptors.
+  // for addresses, branch predicates, barrier ids, descriptors. If a handler takes it, the value is
+  // what it is and counts as defined.
   void require_defined(const OperandSlot& slot, LaneMask active, const char* what) const;
 
   std::byte* registers = nullptr;        // 64-byte aligned
@@ -171,6 +173,7 @@ struct Cluster {
   std::uint64_t progress = 0;              // side effects so far
   std::uint64_t wakes = 0;                 // those that may let a blocked operation go on
   std::uint64_t steps = 0;                 // warp instructions so far
+  Warp* running = nullptr;                 // whose turn it is, or was last
   AgentIndex agent_count = 0;
   // A new agent (an mbarrier, a strand). Throws Fault (illegal_instruction) at max_agents.
   AgentIndex add_agent();
@@ -198,7 +201,8 @@ struct Grid {
   std::uint32_t multiprocessors = 132;
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
   std::uint64_t seed = 0;
-  std::uint32_t launch_index = 0;  // %gridid
+  std::uint32_t launch_index = 0;                      // %gridid
+  std::vector<std::atomic<bool>>* executed = nullptr;  // LaunchRequest::executed
 
   // Dynamic shared memory begins behind the static one, at the alignment that it asks for.
   std::uint32_t shared_bytes_per_cta() const noexcept;

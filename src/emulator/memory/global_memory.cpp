@@ -152,9 +152,19 @@ GlobalMemory::Insides::View GlobalMemory::Insides::chunk_of_access(std::uint64_t
   View view;
   if (!lock_chunk(address, view) || address - view.begin + bytes > view.bytes) {
     if (view.lock.owns_lock()) view.lock.unlock();
-    throw_out_of_bounds(address, bytes, lane);
+    throw out_of_bounds_fault(address, bytes, lane);
   }
   return view;
+}
+
+GlobalMemory::Insides::View GlobalMemory::Insides::find_chunk_of_access(std::uint64_t address,
+                                                                        std::uint32_t bytes,
+                                                                        int lane) {
+  View view;
+  if (lock_chunk(address, view) && address - view.begin + bytes <= view.bytes) return view;
+  if (view.lock.owns_lock()) view.lock.unlock();
+  take_or_throw(out_of_bounds_fault(address, bytes, lane));
+  return {};
 }
 
 void GlobalMemory::forget_accesses() {

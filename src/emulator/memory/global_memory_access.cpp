@@ -5,17 +5,60 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "emulator/memory/global_memory_insides.hpp"
 
 namespace gemmery::emulator {
 namespace {
 
-[[noreturn]] void throw_conflict(const Conflict& conflict, bool is_write, std::uint64_t begin,
-                                 int lane) {
+// A handler that takes the conflict has the access done nevertheless. `changes_nothing`: a write of
+// what the bytes hold already.
+void report_conflict(const Conflict& conflict, bool is_write, std::uint64_t begin, int lane,
+                     bool changes_nothing = false) {
   ConflictFault fault(conflict, is_write, "global memory", begin + conflict.offset);
   fault.place.lane = lane;
-  throw fault;
+  fault.is_by_the_letter = changes_nothing && conflict.is_race && conflict.other_was_write;
+  take_or_throw(std::move(fault));
+}
+
+void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
+  visit_lanes(lanes.active,
+              [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
+}
+
+// After its conflict was reported and what it conflicts with forgotten.
+void note_again(Shadow& shadow, std::uint64_t offset, std::uint32_t bytes, const Accessor& who,
+                bool is_write) {
+  Conflict none;
+  std::ignore =
+      is_write ? shadow.write(offset, bytes, who, none) : shadow.read(offset, bytes, who, none);
+}
+
+void note_again(Shadow& shadow, const LaneBytes& lanes, Accessor who, bool is_write) {
+  visit_lanes(lanes.active, [&](int lane) {
+    who.lane = static_cast<std::uint8_t>(lane);
+    note_again(shadow, lanes.offset(lane), lanes.bytes, who, is_write);
+  });
+}
+
+void note_read(Shadow& shadow, std::uint64_t begin, std::uint64_t offset, std::uint32_t bytes,
+               const Accessor& who) {
+  Conflict conflict;
+  if (!shadow.read(offset, bytes, who, conflict)) return;
+  report_conflict(conflict, false, begin, who.lane);
+  shadow.forget_accesses(offset, bytes);
+  note_again(shadow, offset, bytes, who, false);
+}
+
+void note_write(Shadow& shadow, std::uint64_t begin, std::uint64_t offset, std::uint32_t bytes,
+                const Accessor& who) {
+  Conflict conflict;
+  if (!shadow.write(offset, bytes, who, conflict)) return;
+  report_conflict(conflict, true, begin, who.lane);
+  shadow.forget_accesses(offset, bytes);
+  note_again(shadow, offset, bytes, who, true);
 }
 
 [[noreturn]] void throw_misaligned(std::uint64_t address, std::uint32_t bytes, int lane) {
@@ -91,16 +134,21 @@ bool GlobalMemory::Insides::note_behind_updates(const View& view, std::uint64_t 
 // Throws if the accesses of `lanes`, at which `found` stopped, conflict after all. Accesses noted
 // before are noted again, which changes nothing.
 void GlobalMemory::Insides::require_followed(const View& view, const LaneBytes& lanes, Accessor who,
-                                             bool is_write, const Conflict& found, int lane) {
+                                             bool is_write, bool changes_nothing,
+                                             const Conflict& found, int lane) {
   if (!updates.is_followed(view.begin + found.offset, found, who)) {
-    throw_conflict(found, is_write, view.begin, lane);
+    report_conflict(found, is_write, view.begin, lane, changes_nothing);
+    forget_lanes(view.chunk->shadow, lanes);
+    return note_again(view.chunk->shadow, lanes, who, is_write);
   }
   visit_lanes(lanes.active, [&](int each) {
     Conflict conflict;
     who.lane = static_cast<std::uint8_t>(each);
-    if (!note_behind_updates(view, lanes.offset(each), lanes.bytes, who, is_write, conflict)) {
-      throw_conflict(conflict, is_write, view.begin, each);
-    }
+    const std::uint64_t offset = lanes.offset(each);
+    if (note_behind_updates(view, offset, lanes.bytes, who, is_write, conflict)) return;
+    report_conflict(conflict, is_write, view.begin, each, changes_nothing);
+    view.chunk->shadow.forget_accesses(offset, lanes.bytes);
+    note_again(view.chunk->shadow, offset, lanes.bytes, who, is_write);
   });
 }
 
@@ -114,12 +162,17 @@ std::uint32_t GlobalMemory::load(const LaneAccess& access, Accessor who, void* t
   std::uint32_t complete = 0;
   for (std::uint32_t rest = access.active; rest != 0;) {
     const int first = std::countr_zero(rest);
-    const auto view = insides_->chunk_of_access(access.addresses[first], access.bytes, first);
+    const auto view = insides_->find_chunk_of_access(access.addresses[first], access.bytes, first);
+    if (view.chunk == nullptr) {
+      clear_lanes(1u << first, access.bytes, to, stride, written);
+      rest &= rest - 1;
+      continue;
+    }
     const LaneBytes lanes = lanes_of_chunk(access, rest, view.begin, view.bytes);
     Conflict conflict;
     int lane = -1;
     if (note_reads(view.chunk->shadow, lanes, who, conflict, lane)) {
-      insides_->require_followed(view, lanes, who, false, conflict, lane);
+      insides_->require_followed(view, lanes, who, false, false, conflict, lane);
     }
     gather(lanes, view.data, static_cast<std::byte*>(to), stride);
     complete |=
@@ -136,14 +189,19 @@ void GlobalMemory::store(const LaneAccess& access, Accessor who, const void* fro
   const auto* const values = static_cast<const std::byte*>(from);
   for (std::uint32_t rest = access.active; rest != 0;) {
     const int first = std::countr_zero(rest);
-    const auto view = insides_->chunk_of_access(access.addresses[first], access.bytes, first);
+    const auto view = insides_->find_chunk_of_access(access.addresses[first], access.bytes, first);
+    if (view.chunk == nullptr) {
+      rest &= rest - 1;
+      continue;
+    }
     const LaneBytes lanes = lanes_of_chunk(access, rest, view.begin, view.bytes);
     Conflict conflict;
     int lane = -1;
     if (note_writes(view.chunk->shadow, lanes, values, stride, who, conflict, lane)) {
       LaneBytes noted = lanes;
       noted.active &= ~find_repeated_lanes(lanes, values, stride);
-      insides_->require_followed(view, noted, who, true, conflict, lane);
+      insides_->require_followed(view, noted, who, true, holds(noted, view.data, values, stride),
+                                 conflict, lane);
     }
     if (who.is_atomic) {
       visit_lanes(lanes.active,
@@ -180,10 +238,7 @@ void GlobalMemory::read_bytes(std::uint64_t address, std::uint32_t bytes, const 
   insides_->for_each_accessed(
       address, bytes, who.lane,
       [&](const auto& view, std::uint64_t offset, std::uint32_t piece, std::uint32_t done) {
-        Conflict conflict;
-        if (view.chunk->shadow.read(offset, piece, who, conflict)) {
-          throw_conflict(conflict, false, view.begin, who.lane);
-        }
+        note_read(view.chunk->shadow, view.begin, offset, piece, who);
         std::memcpy(static_cast<std::byte*>(to) + done, view.data + offset, piece);
         if (written != nullptr && bytes <= 64) {
           *written |= view.chunk->shadow.written_mask(offset, piece) << done;
@@ -196,10 +251,7 @@ void GlobalMemory::write_bytes(std::uint64_t address, std::uint32_t bytes, const
   insides_->for_each_accessed(
       address, bytes, who.lane,
       [&](const auto& view, std::uint64_t offset, std::uint32_t piece, std::uint32_t done) {
-        Conflict conflict;
-        if (view.chunk->shadow.write(offset, piece, who, conflict)) {
-          throw_conflict(conflict, true, view.begin, who.lane);
-        }
+        note_write(view.chunk->shadow, view.begin, offset, piece, who);
         std::memcpy(view.data + offset, static_cast<const std::byte*>(from) + done, piece);
         view.chunk->shadow.mark_written(offset, piece);
       });
@@ -210,10 +262,7 @@ void GlobalMemory::discard(std::uint64_t address, std::uint32_t bytes, const Acc
   insides_->for_each_accessed(
       address, bytes, who.lane,
       [&](const auto& view, std::uint64_t offset, std::uint32_t piece, std::uint32_t) {
-        Conflict conflict;
-        if (view.chunk->shadow.write(offset, piece, who, conflict)) {
-          throw_conflict(conflict, true, view.begin, who.lane);
-        }
+        note_write(view.chunk->shadow, view.begin, offset, piece, who);
         view.chunk->mark_unwritten(offset, piece);
       });
 }
@@ -222,13 +271,14 @@ bool GlobalMemory::update(std::uint64_t address, std::uint32_t bytes, Accessor w
                           LaneUpdate apply, const void* operand, void* old,
                           UpdateDefinedness defined) {
   if (address % bytes != 0) throw_misaligned(address, bytes, who.lane);
-  const auto view = insides_->chunk_of_access(address, bytes, who.lane);
-  const std::uint64_t offset = address - view.begin;
-  Conflict conflict;
-  who.is_atomic = true;
-  if (view.chunk->shadow.write(offset, bytes, who, conflict)) {
-    throw_conflict(conflict, true, view.begin, who.lane);
+  const auto view = insides_->find_chunk_of_access(address, bytes, who.lane);
+  if (view.chunk == nullptr) {
+    if (old != nullptr) std::memset(old, 0, bytes);
+    return false;
   }
+  const std::uint64_t offset = address - view.begin;
+  who.is_atomic = true;
+  note_write(view.chunk->shadow, view.begin, offset, bytes, who);
   insides_->updates.note(address, bytes, who);
   const bool was_written = view.chunk->shadow.is_written(offset, bytes);
   alignas(16) std::array<std::byte, 32> value;

@@ -61,14 +61,14 @@ std::string GlobalMemory::Insides::describe_neighbourhood(std::uint64_t address,
                      before, above->second->bytes, above->first);
 }
 
-void GlobalMemory::Insides::throw_out_of_bounds(std::uint64_t address, std::uint32_t bytes,
-                                                int lane) const {
+Fault GlobalMemory::Insides::out_of_bounds_fault(std::uint64_t address, std::uint32_t bytes,
+                                                 int lane) const {
   Fault fault(FaultKind::out_of_bounds,
               fmt::format("access of {} bytes at global address {:#x} is not inside an allocation: "
                           "{}",
                           bytes, address, describe_neighbourhood(address, bytes)));
   fault.place.lane = lane;
-  throw fault;
+  return fault;
 }
 
 }  // namespace gemmery::emulator

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/check/fault_handler.hpp"
 #include "emulator/check/publication.hpp"
 #include "emulator/check/shadow.hpp"
 #include "emulator/check/update_order.hpp"
@@ -147,8 +148,10 @@ struct GlobalMemory::Insides {
   // `note`: an access of a kernel, to be forgotten when the next begins.
   void note_accesses(Allocation& allocation, std::uint64_t index, Chunk& chunk);
   View chunk_of_access(std::uint64_t address, std::uint32_t bytes, int lane);
+  // The same, without a chunk where a handler took the fault.
+  View find_chunk_of_access(std::uint64_t address, std::uint32_t bytes, int lane);
 
-  [[noreturn]] void throw_out_of_bounds(std::uint64_t address, std::uint32_t bytes, int lane) const;
+  Fault out_of_bounds_fault(std::uint64_t address, std::uint32_t bytes, int lane) const;
   std::string describe_neighbourhood(std::uint64_t address, std::uint32_t bytes) const;
 
   // Notes accesses at which a conflict stopped, cell by cell: they may be ordered after the atomics
@@ -157,8 +160,9 @@ struct GlobalMemory::Insides {
                            const Accessor& who, bool is_write, Conflict& found);
   bool note_cell_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
                                 const Accessor& who, bool is_write, Conflict& found);
+  // `changes_nothing`: a write of what the bytes hold already.
   void require_followed(const View& view, const LaneBytes& lanes, Accessor who, bool is_write,
-                        const Conflict& found, int lane);
+                        bool changes_nothing, const Conflict& found, int lane);
 
   template <class Visit>
   void for_each_accessed(std::uint64_t address, std::uint32_t bytes, int lane, Visit visit);

@@ -115,6 +115,27 @@ inline void gather(const LaneBytes& lanes, const std::byte* data, std::byte* to,
   });
 }
 
+// True if the memory holds already what each lane stores.
+inline bool holds(const LaneBytes& lanes, const std::byte* data, const std::byte* values,
+                  std::size_t stride) noexcept {
+  bool is_same = true;
+  visit_lanes(lanes.active, [&](int lane) {
+    is_same =
+        is_same && std::memcmp(data + lanes.offset(lane),
+                               values + static_cast<std::size_t>(lane) * stride, lanes.bytes) == 0;
+  });
+  return is_same;
+}
+
+// The bytes of lanes whose loads went nowhere: zeros that count as unwritten.
+inline void clear_lanes(std::uint32_t lanes, std::uint32_t bytes, void* to, std::size_t stride,
+                        std::uint32_t* written) noexcept {
+  visit_lanes(lanes, [&](int lane) {
+    std::memset(static_cast<std::byte*>(to) + static_cast<std::size_t>(lane) * stride, 0, bytes);
+    if (written != nullptr) written[lane] = 0;
+  });
+}
+
 inline void scatter(const LaneBytes& lanes, std::byte* data, const std::byte* from,
                     std::size_t stride) noexcept {
   if (lanes.is_row && stride == lanes.bytes) {

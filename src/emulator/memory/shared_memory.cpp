@@ -6,14 +6,16 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
+#include "emulator/check/fault_handler.hpp"
 #include "emulator/memory/lane_bytes.hpp"
 
 namespace gemmery::emulator {
 namespace {
 
-[[noreturn]] void throw_out_of_bounds(std::uint64_t offset, std::uint32_t bytes, std::uint32_t end,
-                                      int lane) {
+Fault out_of_bounds_fault(std::uint64_t offset, std::uint32_t bytes, std::uint32_t end, int lane) {
   std::string where;
   if (offset < shared_reserved_bytes) {
     where = fmt::format("the first {} bytes belong to the system: a null or uninitialised pointer",
@@ -30,7 +32,7 @@ namespace {
                   "{:#x} to {:#x}: {}",
                   bytes, offset, end - shared_reserved_bytes, shared_reserved_bytes, end, where));
   fault.place.lane = lane;
-  throw fault;
+  return fault;
 }
 
 [[noreturn]] void throw_misaligned(std::uint64_t offset, std::uint32_t bytes,
@@ -43,10 +45,14 @@ namespace {
   throw fault;
 }
 
-[[noreturn]] void throw_conflict(const Conflict& conflict, bool is_write, int lane) {
+// A handler that takes the conflict has the access done nevertheless. `changes_nothing`: a write of
+// what the bytes hold already.
+void report_conflict(const Conflict& conflict, bool is_write, int lane,
+                     bool changes_nothing = false) {
   ConflictFault fault(conflict, is_write, "shared memory", conflict.offset);
   fault.place.lane = lane;
-  throw fault;
+  fault.is_by_the_letter = changes_nothing && conflict.is_race && conflict.other_was_write;
+  take_or_throw(std::move(fault));
 }
 
 }  // namespace
@@ -60,7 +66,7 @@ SharedMemory::SharedMemory(std::uint32_t bytes)
 void SharedMemory::check_bounds(std::uint32_t offset, std::uint32_t bytes,
                                 std::uint32_t alignment) const {
   if (offset < shared_reserved_bytes || std::uint64_t{offset} + bytes > end()) {
-    throw_out_of_bounds(offset, bytes, end(), -1);
+    throw out_of_bounds_fault(offset, bytes, end(), -1);
   }
   if (alignment != 0 && offset % alignment != 0) {
     throw_misaligned(offset, bytes, alignment, -1);
@@ -72,7 +78,11 @@ const std::byte* SharedMemory::read(std::uint32_t offset, std::uint32_t bytes,
                                     bool must_be_written) {
   check_bounds(offset, bytes, alignment);
   Conflict conflict;
-  if (shadow_.read(offset, bytes, who, conflict)) throw_conflict(conflict, false, who.lane);
+  if (shadow_.read(offset, bytes, who, conflict)) {
+    report_conflict(conflict, false, who.lane);
+    shadow_.forget_accesses(offset, bytes);
+    std::ignore = shadow_.read(offset, bytes, who, conflict);
+  }
   if (must_be_written && !shadow_.is_written(offset, bytes)) {
     std::uint32_t first = offset;
     while (first < offset + bytes && shadow_.is_written(first, 1)) ++first;
@@ -81,29 +91,42 @@ const std::byte* SharedMemory::read(std::uint32_t offset, std::uint32_t bytes,
                             "byte {:#x}; fill the tile, or wait for the copy that does",
                             bytes, offset, first));
     fault.place.lane = who.lane;
-    throw fault;
+    take_or_throw(std::move(fault));
   }
   return data(offset);
+}
+
+void SharedMemory::note_write(std::uint32_t offset, std::uint32_t bytes, const Accessor& who) {
+  Conflict conflict;
+  if (!shadow_.write(offset, bytes, who, conflict)) return;
+  report_conflict(conflict, true, who.lane);
+  shadow_.forget_accesses(offset, bytes);
+  std::ignore = shadow_.write(offset, bytes, who, conflict);
 }
 
 std::byte* SharedMemory::write(std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
                                const Accessor& who) {
   check_bounds(offset, bytes, alignment);
-  Conflict conflict;
-  if (shadow_.write(offset, bytes, who, conflict)) throw_conflict(conflict, true, who.lane);
+  note_write(offset, bytes, who);
   shadow_.mark_written(offset, bytes);
   return data(offset);
 }
 
 namespace {
 
-// Checks bounds and alignment of all lanes; returns the lanes as one piece of memory.
+void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
+  visit_lanes(lanes.active,
+              [&](int lane) { shadow.forget_accesses(lanes.offset(lane), lanes.bytes); });
+}
+
+// Checks bounds and alignment of all lanes; returns the lanes as one piece of memory, without those
+// outside where a handler took their fault.
 LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
-  const LaneBytes lanes{.active = access.active,
-                        .addresses = access.addresses,
-                        .begin = 0,
-                        .bytes = access.bytes,
-                        .is_row = forms_row(access)};
+  LaneBytes lanes{.active = access.active,
+                  .addresses = access.addresses,
+                  .begin = 0,
+                  .bytes = access.bytes,
+                  .is_row = forms_row(access)};
   const std::uint64_t first = access.addresses[0];
   const bool is_row_inside = lanes.is_row && first >= shared_reserved_bytes && first < end &&
                              first + std::uint64_t{32} * access.bytes <= end;
@@ -115,7 +138,9 @@ LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
                                                     shared_reserved_bytes, room - access.bytes);
     if (inside != access.active) {
       const int lane = std::countr_zero(access.active & ~inside);
-      throw_out_of_bounds(access.addresses[lane], access.bytes, end, lane);
+      take_or_throw(out_of_bounds_fault(access.addresses[lane], access.bytes, end, lane));
+      lanes.active = inside;
+      lanes.is_row = false;
     }
   }
   const int misaligned = find_misaligned_lane(access);
@@ -132,7 +157,12 @@ std::uint32_t SharedMemory::load(const LaneAccess& access, Accessor who, void* t
   const LaneBytes lanes = checked_lanes(access, end());
   Conflict conflict;
   int lane = -1;
-  if (note_reads(shadow_, lanes, who, conflict, lane)) throw_conflict(conflict, false, lane);
+  if (note_reads(shadow_, lanes, who, conflict, lane)) {
+    report_conflict(conflict, false, lane);
+    forget_lanes(shadow_, lanes);
+    std::ignore = note_reads(shadow_, lanes, who, conflict, lane);
+  }
+  clear_lanes(access.active & ~lanes.active, access.bytes, to, stride, written);
   gather(lanes, bytes_at_.data(), static_cast<std::byte*>(to), stride);
   std::array<std::uint32_t, 32> none;
   return find_written(shadow_, lanes, written != nullptr ? written : none.data());
@@ -146,7 +176,9 @@ void SharedMemory::store(const LaneAccess& access, Accessor who, const void* fro
   Conflict conflict;
   int lane = -1;
   if (note_writes(shadow_, lanes, values, stride, who, conflict, lane)) {
-    throw_conflict(conflict, true, lane);
+    report_conflict(conflict, true, lane, holds(lanes, bytes_at_.data(), values, stride));
+    forget_lanes(shadow_, lanes);
+    std::ignore = note_writes(shadow_, lanes, values, stride, who, conflict, lane);
   }
   scatter(lanes, bytes_at_.data(), values, stride);
   mark_stored(shadow_, lanes, defined, written);
@@ -155,9 +187,8 @@ void SharedMemory::store(const LaneAccess& access, Accessor who, const void* fro
 bool SharedMemory::update(std::uint32_t offset, std::uint32_t bytes, Accessor who, LaneUpdate apply,
                           const void* operand, void* old, UpdateDefinedness defined) {
   check_bounds(offset, bytes, bytes);
-  Conflict conflict;
   who.is_atomic = true;
-  if (shadow_.write(offset, bytes, who, conflict)) throw_conflict(conflict, true, who.lane);
+  note_write(offset, bytes, who);
   const bool was_written = shadow_.is_written(offset, bytes);
   std::byte* const value = data(offset);
   if (old != nullptr) std::memcpy(old, value, bytes);

@@ -47,6 +47,8 @@ class SharedMemory {
   Shadow& shadow() noexcept { return shadow_; }
 
  private:
+  void note_write(std::uint32_t offset, std::uint32_t bytes, const Accessor& who);
+
   std::uint32_t bytes_;
   std::vector<std::byte> bytes_at_;
   Shadow shadow_;

@@ -184,6 +184,7 @@ Declarator parse_declarator(Lexer& lexer, Space space) {
   const std::uint32_t bytes = declarator.element_bytes * attributes.vector_width;
   Variable& variable = declarator.variable;
   variable.space = space;
+  variable.type = *attributes.type;
   variable.name = declarator.name;
   variable.bytes = bytes;
   variable.alignment = attributes.alignment != 0 ? attributes.alignment : bytes;

@@ -37,6 +37,7 @@ struct RegisterDeclaration {
 struct Variable {
   std::string name;
   Space space = Space::global;
+  ScalarType type = ScalarType::none;  // of its elements
   std::uint32_t alignment = 1;
   std::uint64_t bytes = 0;  // 0 for an extern array without a size (dynamic shared memory)
   bool is_extern = false;

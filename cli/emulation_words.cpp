@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/emulation_words.hpp"
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+#include <gemmery/dtype.hpp>
+#include <gemmery/error.hpp>
+
+#include "cli/npy.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+constexpr const char* argument_forms =
+    "[NAME=]FILE.npy, [NAME=]zeros:DTYPE:SHAPE, [NAME=]unwritten:DTYPE:SHAPE, bytes:FILE.npy or a "
+    "number";
+
+[[noreturn]] void refuse(std::string operand, std::string expected, const std::string& got) {
+  throw Error({.kind = ErrorKind::invalid_argument,
+               .operand = std::move(operand),
+               .expected = std::move(expected),
+               .got = "'" + got + "'",
+               .hint = "see gemmery emulate --help"});
+}
+
+// "128x64"; nothing for other words.
+std::optional<std::vector<std::uint64_t>> read_extents(std::string_view word) {
+  std::vector<std::uint64_t> extents;
+  while (true) {
+    std::uint64_t extent = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, extent);
+    if (error != std::errc()) return std::nullopt;
+    extents.push_back(extent);
+    if (stop == end) return extents;
+    if (*stop != 'x') return std::nullopt;
+    word.remove_prefix(static_cast<std::size_t>(stop + 1 - word.data()));
+  }
+}
+
+// NumPy has no name for bfloat16 and the 8-bit floats: their codes are unsigned integers.
+std::string descr_of(DType dtype) {
+  const DTypeFacts& known = facts(dtype);
+  const int bytes = known.bits / 8;
+  char kind = known.kind == DTypeKind::signed_integer ? 'i' : 'u';
+  if (is_floating(dtype) && (dtype == DType::float16 || bytes >= 4)) kind = 'f';
+  return fmt::format("{}{}{}", bytes == 1 ? '|' : '<', kind, bytes);
+}
+
+// Of one of our types, or a word of NumPy's: "<i8".
+std::string descr_of(const std::string& word) {
+  if (const auto dtype = parse_dtype(word); dtype && bit_width(*dtype) >= 8)
+    return descr_of(*dtype);
+  if (word.starts_with('<') || word.starts_with('|')) return word;
+  refuse("--arg", "a type of whole bytes, such as f32 or <i8", word);
+}
+
+void make_buffer(NamedArgument& made, const std::string& text, bool is_written) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = text.find(':', first + 1);
+  if (second == std::string::npos) refuse("--arg", argument_forms, text);
+  const std::string word = text.substr(first + 1, second - first - 1);
+  const auto shape = read_extents(std::string_view(text).substr(second + 1));
+  if (!shape) refuse("--arg", "a shape such as 128x128", text.substr(second + 1));
+  made.descr = descr_of(word);
+  made.shape = *shape;
+  std::uint64_t bytes = element_bytes(made.descr, "--arg");
+  for (const std::uint64_t extent : *shape) {
+    if (extent != 0 && bytes > (std::uint64_t{1} << 40) / extent)
+      refuse("--arg", "at most 2^40 bytes", text);
+    bytes *= extent;
+  }
+  made.argument = is_written ? EmulationArgument::buffer(std::vector<std::byte>(bytes))
+                             : EmulationArgument::unwritten(bytes);
+}
+
+// An array without extents is a number, and is passed as a value.
+void make_from_file(NamedArgument& made, const std::string& file, bool is_value) {
+  NpyArray array = read_npy(file);
+  made.descr = std::move(array.descr);
+  made.shape = std::move(array.shape);
+  made.argument = is_value || made.shape.empty()
+                      ? EmulationArgument::value(std::move(array.bytes))
+                      : EmulationArgument::buffer(std::move(array.bytes));
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option) {
+  const auto extents = read_extents(word);
+  if (!extents || extents->size() > 3) refuse(option, "X, XxY or XxYxZ", word);
+  std::array<std::uint32_t, 3> triple{1, 1, 1};
+  for (std::size_t axis = 0; axis < extents->size(); ++axis) {
+    if ((*extents)[axis] > std::numeric_limits<std::uint32_t>::max())
+      refuse(option, "extents below 2^32", word);
+    triple[axis] = static_cast<std::uint32_t>((*extents)[axis]);
+  }
+  return triple;
+}
+
+NamedArgument parse_argument(const std::string& word, std::size_t index) {
+  const std::size_t equals = word.find('=');
+  const bool is_named = equals != std::string::npos && equals != 0;
+  NamedArgument made{.name = is_named ? word.substr(0, equals) : fmt::format("arg{}", index),
+                     .argument = {},
+                     .descr = {},
+                     .shape = {}};
+  if (made.name.find('/') != std::string::npos) refuse("--arg", "a name without '/'", made.name);
+  const std::string text = is_named ? word.substr(equals + 1) : word;
+  if (text.starts_with("zeros:"))
+    make_buffer(made, text, true);
+  else if (text.starts_with("unwritten:"))
+    make_buffer(made, text, false);
+  else if (text.starts_with("bytes:"))
+    make_from_file(made, text.substr(6), true);
+  else if (text.ends_with(".npy"))
+    make_from_file(made, text, false);
+  else
+    made.argument = EmulationArgument::number(text);
+  return made;
+}
+
+}  // namespace gemmery::cli

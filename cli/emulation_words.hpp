@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of gemmery emulate: "4x4", "a.npy", "out=zeros:f32:128x128", "1.5f".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gemmery/emulate.hpp>
+
+namespace gemmery::cli {
+
+// "4", "4x4" or "4x4x2"; what is left out is 1. Throws Error (invalid_argument).
+std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option);
+
+// An argument with what it is written as, where it is a buffer.
+struct NamedArgument {
+  std::string name;  // "arg0" where none was given
+  EmulationArgument argument;
+  std::string descr;  // NumPy's type of the buffer's elements
+  std::vector<std::uint64_t> shape;
+};
+
+// [NAME=]FILE.npy | [NAME=]zeros:DTYPE:SHAPE | unwritten:DTYPE:SHAPE | bytes:FILE.npy | NUMBER.
+// Throws Error: invalid_argument, io.
+NamedArgument parse_argument(const std::string& word, std::size_t index);
+
+}  // namespace gemmery::cli

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel, one call, no GPU: compiles it, runs it on an emulated device under several schedules,
+// and reports what is wrong with it. `gemmery emulate` and Python's `gemmery.emulate` are this
+// call.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gemmery/device.hpp>
+#include <gemmery/emulator.hpp>
+#include <gemmery/export.hpp>
+
+namespace gemmery {
+
+// One parameter of the kernel: a number, the bytes of a value, or a buffer on the device, whose
+// address the kernel gets and whose contents are a result.
+struct GEMMERY_API EmulationArgument {
+  enum class Kind : std::uint8_t { number, value, buffer };
+
+  // "3", "-1", "0x10", "1.5", "1.5f", converted to the type that the kernel's PTX declares; for
+  // types that PTX does not tell apart (half and other structs) with the type: "1.5:f16".
+  static EmulationArgument number(std::string text);
+  static EmulationArgument value(std::vector<std::byte> bytes);   // in the parameter's own type
+  static EmulationArgument buffer(std::vector<std::byte> bytes);  // with these contents
+  static EmulationArgument unwritten(std::size_t bytes);  // a buffer that nobody has written
+
+  Kind kind = Kind::number;
+  std::string text = {};
+  std::vector<std::byte> bytes = {};
+  bool is_written = true;
+};
+
+struct EmulationRequest {
+  std::string code;                          // CUDA C++, or PTX, which begins with `.version`
+  std::string file = "kernel.cu";            // its name in findings and in the compiler's log
+  std::vector<std::string> compile_options;  // as NVRTC takes them
+  // The kernel, by its name in the source ("sum", "sum<float>") or in the PTX ("_Z3sumPf"). Empty:
+  // the only one there is.
+  std::string entry;
+  Device device;                             // an emulated one
+  EmulatedLaunch launch;                     // launch.seed: that of the first schedule
+  std::vector<EmulationArgument> arguments;  // in the order of the kernel's parameters
+  int schedules = 8;                         // of seeds launch.seed, launch.seed + 1, ...
+  bool stops_at_first = false;               // at the first fault, as EmulatedModule::launch does
+  double timeout_s = 0;                      // of all schedules together; 0: none
+  std::uint32_t sampled_clusters = 0;        // run this many clusters (blocks) only; 0: all
+  bool wants_coverage = false;
+  // Rules for findings that are known, one a line: KIND [at FILE[:LINE]] [in KERNEL]; the words may
+  // contain * and ?, and # begins a comment. docs/emulator.md explains them.
+  std::string rules;
+  std::string rules_file = "rules";  // for errors
+};
+
+// A place in the kernel, and who was there. What is not known keeps its default.
+struct EmulatedPlace {
+  std::string kernel = {};  // as in the source
+  std::array<std::uint32_t, 3> block{};
+  int warp = -1;
+  int lane = -1;
+  std::uint32_t ptx_line = 0;  // the first is 1
+  std::string ptx_text = {};
+  std::string source_file = {};
+  std::uint32_t source_line = 0;
+};
+
+// What is wrong at one place, under whichever schedules.
+struct EmulationFinding {
+  std::string kind = {};     // "race", "out of bounds", …; "results differ" of schedules
+  std::string message = {};  // what is wrong, and what to do
+  EmulatedPlace place = {};
+  EmulatedPlace other = {};  // the other access of a race; ptx_line 0: none
+  std::string report = {};   // all of it, for people
+  // The model of memory demands an order that is missing, but what happened cannot give another
+  // result: both sides stored the same value, for example. False: a wrong result is possible.
+  bool is_by_the_letter = false;
+  bool ended_block = false;  // the block could not go on behind it (a deadlock, a trap)
+  std::uint64_t count = 0;   // instances in all schedules, one per instruction of a warp
+  std::vector<std::uint64_t> seeds = {};  // of the schedules that have it
+  std::string rule = {};                  // that suppresses it; empty: none does
+};
+
+// A buffer argument after the first schedule.
+struct EmulationOutput {
+  std::size_t argument = 0;
+  std::vector<std::byte> bytes = {};
+  std::uint64_t unwritten_bytes = 0;  // that nobody has written
+};
+
+struct EmulatedLine {
+  std::uint32_t ptx_line = 0;
+  std::string ptx_text = {};
+  std::string source_file = {};
+  std::uint32_t source_line = 0;
+  bool has_run = false;  // for at least one lane
+};
+
+struct EmulationReport {
+  std::string kernel = {};                 // as in the source
+  std::vector<EmulationFinding> findings;  // in the order in which the first schedule meets them
+  std::vector<EmulationOutput> outputs;    // of the buffers, in the order of the arguments
+  int schedules = 0;                       // that ended
+  bool timed_out = false;
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t lane_instructions = 0;
+  std::vector<EmulatedLine> coverage;     // a row for each instruction, if wanted
+  std::vector<std::string> unused_rules;  // that matched no finding
+
+  // No finding but suppressed ones and those by the letter of the model, and no time-out.
+  GEMMERY_API bool passed() const noexcept;
+};
+
+// Runs the kernel under every schedule, each from the same contents of the buffers, and compares
+// the results. A fault does not end a launch: a racing access takes effect as it comes, a load out
+// of bounds returns zeros that count as unwritten, a store out of bounds does nothing. Faults
+// behind which a block cannot go on (deadlock, trap, misuse of a barrier) end the block, and the
+// launch if its blocks communicate.
+//
+// Throws Error: invalid_argument for code, an entry, arguments, rules or a shape that are not
+// valid, compile with the compiler's log, unsupported for an instruction that the emulator does not
+// know, unavailable without NVRTC.
+GEMMERY_API EmulationReport emulate(const EmulationRequest& request);
+
+}  // namespace gemmery

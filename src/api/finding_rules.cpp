@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/finding_rules.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <gemmery/error.hpp>
+
+#include "emulator/module.hpp"
+
+namespace gemmery {
+
+std::string_view name_in_source(std::string_view signature) noexcept {
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < signature.size(); ++at) {
+    const char c = signature[at];
+    if (c == '<') ++depth;
+    if (c == '>') --depth;
+    if (depth != 0) continue;
+    if (c == '(') return signature.substr(begin, at - begin);
+    if (c == ' ') begin = at + 1;
+  }
+  return signature.substr(begin);
+}
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view white = " \t\r";
+  const std::size_t first = text.find_first_not_of(white);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(white) - first + 1);
+}
+
+// Up to the next comma, which is removed as well.
+std::string_view take_field(std::string_view& rest) {
+  const std::size_t comma = rest.find(',');
+  const std::string_view field = trimmed(rest.substr(0, comma));
+  rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  return field;
+}
+
+bool fits(const std::string& pattern, const std::string& text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+bool fits_file(const std::string& pattern, const std::string& path) {
+  return fits(pattern, path) || fits(pattern, path.substr(path.rfind('/') + 1));
+}
+
+bool fits_kernel(const std::string& pattern, const std::string& kernel) {
+  const std::string name(name_in_source(kernel));
+  return fits(pattern, kernel) || fits(pattern, name) ||
+         fits(pattern, name.substr(0, name.find('<')));
+}
+
+bool fits_place(const FindingRule& rule, const EmulatedPlace& place) {
+  if (rule.file == "ptx") return rule.line == 0 || rule.line == place.ptx_line;
+  return fits_file(rule.file, place.source_file) &&
+         (rule.line == 0 || rule.line == place.source_line);
+}
+
+// Kinds without * and ? must be ones that there are, so that a misspelt rule does not go unnoticed.
+bool is_kind(const std::string& word) {
+  if (word.find_first_of("*?[") != std::string::npos || word == results_differ) return true;
+  for (int kind = 0; kind <= static_cast<int>(emulator::FaultKind::trap); ++kind) {
+    if (word == emulator::name(static_cast<emulator::FaultKind>(kind))) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void refuse(const std::string& file, int line, const std::string& expected,
+                         std::string_view got) {
+  throw Error(
+      {.kind = ErrorKind::invalid_argument,
+       .operand = fmt::format("{}:{}", file, line),
+       .expected = expected,
+       .got = fmt::format("'{}'", got),
+       .hint = "a rule is KIND[, FILE[:LINE][, KERNEL]], for example: race, softmax.cu:288"});
+}
+
+void split_line(FindingRule& rule) {
+  const std::size_t colon = rule.file.rfind(':');
+  if (colon == std::string::npos) return;
+  const char* const end = rule.file.data() + rule.file.size();
+  const auto [stop, error] = std::from_chars(rule.file.data() + colon + 1, end, rule.line);
+  if (error != std::errc() || stop != end) return;
+  rule.file.resize(colon);
+}
+
+FindingRule parse_rule(std::string_view text, const std::string& file, int line) {
+  FindingRule rule{.text = std::string(text), .kind = {}};
+  std::string_view rest = text;
+  rule.kind = take_field(rest);
+  if (!is_kind(rule.kind)) refuse(file, line, "a kind of finding, such as race, or *", rule.kind);
+  if (const std::string_view place = take_field(rest); !place.empty()) rule.file = place;
+  split_line(rule);
+  if (const std::string_view kernel = trimmed(rest); !kernel.empty()) rule.kernel = kernel;
+  return rule;
+}
+
+}  // namespace
+
+bool FindingRule::matches(const EmulationFinding& finding) const {
+  if (!fits(kind, finding.kind) || !fits_kernel(kernel, finding.place.kernel)) return false;
+  const bool has_other = finding.other.ptx_line != 0;
+  return fits_place(*this, finding.place) || (has_other && fits_place(*this, finding.other));
+}
+
+std::vector<FindingRule> parse_finding_rules(std::string_view text, const std::string& file) {
+  std::vector<FindingRule> rules;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    std::string_view each = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    each = trimmed(each.substr(0, each.find('#')));
+    if (!each.empty()) rules.push_back(parse_rule(each, file, line));
+  }
+  return rules;
+}
+
+}  // namespace gemmery

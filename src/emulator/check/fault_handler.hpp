@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// For launches that go on after a fault: checks that know how to go on hand their fault over here
+// instead of throwing it.
+#pragma once
+
+#include "emulator/check/fault.hpp"
+
+namespace gemmery::emulator {
+
+class FaultHandler {
+ public:
+  virtual ~FaultHandler() = default;
+  // Keeps the fault, with its place filled in.
+  virtual void take(Fault& fault) = 0;
+};
+
+// The handler of this thread's launch; nullptr, the default, where the first fault ends the launch.
+inline FaultHandler*& fault_handler() noexcept {
+  thread_local FaultHandler* handler = nullptr;
+  return handler;
+}
+
+class FaultHandlerScope {
+ public:
+  explicit FaultHandlerScope(FaultHandler* handler) noexcept : outer_(fault_handler()) {
+    fault_handler() = handler;
+  }
+  ~FaultHandlerScope() { fault_handler() = outer_; }
+  FaultHandlerScope(const FaultHandlerScope&) = delete;
+  FaultHandlerScope& operator=(const FaultHandlerScope&) = delete;
+
+ private:
+  FaultHandler* outer_;
+};
+
+// Returns if a handler has taken the fault, so that the caller goes on as if the kernel were right.
+template <class AnyFault>
+void take_or_throw(AnyFault fault) {
+  FaultHandler* const handler = fault_handler();
+  if (handler == nullptr) throw fault;
+  handler->take(fault);
+}
+
+}  // namespace gemmery::emulator

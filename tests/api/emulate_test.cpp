@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel, one call: findings of launches that go on, results under several schedules, rules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <gemmery/gemmery.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/nvrtc.hpp"
+
+namespace gemmery::tests {
+namespace {
+
+using testing::HasSubstr;
+
+// What is thrown; "" for nothing.
+template <class Body>
+std::string refusal_of(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::vector<std::byte> bytes_of(const std::vector<float>& numbers) {
+  std::vector<std::byte> bytes(4 * numbers.size());
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> numbers(bytes.size() / 4);
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+// Line numbers of findings count from the line behind R"(.
+class Emulate : public testing::Test {
+ protected:
+  void SetUp() override {
+    const jit::CompilerStatus compiler = jit::compiler_status();
+    if (!compiler.found) GTEST_SKIP() << compiler.searched;
+  }
+};
+
+EmulationRequest request_for(const char* source, std::vector<EmulationArgument> arguments,
+                             std::uint32_t grid = 1, std::uint32_t block = 64) {
+  return {.code = source,
+          .file = "mine.cu",
+          .compile_options = {},
+          .entry = {},
+          .device = *parse_device("emulated:h200"),
+          .launch = {.grid = {grid, 1, 1}, .block = {block, 1, 1}},
+          .arguments = std::move(arguments),
+          .schedules = 4,
+          .rules = {}};
+}
+
+const EmulationFinding* find(const EmulationReport& report, const std::string& kind) {
+  const auto found = std::ranges::find(report.findings, kind, &EmulationFinding::kind);
+  return found == report.findings.end() ? nullptr : &*found;
+}
+
+TEST_F(Emulate, a_right_kernel_passes_and_leaves_its_results) {
+  constexpr const char* source = R"(
+__global__ void scale(float* numbers, unsigned count, float factor) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) numbers[i] *= factor;
+})";
+  std::vector<float> numbers(100);
+  for (std::size_t at = 0; at < numbers.size(); ++at) numbers[at] = static_cast<float>(at);
+  const EmulationReport report =
+      emulate(request_for(source,
+                          {EmulationArgument::buffer(bytes_of(numbers)),
+                           EmulationArgument::number("100"), EmulationArgument::number("0.5f")},
+                          2));
+  EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.findings.empty());
+  EXPECT_EQ(report.kernel, "scale(float*, unsigned int, float)");
+  EXPECT_EQ(report.schedules, 4);
+  ASSERT_EQ(report.outputs.size(), 1U);
+  const std::vector<float> scaled = floats_of(report.outputs[0].bytes);
+  for (std::size_t at = 0; at < numbers.size(); ++at) EXPECT_EQ(scaled[at], numbers[at] / 2);
+}
+
+// Three faults, each behind the other: the launch goes on, and all are found with their lines.
+TEST_F(Emulate, goes_on_behind_a_fault_and_reports_each_place_once) {
+  constexpr const char* source = R"(
+__global__ void faulty(const float* in, float* out, unsigned count) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  const float other = tile[63 - threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = other;
+  out[threadIdx.x + 1] = other;
+})";
+  const EmulationReport report = emulate(
+      request_for(source, {EmulationArgument::buffer(std::vector<std::byte>(4 * 60)),
+                           EmulationArgument::unwritten(4 * 65), EmulationArgument::number("60")}));
+  EXPECT_FALSE(report.passed());
+  const EmulationFinding* const outside = find(report, "out of bounds");
+  ASSERT_NE(outside, nullptr);
+  EXPECT_EQ(outside->place.source_file, "mine.cu");
+  EXPECT_EQ(outside->place.source_line, 4U);
+  EXPECT_EQ(outside->count, 4U * 4);  // lanes and schedules
+  EXPECT_EQ(outside->seeds, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  const EmulationFinding* const race = find(report, "race");
+  ASSERT_NE(race, nullptr);
+  EXPECT_EQ(race->place.source_line + race->other.source_line, 4U + 5U) << race->report;
+  EXPECT_GE(race->other.lane, 0);
+  EXPECT_EQ(race->other.kernel, "faulty(float const*, float*, unsigned int)");
+  EXPECT_TRUE(std::ranges::any_of(report.findings, [](const EmulationFinding& finding) {
+    return finding.place.source_line + finding.other.source_line == 7 + 8;
+  }));
+  EXPECT_GE(report.outputs[1].unwritten_bytes, 4U * 4) << "copies of what is out of bounds";
+}
+
+// By the letter where both sides store the same bytes; not where the values differ, nor for a third
+// side that reads.
+TEST_F(Emulate, stores_of_the_same_value_are_a_race_by_the_letter) {
+  constexpr const char* source = R"(
+__global__ void mark(int* out, int step) {
+  out[0] = 7 + step * (threadIdx.x / 32);
+})";
+  const auto report_with = [&](const char* step) {
+    return emulate(
+        request_for(source, {EmulationArgument::unwritten(4), EmulationArgument::number(step)}));
+  };
+  const EmulationReport same = report_with("0");
+  ASSERT_EQ(same.findings.size(), 1U);
+  EXPECT_EQ(same.findings[0].kind, "race");
+  EXPECT_TRUE(same.findings[0].is_by_the_letter);
+  EXPECT_TRUE(same.passed());
+  const EmulationReport different = report_with("1");
+  EXPECT_FALSE(different.passed());
+  EXPECT_FALSE(find(different, "race")->is_by_the_letter);
+
+  constexpr const char* with_reader = R"(
+__global__ void mark(int* out) {
+  if (threadIdx.x < 64) out[0] = 7;
+  else out[1] = out[0];
+})";
+  EmulationRequest request =
+      request_for(with_reader, {EmulationArgument::buffer(std::vector<std::byte>(8))}, 1, 96);
+  request.schedules = 32;
+  EXPECT_TRUE(std::ranges::all_of(emulate(request).findings, [&](const EmulationFinding& each) {
+    return each.kind != "race" ||
+           each.is_by_the_letter == (each.other.source_line == each.place.source_line);
+  }));
+  EXPECT_FALSE(emulate(request).passed());
+}
+
+TEST_F(Emulate, stops_at_the_first_fault_if_asked) {
+  constexpr const char* source = R"(
+__global__ void twice(float* out) {
+  out[threadIdx.x + 1] = 1;
+  out[threadIdx.x + 2] = 2;
+})";
+  EmulationRequest request = request_for(source, {EmulationArgument::unwritten(4 * 32)}, 1, 32);
+  EXPECT_GE(emulate(request).findings.size(), 2U);
+  request.stops_at_first = true;
+  const EmulationReport report = emulate(request);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].place.source_line, 3U);
+  EXPECT_EQ(report.schedules, 1);
+}
+
+TEST_F(Emulate, a_deadlock_ends_its_block_and_the_others_go_on) {
+  constexpr const char* source = R"(
+__global__ void waits(float* out) {
+  if (blockIdx.x != 1 || threadIdx.x < 32) asm volatile("barrier.sync 1, 64;");
+  out[blockIdx.x * 64 + threadIdx.x] = 1;
+})";
+  const EmulationReport report =
+      emulate(request_for(source, {EmulationArgument::unwritten(4 * 64 * 3)}, 3));
+  const EmulationFinding* const stuck = find(report, "deadlock");
+  ASSERT_NE(stuck, nullptr);
+  EXPECT_TRUE(stuck->ended_block);
+  EXPECT_EQ(stuck->count, 4U);
+  EXPECT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.outputs[0].unwritten_bytes, 4U * 32) << "of the warp that waits";
+}
+
+TEST_F(Emulate, unwritten_decisions_are_reported_once_and_the_value_is_used) {
+  constexpr const char* source = R"(
+__global__ void decides(const int* flags, int* out) {
+  if (flags[0] > 3) out[0] = 1;
+  out[1] = 2;
+})";
+  const EmulationReport report = emulate(request_for(
+      source, {EmulationArgument::unwritten(4), EmulationArgument::unwritten(8)}, 1, 1));
+  const EmulationFinding* const unwritten = find(report, "unwritten register");
+  ASSERT_NE(unwritten, nullptr);
+  EXPECT_EQ(unwritten->place.source_line, 3U);
+  EXPECT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.outputs[1].unwritten_bytes, 4U);
+}
+
+TEST_F(Emulate, results_that_depend_on_the_schedule_are_a_finding) {
+  constexpr const char* source = R"(
+__global__ void last(unsigned* out) {
+  if (threadIdx.x % 32 == 0) atomicExch(out, threadIdx.x);
+})";
+  EmulationRequest request =
+      request_for(source, {EmulationArgument::buffer(std::vector<std::byte>(4))}, 1, 256);
+  request.schedules = 16;
+  const EmulationReport report = emulate(request);
+  const EmulationFinding* const differing = find(report, "results differ");
+  ASSERT_NE(differing, nullptr);
+  EXPECT_THAT(differing->message, HasSubstr("argument 0"));
+  EXPECT_FALSE(report.passed());
+  request.rules = "results differ";
+  EXPECT_TRUE(emulate(request).passed());
+}
+
+TEST_F(Emulate, rules_suppress_by_kind_place_and_kernel) {
+  constexpr const char* source = R"(
+template <class T>
+__global__ void fill(T* out) { out[0] = static_cast<T>(threadIdx.x); }
+template __global__ void fill<float>(float*);)";
+  EmulationRequest request = request_for(source, {EmulationArgument::unwritten(4)});
+  request.entry = "fill<float>";
+  EXPECT_FALSE(emulate(request).passed());
+  request.rules =
+      "# known\nrace, mine.cu:3, fill  # the last one wins\nresults differ\ndeadlock, other.cu\n";
+  const EmulationReport report = emulate(request);
+  EXPECT_TRUE(report.passed());
+  EXPECT_EQ(report.unused_rules, (std::vector<std::string>{"deadlock, other.cu"}));
+  const EmulationFinding* const race = find(report, "race");
+  ASSERT_NE(race, nullptr);
+  EXPECT_EQ(race->rule, "race, mine.cu:3, fill");
+  for (const char* const rule : {"race, mine.cu:4", "race, *, empty", "race, yours.cu"}) {
+    request.rules = std::string(rule) + "\nresults differ";
+    EXPECT_FALSE(emulate(request).passed()) << rule;
+  }
+  request.rules = "\nraces";
+  request.rules_file = "known.txt";
+  EXPECT_THAT(refusal_of([&] { emulate(request); }), HasSubstr("known.txt:2"));
+}
+
+TEST_F(Emulate, variables_of_the_module_begin_anew_in_each_schedule) {
+  constexpr const char* source = R"(
+__device__ unsigned calls = 5;
+__global__ void count(unsigned* out) { out[0] = ++calls; })";
+  const EmulationReport report =
+      emulate(request_for(source, {EmulationArgument::unwritten(4)}, 1, 1));
+  EXPECT_TRUE(report.passed());
+  EXPECT_EQ(std::to_integer<int>(report.outputs[0].bytes[0]), 6);
+}
+
+TEST_F(Emulate, sampled_blocks_and_coverage_tell_what_ran) {
+  constexpr const char* source = R"(
+__global__ void marks(unsigned* out, unsigned limit) {
+  if (blockIdx.x >= limit) { asm volatile("bar.warp.sync 1;"); return; }
+  out[blockIdx.x] = 1;
+})";
+  EmulationRequest request = request_for(
+      source, {EmulationArgument::unwritten(400), EmulationArgument::number("1000")}, 100, 1);
+  request.schedules = 1;
+  request.sampled_clusters = 10;
+  request.wants_coverage = true;
+  const EmulationReport report = emulate(request);
+  EXPECT_EQ(report.outputs[0].unwritten_bytes, 4U * 90);
+  ASSERT_FALSE(report.coverage.empty());
+  const auto has_run = [&](std::uint32_t line) {
+    return std::ranges::any_of(report.coverage, [line](const EmulatedLine& each) {
+      return each.source_line == line && each.has_run;
+    });
+  };
+  EXPECT_TRUE(has_run(4));
+  EXPECT_TRUE(std::ranges::any_of(report.coverage, [](const EmulatedLine& each) {
+    return each.source_line == 3 && !each.has_run;
+  }));
+}
+
+TEST_F(Emulate, time_that_runs_out_is_told) {
+  constexpr const char* source = R"(
+__global__ void spins(volatile unsigned* flag) { while (*flag == 0) {} })";
+  EmulationRequest request =
+      request_for(source, {EmulationArgument::buffer(std::vector<std::byte>(4))}, 1, 1);
+  request.timeout_s = 0.2;
+  const auto began = std::chrono::steady_clock::now();
+  const EmulationReport report = emulate(request);
+  EXPECT_TRUE(report.timed_out);
+  EXPECT_FALSE(report.passed());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
+}
+
+TEST_F(Emulate, each_refusal_names_what_is_wrong) {
+  constexpr const char* source = R"(
+__global__ void one(float* out, unsigned count, float factor, unsigned char small) {}
+__global__ void two(float* out) {})";
+  const auto refusal = [&](const char* entry, std::vector<EmulationArgument> arguments) {
+    EmulationRequest request = request_for(source, std::move(arguments));
+    request.entry = entry;
+    return refusal_of([&] { emulate(request); });
+  };
+  const auto buffer = EmulationArgument::unwritten(4);
+  const auto number = EmulationArgument::number;
+  EXPECT_THAT(refusal("", {}), HasSubstr("one(float*"));
+  EXPECT_THAT(refusal("three", {}), HasSubstr("'three'"));
+  EXPECT_THAT(refusal("two", {}), HasSubstr("arguments of two(float*)"));
+  EXPECT_THAT(refusal("one", {buffer, number("1.5"), number("1"), number("1")}),
+              HasSubstr("argument 1"));
+  EXPECT_THAT(refusal("one", {buffer, number("1"), number("x"), number("1")}),
+              HasSubstr("argument 2"));
+  EXPECT_THAT(refusal("one", {buffer, number("1"), number("1"), number("256")}),
+              HasSubstr("argument 3"));
+  EXPECT_THAT(refusal("one", {buffer, buffer, number("1"), number("1")}), HasSubstr("argument 1"));
+  EXPECT_EQ(refusal("one", {buffer, number("0xff"), number("-1.5f"), number("255")}), "");
+}
+
+}  // namespace
+}  // namespace gemmery::tests
