@@ -132,7 +132,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"if (row >= lines) return 0;", "if (row > lines) return 0;"}}}},
     {.name = "accumulators never cleared",
      .kernel = mma,
-     .edits = {{{"clear();\n    if (params_.k == 0) return;", "if (params_.k == 0) return;"}}},
+     .edits = {{{"clear();\n    const TileCorner corner", "const TileCorner corner"}}},
      .on_gpu = Shows::seldom},
     {.name = "no barrier before a slice is added",
      .kernel = mma,

@@ -22,11 +22,28 @@
 #include <device/gemm/sm80_mainloop.cuh>
 #include <device/pipeline/mma_parts.cuh>
 #include <device/ptx/async_copy.cuh>
+#include <device/ptx/warp.cuh>
 #include <device/schedule/tile_share.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/mma_accumulator.cuh>
 
 namespace gemmery::device {
+
+// Where a mainloop takes all registers, what is needed behind it is read or computed there: kept
+// from before, 4 to 28 bytes of it were spilled (ptxas 13.0).
+template <abi::Sm80Design design>
+constexpr bool takes_all_registers = Sm80Mainloop<design>::takes_all_registers;
+
+template <abi::Sm80Design design>
+__device__ __forceinline__ unsigned block_count() {
+  if constexpr (takes_all_registers<design>) return ptx::nctaid_x();
+  return gridDim.x;
+}
+template <abi::Sm80Design design>
+__device__ __forceinline__ TileShare read_again(TileShare share) {
+  if constexpr (takes_all_registers<design>) share.tile = ptx::opaque(share.tile);
+  return share;
+}
 
 template <abi::Sm80Design design>
 class Sm80Gemm {
@@ -58,19 +75,23 @@ class Sm80Gemm {
 
   __device__ __forceinline__ void store(const TileShare& share) {
     const StagedLinearCombination<design> epilogue(params_);
-    epilogue.store(TileStaging<design>(address_, thread()), sums_, corner_of(share.tile),
+    epilogue.store(TileStaging<design>(address_, thread_again()), sums_, corner_of(share.tile),
                    holds_sums());
   }
 
   template <class Epilogue, class EpilogueParams>
   __device__ __forceinline__ void store(const TileShare& share, const EpilogueParams& parameters) {
     StagedProgram<design, Epilogue> epilogue(params_, parameters, corner_of(share.tile), thread());
-    epilogue.store(TileStaging<design>(address_, thread()), sums_, holds_sums());
+    epilogue.store(TileStaging<design>(address_, thread_again()), sums_, holds_sums());
     epilogue.reduce(shared_);
   }
 
  private:
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+  __device__ static int thread_again() {
+    if constexpr (takes_all_registers<design>) return static_cast<int>(ptx::tid_x());
+    return thread();
+  }
   __device__ bool holds_sums() const { return design.warps_k == 1 || place_.slice == 0; }
 
   __device__ __forceinline__ TileCorner corner_of(unsigned tile) const {
@@ -82,14 +103,13 @@ class Sm80Gemm {
 
   __device__ __forceinline__ void accumulate(const TileShare& share) {
     clear();
-    if (params_.k == 0) return;
     const TileCorner corner = corner_of(share.tile);
     const unsigned first_k = share.first_k_block * design.tile_k;
     const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
     Sm80Mainloop<design> mainloop(
         panel<a>(params_.a, corner.batch, corner.row, params_.m, first_k),
         panel<b>(params_.b, corner.batch, corner.column, params_.n, first_k), address_, thread());
-    mainloop.run(sums_, share.k_blocks, all_k);
+    mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros where there is no k
   }
 
   template <abi::StagedOperand operand>
@@ -168,13 +188,13 @@ __device__ __forceinline__ void for_each_sm80_tile(const abi::Sm80Params& params
   extern __shared__ __align__(128) char shared[];
   __shared__ unsigned flag;
 #pragma unroll 1
-  for (unsigned unit = blockIdx.x; unit < params.split.units; unit += gridDim.x) {
+  for (unsigned unit = blockIdx.x; unit < params.split.units; unit += block_count<design>()) {
     UnitShares<design.split> shares(params.split, params.k_blocks, unit);
 #pragma unroll 1
     while (!shares.is_done()) {
       const TileShare share = shares.take();
       Sm80Gemm<design> gemm(params, shared, &flag);
-      if (gemm.multiply_share(shares, share)) finish(gemm, share);
+      if (gemm.multiply_share(shares, share)) finish(gemm, read_again<design>(share));
       __syncthreads();  // waits until shared memory is free for the next tile
     }
   }

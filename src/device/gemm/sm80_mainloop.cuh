@@ -24,14 +24,51 @@ class Sm80Mainloop {
   static constexpr unsigned bytes_of_stage = abi::stage_bytes(design);
   static constexpr bool is_async = a.is_async() && b.is_async();
   using Blocks = WarpBlocks<design>;
-  // Rounds take a fifth of the other instructions out of a block of 64 mmas; of larger blocks they
-  // are few anyway, and rounds would double the compile time. So they are beside three products,
-  // whose parts and step sums take the registers that rounds would (52 to 68 bytes spilled in tiles
-  // of 32x128 and 128x16; ptxas 13.0).
-  static constexpr bool has_rounds =
-      is_async && products_of(design.math) == 1 && Blocks::rows * Blocks::columns * steps <= 64;
+  static constexpr bool has_parts = products_of(design.math) == 3;
+  // float32 that becomes 16 bits is converted block by block as it is loaded: beside 128
+  // accumulators there are no registers for a step in full.
+  static constexpr bool splits_loaded_blocks = abi::splits_to_16_bits(design.math);
   using ReaderA = FragmentReader<a, abi::Side::a, Blocks::rows, step_k>;
   using ReaderB = FragmentReader<b, abi::Side::b, Blocks::columns, step_k>;
+
+  /// A step's fragments as the mmas take them.
+  struct Factors {
+    SplitFragment<design.math, ReaderA::registers> a[Blocks::rows];
+    SplitFragment<design.math, ReaderB::registers> b[Blocks::columns];
+  };
+
+  // Registers of a thread: those that it may have; those of accumulators, also of a step where
+  // there are three products; and of the fragments of two steps, as loaded or as the mmas take
+  // them.
+  static constexpr int most_registers = threads > 256 ? 65536 / threads : 255;
+  static constexpr int sum_registers =
+      Blocks::rows * Blocks::columns * MmaAccumulator<design>::registers *
+      (design.accumulator == DType::float64 ? 2 : 1) * (has_parts ? 2 : 1);
+  static constexpr int loaded_registers =
+      Blocks::rows * ReaderA::registers + Blocks::columns * ReaderB::registers;
+  static constexpr int factor_registers =
+      Blocks::rows * SplitFragment<design.math, ReaderA::registers>::registers_in_all +
+      Blocks::columns * SplitFragment<design.math, ReaderB::registers>::registers_in_all;
+  static constexpr int ahead_registers =
+      splits_loaded_blocks ? factor_registers + ReaderA::registers + ReaderB::registers
+                           : loaded_registers;
+  static constexpr int address_registers = 30;  // about
+
+ public:
+  // The fragments of a step are loaded while its predecessor multiplies, if there are registers for
+  // both.
+  static constexpr bool loads_ahead =
+      sum_registers + factor_registers + ahead_registers + address_registers <= most_registers;
+  // True if nothing should be kept in registers that can be had behind the mainloop.
+  static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
+
+ private:
+  // Rounds take a fifth of the other instructions out of a block of 64 mmas; of larger blocks they
+  // are few anyway, and rounds would double the compile time. Beside parts and what becomes 16 bits
+  // their registers would be spilled (8 to 68 bytes, ptxas 13.0).
+  static constexpr bool has_rounds = is_async && loads_ahead && !has_parts &&
+                                     !splits_loaded_blocks &&
+                                     Blocks::rows * Blocks::columns * steps <= 64;
 
  public:
   using Sums = typename MmaAccumulator<design>::Register[Blocks::rows][Blocks::columns]
@@ -69,19 +106,19 @@ class Sm80Mainloop {
         free_stage = next_stage(free_stage);
         if (block + 1 == ahead) {
           wait_for_block();
-          load(0, 0, 0);
+          if constexpr (loads_ahead) load(0, 0, 0);
         }
         continue;
       }
       const unsigned next = next_stage(stage);
 #pragma unroll
       for (int step = 0; step < steps; ++step) {
+        if constexpr (!loads_ahead) load(step % 2, stage, step);
         if (step + 1 == steps) {
           store(block, free_stage);
           wait_for_block();
         }
-        load_next(step, stage, next);
-        multiply(sums, step);
+        multiply(sums, step, stage, next);
       }
       free_stage = stage;  // read by all
       stage = next;
@@ -112,8 +149,7 @@ class Sm80Mainloop {
 #pragma unroll
       for (int step = 0; step < steps; ++step) {
         if (step + 1 == steps) wait_for_block();
-        load_next(step, turn * bytes_of_stage, (turn + 1) % design.stages * bytes_of_stage);
-        multiply(sums, step);
+        multiply(sums, step, turn * bytes_of_stage, (turn + 1) % design.stages * bytes_of_stage);
       }
     }
     copy_a_.advance(design.stages);
@@ -153,29 +189,61 @@ class Sm80Mainloop {
   }
 
   __device__ __forceinline__ void load(int index, unsigned stage, int step) {
-    read_a_.load(a_fragments_[index], shared_ + stage, step);
-    read_b_.load(b_fragments_[index], shared_ + stage + a_bytes, step);
+    if constexpr (splits_loaded_blocks) {
+#pragma unroll
+      for (int row = 0; row < Blocks::rows; ++row) load_row(factors_[index], row, stage, step);
+    } else {
+      read_a_.load(a_fragments_[index], shared_ + stage, step);
+      read_b_.load(b_fragments_[index], shared_ + stage + a_bytes, step);
+    }
   }
-  /// The fragments of the step behind this one, which may be the first of the next block.
-  __device__ __forceinline__ void load_next(int step, unsigned stage, unsigned next) {
-    load((step + 1) % 2, step + 1 == steps ? next : stage, (step + 1) % steps);
+  /// A block of A, and as many of B as there are for each.
+  __device__ __forceinline__ void load_row(Factors& factors, int row, unsigned stage, int step) {
+    typename ReaderA::Block of_a;
+    read_a_.load_block(of_a, shared_ + stage, step, row);
+    factors.a[row].split(of_a);
+#pragma unroll
+    for (int column = row * Blocks::columns / Blocks::rows;
+         column < (row + 1) * Blocks::columns / Blocks::rows; ++column) {
+      typename ReaderB::Block of_b;
+      read_b_.load_block(of_b, shared_ + stage + a_bytes, step, column);
+      factors.b[column].split(of_b);
+    }
   }
 
-  __device__ __forceinline__ void multiply(Sums& sums, int step) const {
-    SplitFragment<design.math, ReaderB::registers> of_b[Blocks::columns];
+  /// Multiplies a step of k in this stage; loads the fragments of the step behind it, which may be
+  /// the first of the next block.
+  __device__ __forceinline__ void multiply(Sums& sums, int step, unsigned stage, unsigned next) {
+    const unsigned stage_behind = step + 1 == steps ? next : stage;
+    const int step_behind = (step + 1) % steps;
+    if constexpr (splits_loaded_blocks) {
+#pragma unroll
+      for (int row = 0; row < Blocks::rows; ++row) {
+        if constexpr (loads_ahead)
+          load_row(factors_[(step + 1) % 2], row, stage_behind, step_behind);
+        multiply_row(sums, factors_[step % 2], row);
+      }
+    } else {
+      if constexpr (loads_ahead) load((step + 1) % 2, stage_behind, step_behind);
+      Factors factors;
+      split(factors, step % 2);
+#pragma unroll
+      for (int row = 0; row < Blocks::rows; ++row) multiply_row(sums, factors, row);
+    }
+  }
+  __device__ __forceinline__ void split(Factors& factors, int index) const {
 #pragma unroll
     for (int column = 0; column < Blocks::columns; ++column)
-      of_b[column].split(b_fragments_[step % 2][column]);
+      factors.b[column].split(b_fragments_[index][column]);
 #pragma unroll
-    for (int row = 0; row < Blocks::rows; ++row) {
-      SplitFragment<design.math, ReaderA::registers> of_a;
-      of_a.split(a_fragments_[step % 2][row]);
+    for (int row = 0; row < Blocks::rows; ++row) factors.a[row].split(a_fragments_[index][row]);
+  }
+  __device__ __forceinline__ static void multiply_row(Sums& sums, const Factors& factors, int row) {
 #pragma unroll
-      for (int turn = 0; turn < Blocks::columns; ++turn) {
-        // Back and forth, so that consecutive mmas share a fragment of B in the reuse cache.
-        const int column = row % 2 == 0 ? turn : Blocks::columns - 1 - turn;
-        WarpMma<design>::multiply(sums[row][column], of_a, of_b[column]);
-      }
+    for (int turn = 0; turn < Blocks::columns; ++turn) {
+      // Back and forth, so that consecutive mmas share a fragment of B in the reuse cache.
+      const int column = row % 2 == 0 ? turn : Blocks::columns - 1 - turn;
+      WarpMma<design>::multiply(sums[row][column], factors.a[row], factors.b[column]);
     }
   }
 
@@ -187,8 +255,10 @@ class Sm80Mainloop {
   typename OperandCopyOf<b, threads>::Type copy_b_;
   const ReaderA read_a_;
   const ReaderB read_b_;
-  typename ReaderA::Fragments a_fragments_[2];  // of this step and of the next one
+  // Of this step and of the next one, in one of the two forms.
+  typename ReaderA::Fragments a_fragments_[2];
   typename ReaderB::Fragments b_fragments_[2];
+  Factors factors_[2];
 };
 
 }  // namespace gemmery::device

@@ -32,7 +32,8 @@ class FragmentReader {
        : form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words ? 4
                                                                                     : 2) *
       parts;
-  using Fragments = unsigned[count][registers];
+  using Block = unsigned[registers];
+  using Fragments = Block[count];
 
   /// `first`: the warp's first row of A (column of B) in the tile; `first_k`: its first k.
   __device__ __forceinline__ FragmentReader(int first, int first_k, int lane)
@@ -44,8 +45,18 @@ class FragmentReader {
     if constexpr (form == abi::FragmentLoad::transposed_matrices)
       load_transposed(values, tile, step);
     if constexpr (form == abi::FragmentLoad::words) load_words(values, tile, step);
-    if constexpr (form == abi::FragmentLoad::pairs) load_pairs(values, tile, step);
-    if constexpr (form == abi::FragmentLoad::split_words) load_split(values, tile, step);
+    if constexpr (form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words) {
+#pragma unroll
+      for (int index = 0; index < count; ++index) load_block(values[index], tile, step, index);
+    }
+  }
+
+  /// The fragments of one block, where blocks are loaded one by one.
+  __device__ __forceinline__ void load_block(Block& values, unsigned tile, int step,
+                                             int index) const {
+    static_assert(form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words);
+    if constexpr (form == abi::FragmentLoad::pairs) load_pairs(values, tile, step, index);
+    if constexpr (form == abi::FragmentLoad::split_words) load_split(values, tile, step, index);
   }
 
  private:
@@ -120,43 +131,39 @@ class FragmentReader {
   }
 
   /// float64, or two float32 of adjacent k (2t and 2t + 8); rows are the extent.
-  __device__ __forceinline__ void load_pairs(Fragments& values, unsigned tile, int step) const {
+  __device__ __forceinline__ void load_pairs(Block& values, unsigned tile, int step,
+                                             int index) const {
     constexpr int step_chunks = step_k * element_bytes / abi::chunk_bytes;
+    if constexpr (is_double) {
 #pragma unroll
-    for (int index = 0; index < count; ++index) {
-      if constexpr (is_double) {
+      for (int at = 0; at < step_k / 4 * parts; ++at)
+        put(values, 2 * at,
+            ptx::ld_shared_registers<8>(
+                moved(tile, block * index + at % parts * 8, step * step_chunks + at / parts * 2)));
+    } else {
 #pragma unroll
-        for (int at = 0; at < step_k / 4 * parts; ++at)
-          put(values[index], 2 * at,
-              ptx::ld_shared_registers<8>(moved(tile, block * index + at % parts * 8,
-                                                step * step_chunks + at / parts * 2)));
-      } else {
+      for (int k = 0; k < 2; ++k) {
 #pragma unroll
-        for (int k = 0; k < 2; ++k) {
-#pragma unroll
-          for (int part = 0; part < parts; ++part)
-            put(values[index], 2 * (k * parts + part),
-                ptx::ld_shared_registers<8>(
-                    moved(tile, block * index + 8 * part, step * step_chunks + 2 * k)));
-        }
+        for (int part = 0; part < parts; ++part)
+          put(values, 2 * (k * parts + part),
+              ptx::ld_shared_registers<8>(
+                  moved(tile, block * index + 8 * part, step * step_chunks + 2 * k)));
       }
     }
   }
 
   /// float32 of adjacent k, rows are k.
-  __device__ __forceinline__ void load_split(Fragments& values, unsigned tile, int step) const {
+  __device__ __forceinline__ void load_split(Block& values, unsigned tile, int step,
+                                             int index) const {
     constexpr int block_chunks = 8 / operand.chunk_elements();
 #pragma unroll
-    for (int index = 0; index < count; ++index) {
+    for (int k = 0; k < 2; ++k) {
 #pragma unroll
-      for (int k = 0; k < 2; ++k) {
+      for (int part = 0; part < parts; ++part) {
 #pragma unroll
-        for (int part = 0; part < parts; ++part) {
-#pragma unroll
-          for (int of_pair = 0; of_pair < 2; ++of_pair)
-            values[index][2 * (k * parts + part) + of_pair] = load_odd(
-                tile, step * step_k + 8 * k, of_pair, (index * parts + part) * block_chunks);
-        }
+        for (int of_pair = 0; of_pair < 2; ++of_pair)
+          values[2 * (k * parts + part) + of_pair] =
+              load_odd(tile, step * step_k + 8 * k, of_pair, (index * parts + part) * block_chunks);
       }
     }
   }
@@ -165,7 +172,7 @@ class FragmentReader {
     return ptx::ld_shared<4>(moved(tile, k + of_pair, chunks));
   }
 
-  __device__ static void put(unsigned (&values)[registers], int at, const ptx::Registers<8>& pair) {
+  __device__ static void put(Block& values, int at, const ptx::Registers<8>& pair) {
     values[at] = pair.words[0];
     values[at + 1] = pair.words[1];
   }

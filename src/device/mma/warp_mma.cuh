@@ -24,6 +24,7 @@ struct SplitFragment {
   static constexpr bool packs = abi::splits_to_16_bits(math);
   static constexpr bool has_low = products_of(math) == 3;
   static constexpr int count = packs ? registers / 2 : registers;
+  static constexpr int registers_in_all = has_low ? 2 * count : count;
   unsigned high[count];
   unsigned low[has_low ? count : 1];
 

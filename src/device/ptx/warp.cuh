@@ -20,6 +20,25 @@ __device__ inline const Value* same_in_warp(const Value* address) {
   return reinterpret_cast<const Value*>(static_cast<unsigned long long>(high) << 32 | low);
 }
 
+/// The same value, of which the compiler knows nothing: it computes what follows from it here
+/// rather than earlier.
+__device__ inline unsigned opaque(unsigned value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+/// threadIdx.x, and the number of blocks along x, read here rather than earlier.
+__device__ inline unsigned tid_x() {
+  unsigned thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+__device__ inline unsigned nctaid_x() {
+  unsigned count;
+  asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(count));
+  return count;
+}
+
 /// The lane of a thread, in blocks whose first dimension holds whole warps.
 __device__ inline unsigned lane_id() { return threadIdx.x % 32; }
 

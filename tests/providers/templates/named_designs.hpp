@@ -50,7 +50,7 @@ class NamedDesigns : public WithNvrtc {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
     const std::vector<Target> supported = kernel->metadata().supported_targets;
-    for (const char* const target : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
+    for (const char* const target : {"sm_80", "sm_89", "sm_90", "sm_100", "sm_121"}) {
       if (std::ranges::find(supported, parse_target(target)) == supported.end()) continue;
       const Artifact artifact = kernel->compile(parse_target(target));
       ASSERT_TRUE(artifact.resources()) << name << " for " << target;

@@ -171,6 +171,53 @@ TEST_F(Sm80NamedDesigns, three_products_of_small_tiles_spill_nothing) {
         fmt::format("sm80v1_gemm_f32r4_f32c16_f32c16_acc-f32_{}_none_m8_s4_c-f32x4", design));
 }
 
+// Two steps of float32 fragments in full, beside 128 accumulators; two steps of float64 ones in 128
+// registers; what the epilogue needs, kept from before the mainloop.
+TEST_F(Sm80NamedDesigns, that_filled_all_registers_spill_nothing) {
+  for (const char* const name :
+       {"f32r4_f32r16_f32r16_acc-f32_mma-bf16_128x128x32_2x2x1_none_m8_s3_c-f32r16",
+        "f32c4_f32r16_f32r4_acc-f32_mma-f16_128x128x32_2x2x1_none_m8_s3_c-f32r4",
+        "f32c16_f32r16_f16x2_acc-f32_mma-f16_128x128x32_2x2x1_none_m8_s3_c-f16x2",
+        "f32r4_f32r16_f32c16_acc-f32_mma-bf16x3_128x128x32_2x4x1_none_m8_s3_c-f16c16",
+        "f32r16_f32c4_f16c16_acc-f32_mma-f16x3_64x128x32_1x4x1_none_m8_s3_c-f32c16",
+        "f32r4_f32c16_f32c16_acc-f32_mma-f16x3_128x64x32_2x2x1_none_m8_s3_c-f32c16",
+        "f32r4_f32r16_f32c16_acc-f32_mma-tf32x3_64x128x16_2x2x1_none_m8_s4_c-f16c16",
+        "f64r8_f64c16_f32x4_acc-f64_mma-k8_128x128x16_4x4x1_none_m8_s3_c-f64x8",
+        "f64r16_f64r16_f32r16_acc-f64_mma-k8_128x128x16_4x4x1_none_m8_s3",
+        "u8r16_s8c4_s32x4_acc-s32_mma_128x256x64_2x4x1_none_m8_s3_c-s32x4"})
+    expect_no_spills(std::string("sm80v1_gemm_") + name);
+}
+
+// The fragments of a step are loaded when it multiplies, if there are no registers for the next
+// one's.
+TEST_F(Sm80NamedDesigns, that_load_no_step_ahead_are_exact) {
+  struct Case {
+    const char* design;
+    const char* line;
+  };
+  for (const auto& [design, line] : {
+           Case{"f64r8_f64c8_f64r8_acc-f64_mma-k8_128x128x16_4x4x1_serial2_m8_s3_c-f64r8",
+                "gemm 131x67x85 a=f64 b=f64:c c=f64"},
+           Case{"f32c4_f32r4_f32r4_acc-f32_mma-tf32x3_64x128x16_2x2x1_none_m8_s4",
+                "gemm 70x131x69 a=f32:c b=f32 math=tf32x3"},
+           Case{"f32r4_f32c4_f32r4_acc-f32_mma-bf16x3_64x128x32_1x4x1_none_m8_s3",
+                "gemm 70x131x101 a=f32 b=f32:c math=bf16x3"},
+           Case{"f32c4_f32r4_f32r4_acc-f32_mma-f16x3_128x128x32_2x4x1_parallel2_m8_s3",
+                "gemm 131x70x133 a=f32:c b=f32 math=f16x3"},
+       })
+    expect_exact(std::string("sm80v1_gemm_") + design, line);
+}
+
+TEST_F(Sm80NamedDesigns, without_k_beta_c_is_exact) {
+  expect_exact("sm80v1_gemm_f16r2_f16c2_f16r2_acc-f32_mma_64x64x64_2x2x1_none_m8_s4_c-f16r2",
+               "gemm 70x45x0 a=f16 b=f16:c c=f16 beta=2");
+  expect_exact("sm80v1_gemm_s8r1_s8r1_s32r4_acc-s32_mma_64x64x128_2x2x1_none_m8_s4_c-s32r4",
+               "gemm 70x45x0 a=int8 b=int8 out=int32 c=int32 beta=2");
+  expect_exact(
+      "sm80v1_gemm_f32r4_f32c4_f32r4_acc-f32_mma-bf16x3_64x128x32_1x4x1_none_m8_s3_c-f32r4",
+      "gemm 70x45x0 a=f32 b=f32:c c=f32 beta=2 math=bf16x3");
+}
+
 TEST_F(Sm80NamedDesigns, what_no_kernel_can_be_made_of_has_no_name) {
   for (const char* const wrong : {
            "f16r1_f16c16_f16r16_acc-f32_mma_64x32x32_2x1x1_none_m8_s3",      // half an element
