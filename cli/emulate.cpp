@@ -86,29 +86,6 @@ EmulationRequest request_of(const Options& all, const std::vector<NamedArgument>
 
 // --- text ---------------------------------------------------------------------------------------
 
-std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
-  std::string text = seeds.size() == 1 ? "seed " : "seeds ";
-  for (std::size_t at = 0; at < seeds.size(); ++at) {
-    if (at == 8) return text + ", ...";
-    text += (at == 0 ? "" : ", ") + std::to_string(seeds[at]);
-  }
-  return text;
-}
-
-std::string times_text(std::uint64_t count) {
-  return count == 1 ? "once" : fmt::format("{} times", count);
-}
-
-void print_finding(const EmulationFinding& finding, Output& output) {
-  output.write_line(finding.report);
-  std::string last = fmt::format("  {}, {}", times_text(finding.count), seeds_text(finding.seeds));
-  if (finding.ended_block) last += "; the block could not go on";
-  if (finding.is_by_the_letter)
-    last += "; by the letter of the memory model, no wrong result follows from it here";
-  if (!finding.rule.empty()) last += "; suppressed by the rule: " + finding.rule;
-  output.write_line(last);
-}
-
 // One line for each stretch of instructions that no lane executed.
 void print_coverage(const std::vector<EmulatedLine>& lines, Output& output) {
   const auto ran = std::ranges::count_if(lines, &EmulatedLine::has_run);
@@ -123,24 +100,6 @@ void print_coverage(const std::vector<EmulatedLine>& lines, Output& output) {
     output.write_line(
         fmt::format("  not run: PTX lines {} to {}{}", first.ptx_line, lines[at].ptx_line, place));
   }
-}
-
-void print_summary(const EmulationReport& report, const EmulationRequest& request, Output& output) {
-  const auto of_kind = [&](auto predicate) {
-    return std::ranges::count_if(report.findings, predicate);
-  };
-  const auto suppressed = of_kind([](const auto& each) { return !each.rule.empty(); });
-  const auto by_letter =
-      of_kind([](const auto& each) { return each.rule.empty() && each.is_by_the_letter; });
-  const auto all = static_cast<std::ptrdiff_t>(report.findings.size());
-  output.write_line(fmt::format(
-      "{} on {}: {} of {} schedules, {} lane-instructions; findings: {} by which a wrong result is "
-      "possible, {} by the letter of the memory model, {} suppressed",
-      report.kernel, to_string(request.device), report.schedules, request.schedules,
-      report.lane_instructions, all - suppressed - by_letter, by_letter, suppressed));
-  for (const std::string& rule : report.unused_rules)
-    output.write_line("the rule matches no finding: " + rule);
-  if (report.timed_out) output.write_line("time ran out; what is above was found by then");
 }
 
 // --- JSON ---------------------------------------------------------------------------------------
@@ -223,14 +182,13 @@ void write_result(const EmulationOutput& result, const NamedArgument& argument,
 }
 
 void write_report(const EmulationReport& report, const EmulationRequest& request, Output& output) {
-  for (const EmulationFinding& finding : report.findings)
-    output.is_json() ? write_finding(finding, output) : print_finding(finding, output);
-  if (output.is_json()) {
-    for (const EmulatedLine& line : report.coverage) write_line(line, output);
-    return write_summary(report, request, output);
+  if (output.is_text()) {
+    if (request.wants_coverage) print_coverage(report.coverage, output);
+    return output.write_line(to_string(report));
   }
-  if (request.wants_coverage) print_coverage(report.coverage, output);
-  print_summary(report, request, output);
+  for (const EmulationFinding& finding : report.findings) write_finding(finding, output);
+  for (const EmulatedLine& line : report.coverage) write_line(line, output);
+  write_summary(report, request, output);
 }
 
 }  // namespace

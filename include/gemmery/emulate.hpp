@@ -114,6 +114,11 @@ struct EmulationReport {
   GEMMERY_API bool passed() const noexcept;
 };
 
+// The finding with how often and under which seeds it was met, on several lines.
+GEMMERY_API std::string to_string(const EmulationFinding& finding);
+// All findings, and a line that sums up.
+GEMMERY_API std::string to_string(const EmulationReport& report);
+
 // Runs the kernel under every schedule, each from the same contents of the buffers, and compares
 // the results. A fault does not end a launch: a racing access takes effect as it comes, a load out
 // of bounds returns zeros that count as unwritten, a store out of bounds does nothing. Faults

@@ -19,6 +19,7 @@ from gemmery import (
     artifact,
     cache,
     config,
+    emulation,
     fusion,
     kernel,
     manifest,
@@ -66,6 +67,7 @@ from gemmery.dtype import (
     uint8,
     uint32,
 )
+from gemmery.emulation import EmulationFinding, EmulationReport, emulate
 from gemmery.epilogue import Program, define_op
 from gemmery.errors import (
     CompileError,
@@ -104,6 +106,8 @@ __all__ = [
     "DType",
     "DeviceInfo",
     "ElementwiseArguments",
+    "EmulationFinding",
+    "EmulationReport",
     "EpilogueArguments",
     "Error",
     "Explanation",
@@ -141,6 +145,8 @@ __all__ = [
     "devices",
     "doctor",
     "empty",
+    "emulate",
+    "emulation",
     "explain",
     "find_kernel",
     "float8_e4m3fn",

@@ -534,6 +534,80 @@ def measure(
 ) -> dict[str, float]: ...
 def doctor() -> str: ...
 
+# --- kernels on emulated devices; gemmery.emulate converts ----------------------------------------
+
+class EmulatedPlace:
+    """A place in the kernel, and who was there. What is not known is -1, 0 or ""."""
+
+    kernel: str  # as in the source
+    block: tuple[int, int, int]
+    warp: int
+    lane: int
+    ptx_line: int  # the first is 1
+    ptx: str
+    file: str
+    line: int
+
+class EmulatedLine:
+    """An instruction of the kernel, and whether a lane has executed it."""
+
+    ptx_line: int
+    ptx: str
+    file: str
+    line: int
+    has_run: bool
+
+class EmulationFinding:
+    """What is wrong at one place, under whichever schedules; str() is the report for people."""
+
+    kind: str  # "race", "out of bounds", ...; "results differ" of schedules
+    message: str  # what is wrong, and what to do
+    place: EmulatedPlace | None
+    other: EmulatedPlace | None  # the other access of a race
+    report: str
+    is_by_the_letter: bool  # the order is missing, but nothing else could have come of it
+    ended_block: bool
+    count: int
+    seeds: list[int]
+    rule: str  # that suppresses it; "": none
+
+class EmulationReport:
+    """What came out of `gemmery.emulate`: true if no wrong result is possible and time did not run out; str() is all of it."""
+
+    kernel: str
+    findings: list[EmulationFinding]
+    outputs: list[tuple[int, bytes, int]]  # of each buffer: argument, contents after the first schedule, bytes never written
+    schedules: int
+    timed_out: bool
+    warp_instructions: int
+    lane_instructions: int
+    coverage: list[EmulatedLine]
+    unused_rules: list[str]
+    passed: bool
+
+    def __bool__(self) -> bool: ...
+
+def emulate(
+    *,
+    code: str,
+    file: str,
+    options: list[str],
+    entry: str,
+    device: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    cluster: tuple[int, int, int],
+    shared_bytes: int,
+    arguments: list[tuple[str, Any]],
+    seed: int,
+    seeds: int,
+    stops_at_first: bool,
+    timeout_s: float,
+    sampled_blocks: int,
+    wants_coverage: bool,
+    rules: str,
+) -> EmulationReport: ...
+
 # --- the cache of compiled code ------------------------------------------------------------------
 
 def cache_report() -> dict[str, Any]: ...
