@@ -15,7 +15,7 @@ struct ElementwiseDesign {
   /// The widest access along n of out; 0 if elements along n are not adjacent.
   int out_vector_bytes;
   int columns;  // of a patch: adjacent elements that a thread reads, computes and stores at once
-  int patches;  // of a thread, side by side, whose reads are all under way together
+  int patches;  // of a thread, side by side; all their loads are in flight together
 
   bool operator==(const ElementwiseDesign&) const = default;
 };
@@ -46,7 +46,7 @@ constexpr unsigned elementwise_tile_rows(unsigned log2_row_threads) {
   return static_cast<unsigned>(elementwise_threads) >> log2_row_threads;
 }
 
-/// As many threads side by side as a row of out has work for, at most a whole block.
+/// Threads side by side in a row: as many as a row of out can use, at most a whole block.
 GEMMERY_HOST_DEVICE
 constexpr unsigned choose_row_threads(const ElementwiseDesign& design, unsigned n) {
   unsigned log2 = 0;

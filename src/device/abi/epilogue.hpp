@@ -15,7 +15,7 @@ enum class Rounding : unsigned char { nearest_even, toward_zero };
 enum class Overflow : unsigned char { natural, saturate };
 
 /// A tensor of the epilogue as the kernel sees it. m and n are rows and columns of the out that the
-/// device computes (the transpose if the host turned the problem).
+/// device computes, which is the transpose if the host transposed the problem.
 struct EpilogueTensor {
   DType dtype;
   bool varies_l;

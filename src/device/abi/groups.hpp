@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of a grouped product, as kernels find them: their sizes in memory, and what is known
-// of them before.
+// The groups of a grouped GEMM as kernels see them: where their sizes are in memory, and what the
+// host knows about them.
 #pragma once
 
 #include <device/abi/host_device.hpp>
@@ -8,8 +8,8 @@
 
 namespace gemmery::abi {
 
-/// What the array of sizes holds: the end of each group, the same behind a 0, the size of each
-/// group where they are adjacent, or in a matrix of its own.
+/// What the array of sizes holds: the end of each group; the same after a leading 0; the size of
+/// each group, where groups are adjacent; or the size of each group in a matrix of its own.
 enum class GroupForm : unsigned { ends, prefix, counts, masked };
 
 /// The extent that differs from group to group.
@@ -21,11 +21,11 @@ struct GroupParams {
   RaggedExtent ragged;
   unsigned is_wide;    // 64 bits
   unsigned count;      // of groups
-  unsigned extent;     // of all groups together, or of a group's matrix: no group is beyond it
-  unsigned alignment;  // a group starts at the next multiple behind the one before it
+  unsigned extent;     // of all groups together, or of a group's matrix: no group exceeds it
+  unsigned alignment;  // a group starts at the next multiple of it after the previous group
 };
 
-/// A grouped simt kernel's: `gemm` has the extents of all groups together.
+/// The parameters of a grouped simt kernel. `gemm` has the extents of all groups together.
 struct SimtGroupedParams {
   SimtParams gemm;
   GroupParams groups;
@@ -34,9 +34,8 @@ struct SimtGroupedParams {
 static_assert(sizeof(GroupParams) == 32);
 static_assert(sizeof(SimtGroupedParams) == sizeof(SimtParams) + 32);
 
-/// The most tiles that groups of any sizes have: every group may end within a tile. `tiles_across`
-/// are those of one tile's rows (or columns) along the other extent; all of a matrix where K
-/// differs.
+/// An upper bound on the tiles of all groups, whatever their sizes: every group may end within a
+/// tile. `tiles_across`: tiles along the other extent; where K differs, all tiles of a matrix.
 GEMMERY_HOST_DEVICE
 constexpr UInt64 most_group_tiles(const GroupParams& groups, unsigned tile, unsigned tiles_across) {
   const UInt64 whole = groups.extent / tile;

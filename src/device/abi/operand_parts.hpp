@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 operands split into parts that tensor cores take: how many there are, which products of
-// parts are formed, and where sm90 has the parts in shared memory.
+// float32 operands split into parts that tensor cores multiply: how many there are, which products
+// of parts are computed, and where sm90 keeps the parts in shared memory.
 //
-// TMA brings lines of 32 float32 in the 128-byte swizzle: a line is a row of a K-major operand, or
+// TMA loads lines of 32 float32 in the 128-byte swizzle: a line is a row of a K-major operand, or
 // the 32 rows of an atom at one k. Eight lines are a unit, 1024 bytes.
 //
 //   bf16x3, bf16x6, bf16x9   a unit becomes eight lines of 64 bytes of part 1 and eight of part 2,
@@ -50,8 +50,8 @@ struct PartProduct {
   int b;
 };
 
-/// The index-th of a math's products, the smallest ones first: while they are added, tensor cores
-/// cut off little. Of three parts, 3 and 6 products are the last of the nine.
+/// The index-th of a math's products. The smallest products come first: while they are added,
+/// tensor cores truncate little. Of three parts, 3 and 6 products are the last of the nine.
 GEMMERY_HOST_DEVICE
 constexpr PartProduct part_product(MmaMath math, int index) {
   constexpr int most = 9;
@@ -78,24 +78,24 @@ constexpr unsigned lines_per_unit = 8;
 constexpr unsigned split_unit_bytes = 1024;
 constexpr unsigned bf16_unit_bytes = split_unit_bytes / 2;  // of a part
 
-/// What a lane splits of a unit in one of two steps: four numbers side by side.
+/// What a lane splits of a unit in one of two steps: four adjacent numbers.
 constexpr unsigned split_steps = 2;
 struct SplitLane {
-  unsigned line;   // of the four lines of a step
-  unsigned chunk;  // 16 bytes of the eight of a line
+  unsigned line;   // one of the four lines of a step
+  unsigned chunk;  // one of the eight 16-byte chunks of a line
 };
 
 GEMMERY_HOST_DEVICE
 constexpr SplitLane split_lane(unsigned lane) { return {.line = lane / 8, .chunk = lane % 8}; }
 
-/// Offset in a unit of the 16 bytes of float32 that a lane reads; likewise of TF32.
+/// Offset in a unit of the 16 bytes of float32 that a lane reads, and of TF32 that it writes.
 GEMMERY_HOST_DEVICE
 constexpr unsigned float_offset(const SplitLane& lane, unsigned step) {
   const unsigned line = 4 * step + lane.line;
   return line * 128 + (lane.chunk ^ line) * 16;
 }
 
-/// Offset in a part's unit of the 8 bytes of bfloat16 that it writes.
+/// Offset in a part's unit of the 8 bytes of bfloat16 that a lane writes.
 GEMMERY_HOST_DEVICE
 constexpr unsigned bf16_offset(const SplitLane& lane, unsigned step) {
   const unsigned line = 4 * step + lane.line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch of matrices that lie anywhere: its `data` points at an array of their addresses. How a
+// A batch by pointers: `data` points at an array of the addresses of its matrices. Here is how a
 // tensor map reaches each of them.
 #pragma once
 
@@ -7,15 +7,15 @@
 
 namespace gemmery::abi {
 
-/// What stands in place of the batch stride then: the host's gemmery::by_pointers.
+/// The batch stride of such a batch: the host's gemmery::by_pointers.
 [[maybe_unused]] constexpr Int64 by_pointers = -0x7fffffffffffffffLL - 1;
 
 // --- tensor maps --------------------------------------------------------------------------------
 //
-// A tensor map of matrices anywhere begins at a fixed address and has two dimensions in place of
-// the batch, which overlap all others: `near` counts units of 16 bytes, `far` 2^35 bytes. The
-// distance of a matrix from the map's address is its two coordinates, so one map, encoded on the
-// host, serves all matrices. Distances are below 2^64 and wrap, as TMA's addresses do (H100,
+// A tensor map for a batch by pointers begins at a fixed address. Instead of the batch it has two
+// dimensions that overlap all others: `near` counts units of 16 bytes, `far` units of 2^35 bytes.
+// The two coordinates encode the distance of a matrix from the map's address, so one map, encoded
+// on the host, serves all matrices. Distances are below 2^64 and wrap, as TMA's addresses do (H100,
 // 2026-11-25): a matrix may lie before the map's address.
 
 [[maybe_unused]] constexpr UInt64 near_extent = UInt64{1} << 31;
@@ -28,7 +28,7 @@ struct MapDistance {
   int far;
 };
 
-/// The coordinates of a matrix whose address is a multiple of 16 bytes.
+/// The coordinates of a matrix. Its address must be a multiple of 16 bytes.
 GEMMERY_HOST_DEVICE
 constexpr MapDistance map_distance(UInt64 map_address, UInt64 matrix_address) {
   const UInt64 distance = matrix_address - map_address;
@@ -36,8 +36,8 @@ constexpr MapDistance map_distance(UInt64 map_address, UInt64 matrix_address) {
           static_cast<int>(distance / far_step_bytes)};
 }
 
-/// Where a map begins: at the array, which is memory of the device in any case, at a multiple of 16
-/// bytes.
+/// Where a map begins: at the array, which is always device memory, rounded down to a multiple of
+/// 16 bytes.
 GEMMERY_HOST_DEVICE
 constexpr UInt64 map_address(UInt64 array_address) {
   return array_address / near_step_bytes * near_step_bytes;

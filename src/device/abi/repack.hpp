@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands copied into a workspace, so that TMA can walk the copy: what a copy kernel takes, and
-// how it shares an operand out among blocks.
+// Repacking: operands are copied into the workspace in lines that TMA can load. The parameters of
+// the copy kernel, and how it distributes an operand over blocks.
 #pragma once
 
 #include <device/abi/host_device.hpp>
 
 namespace gemmery::abi {
 
-/// A copy kernel: what it is compiled for.
+/// What a copy kernel is compiled for.
 struct RepackDesign {
   int element_bytes;  // 1, 2 or 4
   bool
@@ -15,16 +15,16 @@ struct RepackDesign {
   bool has_pointers = false;  // true: a source may be an array of pointers
 };
 
-/// One operand. Its source is read along its near index, along which elements are closer to each
-/// other. The copy has lines, of adjacent elements and zeros up to a whole unit: along the near
-/// index, or where the source is transposed, along the far one.
+/// One operand. Its near index is the one along which elements are closer together, and the source
+/// is read along it. The copy consists of lines of adjacent elements, padded with zeros to whole
+/// units. A line runs along the near index; if the source is transposed, along the far index.
 struct RepackOperand {
   const void* source;
   Int64 batch_stride;  // of the source, in elements
   Int64 near_stride;
   Int64 far_stride;
   Int64 target;   // where the copy begins in the workspace, in bytes
-  Int64 pitch;    // from line to line of it; matrices of a batch follow each other
+  Int64 pitch;    // from line to line of the copy; the matrices of a batch follow each other
   unsigned near;  // extents
   unsigned far;
   unsigned near_tiles;
@@ -33,7 +33,7 @@ struct RepackOperand {
   unsigned is_transposed;
 };
 
-/// Blocks take tiles in order: those of operand 0, then those of operand 1.
+/// Blocks process tiles in order: those of operand 0, then those of operand 1.
 struct RepackParams {
   void* workspace;
   RepackOperand operand[2];
@@ -49,11 +49,11 @@ constexpr int elements_per_unit(int element_bytes) { return repack_unit_bytes / 
 
 // --- the tile that is transposed ----------------------------------------------------------------
 //
-// A row of it in shared memory has one far index, and as many near ones as fill 32 banks: 8 units.
-// A warp writes 4 rows at a time. It reads what becomes 16 bytes of a line from as many rows as
-// there are elements in them: 8 lanes those of 8 chunks of a line, the others those of the next 3
-// lines. The words of a row are swizzled by the number of its chunk, so that these lanes meet in no
-// bank.
+// A row of the tile in shared memory has one far index, and as many near indices as fill 32 banks:
+// 8 units. A warp writes 4 rows at a time. The 16 bytes of a line of the copy come from as many
+// rows as they have elements. A warp reads 8 chunks of each of 4 lines at a time, one chunk per
+// lane. The words of a row are swizzled by the number of its chunk, so that these lanes access
+// different banks.
 
 constexpr int repack_row_bytes = 128;
 
@@ -61,7 +61,7 @@ constexpr int repack_row_bytes = 128;
 GEMMERY_HOST_DEVICE
 constexpr int repack_side(int element_bytes) { return repack_row_bytes / element_bytes; }
 
-/// Where a word of a row lies, in bytes from the beginning of the tile.
+/// Offset of a word of a row, in bytes from the beginning of the tile.
 GEMMERY_HOST_DEVICE
 constexpr unsigned repack_offset(unsigned row, unsigned word, int element_bytes) {
   const auto width = static_cast<unsigned>(element_bytes);
@@ -69,7 +69,7 @@ constexpr unsigned repack_offset(unsigned row, unsigned word, int element_bytes)
   return row * repack_row_bytes + (word ^ chunk * width) * 4;
 }
 
-/// The word of its unit that a lane writes in its turn-th of 4 stores to a row.
+/// The word of its unit that a lane writes in the turn-th of its 4 stores to a row.
 GEMMERY_HOST_DEVICE
 constexpr unsigned repack_word(unsigned row, unsigned turn) { return (row + turn) % 4; }
 

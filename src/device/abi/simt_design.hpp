@@ -13,9 +13,9 @@ namespace gemmery::abi {
 /// The contiguous direction of a matrix, if it is known when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
 
-/// Vector bytes are the widest access that base and strides allow: one element, or 2, 4, 8, 16
-/// along the contiguous index. Vectors of c and out, in elements, also divide the extent of that
-/// index.
+/// `…_vector_bytes` is the widest access that base address and strides allow: one element, or 2, 4,
+/// 8, 16 bytes along the contiguous index. The vectors of c and out, in elements, also divide the
+/// extent of that index.
 struct SimtDesign {
   DType a;
   DType b;
@@ -92,7 +92,7 @@ constexpr int stage_bytes(const SimtDesign& design) {
          (design.tile_k / k_per_word(design)) * word_bytes(design);
 }
 
-/// Bytes for the reduction of accumulators over k slices, in the memory of the stages.
+/// Bytes for the reduction of accumulators over k slices; they reuse the memory of the stages.
 GEMMERY_HOST_DEVICE
 constexpr int reduction_bytes(const SimtDesign& design) {
   return design.k_slices > 1 ? design.tile_m * design.tile_n * word_bytes(design) : 0;

@@ -11,12 +11,12 @@
 
 namespace gemmery::abi {
 
-/// out has few rows: B, the large operand, is streamed once from memory to registers, A lies in
-/// shared memory. The host turns a problem of few columns into out^T = B^T A^T.
+/// out has few rows. B, the large operand, is streamed once from memory to registers; A is kept in
+/// shared memory. The host transposes a problem with few columns into out^T = B^T A^T.
 ///
-/// `lanes` threads lie along the adjacent index of B, and each loads vectors of it. Where that is
-/// k, they are a warp, which has `loads` columns; where it is the columns, a thread has `loads`
-/// consecutive k of its vector of columns, and the groups of lanes split k.
+/// `lanes` threads lie along the adjacent index of B, and each loads vectors of it. If that index
+/// is k, the lanes are a warp, which has `loads` columns. If it is the columns, a thread loads
+/// `loads` consecutive k of its vector of columns, and the groups of lanes split k.
 struct SkinnyDesign {
   DType a;
   DType b;
@@ -32,7 +32,7 @@ struct SkinnyDesign {
   int threads;
   int loads;  // of a thread, in one slot
   int lanes;  // 32 along k
-  int slots;  // in registers, all but one of which are under way
+  int slots;  // in registers; the loads of all but one are in flight
   bool splits_k;
   bool has_c;
 
@@ -42,7 +42,7 @@ struct SkinnyDesign {
 GEMMERY_HOST_DEVICE
 constexpr int group_count(const SkinnyDesign& design) { return design.threads / design.lanes; }
 
-/// Bytes of one load of B. Where no index is adjacent, the loads lie along k.
+/// Bytes of one load of B. If no index is adjacent, the loads run along k.
 GEMMERY_HOST_DEVICE
 constexpr int load_bytes(const SkinnyDesign& design) {
   return design.b_vector_bytes > 0 ? design.b_vector_bytes : bytes_of(design.b);
@@ -68,7 +68,7 @@ constexpr int k_per_word(const SkinnyDesign& design) {
   return adjacent < 4 ? adjacent : 4;
 }
 
-/// Bytes of such a word, of an accumulator, too.
+/// Bytes of such a word; accumulators have the same size.
 GEMMERY_HOST_DEVICE
 constexpr int word_bytes(const SkinnyDesign& design) {
   return design.accumulator == DType::float64 ? 8 : 4;
@@ -81,7 +81,7 @@ constexpr int step_k(const SkinnyDesign& design) {
                                     : group_count(design) * design.loads;
 }
 
-/// The unit in which k is split among blocks: all slots once.
+/// The granularity of split k: the k of one pass through all slots.
 GEMMERY_HOST_DEVICE
 constexpr int split_unit(const SkinnyDesign& design) { return step_k(design) * design.slots; }
 
@@ -93,9 +93,8 @@ constexpr int accumulators_per_thread(const SkinnyDesign& design) {
 
 // --- A in shared memory --------------------------------------------------------------------------
 
-/// Words of one column of B that a thread reads of A in one access, of 16 bytes at most. Of a
-/// vector of B along k there may be several such runs; they lie in planes, so that lanes read
-/// adjacent runs.
+/// Words of A that a thread reads in one access, of 16 bytes at most, for one column of B. A vector
+/// of B along k may need several such runs; they lie in planes, so that lanes read adjacent runs.
 GEMMERY_HOST_DEVICE
 constexpr int run_words(const SkinnyDesign& design) {
   if (design.b_major == Major::extent) return 1;
@@ -110,8 +109,8 @@ constexpr int runs_of_load(const SkinnyDesign& design) {
                                     : 1;
 }
 
-/// Words of a row that a thread brings to shared memory at once: a run of floats, where one access
-/// reads them.
+/// Words of a row that a thread copies to shared memory at once: a run of floats if one access
+/// loads it.
 GEMMERY_HOST_DEVICE
 constexpr int panel_unit_words(const SkinnyDesign& design) {
   const bool has_runs = design.b_major == Major::k && k_per_word(design) == 1 &&
@@ -119,11 +118,11 @@ constexpr int panel_unit_words(const SkinnyDesign& design) {
   return has_runs ? run_words(design) : 1;
 }
 
-/// Units of a thread that come to registers while the panel before is multiplied.
+/// Units of a thread that are loaded to registers while the previous panel is multiplied.
 constexpr int panel_units_ahead = 4;
 
-/// Values of k of A that lie in shared memory at a time: some words of each thread, whole split
-/// units.
+/// Values of k of A that are in shared memory at a time: some words of each thread, a multiple of
+/// the split unit.
 GEMMERY_HOST_DEVICE
 constexpr int panel_k(const SkinnyDesign& design) {
   const int words = panel_units_ahead * panel_unit_words(design) * design.threads / design.rows;
@@ -135,8 +134,8 @@ constexpr int panel_words(const SkinnyDesign& design) {
   return panel_k(design) / k_per_word(design);
 }
 
-/// Units of a panel that a thread brings, and those of them that come to registers before they are
-/// needed; it waits for the others one by one.
+/// Units of a panel that a thread copies, and how many of them are loaded to registers ahead of
+/// time; the thread waits for the others one by one.
 GEMMERY_HOST_DEVICE
 constexpr int panel_units(const SkinnyDesign& design) {
   const int lines = design.b_major == Major::k ? 1 : design.rows;
@@ -149,7 +148,7 @@ constexpr int units_ahead(const SkinnyDesign& design) {
   return units < panel_units_ahead ? units : panel_units_ahead;
 }
 
-/// Where the word of k (a multiple of k_per_word) of a row lies in the panel.
+/// Position in the panel of the word of a row that begins at k (a multiple of k_per_word).
 GEMMERY_HOST_DEVICE
 constexpr int panel_place(const SkinnyDesign& design, int row, int k) {
   const int word = k / k_per_word(design);
@@ -164,7 +163,7 @@ constexpr int panel_place(const SkinnyDesign& design, int row, int k) {
 
 // --- the end of a tile ---------------------------------------------------------------------------
 
-/// Parts of each accumulator that meet in shared memory.
+/// Partial sums of each accumulator that are added up through shared memory.
 GEMMERY_HOST_DEVICE
 constexpr int parts_of_tile(const SkinnyDesign& design) {
   return design.b_major == Major::k ? 1 : group_count(design);
@@ -180,8 +179,8 @@ constexpr int elements_per_finisher(const SkinnyDesign& design) {
   return elements > design.threads ? elements / design.threads : 1;
 }
 
-/// A tile as the epilogue sees it, which is that of simt kernels: the first threads have so many
-/// rows by columns each. Fields of the main loop say nothing.
+/// The tile in the form of a simt design, whose epilogue finishes it: each of the first threads has
+/// some rows by some columns. Fields of the mainloop are not used.
 GEMMERY_HOST_DEVICE
 constexpr SimtDesign finished_tile(const SkinnyDesign& design) {
   const int elements = elements_per_finisher(design);
@@ -218,7 +217,7 @@ constexpr int finisher_count(const SkinnyDesign& design) {
   return design.rows * tile_columns(design) / elements_per_finisher(design);
 }
 
-/// Bytes in which reductions of a program meet.
+/// Shared memory for the reductions of an emitted epilogue.
 GEMMERY_HOST_DEVICE
 constexpr int reduction_bytes(const SkinnyDesign& design) {
   const int compute_bytes = design.accumulator == DType::int32 ? 8 : word_bytes(design);
@@ -233,14 +232,14 @@ constexpr int shared_bytes(const SkinnyDesign& design) {
   return most;
 }
 
-/// Bytes of B that a block has under way.
+/// Bytes of B that a block has in flight.
 GEMMERY_HOST_DEVICE
 constexpr int bytes_under_way(const SkinnyDesign& design) {
   return design.threads * design.loads * (design.slots - 1) * load_bytes(design);
 }
 
-/// Registers that a thread needs about: accumulators, slots, operands of the multiply-adds,
-/// addresses, and what the next panel comes in.
+/// An estimate of a thread's registers: accumulators, slots, operands of the multiply-adds,
+/// addresses, and the loads of the next panel.
 GEMMERY_HOST_DEVICE
 constexpr int register_estimate(const SkinnyDesign& design) {
   const bool is_along_k = design.b_major == Major::k;
@@ -254,17 +253,18 @@ constexpr int register_estimate(const SkinnyDesign& design) {
   const int ahead = units_ahead(design);
   const int panel = ahead * lines * ((unit_bytes + 3) / 4) + (units > ahead ? 4 : 0);
   constexpr int rest = 32;
-  // What ptxas spilled on some target without: where k is split; of 8-bit floats, decoded.
+  // Without these, ptxas spilled on some target: where k is split; for 8-bit floats, which are
+  // decoded.
   const int split = !is_along_k || !design.splits_k ? 0 : design.rows >= 4 ? 20 : 4;
   const int decoded =
       design.rows == 8 && bytes_of(design.b) == 1 && design.accumulator == DType::float32 ? 28 : 0;
   const int registers = accumulators_per_thread(design) * word + ring + operands + addresses +
                         panel + rest + split + decoded;
-  constexpr int fewest = 96;  // with loads of a few bytes addresses are most of it
+  constexpr int fewest = 96;  // with loads of a few bytes most of it is addresses
   return registers > fewest ? registers : fewest;
 }
 
-/// Blocks that share a multiprocessor at least, which caps registers.
+/// The least number of blocks per multiprocessor, which caps registers.
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SkinnyDesign& design) {
   constexpr int register_file = 65536;
@@ -304,7 +304,7 @@ constexpr bool is_skinny_vector(DType dtype, int bytes) {
 
 }  // namespace detail
 
-/// The first field of a design that no kernel can be made of, or none.
+/// The first field that makes a design illegal, or none.
 GEMMERY_HOST_DEVICE
 constexpr SkinnyFault find_fault(const SkinnyDesign& design) {
   using namespace detail;

@@ -8,8 +8,8 @@
 
 namespace gemmery::abi {
 
-/// The product in the form of simt kernels, turned if the host turned it, and the split of k: a
-/// unit is a slice of a tile, a k block is one split_unit of the design.
+/// The problem in the form of simt kernels, transposed if the host transposed it, and the split of
+/// k: a unit is a slice of a tile, a k block is one split_unit of the design.
 struct SkinnyParams {
   SimtParams gemm;  // order: tiles of all matrices, one row of them in each
   SplitSchedule split;

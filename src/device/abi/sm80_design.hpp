@@ -14,8 +14,8 @@
 
 namespace gemmery::abi {
 
-/// out is row major, or neither of its indices is adjacent; the host turns a column-major out into
-/// out^T = B^T A^T.
+/// out is row major, or neither of its indices is adjacent; the host transposes a problem with a
+/// column-major out into out^T = B^T A^T.
 struct Sm80Design {
   DType a;
   DType b;
@@ -39,9 +39,9 @@ struct Sm80Design {
   SplitMode split;
   Raster raster;
   bool has_c;
-  // The instruction's k; 0: the usual one. 16-bit types: 8 is m16n8k8, two for one step of
-  // fragments, instead of m16n8k16. float64: 8 and 16 are m16n8k8 and m16n8k16 (sm_90 and later)
-  // instead of m8n8k4.
+  // The instruction's k; 0: the default. 16-bit types: 8 selects two m16n8k8 for each step of
+  // fragments instead of one m16n8k16. float64: 8 and 16 select m16n8k8 and m16n8k16 (sm_90 and
+  // later) instead of m8n8k4.
   int mma_k = 0;
 
   bool operator==(const Sm80Design&) const = default;
@@ -63,7 +63,7 @@ constexpr bool splits_to_16_bits(MmaMath math) {
   return math == MmaMath::bf16x3 || math == MmaMath::bf16 || splits_to_float16(math);
 }
 
-/// Of k, in one step of fragments.
+/// Values of k in one step of fragments.
 GEMMERY_HOST_DEVICE
 constexpr int step_k(const Sm80Design& design) {
   if (design.accumulator == DType::float64) return design.mma_k > 0 ? design.mma_k : 4;
@@ -78,7 +78,7 @@ constexpr MmaShape mma_shape(const Sm80Design& design) {
   return {.m = 16, .n = 8, .k = k};
 }
 
-/// True if the instruction is one of float64 that came with sm_90.
+/// True if the instruction is a float64 mma that exists from sm_90 on.
 GEMMERY_HOST_DEVICE
 constexpr bool needs_sm90_mma(const Sm80Design& design) {
   return design.accumulator == DType::float64 && mma_shape(design).m == 16;
@@ -94,7 +94,7 @@ GEMMERY_HOST_DEVICE
 constexpr int warp_tile_m(const Sm80Design& design) { return design.tile_m / design.warps_m; }
 GEMMERY_HOST_DEVICE
 constexpr int warp_tile_n(const Sm80Design& design) { return design.tile_n / design.warps_n; }
-/// Of k, in one stage.
+/// A warp's share of the k of one stage.
 GEMMERY_HOST_DEVICE
 constexpr int warp_tile_k(const Sm80Design& design) { return design.tile_k / design.warps_k; }
 /// Steps of fragments in a warp's share of one stage.
@@ -134,7 +134,7 @@ constexpr int stage_bytes(const Sm80Design& design) {
   return staged_a(design).bytes() + staged_b(design).bytes();
 }
 
-/// Bytes of an accumulator in memory; float16 leaves registers as float32.
+/// Bytes of an accumulator in memory. float16 accumulators are stored as float32.
 GEMMERY_HOST_DEVICE
 constexpr int accumulator_bytes(const Sm80Design& design) {
   return design.accumulator == DType::float64 ? 8 : 4;
@@ -148,15 +148,15 @@ constexpr int accumulators_per_thread(const Sm80Design& design) {
 
 // --- the epilogue's staging tile -----------------------------------------------------------------
 
-/// Rows of out that every warp puts into the staging tile at a time: those of one mma.
+/// Rows of out that every warp writes to the staging tile at a time: those of one mma.
 GEMMERY_HOST_DEVICE
 constexpr int staging_block_rows(const Sm80Design& design) { return mma_shape(design).m; }
 GEMMERY_HOST_DEVICE
 constexpr int staging_rows(const Sm80Design& design) {
   return staging_block_rows(design) * design.warps_m;
 }
-/// Bytes from row to row: the padding lets the eight rows that a store of fragments covers fall
-/// into different banks.
+/// Bytes from row to row. The padding puts the eight rows that a store of fragments covers into
+/// different banks.
 GEMMERY_HOST_DEVICE
 constexpr int staging_pitch(const Sm80Design& design) {
   return design.tile_n * accumulator_bytes(design) + 8 * accumulator_bytes(design);
@@ -166,8 +166,8 @@ constexpr int staging_bytes(const Sm80Design& design) {
   return staging_rows(design) * staging_pitch(design);
 }
 
-/// Adjacent columns of a row that one thread finishes: 16 bytes of accumulators, more where a warp
-/// could not cover a row.
+/// Adjacent columns of a row that one thread finishes: 16 bytes of accumulators, or more if a warp
+/// could not cover a row otherwise.
 GEMMERY_HOST_DEVICE
 constexpr int finished_columns(const Sm80Design& design) {
   const int least = chunk_bytes / accumulator_bytes(design);
@@ -178,13 +178,13 @@ constexpr int threads_per_row(const Sm80Design& design) {
   return design.tile_n / finished_columns(design);
 }
 
-/// Bytes through which groups of warps add up their accumulators, one group at a time.
+/// Shared memory through which groups of warps add up their accumulators, one group at a time.
 GEMMERY_HOST_DEVICE
 constexpr int slice_bytes(const Sm80Design& design) {
   return design.warps_k > 1 ? design.tile_m * design.tile_n * accumulator_bytes(design) : 0;
 }
 
-/// Bytes in which the columns' and the tile's parts of reductions meet.
+/// Shared memory for partial reductions of the columns and of the tile.
 GEMMERY_HOST_DEVICE
 constexpr int reduction_bytes(const Sm80Design& design) {
   const int compute_bytes = design.accumulator == DType::int32 ? 8 : accumulator_bytes(design);
@@ -279,13 +279,13 @@ constexpr bool is_vector_or_none(DType dtype, int bytes) {
   return bytes == 0 || is_vector_of(dtype, bytes);
 }
 
-/// Whether the threads that cp.async takes for a row are in the block.
+/// True if the block has the threads that cp.async needs for a row.
 GEMMERY_HOST_DEVICE
 constexpr bool fits_copies(const StagedOperand& operand, int threads) {
   return !operand.is_async() || operand.chunks() <= threads;
 }
 
-/// Whether a row has as many chunks as its swizzle permutes.
+/// True if a row has as many chunks as its swizzle permutes.
 GEMMERY_HOST_DEVICE
 constexpr bool fits_swizzle(const StagedOperand& operand) {
   if (!is_power_of_two(operand.chunks())) return false;
@@ -295,8 +295,8 @@ constexpr bool fits_swizzle(const StagedOperand& operand) {
 
 }  // namespace detail
 
-/// The first field of a design that no kernel can be made of, or none. `shared_limit`: dynamic
-/// shared memory of a block.
+/// The first field that makes a design illegal, or none. `shared_limit`: dynamic shared memory of a
+/// block.
 GEMMERY_HOST_DEVICE
 constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 * 1024) {
   using namespace detail;
@@ -321,7 +321,7 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
   // Fragments of B are loaded for 16 columns at a time.
   if (!is_power_of_two(design.tile_n) || design.tile_n > 256 || warp_tile_n(design) < 16)
     return Sm80Fault::tile_n;
-  // Fragments take turns in two sets of registers.
+  // Fragments are double-buffered in registers.
   if (!is_power_of_two(design.tile_k) || k_steps(design) < 2 || k_steps(design) > 8 ||
       !fits_swizzle(staged_a(design)) || !fits_swizzle(staged_b(design)))
     return Sm80Fault::tile_k;

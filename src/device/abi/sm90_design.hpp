@@ -13,16 +13,17 @@
 
 namespace gemmery::abi {
 
-/// How the multiplying warpgroups share work: cooperative, each takes some rows of one tile, or
-/// half of its columns where rows do not divide (`splits_columns`); or ping-pong, two take whole
-/// tiles in turn, and one stores while the other multiplies; or in rotation, three do, so that a
+/// How the consumer warpgroups share work. Cooperative: each takes some rows of one tile, or half
+/// of its columns if rows do not divide (`splits_columns`). Ping-pong: two take whole tiles in
+/// turn, and one stores while the other multiplies. Rotation: three take tiles in turn, so that one
 /// tile is finished while two others are multiplied.
 enum class Schedule : unsigned char { cooperative, ping_pong, rotation };
 
-/// out is row major here; the host turns a column-major out into out^T = B^T A^T.
+/// out is row major here; the host transposes a problem with a column-major out into out^T = B^T
+/// A^T.
 struct Sm90Design {
   DType a;
-  DType b;  // of as many bits
+  DType b;  // as wide as a
   DType accumulator;
   MmaMath math;
   DType c;
@@ -42,19 +43,20 @@ struct Sm90Design {
   bool adds_vector = false;
   // Bytes of shared memory for an emitted epilogue (abi/sm90_program.hpp).
   int program_bytes = 0;
-  // How blocks share the k of a tile through the workspace, beyond clusters.
+  // How blocks, or clusters, split the k of a tile through the workspace.
   SplitMode split = SplitMode::none;
-  // Bytes of one store of out: 16 by TMA, 1 to 8 by threads, to rows that are aligned to as many; 0
+  // Bytes of one store of out. 16: by TMA. 1 to 8: by threads, to rows aligned to as many bytes. 0:
   // by threads to single elements at any strides.
   int out_access = 16;
   // True if elements of C are read one by one, at any strides.
   bool has_any_c = false;
-  // True if A, of 8-bit elements that are not K-major, goes to wgmma through registers, and is
-  // transposed there (abi/atom_fragment.hpp), not in shared memory.
+  // True if A has 8-bit elements, is not K-major, and goes to wgmma through registers, where it is
+  // transposed (abi/atom_fragment.hpp), and not in shared memory.
   bool a_by_registers = false;
-  // True if the rows of out are adjacent in memory, not its columns: two rows are stored at once.
+  // True if the rows of out are adjacent in memory instead of its columns: two rows are stored at
+  // once.
   bool has_adjacent_rows = false;
-  // True if batches may be arrays of pointers; maps then have four dimensions.
+  // True if batches may be arrays of pointers. Tensor maps then have four dimensions.
   bool has_pointers = false;
 
   bool operator==(const Sm90Design&) const = default;
@@ -64,18 +66,18 @@ constexpr int sm90_swizzle_bytes = 128;  // of a row in shared memory
 constexpr int sm90_block_rows = 64;      // rows of the accumulator of one wgmma
 constexpr int warpgroup_threads = 128;
 constexpr int warps_per_consumer = warpgroup_threads / 32;
-/// Rows of a block of 64 whose accumulators one warp has. It loads and stores them by copies of its
-/// own, so that no warp waits for another.
+/// Rows of a block of 64 whose accumulators one warp holds. The warp loads and stores them by its
+/// own copies and waits for no other warp.
 constexpr int sm90_warp_rows = 16;
 constexpr int sm90_shared_limit = 227 * 1024;
-constexpr int rotation_tile = 128;  // rows and columns of a tile where three take turns
+constexpr int rotation_tile = 128;  // rows and columns of a tile in rotation
 
 /// Elements of k in one stage: a swizzled row of a K-major operand.
 GEMMERY_HOST_DEVICE
 constexpr int tile_k(const Sm90Design& design) { return sm90_swizzle_bytes / bytes_of(design.a); }
 
-/// Rows or columns of an operand whose k is not adjacent that one copy brings of all k of a stage,
-/// as a swizzled row for each k: as many as the stage has k.
+/// Of an operand that is not K-major: the rows or columns that one copy loads, for all k of a
+/// stage, as one swizzled row for each k. They are as many as the k of a stage.
 GEMMERY_HOST_DEVICE
 constexpr int atom_extent(const Sm90Design& design) { return tile_k(design); }
 
@@ -84,7 +86,7 @@ GEMMERY_HOST_DEVICE
 constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 }  // namespace detail
 
-/// True if wgmma takes operands whose k is not adjacent. Others are transposed in shared memory.
+/// True if wgmma takes operands of this type that are not K-major. Others are transposed first.
 GEMMERY_HOST_DEVICE
 constexpr bool takes_any_major(DType operand) { return bytes_of(operand) == 2; }
 GEMMERY_HOST_DEVICE
@@ -92,13 +94,14 @@ constexpr bool is_transposed(DType operand, Major major) {
   return major != Major::k && !takes_any_major(operand);
 }
 
-/// What wgmma multiplies of operands of a type.
+/// The type that wgmma multiplies for operands of a type.
 GEMMERY_HOST_DEVICE
 constexpr DType multiplied_type(MmaMath math, DType operand) {
   return splits_to_bf16(math) ? DType::bfloat16 : operand;
 }
 
-/// Which operands are transposed in shared memory by themselves: split ones are on the way.
+/// True if an operand is transposed in shared memory in a phase of its own. Split operands are
+/// transposed while they are split.
 GEMMERY_HOST_DEVICE
 constexpr bool transposes_a(const Sm90Design& design) {
   return is_transposed(design.a, design.a_major) && !design.a_by_registers &&
@@ -109,9 +112,9 @@ constexpr bool transposes_b(const Sm90Design& design) {
   return is_transposed(design.b, design.b_major) && !splits_operands(design.math);
 }
 
-/// Of a warp's 16 rows in a block of 64: the row of a lane's first accumulators, and by how much
-/// that of the others is below it. Pairs of rows that are adjacent in memory come to the same lane
-/// where they go through registers (abi/atom_fragment.hpp).
+/// In a warp's 16 rows of a block of 64: the row of a lane's first accumulators, and the distance
+/// to the row of its others. If A goes through registers, the two rows are adjacent in memory
+/// (abi/atom_fragment.hpp).
 GEMMERY_HOST_DEVICE
 constexpr unsigned first_row_of_lane(const Sm90Design& design, unsigned lane) {
   return design.a_by_registers ? lane / 4 * 2 : lane / 4;
@@ -121,20 +124,20 @@ constexpr unsigned second_row_distance(const Sm90Design& design) {
   return design.a_by_registers ? 1 : 8;
 }
 
-/// As wgmma finds the operand in shared memory.
+/// The major of the operand in shared memory when wgmma reads it.
 GEMMERY_HOST_DEVICE
 constexpr Major multiplied_major(DType operand, Major major) {
   return takes_any_major(operand) ? major : Major::k;
 }
 
-/// Whether two consumers take all rows of a tile and half of its columns each: five blocks of rows
-/// are too many for one and have no halves.
+/// True if two consumers take all rows of a tile and half of its columns each: five blocks of rows
+/// are too many for one consumer, and they do not divide by two.
 GEMMERY_HOST_DEVICE
 constexpr bool splits_columns(const Sm90Design& design) {
   return design.schedule == Schedule::cooperative && design.tile_m / sm90_block_rows == 5;
 }
 
-/// Warpgroups of which each takes every so many-th tile; 1 where all share each one.
+/// The number of consumer warpgroups that take tiles in turn; 1 if all consumers share each tile.
 GEMMERY_HOST_DEVICE
 constexpr int turn_count(const Sm90Design& design) {
   return design.schedule == Schedule::rotation ? 3 : design.schedule == Schedule::ping_pong ? 2 : 1;
@@ -142,7 +145,7 @@ constexpr int turn_count(const Sm90Design& design) {
 GEMMERY_HOST_DEVICE
 constexpr bool takes_turns(const Sm90Design& design) { return turn_count(design) > 1; }
 
-/// Warpgroups that multiply. One more brings the operands.
+/// Consumer warpgroups. One more warpgroup, the producer, loads the operands.
 GEMMERY_HOST_DEVICE
 constexpr int consumer_count(const Sm90Design& design) {
   if (takes_turns(design)) return turn_count(design);
@@ -150,7 +153,7 @@ constexpr int consumer_count(const Sm90Design& design) {
   return blocks > 3 ? 2 : blocks;
 }
 
-/// Of them, those that multiply one tile.
+/// Consumer warpgroups that multiply one tile.
 GEMMERY_HOST_DEVICE
 constexpr int consumers_per_tile(const Sm90Design& design) {
   return takes_turns(design) ? 1 : consumer_count(design);
@@ -162,7 +165,7 @@ constexpr int blocks_per_consumer(const Sm90Design& design) {
   return design.tile_m / sm90_block_rows / shares;
 }
 
-/// Of a tile; one wgmma covers them.
+/// Columns of a tile that one consumer multiplies; one wgmma covers them.
 GEMMERY_HOST_DEVICE
 constexpr int columns_per_consumer(const Sm90Design& design) {
   return splits_columns(design) ? design.tile_n / 2 : design.tile_n;
@@ -184,7 +187,7 @@ constexpr int accumulator_registers(const Sm90Design& design) {
   return accumulators_per_thread(design) * bytes_of(design.accumulator) / 4;
 }
 
-/// True if a consumer adds the products of each block of k to accumulators of its own.
+/// True if a consumer adds the products of each block of k to separate accumulators by FADD.
 GEMMERY_HOST_DEVICE
 constexpr bool is_promoted(const Sm90Design& design) {
   return design.math == MmaMath::promoted || splits_operands(design.math);
@@ -196,7 +199,7 @@ constexpr int held_registers(const Sm90Design& design) {
   return accumulator_registers(design) * (is_promoted(design) ? 2 : 1);
 }
 
-/// Registers of a thread after `setmaxnreg`; 0 where the launch gives every thread enough.
+/// Registers of a thread after `setmaxnreg`; 0 if the launch already gives every thread enough.
 struct RegisterBudget {
   int producer;
   int consumer;
@@ -212,7 +215,7 @@ constexpr RegisterBudget register_budget(const Sm90Design& design) {
   return {.producer = 40, .consumer = 232};
 }
 
-/// Registers that a consumer's thread has beside its accumulators.
+/// Registers of a consumer's thread that hold no accumulators.
 GEMMERY_HOST_DEVICE
 constexpr int registers_beside_sums(const Sm90Design& design) {
   constexpr int most = 255;
@@ -220,9 +223,9 @@ constexpr int registers_beside_sums(const Sm90Design& design) {
   return (budget == 0 ? most : budget) - held_registers(design);
 }
 
-/// True if they are enough for any program: 72 are. 48 (240 less 192 accumulators) and 32 (in
-/// rotation) are enough for light programs, with other code (ptxas 13.0: beside 192 accumulators 23
-/// registers spilled if vectors were read ahead).
+/// True if they are enough for any program: 72 are. 48 (240 minus 192 accumulators) and 32 (in
+/// rotation) are enough for light programs in a different form of the code (ptxas 13.0: beside 192
+/// accumulators 23 registers spilled if vectors were read ahead).
 GEMMERY_HOST_DEVICE
 constexpr bool has_room_beside_sums(const Sm90Design& design) {
   return registers_beside_sums(design) >= 72;
@@ -244,8 +247,9 @@ constexpr int cluster_size(const Sm90Design& design) {
   return sharing_blocks(design) * design.split_k;
 }
 
-/// What a block stores, as a design whose tile it is: of a tile whose k is split, its share of the
-/// columns, for which it has added up the accumulators of all blocks, floating ones in float32.
+/// What a block stores, as a design of its own. If k is split within a cluster, this is the block's
+/// share of the columns, for which it has added up the accumulators of all blocks; floating-point
+/// ones in float32.
 GEMMERY_HOST_DEVICE
 constexpr Sm90Design stored_design(const Sm90Design& design) {
   Sm90Design stored = design;

@@ -36,7 +36,8 @@ GEMMERY_HOST_DEVICE
 constexpr bool is_wgmma_byte_float(DType dtype) {
   return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2;
 }
-/// wgmma multiplies 8-bit integers, and 8-bit floats, of different types, too.
+/// wgmma multiplies 8-bit operands of different types, too, if both are integers or both are
+/// floats.
 GEMMERY_HOST_DEVICE
 constexpr bool are_sm90_operands(DType a, DType b) {
   if (is_wgmma_integer(a)) return is_wgmma_integer(b);
@@ -64,7 +65,7 @@ constexpr bool is_sm90_math(MmaMath math, DType operand) {
   }
 }
 
-/// Types that the epilogue of an accumulator reads as C and writes.
+/// Types of C and out that the epilogue supports for an accumulator type.
 GEMMERY_HOST_DEVICE
 constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
   if (dtype == DType::float32) return true;
@@ -72,9 +73,10 @@ constexpr bool is_sm90_output(DType dtype, DType accumulator, DType operand) {
   return is_half(dtype) || (is_wgmma_byte_float(operand) && is_wgmma_byte_float(dtype));
 }
 
-/// A of 8 bits, not K-major, for kernels with the default program, which need its order of rows
-/// alone; where blocks share k, sums of other orders meet. What is stored by pairs of rows lies in
-/// one lane only where A comes so, and begins at whole pairs.
+/// A register operand has 8 bits and is not K-major. Only kernels with the default program handle
+/// its order of rows; blocks that split k would add up accumulators of different orders. Stores by
+/// pairs of rows need a register operand, since only then one lane holds both rows of a pair, and
+/// an out that begins at a whole pair.
 GEMMERY_HOST_DEVICE
 constexpr bool has_register_operand(const Sm90Design& design) {
   if (!design.a_by_registers) return !design.has_adjacent_rows;
@@ -84,8 +86,8 @@ constexpr bool has_register_operand(const Sm90Design& design) {
   return is_fitting && (!design.has_adjacent_rows || design.out_access >= 2 * bytes_of(design.out));
 }
 
-/// Where consumers share a tile by columns, the second one's begin at a row of B's that the swizzle
-/// repeats at (every 8th), or at an atom.
+/// If consumers share a tile by columns, the columns of the second one must begin at a row of B at
+/// which the swizzle repeats (every 8th), or at an atom.
 GEMMERY_HOST_DEVICE
 constexpr bool has_column_halves(const Sm90Design& design) {
   if (!splits_columns(design)) return true;
@@ -94,16 +96,17 @@ constexpr bool has_column_halves(const Sm90Design& design) {
   return design.tile_n % (is_in_rows ? 32 : 2 * atom_extent(design)) == 0;
 }
 
-/// A staging tile has rows of 32 bytes at least.
+/// A row of a staging tile has at least 32 bytes.
 GEMMERY_HOST_DEVICE
 constexpr bool has_staging_tiles(const Sm90Design& design) {
   return columns_per_consumer(stored_design(design)) * bytes_of(design.out) % 32 == 0;
 }
 
-/// A cluster has at most 8 blocks everywhere, and each stores a whole number of 16 columns. Blocks
-/// that share operands, too, and warpgroups that take tiles in turn are for many tiles. What is
-/// split through the workspace is not split within a cluster as well, nor in rotation. Accumulators
-/// that saturate are never split: those of shares of k clamp elsewhere than those of all k.
+/// A portable cluster has at most 8 blocks, and each stores a multiple of 16 columns. Splits within
+/// a cluster are not combined with blocks that share operands, nor with warpgroups that take tiles
+/// in turn, which are for many tiles. Splits through the workspace are not combined with splits
+/// within a cluster, nor with rotation. Saturating accumulators are never split: partial ones clamp
+/// elsewhere than those of all k.
 GEMMERY_HOST_DEVICE
 constexpr bool is_split(const Sm90Design& design) {
   const int blocks = design.split_k;
@@ -158,7 +161,7 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;
   const bool has_half_sums = design.accumulator == DType::float16;
   if (design.a_by_registers) return 160;
-  // Without a C 16 registers of 192 accumulators spill where out has 8 bits (192x128 in turns).
+  // Without a C, 16 registers spill beside 192 accumulators if out has 8 bits (192x128, ping-pong).
   const bool narrows_bytes = bytes_of(design.a) == 1 && bytes_of(design.out) == 1;
   if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
   if (bytes_of(design.a) == 1) return 160;
@@ -174,8 +177,8 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   return has_half_sums ? 184 : 200;
 }
 
-/// Words of 32 bits that are transposed beside accumulators: 570 to 1650 bytes spill at 160, 256 at
-/// 128 beside a C, 184 at 96 of three consumers.
+/// The limit for kernels that transpose 32-bit words beside accumulators: 570 to 1650 bytes spill
+/// at 160, 256 at 128 beside a C, 184 at 96 of three consumers.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_transposition(const Sm90Design& design) {
   const bool transposes_words =
@@ -195,17 +198,18 @@ constexpr int most_accumulator_registers(const Sm90Design& design) {
   return most;
 }
 
-/// A thread of 160 registers holds at most 128 accumulators. A smaller tile needs more bandwidth of
-/// L2, and one whose columns are no whole staging tiles of 64 takes a third more instructions
-/// (128x112). Of C nothing is read: a program reads its inputs in other ways.
+/// A thread of 160 registers holds at most 128 accumulators. A smaller tile needs more L2
+/// bandwidth; a tile whose columns are not a multiple of a staging tile's 64 takes a third more
+/// instructions (128x112). Rotation reads no C: a program reads its inputs in other ways.
 GEMMERY_HOST_DEVICE
 constexpr bool is_rotation(const Sm90Design& design) {
   return design.tile_m == rotation_tile && design.tile_n == rotation_tile && !design.has_c &&
          design.split_k == 1;
 }
 
-/// As one more product over 16 k: it costs the tensor cores a k of 16, and spares a program's warps
-/// two instructions an element. That pays where these are what a tile waits for, in rotation.
+/// The vector is added as one more product over 16 k. That costs the tensor cores a k of 16 and
+/// saves the epilogue two instructions per element. It pays off in rotation, where a tile waits for
+/// the epilogue.
 GEMMERY_HOST_DEVICE
 constexpr bool can_add_vector(const Sm90Design& design) {
   return design.schedule == Schedule::rotation && design.accumulator == DType::float32 &&
@@ -228,7 +232,7 @@ constexpr bool is_sm90_accumulator(DType dtype, DType operand) {
   return dtype == DType::float32 || (dtype == DType::float16 && operand == DType::float16);
 }
 
-/// The first field of a design that no kernel can be made of, or none.
+/// The first field that makes a design illegal, or none.
 GEMMERY_HOST_DEVICE
 constexpr Sm90Fault find_fault(const Sm90Design& design) {
   using namespace detail;

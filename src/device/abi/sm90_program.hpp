@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operands of an emitted epilogue come to an sm90 block: which of them lie in shared
-// memory, where, and the parameters that this takes.
+// How the operands of an emitted epilogue reach an sm90 block: which of them are staged in shared
+// memory, where, and which parameters this needs.
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -17,27 +17,27 @@ namespace gemmery::abi {
 //   parts    of each reduction to one value: what the consumer's warps have
 //   full     a barrier for each warp and place of the staging tiles, for all inputs
 //
-// Before all of these lie the row vectors that wgmmas add, between the ones that they are
-// multiplied by and zeros.
+// Before all of these lie the row vectors that wgmmas add; before them the ones by which they are
+// multiplied, after them zeros.
 
-constexpr int tma_input_depth = 2;  // one is read while the other comes
-constexpr int most_tma_inputs = 2;  // more leave no room for stages; others come by plain loads
+constexpr int tma_input_depth = 2;  // one is read while the other is loaded
+constexpr int most_tma_inputs = 2;  // more leave no room for stages; others use plain loads
 
 GEMMERY_HOST_DEVICE
 constexpr bool is_vector(const EpilogueTensor& tensor) {
   return !(tensor.varies_m && tensor.varies_n);
 }
 
-/// True if a reduction to one value is kept across a consumer's tiles and handed over by a word,
-/// which holds a float32. Where blocks share tiles through the workspace, which of them finishes
-/// one depends on time, and so would the order of the sum.
+/// True if a reduction to one value is kept across a consumer's tiles and handed over as a 64-bit
+/// word, which holds a float32. Not if blocks share tiles through the workspace: which of them
+/// finishes a tile depends on time, and so would the order of the additions.
 GEMMERY_HOST_DEVICE
 constexpr bool reduces_by_groups(const Sm90Design& design) {
   return !is_integer(design.accumulator) && design.split == SplitMode::none;
 }
 
-/// What programs must know of a design: what its consumers store. Discovery asks for it often, so
-/// it is a value; a stored_design stands for it.
+/// What an emitted epilogue needs of a design: what its consumers store. A separate value because
+/// discovery asks for it often; made from a stored_design.
 struct StoredShare {
   bool adds_vector;
   DType operand;
@@ -62,8 +62,8 @@ constexpr int input_pitch_bytes(const EpilogueTensor& tensor, const StoredShare&
   return share.staging_columns * bytes_of(tensor.dtype);
 }
 
-/// Whether TMA can bring an input: rows of units of 16 bytes, and staging tiles no wider than a
-/// swizzle.
+/// True if TMA can load an input: its rows are units of 16 bytes, and its staging tiles are no
+/// wider than a swizzle.
 GEMMERY_HOST_DEVICE
 constexpr bool fits_tma(const EpilogueTensor& tensor, int staging_columns) {
   const int pitch = staging_columns * bytes_of(tensor.dtype);
@@ -72,12 +72,12 @@ constexpr bool fits_tma(const EpilogueTensor& tensor, int staging_columns) {
          (pitch == 32 || pitch == 64 || pitch == 128);
 }
 
-/// The inputs that TMA brings into staging tiles: the first few that it can.
+/// The inputs that TMA loads into staging tiles: the first few that it can.
 struct TmaInputs {
   int count;
   int index[most_tma_inputs];
 
-  /// Which of them an input is, -1 for none.
+  /// The position of an input among them, -1 if it is none of them.
   GEMMERY_HOST_DEVICE
   constexpr int place_of(int input) const {
     for (int place = 0; place < count; ++place)
@@ -98,15 +98,16 @@ constexpr TmaInputs tma_inputs(const EpilogueTensor* inputs, int count, const St
   return tma_inputs(inputs, count, share.staging_columns);
 }
 
-/// Whether little of a program's arithmetic waits, for the slow unit or for memory, so that a few
-/// chains of it at a time are enough. `slow_results`: of the slow unit, for an element.
+/// True if little of a program's arithmetic waits for the special function unit or for memory, so
+/// that a few independent chains at a time hide the latency. `slow_results`: results of the special
+/// function unit per element.
 GEMMERY_HOST_DEVICE
 constexpr bool is_dense(int slow_results, int inputs, int full_inputs, int outputs) {
-  // Beside a full tensor two slow results spill up to 28 bytes (ptxas 13.0).
+  // Two slow results beside a full tensor spill up to 28 bytes (ptxas 13.0).
   return slow_results <= (full_inputs == 0 ? 2 : 1) && inputs <= 2 && outputs == 0;
 }
 
-/// Of these, those that are no vectors.
+/// The number of inputs that are full tensors.
 GEMMERY_HOST_DEVICE
 constexpr int count_full(const EpilogueTensor* inputs, int count) {
   int full = 0;
@@ -116,29 +117,30 @@ constexpr int count_full(const EpilogueTensor* inputs, int count) {
 
 // --- a row vector that a wgmma adds -------------------------------------------------------------
 //
-// sums + vector = sums + ones * vector, a product over 16 k of which all but the first are zeros.
-// Both sides are M- or N-major, in atoms of 64 columns and 8 k, rows of 128 bytes; the first row of
-// an atom, which no swizzle moves, is the vector as it lies in memory. The second 8 k are zeros,
-// the same for all.
+// accumulators + vector = accumulators + ones * vector, a product over 16 k of which all but the
+// first are zeros. Both operands are M- or N-major, in atoms of 64 columns and 8 k, rows of 128
+// bytes. The first row of an atom, which no swizzle moves, is the vector as it lies in memory. The
+// other 8 k are zeros, shared by all.
 
 constexpr int addend_atom_bytes = 8 * sm90_swizzle_bytes;
 
-/// Of a consumer: one is multiplied while that of its next tile comes.
+/// Addend buffers of a consumer: one is multiplied while the next tile's is loaded.
 constexpr int addends_per_consumer = 2;
 
 GEMMERY_HOST_DEVICE
 constexpr int addend_atoms(const StoredShare& share) { return (share.columns + 63) / 64; }
 
-/// Bytes of all consumers' addends and of what they share.
+/// Bytes of all consumers' addends and of the ones and zeros that they share.
 GEMMERY_HOST_DEVICE
 constexpr int addend_bytes(const StoredShare& share) {
   const int vectors = share.consumers * addends_per_consumer;
   return (1 + (vectors + 1) * addend_atoms(share)) * addend_atom_bytes;
 }
 
-/// The input that a wgmma adds, -1 for none: `addend`, the one that the program adds to the sums
-/// first (epilogue/addend.hpp), if it lies as wgmma reads it and no other varies along rows: beside
-/// a full tensor up to 224 bytes spill, beside a vector up to 24 (ptxas 13.0).
+/// The input that a wgmma adds, -1 for none. It is `addend`, the one that the program adds to the
+/// accumulators first (epilogue/addend.hpp), if its layout is what wgmma reads and no other input
+/// varies along rows: up to 224 bytes spill beside a full tensor, up to 24 beside a vector (ptxas
+/// 13.0).
 GEMMERY_HOST_DEVICE
 constexpr int vector_addend(const EpilogueTensor* inputs, int count, int addend,
                             const StoredShare& share) {
@@ -151,7 +153,7 @@ constexpr int vector_addend(const EpilogueTensor* inputs, int count, int addend,
   return fits ? addend : -1;
 }
 
-/// Bytes of one consumer; of addends those of all.
+/// Shared memory of one consumer; `addends` is that of all consumers.
 struct ProgramBytes {
   int addends;
   int staging;
@@ -176,8 +178,8 @@ constexpr int vector_room(const EpilogueTensor& tensor, const StoredShare& share
   return (vector_elements(tensor, share) * bytes_of(tensor.dtype) + 15) / 16 * 16;
 }
 
-/// Of the elements [begin, end) of a vector, the bytes that a share needs. Those of all may be more
-/// than an int holds.
+/// Bytes of a vector's elements [begin, end) that a share needs. The bytes of all of them may
+/// exceed an int.
 GEMMERY_HOST_DEVICE
 constexpr int vector_bytes_left(const EpilogueTensor& tensor, const StoredShare& share,
                                 unsigned begin, unsigned end) {
@@ -186,8 +188,8 @@ constexpr int vector_bytes_left(const EpilogueTensor& tensor, const StoredShare&
   return static_cast<int>(left < most ? left : most) * bytes_of(tensor.dtype);
 }
 
-/// Of a program with these inputs and outputs (beside D). `addend`: what it adds to the sums first,
-/// as in vector_addend.
+/// The shared memory of a program with these inputs and outputs (beside D). `addend`: the input
+/// that it adds to the accumulators first, as in vector_addend.
 GEMMERY_HOST_DEVICE
 constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_count, int addend,
                                      const EpilogueTensor* outputs, int output_count,
@@ -208,7 +210,7 @@ constexpr ProgramBytes program_bytes(const EpilogueTensor* inputs, int input_cou
   return bytes;
 }
 
-/// Of all consumers of a block: the design's `program_bytes`.
+/// The shared memory of all consumers of a block: the design's `program_bytes`.
 GEMMERY_HOST_DEVICE
 constexpr int all_program_bytes(const ProgramBytes& bytes, const StoredShare& share) {
   constexpr int unit = 1024;
@@ -216,7 +218,7 @@ constexpr int all_program_bytes(const ProgramBytes& bytes, const StoredShare& sh
   return (used + unit - 1) / unit * unit;
 }
 
-/// What an sm90 kernel takes that carries an emitted epilogue; `Program` is a ProgramParams.
+/// The parameters of an sm90 kernel with an emitted epilogue; `Program` is a ProgramParams.
 template <class Program, int maps>
 struct Sm90ProgramParams {
   Program program;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and what splits of k need.
+// The shared memory of an sm90 kernel: pipeline stages, staging tiles, and what split k needs.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
 
 namespace gemmery::abi {
 
-/// Bytes that are brought of an operand for one stage: K-major by rows, otherwise in atoms that are
-/// brought whole.
+/// Bytes of an operand that are loaded for one stage: rows if it is K-major, otherwise whole atoms.
 GEMMERY_HOST_DEVICE
 constexpr int operand_stage_bytes(Major major, int extent, int atom) {
   const int rows = major == Major::k ? extent : (extent + atom - 1) / atom * atom;
@@ -24,7 +23,7 @@ constexpr int b_tile_bytes(const Sm90Design& design) {
   return operand_stage_bytes(design.b_major, design.tile_n, atom_extent(design));
 }
 
-/// Behind what is brought, parts of split operands.
+/// Bytes of the parts of a split operand that lie behind its tile.
 GEMMERY_HOST_DEVICE
 constexpr int behind_bytes(MmaMath math, int tile_bytes) {
   return tile_bytes / sm90_swizzle_bytes * part_bytes_per_line(math);
@@ -40,15 +39,15 @@ constexpr int b_stage_bytes(const Sm90Design& design) {
   return b_tile_bytes(design) + behind_bytes(design.math, b_tile_bytes(design));
 }
 
-/// Rows of a K-major operand that one copy brings: a box has at most 256, and two blocks that share
-/// a tile bring half of it each.
+/// Rows of a K-major operand that one copy loads. A box has at most 256; two blocks that share a
+/// tile load half of it each.
 GEMMERY_HOST_DEVICE
 constexpr int rows_per_copy(int extent, bool is_shared) {
   return is_shared || extent > 256 ? extent / 2 : extent;
 }
 
-/// Columns of out that leave in one store: the widest of 128, 64 or 32 bytes of which what a
-/// consumer stores is a whole number.
+/// Columns of out in one store: the widest of 128, 64 or 32 bytes that divides what a consumer
+/// stores.
 GEMMERY_HOST_DEVICE
 constexpr int staging_columns(const Sm90Design& design) {
   const int widest = sm90_swizzle_bytes / bytes_of(design.out);
@@ -67,9 +66,9 @@ constexpr int staging_bytes(const Sm90Design& design) {
   return sm90_block_rows * staging_pitch_bytes(design);
 }
 
-constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is read
+constexpr int staging_tiles_per_consumer = 2;  // one is filled while the other is stored
 
-/// What the stages take and what else a block needs.
+/// Bytes of one stage, barriers included.
 GEMMERY_HOST_DEVICE
 constexpr int stage_bytes(const Sm90Design& design) {
   constexpr int barrier_bytes = 16;  // a full and an empty one
@@ -81,9 +80,9 @@ constexpr int all_staging_bytes(const Sm90Design& design) {
   return consumer_count(design) * staging_tiles_per_consumer * staging_bytes(design);
 }
 
-/// Where k is split: what blocks of the cluster, this one among them, have of the columns that this
-/// one stores, and for each warp that multiplies an mbarrier for what comes and one for what is
-/// read.
+/// If k is split within a cluster: for the columns that this block stores, the accumulators of all
+/// blocks of the cluster, and for each consumer warp two mbarriers, one for their arrival and one
+/// for the end of their use.
 GEMMERY_HOST_DEVICE
 constexpr int split_sums_bytes(const Sm90Design& design) {
   if (design.split_k == 1) return 0;
@@ -92,7 +91,7 @@ constexpr int split_sums_bytes(const Sm90Design& design) {
          (accumulator_registers(design) * 4 * warpgroup_threads + barrier_bytes);
 }
 
-/// Where tiles have parts: a word for each warpgroup that multiplies.
+/// If blocks split tiles through the workspace: a word for each consumer warpgroup.
 GEMMERY_HOST_DEVICE
 constexpr int part_flag_bytes(const Sm90Design& design) {
   return design.split == SplitMode::none ? 0 : consumer_count(design) * 4;
@@ -106,23 +105,23 @@ constexpr int shared_bytes(const Sm90Design& design) {
   return (used + alignment - 1) / alignment * alignment + design.program_bytes;
 }
 
-/// What a launch asks for: more than half of a multiprocessor's. A launch that begins while the one
-/// before it ends would else put two blocks on some and none on others (512^3 in tiles of 64x32:
-/// 3.41 us, alone on each 3.18; H200, 2026-11-21).
+/// Dynamic shared memory of a launch: more than half of a multiprocessor's. Otherwise a launch that
+/// begins while the previous one ends would put two blocks on some multiprocessors and none on
+/// others (512^3 in tiles of 64x32: 3.41 us, alone on each 3.18; H200, 2026-11-21).
 GEMMERY_HOST_DEVICE
 constexpr int launch_shared_bytes(const Sm90Design& design) {
   constexpr int half = 116 * 1024;
   return shared_bytes(design) > half ? shared_bytes(design) : half;
 }
 
-/// What is left for stages and for what a program takes.
+/// Bytes left for stages and for the program's shared memory.
 GEMMERY_HOST_DEVICE
 constexpr int stage_room(const Sm90Design& design) {
   return sm90_shared_limit - all_staging_bytes(design) - split_sums_bytes(design) -
          part_flag_bytes(design);
 }
 
-/// The stages that fit, at most 8: more are never waited for.
+/// The number of stages that fit, at most 8: more gain nothing.
 GEMMERY_HOST_DEVICE
 constexpr int stages_in(int room, int bytes_of_one) {
   const int stages = room / bytes_of_one;

@@ -15,7 +15,7 @@ namespace gemmery::abi {
 struct TileOrder {
   unsigned tiles;         // of all matrices
   FastDivisor matrix;     // tiles of one
-  FastDivisor band;       // tiles of a band, of each but the last one
+  FastDivisor band;       // tiles of a band, except the last one
   FastDivisor last_band;  // its width in tiles
   unsigned last;          // its number
 };

@@ -6,9 +6,9 @@
 // No access of a warp has a bank conflict.
 //
 // Elements of 8 bits, 128x128: a warp reads and writes squares of 32x32 in pairs. The squares of a
-// pair are each other's mirror image, or both on the diagonal. A lane transposes blocks of 4x4: it
-// reads four words, of four k, and writes four, of four rows. The order of these words differs from
-// lane to lane, by `k_turn` and `row_turn`.
+// pair are each other's mirror image, or both lie on the diagonal. A lane transposes blocks of 4x4:
+// it reads four words, of four k, and writes four words, of four rows. The order of these words
+// differs from lane to lane, by `k_turn` and `row_turn`.
 //
 // Elements of 32 bits, 32x32: in each of 32 steps the lanes read a diagonal of the square and write
 // its mirror image, which is a diagonal that was read in the same step.
@@ -39,8 +39,8 @@ constexpr Square square_of(unsigned pair, unsigned which) {
   return {.k = k_digits[which] >> 4 * pair & 3U, .row = row_digits[which] >> 4 * pair & 3U};
 }
 
-/// The parts of a lane's place in a square that determine its addresses: a block of 4x4 at word
-/// `row` of lines that begin at 4 * (4 * half + k), for both halves.
+/// The coordinates of a lane in a square that determine its addresses: a block of 4x4 at word `row`
+/// of lines that begin at 4 * (4 * half + k), for both halves.
 struct TransposingLane {
   unsigned k;         // 0 to 3
   unsigned row;       // 0 to 7: a word of a line of k
@@ -86,7 +86,7 @@ struct TransposingSelectors {
 
 GEMMERY_HOST_DEVICE
 constexpr TransposingSelectors transposing_selectors(const TransposingLane& lane) {
-  const unsigned even = lane.k_turn % 2 * 4;  // where a pair's word of even k stands
+  const unsigned even = lane.k_turn % 2 * 4;  // the position of a pair's word of even k
   const unsigned odd = 4 - even;
   TransposingSelectors selectors{};
   for (unsigned pair = 0; pair < 2; ++pair) {
@@ -100,7 +100,7 @@ constexpr TransposingSelectors transposing_selectors(const TransposingLane& lane
 }
 
 /// Offset in an atom of 32-bit elements of the word that a lane reads in a step (0 to 31), and of
-/// that to which it writes it.
+/// the word that it writes.
 GEMMERY_HOST_DEVICE
 constexpr unsigned diagonal_offset(unsigned lane) {
   return lane * transposed_line_bytes + (lane / 4 ^ lane % 8) * 16 + lane % 4 * 4;

@@ -82,7 +82,7 @@ class ChunkedCopy {
     advance(1);
   }
 
-  /// Calls one of the two.
+  /// Calls fetch_whole or fetch_edge.
   __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool is_whole) {
     if (is_whole) {
       fetch_whole(stage, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrices of a batch as tensor maps find them: by their number where they have one stride, or
-// anywhere, by their distance from the map (abi/pointer_array.hpp). No map is changed on the
-// device, so nothing waits for one.
+// The coordinates of a batch's matrices in tensor maps: their number if the batch has one stride,
+// or, for a batch by pointers, their distance from the map (abi/pointer_array.hpp). No map is
+// changed on the device, so nothing waits for one.
 #pragma once
 
 #include <device/abi/pointer_array.hpp>
@@ -10,24 +10,24 @@
 
 namespace gemmery::device {
 
-/// In kernels for strided batches alone.
+/// Kernels for strided batches only.
 template <bool has_pointers>
 struct MapMatrix {
   int batch = 0;
 };
-/// In kernels for both.
+/// Kernels for both.
 template <>
 struct MapMatrix<true> {
   abi::MapDistance distance{};
 };
 
-/// The array of a batch, null where its matrices have one stride.
+/// The array of a batch by pointers, null if the batch has one stride.
 __device__ __forceinline__ void* const* array_of(const void* data, abi::Int64 batch_stride) {
   return batch_stride == abi::by_pointers ? static_cast<void* const*>(data) : nullptr;
 }
 
-/// Matrix number `batch`; `array` is that of array_of. An address that is not aligned as promised
-/// traps, as a load from there would: rounded, it would be another matrix's.
+/// Finds matrix `batch`; `array` comes from array_of. Traps if an address is not aligned as
+/// promised, as a load from there would: rounded, it would belong to another matrix.
 template <bool has_pointers>
 __device__ __forceinline__ MapMatrix<has_pointers> find_in_map(void* const* array, unsigned batch) {
   if constexpr (has_pointers) {
@@ -40,7 +40,7 @@ __device__ __forceinline__ MapMatrix<has_pointers> find_in_map(void* const* arra
   }
 }
 
-/// A box of a matrix.
+/// The place of a box in a matrix.
 __device__ __forceinline__ ptx::BoxPlace box_at(int adjacent, int row,
                                                 const MapMatrix<false>& matrix) {
   return {.adjacent = adjacent, .row = row, .batch = matrix.batch};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits float32 operands of a stage in shared memory into the parts that wgmma multiplies
-// (abi/operand_parts.hpp has the places and addresses). A part is what is left of a number, rounded
-// to nearest; what rounding would make infinite becomes the largest number, and infinities go into
-// the last part. What one warp reads in place it writes itself.
+// (abi/operand_parts.hpp has the layout and addresses). A part is the remainder of a number,
+// rounded to nearest. Where rounding would give infinity, the part is the largest number;
+// infinities go into the last part. A warp writes in place only what it has read itself.
 #pragma once
 
 #include <device/abi/operand_parts.hpp>
@@ -12,12 +12,12 @@
 
 namespace gemmery::device {
 
-/// Of one operand: `take(unit, behind)` splits the unit at a shared address, whose further part
-/// lies at `behind`; one warp calls it. `bytes` and `bytes_behind` are those of a unit.
+/// Splits one operand. `take(unit, behind)` splits the unit at a shared address, whose last part
+/// goes to `behind`; one warp calls it. `bytes` and `bytes_behind` are the sizes of a unit.
 template <abi::MmaMath math, bool is_transposed>
 class UnitSplitter;
 
-/// Into bfloat16, lines as they are.
+/// Into bfloat16; lines keep their direction.
 template <abi::MmaMath math>
 requires(abi::splits_to_bf16(math)) class UnitSplitter<math, false> {
  public:
@@ -59,7 +59,7 @@ requires(abi::splits_to_bf16(math)) class UnitSplitter<math, false> {
     }
   }
 
-  /// The next part of two numbers, which are left without it. The difference is exact.
+  /// Removes the next part from two numbers and returns it. The difference is exact.
   __device__ __forceinline__ static unsigned take_part(float& first, float& second) {
     const unsigned pair = ptx::cvt_rn_satfinite_bf16x2_f32(second, first);
     first -= __uint_as_float(pair << 16);
@@ -81,7 +81,7 @@ __device__ __forceinline__ Tf32Parts split_tf32(unsigned bits) {
   return {first, ptx::cvt_rna_tf32_f32(value - __uint_as_float(first))};
 }
 
-/// Into TF32, K-major operands.
+/// Into TF32, for K-major operands.
 template <>
 class UnitSplitter<abi::MmaMath::tf32x3, false> {
  public:
@@ -112,7 +112,7 @@ class UnitSplitter<abi::MmaMath::tf32x3, false> {
   abi::SplitLane lane_;
 };
 
-/// Into TF32, the others, an atom at a time: transposed (copy/transposed_atom.cuh).
+/// Into TF32, for other operands: transposes an atom at a time (copy/transposed_atom.cuh).
 template <>
 class UnitSplitter<abi::MmaMath::tf32x3, true> {
  public:
@@ -123,8 +123,8 @@ class UnitSplitter<abi::MmaMath::tf32x3, true> {
 
   __device__ __forceinline__ void take(unsigned atom, unsigned behind) const {
     constexpr unsigned together = 8;  // diagonals
-    // Not unrolled: addresses of all diagonals are more than there are registers for beside two
-    // sets of accumulators.
+    // Not unrolled: beside two sets of accumulators there are too few registers for the addresses
+    // of all diagonals.
 #pragma unroll 1
     for (unsigned first = 0; first < abi::lanes_of_transposition; first += together) {
       const unsigned from = own_ ^ abi::read_step(first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a block share the work of bringing one operand's tile from global to shared
+// How the threads of a block share the work of copying one operand's tile from global to shared
 // memory.
 //
 // The staged tile is [k word][extent], where extent runs along m for A and n for B, so that the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer's rows of A on their way from shared memory to the registers of wgmmas, transposed
-// there (abi/atom_fragment.hpp has the addresses).
+// Loads a consumer's rows of A from shared memory to the A registers of wgmmas and transposes them
+// on the way (abi/atom_fragment.hpp has the addresses).
 #pragma once
 
 #include <device/abi/atom_fragment.hpp>
@@ -17,7 +17,7 @@ class RegisterOperand {
   static constexpr int blocks = abi::blocks_per_consumer(design);
   using Fragments = OperandFragments<blocks>;
 
-  /// The consumer's first row in the tile, `thread` of the warpgroup.
+  /// `first_row`: the consumer's first row in the tile; `thread` of the warpgroup.
   __device__ RegisterOperand(unsigned first_row, unsigned thread)
       : selectors_(abi::fragment_selectors(thread % 32)) {
     const unsigned row = first_row + thread / 32 * abi::fragment_rows;
@@ -25,8 +25,8 @@ class RegisterOperand {
     first_ = row / atom_rows * atom_bytes + abi::fragment_offset(thread % 32, chunk);
   }
 
-  /// Reads what the step-th wgmmas of a stage take; `stage`: the shared address of its A. All lanes
-  /// of a warp call it.
+  /// Reads the operands of the step-th wgmmas of a stage; `stage`: the shared address of its A. All
+  /// lanes of a warp call it.
   __device__ __forceinline__ void read(Fragments& words, unsigned stage, unsigned step) const {
 #pragma unroll
     for (unsigned block = 0; block < blocks; ++block) {
@@ -38,7 +38,7 @@ class RegisterOperand {
     }
   }
 
-  /// Makes of what was read what wgmmas take.
+  /// Permutes the words that were read into the fragments that wgmmas take.
   __device__ __forceinline__ void transpose(Fragments& fragments, const Fragments& words) const {
 #pragma unroll
     for (int block = 0; block < blocks; ++block) {

@@ -18,7 +18,7 @@
 
 namespace gemmery::device {
 
-/// The 16 bytes that begin `shift` bytes behind the first of two times as many.
+/// The 16 bytes that begin `shift` bytes after the first byte of 32.
 __device__ __forceinline__ ptx::Registers<16> shifted(const ptx::Registers<16>& low,
                                                       const ptx::Registers<16>& high,
                                                       unsigned shift) {
@@ -36,7 +36,7 @@ __device__ __forceinline__ ptx::Registers<16> shifted(const ptx::Registers<16>& 
     chunk.words[word] = __funnelshift_r(words[word], words[word + 1], 8 * (shift & 3));
   return chunk;
 }
-/// 16 bytes from an address that lies `shift` bytes behind a multiple of 16.
+/// Loads 16 bytes from an address that lies `shift` bytes after a multiple of 16.
 __device__ __forceinline__ ptx::Registers<16> load_wide(const char* source, unsigned shift) {
   const char* const aligned = source - shift;
   const auto low = ptx::ld_global<16>(aligned);
@@ -44,7 +44,7 @@ __device__ __forceinline__ ptx::Registers<16> load_wide(const char* source, unsi
   return shifted(low, ptx::ld_global<16>(aligned + 16), shift);
 }
 
-/// The first `count` elements of 16 bytes, `step_bytes` apart; zeros behind them.
+/// Loads the first `count` elements of 16 bytes, `step_bytes` apart; the others become zero.
 template <int element_bytes>
 __device__ __forceinline__ ptx::Registers<16> load_elements(const char* source,
                                                             abi::Int64 step_bytes, int count) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ ptx::Registers<16> load_elements(const char* source,
   return unit;
 }
 
-/// The same of adjacent elements, one after the other: for the ends of lines.
+/// The same for adjacent elements, one by one: for the ends of lines.
 template <int element_bytes>
 __device__ __forceinline__ ptx::Registers<16> load_end(const char* source, int count) {
   ptx::Registers<16> unit{};
@@ -90,8 +90,8 @@ class RepackTile {
               batch * abi::lines_of(operand) * operand.pitch;
   }
 
-  /// A thread copies units that are as far from each other as all threads reach. `shared`: the tile
-  /// that is transposed.
+  /// Consecutive units of a thread are as far apart as all threads together reach. `shared`: the
+  /// address of the tile that is transposed.
   __device__ __forceinline__ void copy(unsigned shared) const {
     const unsigned bits = operand_.unit_bits;
     const unsigned step = threads >> bits;
@@ -127,7 +127,7 @@ class RepackTile {
     return design.has_any_strides && operand_.is_transposed != 0;
   }
 
-  /// `left`: bytes of the line of the source from the unit on, as far as two units.
+  /// `left`: bytes from the unit to the end of the source's line, at most two units.
   __device__ __forceinline__ ptx::Registers<unit_bytes> load(unsigned far, unsigned unit,
                                                              int left) const {
     const abi::Int64 near_stride = design.has_any_strides ? operand_.near_stride : 1;
@@ -154,7 +154,7 @@ class RepackTile {
   }
 
   /// Lanes of a warp write 4 rows. They begin with different words of their units, so that they
-  /// meet in no bank.
+  /// access different banks.
   __device__ __forceinline__ static void write_row(unsigned shared, unsigned row, unsigned unit,
                                                    const ptx::Registers<unit_bytes>& values) {
 #pragma unroll
@@ -200,9 +200,9 @@ class RepackTile {
   char* target_;
 };
 
-/// The kernel: abi::repack_threads threads, a block for each tile. Every thread waits for the
-/// kernels before, so that the end of this one implies theirs: the workspace may be in use until
-/// then, and the operands incomplete.
+/// The kernel: abi::repack_threads threads, one block for each tile. Every thread waits for the
+/// previous kernels, so that the end of this kernel implies theirs: until then the workspace may be
+/// in use and the operands may be incomplete.
 template <abi::RepackDesign design>
 __device__ __forceinline__ void repack(const abi::RepackParams& params) {
   ptx::griddepcontrol_wait();

@@ -56,7 +56,7 @@ class RowPanel {
     }
     if constexpr (has_partial_units) {
       if (k_ % unit_k == 0 || k_ - first > abi::panel_k(design)) return;
-      __syncthreads();  // waits until zeros stand for the last unit
+      __syncthreads();  // waits until the last unit has been set to zero
       store_rest(first);
     }
   }
@@ -65,7 +65,7 @@ class RowPanel {
   static constexpr int element_bytes = abi::bytes_of(design.a);
   static constexpr int k_per_word = abi::k_per_word(design);
   static constexpr bool is_along_k = design.b_major == abi::Major::k;
-  // What a thread brings at a time: words of one row, or a word of each.
+  // What a thread copies at a time: words of one row, or one word of each row.
   static constexpr int unit_words = abi::panel_unit_words(design);
   static constexpr int unit_k = unit_words * k_per_word;
   static constexpr int lines = is_along_k ? 1 : design.rows;
@@ -76,7 +76,7 @@ class RowPanel {
       units < abi::panel_units_ahead ? units : abi::panel_units_ahead;
   static constexpr int unit_bytes = unit_k * element_bytes;
   using Unit = ptx::Registers<unit_bytes>;
-  // A unit comes in one access where it is whole, or element by element.
+  // A whole unit is loaded in one access, others element by element.
   static constexpr bool is_vector = unit_bytes <= design.a_vector_bytes;
   static constexpr bool has_partial_units = is_vector && unit_k > 1;
 

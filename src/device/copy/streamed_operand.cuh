@@ -22,7 +22,7 @@ struct StreamShare {
   unsigned column;   // the tile's first
   unsigned columns;  // of the matrix
   unsigned first_k;
-  unsigned k;  // so many
+  unsigned k;  // extent of the share
 };
 
 /// Lanes are along k; each lane has a vector of every column of its warp.
@@ -82,8 +82,8 @@ class StreamAlongK {
   const char* sources_[design.loads];
 };
 
-/// Lanes are along columns; each lane has a vector of them at consecutive k. Groups of lanes take
-/// turns along k.
+/// Lanes are along columns; each lane has a vector of columns at consecutive k. Groups of lanes
+/// take successive k.
 template <abi::SkinnyDesign design>
 class StreamAlongColumns {
  public:

@@ -3,7 +3,7 @@
 // last region is done (device/abi/epilogue.hpp). Magnitudes as float32 have a shorter way
 // (magnitude_reduction.cuh):
 //
-//   every group                   one word for the part and for that it is there
+//   every group                   writes one word: its part, and a bit that says that it is there
 //   a warp of the last block      polls all words, adds the parts up in their order, stores the
 //                                 result, clears the words
 //

@@ -33,7 +33,7 @@ __device__ __forceinline__ void prefetch_share(const char* first, abi::Int64 ste
   }
 }
 
-/// The offset of 16 bytes of a staging tile's row: TMA's swizzle of the pitch's width.
+/// The offset of a 16-byte chunk in a row of a staging tile, in TMA's swizzle for this pitch.
 template <unsigned pitch>
 __device__ __forceinline__ unsigned swizzled_chunk(unsigned row, unsigned chunk) {
   constexpr unsigned mask = pitch / 16 - 1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an emitted epilogue on the elements of out that a thread holds: reads what the program
-// reads, applies it, stores its further results. D, and values that are reduced, go back to the
-// caller.
+// Runs an emitted epilogue on the elements of out that a thread holds: reads the program's inputs,
+// applies it, stores its other results. D and the values to be reduced are returned to the caller.
 //
 // A thread's elements come in patches of `rows` by `columns`: columns adjacent, rows `row_step`
 // apart. Tensors that do not vary with n are read once for all patches of the same rows.
 //
-// Arrays of an Epilogue are constants, not memory: what visits them is a function with their index
-// as template argument that calls itself for the next (NVRTC takes generic lambdas for host code).
+// The arrays of an Epilogue are constants, not memory. They are visited by functions that take the
+// index as a template argument and call themselves for the next one (NVRTC treats generic lambdas
+// as host code).
 #pragma once
 
 #include <device/abi/epilogue.hpp>
@@ -25,15 +25,15 @@ template <class Epilogue, class Compute>
 using EpilogueParamsOf =
     abi::EpilogueParams<Epilogue::inputs, Epilogue::outputs, Epilogue::numbers, Compute>;
 
-/// What the program reads of one patch, as it was loaded. Words of what is not read patch by patch
-/// are never set and cost nothing.
+/// The program's inputs for one patch, as loaded. Entries of inputs that are not read patch by
+/// patch are never set and cost nothing.
 template <class Epilogue, int rows, int columns>
 struct LoadedPatch {
   unsigned words[at_least_one(Epilogue::inputs)][rows][2 * columns];
 };
 
-/// Where the tensors of a program begin in one matrix of the batch. Those that are reduced to begin
-/// elsewhere.
+/// Where the tensors of a program begin in one matrix of the batch. Outputs that are reductions are
+/// addressed elsewhere.
 template <class Epilogue>
 struct ProgramBatch {
   char* input[at_least_one(Epilogue::inputs)];
@@ -71,8 +71,8 @@ struct ProgramBatch {
   }
 };
 
-/// What ProgramRows takes as its batch, in kernels that are compiled for arrays of pointers, too,
-/// and in others.
+/// The batch that ProgramRows takes, both in kernels that also serve arrays of pointers and in
+/// others.
 template <class Epilogue, bool has_pointers, class Params>
 __device__ __forceinline__ auto program_batch(const Params& params, unsigned batch) {
   if constexpr (has_pointers)

@@ -73,7 +73,8 @@ constexpr bool has_reductions() {
       [](const abi::EpilogueTensor& output) { return output.reduction != abi::Reduction::none; });
 }
 
-/// A region of `region_rows` by `region_columns` of out, as one of its warps sees it.
+/// The reductions of a region of `region_rows` by `region_columns` of out, as seen by one of its
+/// warps.
 template <class Epilogue, class Compute, int region_rows, int region_columns>
 class RegionReductions {
  public:
@@ -132,7 +133,7 @@ class RegionReductions {
     return value;
   }
 
-  /// The final values of the region's band.
+  /// Computes the final values of the region's band.
   template <int output>
   __device__ __forceinline__ void finish(unsigned lane) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::output[output];
@@ -154,7 +155,7 @@ class RegionReductions {
     }
   }
 
-  /// Parts first, first + step …
+  /// Combines parts first, first + step …
   template <int output>
   __device__ __forceinline__ Compute sum_parts(const Compute* parts, unsigned first,
                                                unsigned step) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores results to an out whose rows are adjacent in memory, not its columns, by threads: a lane
-// has two adjacent rows of each of its columns, eight lanes 16 rows.
+// Stores results by threads to an out whose rows are adjacent in memory instead of its columns: a
+// lane has two adjacent rows of each of its columns, eight lanes have 16 rows.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -32,7 +32,7 @@ class RowPairStore {
     first_ = start.address + (start.elements + row) * element_bytes + column * step_bytes_;
   }
 
-  /// The sixteen-th 16 columns, as StagingWriter::finish_sixteen gives them.
+  /// Writes the sixteen-th group of 16 columns, as returned by StagingWriter::finish_sixteen.
   __device__ __forceinline__ void write(const unsigned (&results)[words], int sixteen) const {
 #pragma unroll
     for (int eight = 0; eight < 2; ++eight) {
@@ -53,8 +53,8 @@ class RowPairStore {
  private:
   static constexpr int element_bytes = abi::bytes_of(design.out);
 
-  /// Of one column, the results of both rows: of 32 bits they are words, others are packed in pairs
-  /// of columns.
+  /// The results of both rows of one column. Results of 32 bits are words; narrower ones are packed
+  /// in pairs of columns.
   __device__ __forceinline__ static ptx::Registers<2 * element_bytes> pair_of(
       const unsigned (&results)[words], int eight, int element) {
     const int first = 2 * eight;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an emitted epilogue reads by way of shared memory: vectors, copied there by a consumer's
-// threads, and full tensors, which TMA brings in staging tiles like those of D, for each warp its
-// own rows (abi/sm90_program.hpp says which and where). Nothing is read beyond a tensor; what
-// stands for it in shared memory is 0.
+// The inputs that an emitted epilogue reads through shared memory: vectors, copied by a consumer's
+// threads, and full tensors, which TMA loads into staging tiles like those of D, separately for the
+// rows of each warp (abi/sm90_program.hpp has the layout). Nothing is read beyond a tensor; shared
+// memory holds 0 there.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -30,7 +30,7 @@ class StagedInputs {
   using Params = EpilogueParamsOf<Epilogue, Compute>;
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
-  /// Whether an input comes this way.
+  /// True if an input is read through shared memory.
   GEMMERY_HOST_DEVICE
   static constexpr bool is_staged(int input) {
     return abi::is_vector(Epilogue::input[input]) || inputs.place_of(input) >= 0;
@@ -40,7 +40,7 @@ class StagedInputs {
   static constexpr int addend_input =
       abi::vector_addend(Epilogue::input, Epilogue::inputs, Epilogue::addend, design);
 
-  /// Whether any other vector does.
+  /// True if any other vector is.
   GEMMERY_HOST_DEVICE
   static constexpr bool has_vectors() { return bytes.vectors > 0; }
 
@@ -69,21 +69,21 @@ class StagedInputs {
     }
   }
 
-  /// Begins to bring the addend of the consumer's next tile, which is at `place` of out of m rows
+  /// Starts copying the addend of the consumer's next tile, which is at `place` of out with m rows
   /// and n columns.
   __device__ __forceinline__ void bring_next_addend(const OutputPlace& place, unsigned m,
                                                     unsigned n) const {
     copy_vector<addend_input>(place, m, n);
     ptx::cp_async_commit_group();
   }
-  /// It has come, and is the tile's from now on.
+  /// Makes the addend that was copied last that of the current tile.
   __device__ __forceinline__ const WgmmaAddend<design>& next_addend() {
     addend_.advance();
     return addend_;
   }
 
-  /// Begins to bring what the share of a tile at `place` reads; out has m rows and n columns. Where
-  /// there are vectors, all of the warpgroup have read those of the share before.
+  /// Starts copying the inputs of the share of a tile at `place`; out has m rows and n columns. If
+  /// there are vectors, the whole warpgroup must have read those of the previous share.
   __device__ __forceinline__ void begin_share(const OutputPlace& place, unsigned m, unsigned n) {
     copy_vectors(place, m, n);
     if constexpr (has_vectors()) ptx::cp_async_commit_group();
@@ -91,13 +91,13 @@ class StagedInputs {
     for (int staging = 0; staging < depth; ++staging) load_staging(staging, place, n);
   }
 
-  /// Each thread waits for what it copied; a barrier of the warpgroup then tells the others.
+  /// Waits for the copies of the calling thread; a barrier of the warpgroup must follow.
   __device__ __forceinline__ void wait_for_vectors() const {
     if constexpr (has_vectors() || addend_input >= 0) ptx::cp_async_wait_group<0>();
   }
 
-  /// The warp's rows of a staging tile; staging tiles count from 0 in every share, by blocks of 64
-  /// rows.
+  /// Waits for the warp's rows of a staging tile. Staging tiles are numbered from 0 in every share,
+  /// by blocks of 64 rows.
   __device__ __forceinline__ void wait_for_staging(int staging) {
     if constexpr (inputs.count > 0) {
       const unsigned slot = static_cast<unsigned>(staging % depth);
@@ -107,13 +107,14 @@ class StagedInputs {
     }
   }
 
-  /// All of the warp have read a staging tile: the one that takes its place may come.
+  /// Called when all lanes of the warp have read a staging tile: starts loading the one that
+  /// replaces it.
   __device__ __forceinline__ void replace_staging(int staging, const OutputPlace& place,
                                                   unsigned n) {
     load_staging(staging + depth, place, n);
   }
 
-  /// The element of a vector that does not vary with n, for a row of the share.
+  /// Reads the element of a vector that does not vary with n, for a row of the share.
   template <int input>
   __device__ __forceinline__ Compute read_held(unsigned row) const {
     constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
@@ -123,19 +124,20 @@ class StagedInputs {
         ptx::ld_shared_registers<element>(vectors_ + vector_offset(input) + at), 0);
   }
 
-  /// What vectors along n have for a patch, `eight` columns by 8 from the block's first.
+  /// Reads the elements of vectors along n for a patch; `eight` counts columns by 8 from the
+  /// block's first.
   __device__ __forceinline__ void read_vectors(Patch& patch, int eight) const {
     read_vector(patch, eight);
   }
 
-  /// What staging tiles have for two adjacent patches of a block whose first staging tile is
-  /// `first_staging`.
+  /// Reads the elements of staging tiles for two adjacent patches of a block whose first staging
+  /// tile is `first_staging`.
   __device__ __forceinline__ void read_staging(Patch& patch, Patch& next, int first_staging,
                                                int eight) const {
     read_inputs(patch, next, (first_staging + eight / eights) % depth, eight % eights);
   }
 
-  /// Where the consumer's warps leave parts of reductions to one value.
+  /// The shared address where the consumer's warps write their parts of reductions to one value.
   __device__ __forceinline__ unsigned parts() const { return vectors_ + bytes.vectors; }
 
  private:
@@ -157,7 +159,7 @@ class StagedInputs {
     return bytes.addends + abi::consumer_count(design) * bytes.staging +
            consumer * bytes.behind_staging();
   }
-  /// The warp's.
+  /// The full barrier of this warp.
   __device__ unsigned full_barrier(unsigned slot) const {
     const unsigned place = slot * abi::warps_per_consumer + warp_;
     return vectors_ + bytes.vectors + bytes.parts + place * 8;
@@ -166,7 +168,7 @@ class StagedInputs {
   template <int input>
   static constexpr int pitch = abi::input_pitch_bytes(Epilogue::input[input], design);
 
-  /// Of the vectors before an input.
+  /// Bytes of the vectors before an input.
   GEMMERY_HOST_DEVICE
   static constexpr int vector_offset(int input) {
     int offset = 0;
@@ -175,7 +177,7 @@ class StagedInputs {
         offset += abi::vector_room(Epilogue::input[before], design);
     return offset;
   }
-  /// Of the staging tiles before an input, in one slot.
+  /// Bytes of the staging tiles before an input, in one slot.
   GEMMERY_HOST_DEVICE
   static constexpr int staging_offset(int place) {
     int offset = 0;
@@ -198,7 +200,7 @@ class StagedInputs {
     }
   }
 
-  /// In the widest units that are aligned, asynchronously from 4 bytes on.
+  /// Copies a vector in the widest aligned units, by cp.async if these have 4 bytes or more.
   template <int input>
   __device__ __forceinline__ void copy_vector(const OutputPlace& place, unsigned m,
                                               unsigned n) const {
@@ -233,7 +235,7 @@ class StagedInputs {
     }
   }
 
-  /// The first `valid` bytes of a unit; the others become 0.
+  /// Copies the first `valid` bytes of a unit; the others become 0.
   template <int unit>
   __device__ __forceinline__ static void copy_unit(unsigned target, const char* source, int valid) {
     if constexpr (unit == 16) {
@@ -250,7 +252,7 @@ class StagedInputs {
     if constexpr (input < Epilogue::inputs) {
       constexpr abi::EpilogueTensor tensor = Epilogue::input[input];
       if constexpr (input == addend_input) {
-        patch.words[input][0][0] = 0x80008000;  // two times -0: its sum with anything is that
+        patch.words[input][0][0] = 0x80008000;  // two times -0, the neutral element of addition
       } else if constexpr (tensor.varies_n && !tensor.varies_m) {
         constexpr int element = abi::bytes_of(tensor.dtype);
         const unsigned column = static_cast<unsigned>(8 * eight) + thread_ % 4 * 2;
@@ -264,7 +266,7 @@ class StagedInputs {
 
   // --- staging tiles ----------------------------------------------------------------------------
 
-  /// The staging tile of the share at `place`, into the slot of the one `depth` before it.
+  /// Loads a staging tile of the share at `place` into the slot of the one `depth` before it.
   __device__ __forceinline__ void load_staging(int staging, const OutputPlace& place,
                                                unsigned n) const {
     if constexpr (inputs.count > 0) {
@@ -359,7 +361,7 @@ class StagedInputs {
   const abi::TensorMap* maps_;
   WgmmaAddend<design> addend_;
   unsigned staging_;  // the consumer's
-  unsigned vectors_;  // the consumer's; parts and barriers stand behind them
+  unsigned vectors_;  // the consumer's; parts and barriers follow them
   unsigned thread_;
   unsigned warp_;
   unsigned phases_ = 0;  // the parity of each slot

@@ -60,7 +60,7 @@ class TileStaging {
     __syncthreads();  // waits for all rows
   }
 
-  /// The row of the tile that this thread finishes in a sweep; -1 if there is none.
+  /// The row of the tile that this thread finishes in a sweep, -1 for none.
   __device__ int row_of(int index, int sweep) const {
     constexpr int block = abi::staging_block_rows(design);
     const int row = sweep * rows_at_once + thread_ / threads_per_row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a thread's accumulators to its words of a staging tile: out's values, rounded, packed, and
-// written to swizzled shared memory.
+// Writes a thread's share of a staging tile: out's values, computed from accumulators, rounded,
+// packed, and written to swizzled shared memory.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -16,17 +16,17 @@ template <abi::Sm90Design design>
 class StagingWriter {
  public:
   static constexpr int columns = abi::staging_columns(design);
-  /// Registers of a thread's accumulators in a staging tile.
+  /// Accumulator registers of a thread in one staging tile.
   static constexpr int staging_registers = columns / (design.accumulator == DType::float16 ? 4 : 2);
   static constexpr bool is_wide = abi::bytes_of(design.out) == 4;
   static constexpr bool is_narrow = abi::bytes_of(design.out) == 1;
-  /// Words of a thread's results in 16 columns, in the order of writing: narrower results than of
-  /// 32 bits are packed in pairs, rows 0-7 and 8-15 of 8 columns, then of the next 8.
+  /// Words of a thread's results in 16 columns, in the order of writing. Results narrower than 32
+  /// bits are packed in pairs: rows 0-7 and 8-15 of 8 columns, then of the next 8.
   static constexpr int words = is_wide ? 8 : 4;
 
-  /// Where a lane writes its first chunk, from the warp's first row of a staging tile on. Others of
-  /// the same row, or of that 8 rows below, are swizzled alike: their addresses differ as their
-  /// numbers do.
+  /// Offset of the first chunk that a lane writes, from the warp's first row of a staging tile.
+  /// Other chunks of the same row, or of the row 8 below, have the same swizzle: their addresses
+  /// follow by XOR of the chunk numbers.
   __device__ static unsigned first_chunk(unsigned lane) {
     const unsigned row = abi::first_row_of_lane(design, lane);
     if constexpr (is_wide) return swizzled_chunk<pitch>(row, lane % 4 / 2) + lane % 2 * 8;
@@ -57,8 +57,9 @@ class StagingWriter {
     }
   }
 
-  /// Two adjacent results of a row and of that 8 rows below, of 8 columns and of the next 8.
-  /// `sixteen` counts the staging tile's columns by 16, before which there are `sixteens_before`.
+  /// Computes two adjacent results of a row and of the row 8 below, for 8 columns and for the next
+  /// 8. `sixteen` counts the staging tile's columns by 16; `sixteens_before` precede the staging
+  /// tile.
   template <class Register, class Block>
   __device__ __forceinline__ static void finish_sixteen(unsigned (&results)[words],
                                                         const Register (&sums)[staging_registers],
@@ -70,7 +71,7 @@ class StagingWriter {
 #pragma unroll
     for (int eight = 0; eight < 2; ++eight) {
       Compute values[2][2];
-      const int first = 4 * sixteen + 2 * eight;  // pair of sums
+      const int first = 4 * sixteen + 2 * eight;  // pair of accumulators
       read_pair(values[0], sums, first);
       read_pair(values[1], sums, first + 1);
       block.finish(values, 2 * (sixteens_before + sixteen) + eight);
@@ -83,8 +84,8 @@ class StagingWriter {
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
   using Compute = typename ArithmeticOf<design.accumulator>::Compute;
 
-  /// Of an address in the first of a lane's rows, the same in its second one. Rows 8 apart are
-  /// swizzled alike; an odd row is not swizzled as the even one before it where the swizzle has the
+  /// Moves an address from the first of a lane's two rows to the second. Rows 8 apart have the same
+  /// swizzle; an odd row has another swizzle than the even one before it if the swizzle has the
   /// period of 8 rows of 128 bytes.
   __device__ __forceinline__ static unsigned row_of(unsigned chunk, unsigned half) {
     constexpr unsigned distance = abi::second_row_distance(design);
@@ -94,8 +95,8 @@ class StagingWriter {
       return chunk + half * distance * pitch;
   }
 
-  /// Accumulators of int32 as they are: integers of 64-bit floats would take a unit that converts
-  /// 16 a clock.
+  /// Passes int32 accumulators on unchanged: converting to and from float64 would use a unit that
+  /// converts 16 per clock.
   template <class Register>
   __device__ __forceinline__ static void pass_sixteen(unsigned (&results)[words],
                                                       const Register (&sums)[staging_registers],
@@ -133,8 +134,8 @@ class StagingWriter {
     }
   }
 
-  /// An int32 as the low bits of 2^52 + 2^31 + value, less these: an addition is faster than a
-  /// conversion.
+  /// Converts an int32 by an addition, which is faster than a conversion: the low bits of 2^52 +
+  /// 2^31 + value, minus these.
   __device__ __forceinline__ static double widen(int value) {
     return __hiloint2double(0x43300000, value ^ static_cast<int>(0x80000000U)) - (0x1p52 + 0x1p31);
   }

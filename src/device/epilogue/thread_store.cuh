@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores a warp's rows of a staging tile by its threads: what TMA cannot store, at the edge of out
-// or because of out's strides.
+// Stores a warp's rows of a staging tile by threads: what TMA cannot store, at the edge of out or
+// because of out's strides.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -22,7 +22,8 @@ class ThreadStore {
   __device__ __forceinline__ ThreadStore(const abi::Sm90Params& params, unsigned lane)
       : params_(params), lane_(lane) {}
 
-  /// For rows of out that end within 16 bytes. Rare and small, so the loop is not unrolled.
+  /// Stores element by element, for rows of out that end within 16 bytes. Rare and small, so the
+  /// loop is not unrolled.
   __device__ __forceinline__ void store_by_elements(unsigned source,
                                                     const OutputPlace& corner) const {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
@@ -42,7 +43,8 @@ class ThreadStore {
     }
   }
 
-  /// Rows of out that are aligned to `out_access` bytes. Lanes of a warp store adjacent vectors.
+  /// Stores vectors to rows of out that are aligned to `out_access` bytes. Lanes of a warp store
+  /// adjacent vectors.
   __device__ __forceinline__ void store_by_vectors(unsigned source,
                                                    const OutputPlace& corner) const {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
@@ -71,7 +73,8 @@ class ThreadStore {
     }
   }
 
-  /// Lanes of a warp walk along the columns of out, or along its rows where these are closer.
+  /// Stores single elements. Lanes of a warp run along the columns of out, or along its rows if
+  /// these are closer together.
   __device__ __forceinline__ void store_at_any_strides(unsigned source,
                                                        const OutputPlace& corner) const {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
@@ -100,7 +103,7 @@ class ThreadStore {
                                                batch);
   }
 
-  /// The element of out where a staging tile begins.
+  /// The address in out where a staging tile begins.
   __device__ __forceinline__ char* first_of(const OutputPlace& corner) const {
     const abi::RowMajorMatrix& out = params_.out_rows;
     const MatrixStart start = start_of(corner.batch);

@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-/// In what the epilogue computes in.
+/// alpha, in the compute type of the epilogue.
 template <class Compute>
 __device__ __forceinline__ const Compute& alpha_of(const abi::Sm90Params& params) {
   if constexpr (sizeof(Compute) == sizeof(double))
@@ -54,7 +54,7 @@ class AddendReader {
 #pragma unroll
       for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
     }
-    ptx::pin(first_);  // else the compiler computes it again for every staging tile
+    ptx::pin(first_);  // otherwise the compiler recomputes it for every staging tile
   }
 
   /// values += beta * c; `eight` counts columns by 8, `half` is 1 for the second of a lane's rows.
@@ -90,8 +90,8 @@ class AddendReader {
     return first_ + half * (second_row * params_.c.row_stride * element_bytes);
   }
 
-  /// The last element of a row where it is half a pair of this thread's. It stands in for all pairs
-  /// that are not read; the others of these lie beyond the matrix, and their results go nowhere.
+  /// The last element of a row if it is half of one of this thread's pairs. It stands in for all
+  /// pairs that are not read; the others lie beyond the matrix, and their results are not stored.
   __device__ __forceinline__ ptx::Registers<element_bytes> read_last(int half) const {
     const int left = columns_left_[half];
     const char* const source = row_of(half) + (left - 1) * element_bytes;
@@ -111,7 +111,7 @@ class AddendReader<design, false> {
   __device__ AddendReader(const abi::Sm90Params&, const OutputPlace&, unsigned) {}
 };
 
-/// The default program, with the interface by which WarpgroupStore asks for D's values.
+/// The default program, with the interface through which WarpgroupStore gets D's values.
 template <abi::Sm90Design design>
 class WarpgroupLinearCombination {
  public:
@@ -127,7 +127,7 @@ class WarpgroupLinearCombination {
     __device__ __forceinline__ Block(const abi::Sm90Params& params, const OutputPlace& place,
                                      unsigned thread)
         : alpha_(alpha_of<Compute>(params)), addend_(params, place, thread) {}
-    /// True if out's values are the accumulators.
+    /// True if the values of out are the accumulators, unchanged.
     __device__ __forceinline__ bool passes_accumulators() const {
       return !design.has_c && alpha_ == 1;
     }
@@ -152,7 +152,7 @@ class WarpgroupLinearCombination {
   static constexpr bool reads_early = false;
   static constexpr bool adds_vector = false;
   static constexpr bool reduces_whole_tiles = false;
-  // Not beside more accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
+  // Not with more accumulators: 176 spilled 5 registers, 192 up to 15, 208 12 (ptxas 13.0).
   static constexpr bool prefetches =
       design.has_c && !design.has_any_c && abi::accumulator_registers(design) <= 160;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An emitted epilogue on a warpgroup's accumulators: from them to the staging tiles of D.
+// Runs an emitted epilogue on a warpgroup's accumulators and yields the values of D for the staging
+// tiles.
 //
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a staging tile has one for
 // every 8 columns. How an input reaches the program depends on its form:
@@ -52,7 +53,7 @@ class WarpgroupProgram {
     Staged::initialize(maps, shared);
   }
 
-  /// One warp of the block calls it that is no consumer's, while tiles are multiplied.
+  /// Called by one warp of the block that is not a consumer's, while tiles are multiplied.
   __device__ __forceinline__ static void open_results(const Params& epilogue, unsigned lane) {
     decltype(reductions_)::open(epilogue, lane);
   }
@@ -63,11 +64,11 @@ class WarpgroupProgram {
   /// True if a wgmma adds the program's addend to the accumulators.
   static constexpr bool adds_vector = Staged::addend_input >= 0;
 
-  /// True if a reduction covers whole tiles, including what lies beyond the edges of out. The
-  /// kernel sets accumulators there to 0, inputs there are 0, and the program maps zeros to zero,
-  /// so they do not change the result. Then no element's row and column are tested, and no result
-  /// waits for such a test. Only for the amax of everything, in rotation, where it leaves registers
-  /// enough to keep all accumulators. With float32 results or a cluster of two 8 to 76 bytes
+  /// True if a reduction covers whole tiles, including what lies beyond the edges of out.
+  /// Accumulators there are set to 0 by the kernel, inputs there are 0, and the program maps zeros
+  /// to zero, so they do not change the result. Then no row or column is tested, and no result
+  /// waits for such a test. Only for the amax of everything, in rotation, where enough registers
+  /// remain to keep all accumulators. With float32 results or a cluster of two 8 to 76 bytes
   /// spilled, with a sum 24 (ptxas 13.0).
   static constexpr bool reduces_whole_tiles =
       Epilogue::reduces_zeros_to_nothing && Epilogue::inputs == (adds_vector ? 1 : 0) &&
@@ -81,18 +82,17 @@ class WarpgroupProgram {
                     abi::count_full(Epilogue::input, Epilogue::inputs),
                     Epilogue::outputs - (reduces_whole_tiles ? 1 : 0));
 
-  /// Begins to bring what the consumer's share of a tile, at `place`, will read, during the
-  /// mainloop.
+  /// Starts copying the inputs of the consumer's share of a tile, at `place`, during the mainloop.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) {
-    // Waits until all have read the vectors of the share before.
+    // Waits until all have read the vectors of the previous share.
     if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
     if (!holds_output(place)) return;
     staged_.begin_share(place, params_.m, params_.n);
     prefetch(place);
   }
 
-  /// Begins to copy the addend of the consumer's next tile, at `place`. A barrier of the warpgroup
-  /// lies between this and the wgmma that read the previous addend there.
+  /// Starts copying the addend of the consumer's next tile, at `place`. A barrier of the warpgroup
+  /// separates this from the wgmma that read the previous addend there.
   __device__ __forceinline__ void bring_next_addend(const OutputPlace& place) const {
     if (holds_output(place)) staged_.bring_next_addend(place, params_.m, params_.n);
   }
@@ -104,7 +104,7 @@ class WarpgroupProgram {
     return staged_.next_addend();
   }
 
-  /// False if the share lies beyond out: then call nothing else for it.
+  /// False if the share lies beyond out; then nothing else may be called for it.
   __device__ __forceinline__ bool begin_tile(const OutputPlace& place) {
     tile_ = place;
     reductions_.begin_tile();
@@ -115,15 +115,15 @@ class WarpgroupProgram {
     return holds_output(place);
   }
 
-  /// Its 64 rows at `place`, the index-th block of them.
+  /// Begins the index-th block of 64 rows, at `place`.
   __device__ __forceinline__ Block begin_block(const OutputPlace& place, int index) {
     return Block(*this, place, index);
   }
 
   /// Writes the tile's partial results of reductions.
   __device__ __forceinline__ void end_tile() const { reductions_.end_tile(region()); }
-  /// The same for what is kept across tiles, after the last one. All consumers call it, also those
-  /// without a tile.
+  /// Writes reductions that are kept across tiles, after the last one. All consumers call it, also
+  /// those without a tile.
   __device__ __forceinline__ void finish() const { reductions_.finish(epilogue_, staged_); }
 
  private:
@@ -138,7 +138,7 @@ class WarpgroupProgram {
     return place.row < params_.m && place.column < params_.n;
   }
 
-  /// 32-bit registers that one patch's inputs come in, of those that are staged or the others.
+  /// 32-bit registers for the inputs of one patch: of those that are staged, or of the others.
   GEMMERY_HOST_DEVICE
   static constexpr int patch_registers(bool is_staged) {
     int count = 0;
@@ -153,13 +153,13 @@ class WarpgroupProgram {
   /// Patches that are read together: all of a staging tile where they fit 16 registers.
   GEMMERY_HOST_DEVICE
   static constexpr int patches_together(bool is_staged) {
-    const int least = is_staged ? 2 : 1;  // matrices come for 16 columns at once
+    const int least = is_staged ? 2 : 1;  // ldmatrix loads 16 columns at once
     int patches = eights;
     while (patches > least && patches * patch_registers(is_staged) > 16) patches /= 2;
     return patches;
   }
 
-  /// Full tensors that come by plain loads, to the second-level cache.
+  /// Prefetches full tensors that are read by plain loads into L2.
   template <int input = 0>
   __device__ __forceinline__ void prefetch(const OutputPlace& place) const {
     if constexpr (input < Epilogue::inputs) {
@@ -217,19 +217,20 @@ class WarpgroupProgram<design, Epilogue>::Block {
 
   __device__ static constexpr bool passes_accumulators() { return false; }
 
-  /// The staging tile is about to be filled: before `finish` for its first columns.
+  /// Called before a staging tile is filled, before `finish` for its first columns.
   __device__ __forceinline__ void begin_staging(int staging) {
     if (staging == 0) hold();
     program_.staged_.wait_for_staging(index_ * staging_tiles + staging);
   }
-  /// The staging tile is finished by all lanes of the warp, or holds nothing of out.
+  /// Called when all lanes of the warp have finished a staging tile, or when it holds nothing of
+  /// out.
   __device__ __forceinline__ void end_staging(int staging) {
     program_.staged_.replace_staging(index_ * staging_tiles + staging, program_.tile_,
                                      program_.params_.n);
   }
 
-  /// Turns accumulators of two rows by two columns into values of D; `eight` counts columns by 8.
-  /// Called in ascending order.
+  /// Computes values of D from accumulators of two rows by two columns; `eight` counts columns by
+  /// 8. Called in ascending order.
   __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
     if (eight % near == 0) read_staging(eight);
@@ -257,12 +258,13 @@ class WarpgroupProgram<design, Epilogue>::Block {
   static constexpr int ahead = patches_together(false);  // read together from global memory
   static constexpr int ring = 2 * eights;
 
-  /// Whether the columns of a row fall together.
+  /// True if the reduction combines the columns of a row.
   GEMMERY_HOST_DEVICE
   static constexpr bool is_along_rows(const abi::EpilogueTensor& output) {
     return output.reduction != abi::Reduction::none && !output.varies_n;
   }
-  /// Of reductions along rows: how many there are, of one value or, `of_rows`, of one for each row.
+  /// The number of reductions along rows: to one value or, with `of_rows`, to one value for each
+  /// row.
   GEMMERY_HOST_DEVICE
   static constexpr int count_along_rows(bool of_rows) {
     int count = 0;
@@ -271,13 +273,13 @@ class WarpgroupProgram<design, Epilogue>::Block {
         ++count;
     return count;
   }
-  /// True if the results of 16 columns enter a reduction along rows together, so that one test says
-  /// whether out has these columns; a test for each costs half an instruction an element. The test
-  /// also bounds how many chains of arithmetic are in flight: those of 16 columns slow wgmmas down
-  /// less than those of a staging tile (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
-  /// docs/performance.md). False for several reductions, which share the test: values that waited
-  /// for it spilled. False for a reduction of each row beside many accumulators: up to 24 bytes
-  /// spilled (ptxas 13.0).
+  /// True if the results of 16 columns enter a reduction along rows together, so that one test
+  /// decides if out has these columns; a test for each column costs half an instruction per
+  /// element. The test also bounds how many chains of arithmetic are in flight: those of 16 columns
+  /// slow wgmmas down less than those of a whole staging tile (amax, 8192x8192x1024: 3.6 to 1.6 %
+  /// over the plain kernel, docs/performance.md). False for several reductions, which would share
+  /// the test: values that waited for it spilled. False for a reduction of each row beside many
+  /// accumulators: up to 24 bytes spilled (ptxas 13.0).
   GEMMERY_HOST_DEVICE
   static constexpr bool collects() {
     if (count_along_rows(true) + count_along_rows(false) != 1) return false;
@@ -286,7 +288,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   /// Patches that are collected together.
   static constexpr int collected = collects() ? 2 : 1;
 
-  /// What does not vary with n, for the thread's rows.
+  /// Reads the inputs that do not vary with n, for the thread's rows.
   template <int input = 0>
   __device__ __forceinline__ void hold() {
     if constexpr (input < Epilogue::inputs) {
@@ -303,10 +305,10 @@ class WarpgroupProgram<design, Epilogue>::Block {
   }
 
   /// Vectors are in shared memory for the whole share, so those of the next patches can be read
-  /// before a staging tile is stored; they have arrived when that is done.
+  /// before a staging tile is stored; they arrive while it is stored.
   static constexpr bool reads_vectors_ahead = abi::has_room_beside_sums(design);
 
-  /// Vectors of the `near` patches that begin with one.
+  /// Reads the vectors for `near` patches from `first` on.
   __device__ __forceinline__ void read_vectors(int first) {
     if (first * 8 >= region_columns) return;
 #pragma unroll
@@ -314,7 +316,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
       program_.staged_.read_vectors(patches_[patch % ring], patch);
   }
 
-  /// What staging tiles have for as many.
+  /// Reads the staged full tensors for as many patches.
   __device__ __forceinline__ void read_staging(int first) {
 #pragma unroll
     for (int patch = first; patch < first + near; patch += 2)
@@ -322,7 +324,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
                                     index_ * staging_tiles, patch);
   }
 
-  /// Reads the `ahead` patches that begin with one.
+  /// Reads the other full tensors for `ahead` patches from `first` on.
   __device__ __forceinline__ void read_ahead(int first) {
     if (first * 8 >= region_columns) return;
 #pragma unroll
@@ -339,7 +341,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// The results of 8 columns go to where they are reduced, or wait for `collect`.
+  /// Adds the results of 8 columns to the reductions, or keeps them for `collect`.
   template <int output = 0>
   __device__ __forceinline__ void take(const Compute (&results)[Epilogue::outputs + 1][2][2],
                                        int eight) {
@@ -378,7 +380,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// The `collected` patches that begin with one.
+  /// Adds the `collected` patches from `first` on to the reductions.
   __device__ __forceinline__ void collect(int first) {
     const bool has_all_columns = rows_.columns_left(8 * (first + collected - 1)) > 1;
     if (collected > 1 && has_all_columns)
@@ -387,7 +389,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
       add_kept<false>(first);
   }
 
-  /// `is_whole`: out has all of their columns. Rows beyond out are left out in the end.
+  /// `is_whole`: out has all of their columns. Rows beyond out are masked at the end.
   template <bool is_whole, int output = 0>
   __device__ __forceinline__ void add_kept(int first) {
     if constexpr (output < Epilogue::outputs) {
@@ -409,13 +411,13 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// What an element counts as; nothing where out does not have its row.
+  /// The value, or the neutral element if out does not have its row.
   template <class Reducer>
   __device__ __forceinline__ Compute in_row(Compute value, int half) const {
     return rows_.has_row(half) ? Reducer::of(value) : Reducer::nothing();
   }
 
-  /// Of the columns of the region.
+  /// Writes the reductions over the columns of the region.
   template <int output = 0>
   __device__ __forceinline__ void write_rows() const {
     if constexpr (output < Epilogue::outputs) {
@@ -434,7 +436,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// Of all columns and, with the blocks before, of all rows.
+  /// Adds the values of this block of rows to the reductions to one value.
   template <int output = 0>
   __device__ __forceinline__ void add_to_whole() {
     if constexpr (output < Epilogue::outputs) {
@@ -454,7 +456,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// Where batches alone are reduced, every element is a part by itself.
+  /// If only batches are reduced, every element is a part by itself.
   template <int output>
   __device__ __forceinline__ void write_elements(const Compute (&values)[2][2], int eight) const {
     const Region region = program_.region();
@@ -470,7 +472,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// Of the 16 rows of a warp.
+  /// Writes the reductions over the 16 rows of a warp.
   template <int output>
   __device__ __forceinline__ void write_columns(Compute first, Compute second, int eight) const {
     using Reducer = ReducerOf<Epilogue, output, Compute>;
@@ -492,9 +494,10 @@ class WarpgroupProgram<design, Epilogue>::Block {
   unsigned column_;
   Rows rows_;
   Patch patches_[ring];
-  /// Of reductions along rows. The first is of both where whole tiles are reduced.
+  /// Reductions along rows, for each of the two rows. If whole tiles are reduced, the first is for
+  /// both.
   Compute of_row_[at_least_one(Epilogue::outputs)][2];
-  Compute kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // what goes there next
+  Compute kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // not yet added to of_row_
 };
 
 }  // namespace gemmery::device

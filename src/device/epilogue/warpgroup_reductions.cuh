@@ -34,14 +34,14 @@ class WarpgroupReductions {
 
   __device__ __forceinline__ void begin_tile() { clear<false>(); }
 
-  /// For a reduction to one value.
+  /// Adds a value to a reduction to one value.
   template <int output>
   __device__ __forceinline__ void add(Compute value) {
     values_[output] = ReducerOf<Epilogue, output, Compute>::both(values_[output], value);
   }
 
-  /// Hands over the tile's parts for `region`: parts of rows and columns have been written, those
-  /// of single values are here.
+  /// Hands over the tile's parts for `region`. Parts of rows and columns are written already; those
+  /// of single values are written here.
   __device__ __forceinline__ void end_tile(const Region& region) const {
     if constexpr (!has_any_output<Epilogue>(is_of_tiles)) return;
     write_parts(region);
@@ -71,7 +71,7 @@ class WarpgroupReductions {
     ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);  // waits until all have left parts
     if (warp() != 0) return;
     leave_parts(params, staged);
-    __syncwarp();  // no lane waits for a word that lane 0 has yet to write
+    __syncwarp();  // otherwise lanes could wait for a word that lane 0 has not yet written
     if (blockIdx.x + 1 == gridDim.x && consumer_ == 0) finish_groups(params);
   }
 
@@ -81,7 +81,7 @@ class WarpgroupReductions {
   static constexpr int opening_threads = abi::warpgroup_threads + 32;
   static constexpr unsigned first_opening_barrier = 4;  // of as many as consumers
 
-  /// True if one is kept across tiles.
+  /// True if a reduction is kept across tiles.
   GEMMERY_HOST_DEVICE
   static constexpr bool is_kept(const abi::EpilogueTensor& output) {
     return abi::is_of_everything(output) && abi::reduces_by_groups(design);
@@ -161,7 +161,7 @@ class WarpgroupReductions {
     }
   }
 
-  /// The consumer's parts of the same, to all.
+  /// Writes the consumer's parts of these values to global memory.
   template <int output = 0, int place = 0>
   __device__ __forceinline__ void leave_parts(const Params& params, const Staged& staged) const {
     if constexpr (output < Epilogue::outputs) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a warpgroup's accumulators to out. A finish computes D's values
+// Stores a warpgroup's accumulators to out. A `Finish` computes D's values
 // (warpgroup_combination.cuh: alpha * accumulator + beta * c; warpgroup_program.cuh: an emitted
 // epilogue). They are rounded and written to staging tiles of 64 rows in shared memory
 // (staging_writer.cuh). Each warp stores its 16 rows of a staging tile by one TMA store while it
-// computes the next ones, or by its threads (thread_store.cuh). Where rows of out are adjacent,
-// threads store them at once (row_pair_store.cuh).
+// computes the next ones, or by its threads (thread_store.cuh). If the rows of out are adjacent in
+// memory, threads store them directly (row_pair_store.cuh).
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -22,8 +22,8 @@
 namespace gemmery::device {
 
 /// Each warp fills and stores its own rows of every staging tile and waits for no other warp.
-/// Barriers of a warpgroup, and fences right behind the writes for which they wait, took longer
-/// than the arithmetic between them (docs/performance.md).
+/// Barriers of a warpgroup, and fences directly after the writes, took longer than the arithmetic
+/// between them (docs/performance.md).
 template <abi::Sm90Design design>
 class WarpgroupStore {
  public:
@@ -39,12 +39,12 @@ class WarpgroupStore {
         lane_(thread % 32),
         chunk_(staging_ + Writer::first_chunk(thread % 32)) {
     if constexpr (!is_crowded)
-      ptx::pin(chunk_);  // else it is computed again for every staging tile
+      ptx::pin(chunk_);  // otherwise it is recomputed for every staging tile
   }
 
-  /// The consumer's index-th block of 64 rows, the first of them at `place`; `sums` are all
-  /// accumulators of the consumer (WarpgroupSums or WgmmaSums), `block` comes from a finish. The
-  /// last staging tile of the block before is stored now, that of this block later.
+  /// Stores the consumer's index-th block of 64 rows, whose first row is that of `place`. `sums`
+  /// are all accumulators of the consumer (WarpgroupSums or WgmmaSums); `block` comes from a
+  /// `Finish`. The last staging tile of the previous block is stored now, that of this block later.
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void store(const Sums& sums, const OutputPlace& place, Block& block) {
     if constexpr (index == 0) find_matrix(place);
@@ -76,7 +76,7 @@ class WarpgroupStore {
     if (sends_by_all || ptx::elect_sync()) send();
   }
 
-  /// Waits until shared memory is no longer read: it must outlive the stores.
+  /// Waits until the stores no longer read shared memory.
   __device__ __forceinline__ void finish() const {
     if constexpr (!stores_by_tma) return;
     if (sends_by_all || ptx::elect_sync()) ptx::bulk_wait_group_read<0>();
@@ -92,12 +92,12 @@ class WarpgroupStore {
   static constexpr int sixteens = columns / 16;
   /// True if the accumulators leave too few registers for C.
   static constexpr bool is_crowded = design.has_c && abi::accumulator_registers(design) > 160;
-  /// How many groups of 16 columns are computed before any is written. All of a staging tile as a
-  /// rule: then no access to memory separates the arithmetic of different columns, and one hides
-  /// the latency of the other. One beside many accumulators and a C, whose elements would all be
-  /// waited for at once. One in rotation: two warpgroups are in their epilogues at a time, and
-  /// arithmetic of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the
-  /// plain kernel, with amax 21 to 16; docs/performance.md).
+  /// How many groups of 16 columns are computed before any is written. By default all of a staging
+  /// tile: then no memory access separates the arithmetic of different columns, and one hides the
+  /// latency of the other. One beside many accumulators and a C, whose elements would all be waited
+  /// for at once. One in rotation: two warpgroups are in their epilogues at a time, and arithmetic
+  /// of few columns slows wgmmas down less (8192x4096x512: gelu 7.6 to 5.8 % over the plain kernel,
+  /// with amax 21 to 16; docs/performance.md).
   static constexpr int together = is_crowded || design.schedule == abi::Schedule::rotation ? 1
                                   : sixteens > 4                                           ? 4
                                                  : sixteens;
@@ -111,16 +111,15 @@ class WarpgroupStore {
 
   __device__ __forceinline__ ThreadStore<design> by_threads() const { return {params_, lane_}; }
 
-  /// Stores the staging tile that was filled last if TMA cannot: it is the only such one of a
-  /// block.
+  /// Stores the last filled staging tile if TMA cannot. A block has at most one such tile.
   __device__ __forceinline__ void store_ragged() const {
     if (is_whole(filled_.column)) return;
     __syncwarp();  // waits until it is filled by all
     by_threads().store_by_elements(filled_staging(), filled_);
   }
 
-  /// Stores the staging tile that was filled last where TMA cannot store any. The lanes have read
-  /// it before they fill the same buffer again: they wait for each other before the one between.
+  /// Stores the last filled staging tile by threads if the design does not store by TMA. Lanes read
+  /// it before they fill the same buffer again: they synchronise for the tile in between.
   __device__ __forceinline__ void store_by_threads() const {
     __syncwarp();  // waits until it is filled by all
     if constexpr (design.out_access == 0)
@@ -140,8 +139,8 @@ class WarpgroupStore {
   /// slower by it at K = 1024 (docs/performance.md).
   static constexpr bool sends_by_all = design.schedule == abi::Schedule::rotation;
 
-  /// Reads the address of a matrix that lies anywhere: here, since arithmetic comes before the
-  /// first store.
+  /// Reads the address of the matrix in a batch by pointers. It is read here because arithmetic
+  /// precedes the first store.
   __device__ __forceinline__ void find_matrix(const OutputPlace& place) {
     if constexpr (design.has_pointers && stores_by_tma)
       matrix_ = find_in_map<true>(array_of(params_.out_rows.data, params_.out_rows.batch_stride),
@@ -154,8 +153,8 @@ class WarpgroupStore {
       return {static_cast<int>(filled_.batch)};
   }
 
-  /// Stores the staging tile that was filled last. A ragged one is stored already; its bulk group
-  /// is empty, so that groups count staging tiles.
+  /// Stores the last filled staging tile by TMA. A ragged one is stored already; its bulk group is
+  /// empty, so that groups count staging tiles.
   __device__ __forceinline__ void send() const {
     const auto place =
         box_at(static_cast<int>(filled_.column), static_cast<int>(filled_.row), matrix());
@@ -167,9 +166,9 @@ class WarpgroupStore {
     ptx::bulk_commit_group();
   }
 
-  /// Makes room for the next staging tile: stores the one that was filled last, if that is still to
-  /// do, and waits until the store before it has read its buffer. The wait is short: arithmetic
-  /// comes between.
+  /// Makes room for the next staging tile: stores the last filled one, if that is not yet done, and
+  /// waits until the previous store has read its buffer. The wait is short because arithmetic
+  /// precedes it.
   __device__ __forceinline__ void make_room(bool sends) const {
     if constexpr (!stores_by_tma) {
       if (sends) store_by_threads();
@@ -183,7 +182,7 @@ class WarpgroupStore {
     __syncwarp();
   }
 
-  /// Stores a staging tile's columns without a staging tile.
+  /// Stores the columns of a staging tile directly from registers.
   template <int index, class Sums, class Block>
   __device__ __forceinline__ void pass(const Sums& sums, int staging, Block& block,
                                        const OutputPlace& corner) const {
@@ -218,14 +217,14 @@ class WarpgroupStore {
 
   const abi::Sm90Params& params_;
   unsigned first_row_;  // of the warp, in a block
-  // The same in a warp, so that TMA takes them from uniform registers, for every staging tile.
+  // Uniform in a warp, so that TMA takes them from uniform registers for every staging tile.
   const abi::TensorMap* map_;  // of out
   unsigned staging_;           // the warp's rows of the consumer's
   unsigned lane_;
-  unsigned chunk_;        // where the lane writes first
+  unsigned chunk_;        // where the lane writes its first chunk
   unsigned next_ = 0;     // offset of the next one of the two staging tiles; kept across tiles
   OutputPlace filled_{};  // place in out of the staging tile that was filled last
-  MapMatrix<design.has_pointers> matrix_{};  // of the tile, where matrices may lie anywhere
+  MapMatrix<design.has_pointers> matrix_{};  // of the tile, in batches by pointers
 };
 
 }  // namespace gemmery::device

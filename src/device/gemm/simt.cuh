@@ -3,7 +3,7 @@
 // emitted epilogue makes of a b.
 //
 //   A, B in global memory
-//     | copy/stage_operand: `stages` blocks of k under way, decoded to words, zeros beyond edges
+//     | copy/stage_operand: `stages` blocks of k in flight, decoded to words, zeros beyond edges
 //   [k][m], [k][n] in shared memory, a ring of `stages` slots
 //     | mma/simt: 16-byte reads, the next k's operands while the present k multiplies
 //   thread_m x thread_n accumulators in each thread
@@ -66,7 +66,7 @@ struct SimtShared {
   Slot slots[design.stages];
 };
 
-/// Where a product begins in its operands: 0 unless it is that of a group.
+/// The origin of a product in its operands: 0 unless it is the product of a group.
 struct SimtOrigin {
   unsigned row;
   unsigned column;
@@ -76,7 +76,7 @@ struct SimtOrigin {
 template <abi::SimtDesign design>
 class SimtGemm {
  public:
-  /// m and n of `params` are the ends of the product's rows and columns, k is how deep it is.
+  /// m and n of `params` are the ends of the product's rows and columns; k is its extent of k.
   __device__ SimtGemm(const abi::SimtParams& params, char* shared, const SimtOrigin& origin = {})
       : params_(params),
         origin_(origin),
@@ -250,7 +250,7 @@ class SimtGemm {
     for (int slice = 1; slice < design.k_slices; ++slice) {
       if (place_.slice == slice)
         for_each_sum([&](int index, Number& value) { sums[index * per_slice] = value; });
-      __syncthreads();  // waits for the slice's sums
+      __syncthreads();  // waits for the slice's accumulators
       if (place_.slice == 0)
         for_each_sum([&](int index, Number& value) { value += sums[index * per_slice]; });
       __syncthreads();  // waits until they were read

@@ -116,7 +116,7 @@ class SkinnyGemm {
       rows.fetch(at);
       if (at > 0) multiply_panel(sums, ring, stream, multiplier, at - panel_k, k);
       if (at >= k) break;
-      __syncthreads();  // waits until all have read the panel before
+      __syncthreads();  // waits until all have read the previous panel
       rows.store(at);
       __syncthreads();  // waits for the panel
     }
@@ -125,7 +125,7 @@ class SkinnyGemm {
     __syncthreads();  // waits until all have read the last panel
   }
 
-  /// Multiplies the panel that begins at k `first` of the slice, whose extent is `k`.
+  /// Multiplies the panel that begins at k `first` of the slice, which has `k` elements of k.
   __device__ __forceinline__ static void multiply_panel(Sums& sums,
                                                         StreamSlot<design> (&ring)[design.slots],
                                                         Stream& stream,

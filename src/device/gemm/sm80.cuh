@@ -3,7 +3,7 @@
 // epilogue of a b.
 //
 //   A, B in global memory
-//     | copy/chunked_operand: cp.async, `stages - 1` blocks of k under way, zeros beyond edges
+//     | copy/chunked_operand: cp.async, `stages - 1` blocks of k in flight, zeros beyond edges
 //   a[stage], b[stage] in shared memory, chunks of 16 bytes swizzled (abi/staged_operand)
 //     | gemm/sm80_mainloop, mma/fragments: ldmatrix, the next step's fragments while the present
 //     | ones multiply

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main loop of an sm80 kernel: the products of consecutive blocks of k of one tile. While one
-// block multiplies, the `stages - 1` behind it are on their way; while one step of k multiplies,
+// The mainloop of an sm80 kernel: the products of consecutive blocks of k of one tile. While one
+// block is multiplied, the next `stages - 1` are being copied; while one step of k is multiplied,
 // the fragments of the next one are loaded.
 #pragma once
 
@@ -63,9 +63,10 @@ class Sm80Mainloop {
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
  private:
-  // Rounds take a fifth of the other instructions out of a block of 64 mmas; of larger blocks they
-  // are few anyway, and rounds would double the compile time. Beside parts and what becomes 16 bits
-  // their registers would be spilled (8 to 68 bytes, ptxas 13.0).
+  // A round multiplies one block of k per stage. In blocks of up to 64 mmas rounds save a fifth of
+  // the other instructions. Larger blocks have few of these anyway, and rounds would double the
+  // compile time. Split products do without rounds, too: their parts and step accumulators take the
+  // registers that rounds need (52 to 68 bytes spilled in tiles of 32x128 and 128x16; ptxas 13.0).
   static constexpr bool has_rounds = is_async && loads_ahead && !has_parts &&
                                      !splits_loaded_blocks &&
                                      Blocks::rows * Blocks::columns * steps <= 64;
@@ -79,7 +80,7 @@ class Sm80Mainloop {
                                           unsigned shared, int thread)
       : Sm80Mainloop(panel_a, panel_b, shared, thread, WarpPlace<design>(thread)) {}
 
-  /// Adds the products of `k` elements of k, in so many blocks of which the last one may be partly
+  /// Adds the products of `k` elements of k, in `blocks` blocks, the last of which may lie partly
   /// beyond the matrix. Shared memory is free when it returns.
   __device__ __forceinline__ void run(Sums& sums, unsigned blocks, unsigned k) {
     blocks_ = blocks;
@@ -88,9 +89,10 @@ class Sm80Mainloop {
                         ? k / static_cast<unsigned>(design.tile_k)
                         : 0;
     constexpr unsigned ahead = design.stages - 1;
-    unsigned free_stage = 0;  // that which the next block of k goes to
-    unsigned stage = 0;       // that which multiplies
-    // One loop, so that the copies at edges are in the code once: its first rounds only fetch.
+    unsigned free_stage = 0;  // the stage that the next block of k is copied to
+    unsigned stage = 0;       // the stage that is multiplied
+    // One loop, so that the code of the copies at edges exists once: its first iterations only
+    // fetch.
 #pragma unroll 1
     for (unsigned block = 0; block < blocks + ahead; ++block) {
       if constexpr (has_rounds) {
@@ -138,7 +140,8 @@ class Sm80Mainloop {
         read_a_(place.row, place.slice * abi::warp_tile_k(design), place.lane),
         read_b_(place.column, place.slice * abi::warp_tile_k(design), place.lane) {}
 
-  /// Whole blocks, one for each stage: where stages lie is constant then, and pointers move once.
+  /// Multiplies whole blocks of k, one for each stage: stage addresses are constants then, and
+  /// pointers advance once.
   __device__ __forceinline__ void multiply_round(Sums& sums) {
 #pragma unroll
     for (int turn = 0; turn < design.stages; ++turn) {
@@ -156,7 +159,7 @@ class Sm80Mainloop {
     copy_b_.advance(design.stages);
   }
 
-  /// Begins to bring a block of k, if there is one.
+  /// Starts copying a block of k, if there is one.
   __device__ __forceinline__ void fetch(unsigned block, unsigned stage) {
     if (block < blocks_) {
       const unsigned k_left = k_ - block * design.tile_k;
@@ -167,7 +170,7 @@ class Sm80Mainloop {
     ptx::cp_async_commit_group();
   }
 
-  /// Puts what came through registers into the stage.
+  /// Stores what was loaded to registers into the stage.
   __device__ __forceinline__ void store(unsigned block, unsigned stage) const {
     if constexpr (!is_async) {
       if (block >= blocks_) return;
@@ -181,8 +184,8 @@ class Sm80Mainloop {
     return stage == (design.stages - 1) * bytes_of_stage ? 0 : stage + bytes_of_stage;
   }
 
-  /// Waits until the oldest block of k that is still under way lies in shared memory, of all
-  /// threads, and its predecessor was read by all.
+  /// Waits until the oldest block of k in flight is in shared memory for all threads, and all have
+  /// read its predecessor.
   __device__ static void wait_for_block() {
     ptx::cp_async_wait_group<design.stages - 2>();
     __syncthreads();
@@ -250,7 +253,7 @@ class Sm80Mainloop {
   unsigned shared_;
   unsigned blocks_;
   unsigned k_;
-  unsigned whole_blocks_;  // that need no look at edges; all others come behind them
+  unsigned whole_blocks_;  // blocks that need no edge test; all others follow them
   typename OperandCopyOf<a, threads>::Type copy_a_;
   typename OperandCopyOf<b, threads>::Type copy_b_;
   const ReaderA read_a_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM on Hopper's tensor cores: out = alpha * a b + beta * c. What an emitted
-// epilogue makes of a b instead is in sm90_program.cuh, which others need not compile.
+// GEMM on Hopper's tensor cores: out = alpha * a b + beta * c. The kernel with an emitted epilogue
+// is in sm90_program.cuh, which kernels without one need not compile.
 //
 //   A, B in global memory
 //     | sm90_load, by copy/tma_operand: one thread of warpgroup 0, tiles of 128 bytes of k, zeros
@@ -22,8 +22,8 @@
 //     | epilogue/warpgroup_store: TMA stores, clipped at edges; or stores by threads
 //   out in global memory
 //
-// Here are the two roles of warpgroups and the order of the phases; sm90_places says which tiles
-// and which k a block has.
+// This file has the two roles of warpgroups and the order of the phases. sm90_places says which
+// tiles and which k a block multiplies.
 #pragma once
 
 #include <device/abi/sm90_faults.hpp>
@@ -103,8 +103,8 @@ class Sm90Gemm {
     if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
   }
 
-  /// A warpgroup multiplies and stores its share of the cluster's tiles: of all of them, or of
-  /// every second or third one. `finish` computes out's values from the
+  /// A consumer warpgroup multiplies and stores its share of the cluster's tiles: part of each
+  /// tile, or every second or third tile. `finish` computes the values of out from the
   /// accumulators.
   template <class Finish>
   __device__ __forceinline__ void consume(unsigned consumer, Finish finish) const {
@@ -127,14 +127,14 @@ class Sm90Gemm {
     }
 #pragma unroll 1
     while (!tiles.is_done()) {
-      if constexpr (!looks_ahead) place = place_here();  // not kept while wgmmas are under way
+      if constexpr (!looks_ahead) place = place_here();  // not kept while wgmmas are in flight
       finish.begin_share(place);
       const Stage last_stage = multiply_in_turn(tiles, cursor, finish, consumer, sums);
-      // Computes all about the next tile while wgmmas are still in flight, so that it can begin as
-      // soon as this one is stored.
+      // Computes the next tile's place while wgmmas are still in flight, so that the tile can begin
+      // as soon as this one is stored.
       if constexpr (looks_ahead) tiles.advance();
       if constexpr (takes_turns) skip_tiles(turns - 1);
-      const OutputPlace next_place = place_here();  // this one's again where none looks ahead
+      const OutputPlace next_place = place_here();  // this tile's place again without look-ahead
       if constexpr (Finish::adds_vector) {
         if (!tiles.is_done()) finish.bring_next_addend(next_place);
       }
@@ -156,9 +156,9 @@ class Sm90Gemm {
     output.finish();
   }
 
-  /// The same where blocks share the k of tiles through the workspace. A warpgroup stores a tile
-  /// if it gets all accumulators of its share of it, and reads for the epilogue only then: before
-  /// it multiplies if that is certain.
+  /// The same if blocks split the k of tiles through the workspace. A warpgroup stores a tile if it
+  /// gets all accumulators of its share, and only then reads the epilogue's inputs: before the
+  /// mainloop if that is certain.
   template <class Finish>
   __device__ __forceinline__ void consume_shares(unsigned consumer, Finish finish) const {
     const auto share = Places::share_of(consumer);
@@ -196,7 +196,7 @@ class Sm90Gemm {
     output.finish();
   }
 
-  /// No block exits while arrivals of another block at its barriers are in flight.
+  /// Waits, so that no block exits while arrivals of another block at its barriers are in flight.
   __device__ static void leave() {
     __syncwarp();
     if constexpr (cluster_size > 1) sync_cluster();
@@ -215,8 +215,9 @@ class Sm90Gemm {
   using TileSums = SplitSums<design, Sums, StoredSums>;
   static constexpr abi::Sm90Design stored = Finishing::stored;
   static constexpr unsigned cluster_size = abi::cluster_size(design);
-  /// True if a consumer computes its next tile before it stores this one. If k is split, tiles are
-  /// few, and beside the accumulators of other blocks such a place spilled (ptxas 13.0).
+  /// True if a consumer computes the place of its next tile before it stores this one. Not if k is
+  /// split: tiles are few then, and the place spilled beside the accumulators of other blocks
+  /// (ptxas 13.0).
   static constexpr bool looks_ahead = design.split_k == 1;
   static constexpr unsigned tile_k = abi::tile_k(design);
   static constexpr unsigned turns = abi::turn_count(design);
@@ -257,10 +258,10 @@ class Sm90Gemm {
   const Mainloop mainloop_;
 };
 
-/// Both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the warpgroup)`
-/// gives what computes out's values from accumulators. All threads call
-/// `initialize_finish(that address)` before. A warp that is no consumer calls `open_results(lane)`
-/// while the consumers multiply.
+/// Runs both roles. `make_finish(shared address behind Sm90Shared, consumer, thread of the
+/// warpgroup)` returns the `Finish` that computes the values of out from accumulators. Before that,
+/// all threads call `initialize_finish(that address)`. A warp that is not a consumer's calls
+/// `open_results(lane)` while the consumers multiply.
 template <abi::Sm90Design design, class MakeFinish, class Initialize, class OpenResults>
 __device__ __forceinline__ void run_sm90_gemm(const abi::Sm90Params& params,
                                               MakeFinish&& make_finish,

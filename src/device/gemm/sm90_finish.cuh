@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The finishing phase of sm90 kernels: what a consumer has of a tile goes through an epilogue to
+// The finishing phase of sm90 kernels: a consumer's share of a tile goes through an epilogue to
 // out. An epilogue is a `Finish` (epilogue/warpgroup_combination, warpgroup_program).
 #pragma once
 
@@ -19,12 +19,12 @@ class Sm90Finish {
   using Sums = ConsumerSums<design>;
 
   /// True if accumulator registers are freed while the epilogue reads them. The compiler keeps all
-  /// of them alive until a wgmma that does not read them; so the first stage is multiplied apart
-  /// from the loop, by wgmmas that begin at zero. Beside 192 live accumulators a program had
-  /// registers for two chains of arithmetic only and took a third longer (bias + gelu 32 clocks an
-  /// element, now 23: docs/performance.md). If registers are free anyway, the additional code gains
-  /// nothing. In rotation two warpgroups are in their epilogues at a time and fill each other's
-  /// stalls; a dense program in few chains does not slow the wgmmas down, in many chains by a
+  /// of them alive until a wgmma that does not read them; so the first stage is multiplied outside
+  /// the loop, by wgmmas that begin at zero. Beside 192 live accumulators a program had registers
+  /// for two chains of arithmetic only and took a third longer (bias + gelu 32 clocks an element,
+  /// now 23: docs/performance.md). If registers are free anyway, the additional code gains nothing.
+  /// In rotation two warpgroups are in their epilogues at a time and fill each other's stalls;
+  /// there a dense program in few chains does not slow down the wgmmas, in many chains it does by a
   /// fifth.
   template <class Finish>
   __device__ static constexpr bool frees_sums() {
@@ -35,7 +35,7 @@ class Sm90Finish {
     }
   }
 
-  /// What this consumer has of a tile, whose first block of rows has begun.
+  /// Stores this consumer's share of a tile, whose first block of rows has begun.
   template <class Results, class Finish, class Block>
   __device__ __forceinline__ static void store_tile(WarpgroupStore<stored>& output,
                                                     const Results& sums, const OutputPlace& place,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loading phase of sm90 kernels: A and B to the stages of the pipeline, by TMA.
+// The loading phase of sm90 kernels: TMA copies A and B to the stages of the pipeline.
 #pragma once
 
 #include <device/abi/sm90_params.hpp>
@@ -11,7 +11,7 @@
 
 namespace gemmery::device {
 
-/// What is kept of a tile's matrices between its stages: nothing where a multiplication finds them.
+/// The matrices of a tile, kept between its stages. Empty if a multiplication finds them.
 template <bool has_pointers>
 struct TileMatrices {};
 template <>
@@ -41,12 +41,12 @@ class Sm90Load {
     clear_stages<abi::b_tile_bytes(design)>(shared_.b, params_.b_bytes);
   }
 
-  /// A tile, and where its matrices of A and B lie in tensor maps.
+  /// A tile, and the place of its matrices of A and B in tensor maps.
   struct Tile {
     OutputPlace place;
     TileMatrices<design.has_pointers> matrices;
   };
-  /// Reads the addresses of matrices that lie anywhere, once for a tile.
+  /// Reads the addresses of the matrices of a batch by pointers, once for a tile.
   __device__ __forceinline__ Tile find_tile(const OutputPlace& place) const {
     if constexpr (design.has_pointers)
       return {place, {a_matrix(place), b_matrix(place)}};
@@ -97,8 +97,8 @@ class Sm90Load {
       return b_matrix(tile.place);
   }
 
-  /// Sets what no copy fills to zero, once: an operand may be smaller than its tile. The loop has
-  /// few rounds and is not unrolled: unrolled four times it was an eighth of a kernel's code.
+  /// Zeroes what no copy fills, once: an operand may be smaller than its tile. The loop has few
+  /// iterations and is not unrolled: unrolled four times it was an eighth of a kernel's code.
   template <unsigned tile_bytes, int stages, int stage_bytes>
   __device__ static void clear_stages(char (&operand)[stages][stage_bytes], unsigned brought) {
     if (brought == tile_bytes) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The multiplying phase of sm90 kernels: the mainloop over the k of a tile, of wgmmas from the
-// stages of the pipeline to a consumer's accumulators.
+// The multiplying phase of sm90 kernels: the mainloop over the k of a tile. wgmmas read the stages
+// of the pipeline and add to a consumer's accumulators.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -54,7 +54,7 @@ class Sm90Mainloop {
     return previous;
   }
 
-  /// Waits for the last wgmmas, and releases the stage that multiply_tile has not.
+  /// Waits for the last wgmmas and releases the stage that multiply_tile has kept.
   __device__ __forceinline__ void finish_sums(Sums& sums, const Stage& last_stage) const {
     ptx::wgmma_wait_group<0>();
     sums.fetch();
@@ -65,7 +65,7 @@ class Sm90Mainloop {
   using Places = Sm90Places<design>;
   using Share = typename Places::Share;
 
-  /// The same, where A comes through registers. The previous stage is released as soon as its last
+  /// The same if A goes through registers. The previous stage is released as soon as its last
   /// wgmmas have completed.
   __device__ __forceinline__ Stage multiply_by_registers(Cursor& cursor, unsigned consumer,
                                                          unsigned k_blocks) const {
@@ -84,9 +84,9 @@ class Sm90Mainloop {
     return previous;
   }
 
-  /// The products of one stage: what a step of 32 k takes of A is read while the wgmmas of the step
-  /// before are in flight, and put into other registers than theirs. Calls `pass_first` when no
-  /// wgmmas are in flight but those of this stage; those of the last step still are at the end.
+  /// Multiplies one stage. The fragments of A for a step of 32 k are read while the wgmmas of the
+  /// previous step are in flight, into other registers. Calls `pass_first` when only wgmmas of this
+  /// stage are in flight; those of the last step still are on return.
   template <class PassFirst>
   __device__ __forceinline__ void multiply_stage_by_registers(const RegisterOperand<design>& a,
                                                               unsigned stage, const Share& share,
@@ -110,7 +110,7 @@ class Sm90Mainloop {
     }
   }
 
-  /// The products of one stage.
+  /// Multiplies one stage.
   __device__ __forceinline__ void multiply_whole_stage(unsigned stage, const Share& share,
                                                        unsigned thread) const {
     if constexpr (Sm90OperandParts<design>::is_needed) {
@@ -123,8 +123,8 @@ class Sm90Mainloop {
     }
   }
 
-  /// The same, where the products of each stage are added to accumulators that are values: while
-  /// one consumer adds, the tensor cores multiply for another.
+  /// The same for promoted accumulators, which are C++ values: the products of each stage are added
+  /// to them. While one consumer adds, the tensor cores multiply for another.
   __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
                                                      unsigned k_blocks, Sums& sums) const {
     const Share share = Places::share_of(consumer);
@@ -147,7 +147,7 @@ class Sm90Mainloop {
     return stage;
   }
 
-  /// Waits until a stage has come, and makes it what wgmma takes.
+  /// Waits for a stage and transposes or splits its operands where wgmma requires it.
   __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, unsigned consumer) const {
     const Stage stage = ring_.wait_for_stage(cursor);
     if constexpr (Sm90Transpose<design>::is_needed)
@@ -163,7 +163,8 @@ class Sm90Mainloop {
     return describe_matrix<sizeof shared_.a[0]>(
         ptx::cvta_shared(&shared_.a) + first_row * abi::sm90_swizzle_bytes, stage);
   }
-  /// `first_column` is 0, or begins a row of the K-major tile or an atom of the other.
+  /// `first_column` is 0, a row of a K-major tile at which the swizzle repeats, or the first of an
+  /// atom.
   __device__ __forceinline__ MatrixDescriptor b_of(unsigned stage, unsigned first_column) const {
     return describe_matrix<sizeof shared_.b[0]>(
         ptx::cvta_shared(&shared_.b) + first_column * abi::sm90_swizzle_bytes, stage);

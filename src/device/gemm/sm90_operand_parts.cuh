@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The splitting phase of sm90 kernels of float32: operands of a stage become the parts that wgmma
-// multiplies, in place and behind their tiles.
+// The splitting phase of sm90 kernels with float32 operands: it replaces the operands of a stage by
+// the parts that wgmma multiplies, in place and behind their tiles.
 #pragma once
 
 #include <device/copy/operand_parts.cuh>
@@ -16,12 +16,12 @@ class Sm90OperandParts {
  public:
   static constexpr bool is_needed = abi::splits_operands(design.math);
 
-  /// The warps of the tile's consumers share the units; wgmmas of the stage before are in flight
-  /// meanwhile. The barrier holds until all parts are written. That those of the stage's previous
-  /// contents are no longer read follows from the pipeline: it has been filled again.
+  /// The warps of the tile's consumers share the units, while wgmmas of the previous stage are in
+  /// flight. Returns after a barrier, when all parts are written. The previous contents of the
+  /// stage are no longer read, since the pipeline has filled it again.
   __device__ __forceinline__ static void split_stage(Sm90Shared<design>& shared, unsigned stage,
                                                      unsigned consumer) {
-    constexpr unsigned first_barrier = 11;  // those of turns come before
+    constexpr unsigned first_barrier = 11;  // lower ones pass turns
     const unsigned own = takes_turns ? 0 : consumer * abi::warps_per_consumer;
     const unsigned warp = ptx::same_in_warp(own + threadIdx.x % abi::warpgroup_threads / 32);
     split_tile<SplitterA, a_bytes>(ptx::cvta_shared(&shared.a[stage]), warp);
@@ -30,8 +30,8 @@ class Sm90OperandParts {
     ptx::bar_sync<warp_count * 32>(first_barrier + (takes_turns ? consumer : 0));
   }
 
-  /// accumulators = a b over the k of a stage that is split, from a consumer's first row and column
-  /// on, as one group of wgmmas in flight.
+  /// accumulators = a b over the k of a split stage, from a consumer's first row and column on, as
+  /// one group of wgmmas in flight.
   __device__ __forceinline__ static void multiply_stage(Sm90Shared<design>& shared, unsigned stage,
                                                         unsigned first_row, unsigned first_column) {
     multiply_products<design>(
@@ -57,7 +57,7 @@ class Sm90OperandParts {
                     tile + tile_bytes + unit * Splitter::bytes_behind);
   }
 
-  /// `first` begins an atom, or a row of a K-major tile at which the swizzle repeats.
+  /// `first` is the first of an atom, or a row of a K-major tile at which the swizzle repeats.
   template <unsigned tile_bytes>
   __device__ __forceinline__ static OperandParts parts_from(unsigned tile, unsigned first) {
     return {.tile = tile + first * abi::sm90_swizzle_bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles and which k an sm90 block multiplies, and where they lie in out.
+// Which tiles and which k an sm90 block multiplies, and the place of the tiles in out.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -26,7 +26,7 @@ class Sm90Places {
       return {params_.order, cluster_size};
   }
 
-  /// Of a tile, what this block multiplies.
+  /// The blocks of k of a tile that this block multiplies.
   __device__ unsigned k_blocks_of(const Tiles& tiles) const {
     if constexpr (has_parts)
       return tiles.share().k_blocks;
@@ -40,14 +40,14 @@ class Sm90Places {
       return 0;
   }
 
-  /// The share of k that this block multiplies.
+  /// The rank of this block among those that split k in a cluster.
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
 
   __device__ unsigned rows_left(const OutputPlace& place) const {
     return place.row < params_.m ? params_.m - place.row : 0;
   }
 
-  /// Where a consumer's part of a tile begins.
+  /// The first row and column of a consumer's share of a tile.
   struct Share {
     unsigned row;
     unsigned column;
@@ -67,7 +67,7 @@ class Sm90Places {
     return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
   }
 
-  /// What this block's consumer stores of it.
+  /// The place of what this block's consumer stores of the tile.
   __device__ OutputPlace place_of(const abi::TilePosition& tile, const Share& share) const {
     OutputPlace place = place_of(tile);
     place.row += share.row;

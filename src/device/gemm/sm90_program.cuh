@@ -9,7 +9,7 @@
 
 namespace gemmery::device {
 
-/// The kernel with a program; `maps` are those of the inputs that TMA brings.
+/// The kernel with an emitted epilogue; `maps` are those of the inputs that TMA loads.
 template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
 __device__ __forceinline__ void sm90_gemm(
     const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params, const abi::TensorMap* maps) {

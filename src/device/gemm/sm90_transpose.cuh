@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transposing phase of sm90 kernels: operands of a stage that wgmma takes K-major only, in
-// place.
+// The transposing phase of sm90 kernels: it transposes, in place, operands of a stage that wgmma
+// takes only K-major.
 #pragma once
 
 #include <device/copy/transposed_atom.cuh>
@@ -18,8 +18,8 @@ class Sm90Transpose {
  public:
   static constexpr bool is_needed = transposes_a || transposes_b;
 
-  /// The warps of the tile's consumers share the atoms; wgmmas of the stage before are in flight
-  /// meanwhile. The barrier holds until all atoms are written.
+  /// The warps of the tile's consumers share the atoms, while wgmmas of the previous stage are in
+  /// flight. Returns after a barrier, when all atoms are written.
   __device__ __forceinline__ static void transpose_stage(Sm90Shared<design>& shared, unsigned stage,
                                                          unsigned consumer) {
     using Transposer = AtomTransposer<abi::bytes_of(design.a)>;
@@ -27,7 +27,7 @@ class Sm90Transpose {
     constexpr int a_atoms = transposes_a ? sizeof shared.a[0] / atom_bytes : 0;
     constexpr int b_atoms = transposes_b ? sizeof shared.b[0] / atom_bytes : 0;
     constexpr unsigned warps = abi::consumers_per_tile(design) * abi::warps_per_consumer;
-    constexpr unsigned first_barrier = 11;  // those of turns come before
+    constexpr unsigned first_barrier = 11;  // lower ones pass turns
     const unsigned a = ptx::cvta_shared(&shared.a[stage]);
     const unsigned b = ptx::cvta_shared(&shared.b[stage]);
     const unsigned own = takes_turns ? 0 : consumer * abi::warps_per_consumer;

@@ -25,8 +25,8 @@ class FragmentReader {
   static constexpr int parts = block / 8;
 
  public:
-  /// 32-bit registers of a block: of float64 a number for every four k, of float32 that become 16
-  /// bits two numbers for each register of the mma.
+  /// 32-bit registers of a block: for float64 one number for every four k; for float32 that is
+  /// converted to 16 bits two numbers for each register of the mma.
   static constexpr int registers =
       (is_double                                                                    ? step_k / 2
        : form == abi::FragmentLoad::pairs || form == abi::FragmentLoad::split_words ? 4
@@ -107,7 +107,7 @@ class FragmentReader {
     values[index + 1][1] = both[3];
   }
 
-  /// float32 for tf32 (k = t and t + 4), or float64 (k = t, t + 4 …), rows are k.
+  /// Loads float32 for tf32 (k = t and t + 4) or float64 (k = t, t + 4 …); rows are k.
   __device__ __forceinline__ void load_words(Fragments& values, unsigned tile, int step) const {
     constexpr int block_chunks = 8 / operand.chunk_elements();
 #pragma unroll
@@ -130,7 +130,7 @@ class FragmentReader {
     }
   }
 
-  /// float64, or two float32 of adjacent k (2t and 2t + 8); rows are the extent.
+  /// Loads float64, or two float32 of adjacent k (2t and 2t + 8); rows are the extent.
   __device__ __forceinline__ void load_pairs(Block& values, unsigned tile, int step,
                                              int index) const {
     constexpr int step_chunks = step_k * element_bytes / abi::chunk_bytes;
@@ -152,7 +152,7 @@ class FragmentReader {
     }
   }
 
-  /// float32 of adjacent k, rows are k.
+  /// Loads float32 of adjacent k; rows are k.
   __device__ __forceinline__ void load_split(Block& values, unsigned tile, int step,
                                              int index) const {
     constexpr int block_chunks = 8 / operand.chunk_elements();
@@ -177,7 +177,7 @@ class FragmentReader {
     values[at + 1] = pair.words[1];
   }
 
-  unsigned first_;  // bytes from a tile's begin
+  unsigned first_;  // offset in a tile, in bytes
 };
 
 }  // namespace gemmery::device

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplication of one stage of split float32 by a warpgroup: the products of parts, which lie in
-// shared memory as abi/operand_parts.hpp says, from the smallest on.
+// Multiplication of one stage of split float32 by a warpgroup: the products of parts, the smallest
+// first. abi/operand_parts.hpp has the layout of the parts in shared memory.
 #pragma once
 
 #include <device/abi/operand_parts.hpp>
@@ -11,11 +11,11 @@ namespace gemmery::device {
 /// A consumer's rows or columns of one stage of an operand, by shared addresses.
 struct OperandParts {
   unsigned tile;    // part 1, and part 2 of bfloat16
-  unsigned behind;  // the last part, where it has a place of its own
+  unsigned behind;  // the last part, if it lies behind the tile
 };
 
-/// How wgmma finds a part: the bytes of a line of 32 numbers there, from a unit of eight lines to
-/// the next, and from the 32 rows or columns of an atom to the next.
+/// The layout of a part for wgmma: bytes of a line of 32 numbers, from a unit of eight lines to the
+/// next, and from the 32 rows or columns of an atom to the next.
 template <abi::MmaMath math, abi::Major major, int part>
 struct PartShape {
   static constexpr bool is_bf16 = abi::splits_to_bf16(math);
@@ -25,8 +25,8 @@ struct PartShape {
   static constexpr unsigned atom = 4 * unit;
   static constexpr Swizzle swizzle = is_bf16 ? Swizzle::bytes_64 : Swizzle::bytes_128;
   static constexpr unsigned offset = is_bf16 && part == 1 ? abi::bf16_unit_bytes : 0;
-  /// To the next step of k, which are 16 lines of the other major, and to the next 64 rows, in
-  /// units of a descriptor.
+  /// Descriptor increments to the next step of k (16 lines of the other major) and to the next 64
+  /// rows.
   static constexpr unsigned next_step = (major == abi::Major::k ? step_bytes : 2 * unit) / 16;
   static constexpr unsigned next_64_rows = 64 * bytes_per_line / 16;
 
@@ -35,7 +35,7 @@ struct PartShape {
   }
 };
 
-/// Steps of k in a stage, of as many as one wgmma multiplies.
+/// Steps of k in a stage; one wgmma multiplies one step.
 template <abi::MmaMath math>
 inline constexpr int part_k_steps = abi::splits_to_bf16(math) ? 2 : 4;
 

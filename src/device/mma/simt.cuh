@@ -10,8 +10,8 @@
 
 namespace gemmery::device {
 
-/// A thread's place: the first row and column of the tile that it accumulates, and its part of each
-/// k block.
+/// A thread's place: the first row and column of the tile that it accumulates, and its share of
+/// each k block.
 struct SimtPlace {
   int row;
   int column;

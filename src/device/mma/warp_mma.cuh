@@ -59,8 +59,8 @@ struct SplitFragment {
                                          rest(first, high[at] << 16));
     }
   }
-  /// What a rounding left, which is exact. Infinities and NaN leave nothing: their product with the
-  /// other operand's trailing part would be NaN.
+  /// The remainder of a rounding, which is exact. Infinities and NaN have no remainder: its product
+  /// with the other operand's trailing part would be NaN.
   __device__ __forceinline__ static float rest(float value, unsigned rounded) {
     const float left = value - __uint_as_float(rounded);
     return (rounded & 0x7f800000U) == 0x7f800000U ? 0.0F : left;
@@ -82,9 +82,9 @@ struct WarpMma {
       Register (&sums)[Accumulator::registers], const SplitFragment<design.math, a_registers>& a,
       const SplitFragment<design.math, b_registers>& b) {
     if constexpr (SplitFragment<design.math, a_registers>::has_low) {
-      // Tensor cores cut sums off, always towards zero: over a long k that is more than splitting
-      // wins. A step's products are added up by themselves, the small ones first, and rounded to
-      // nearest where they join the sums.
+      // Tensor cores truncate sums towards zero; over a long k that costs more than splitting
+      // gains. So the products of a step are added up separately, the small ones first, and rounded
+      // to nearest when they are added to the accumulators.
       Register step[Accumulator::registers]{};
       multiply_once(step, a.low, b.high);
       multiply_once(step, a.high, b.low);

@@ -37,7 +37,7 @@ struct WarpgroupSums {
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
   Register block[blocks][per_block];
 
-  /// Of a block of rows the part-th `count` registers.
+  /// Reads the part-th `count` registers of a block of rows.
   template <int row, int count>
   __device__ __forceinline__ void read(Register (&values)[count], int part) const {
 #pragma unroll
@@ -45,23 +45,23 @@ struct WarpgroupSums {
   }
 };
 
-/// The same in registers that PTX declares, where wgmmas write them. Wait for the wgmmas before a
-/// read.
+/// The same in registers that PTX declares and wgmmas write. They may be read only after the wgmmas
+/// were waited for.
 template <abi::Sm90Design design>
 struct WgmmaSums {
   using Register = typename WarpgroupSums<design>::Register;
   static constexpr int blocks = WarpgroupSums<design>::blocks;
   static constexpr int per_block = WarpgroupSums<design>::per_block;
 
-  /// Once, where the kernel begins.
+  /// Called once, at the beginning of the kernel.
   template <int row = 0>
   __device__ __forceinline__ static void declare() {
     ptx::declare_sums<row, per_block>();
     if constexpr (row + 1 < blocks) declare<row + 1>();
   }
 
-  /// The part-th `count` registers of a block of rows. PTX text names them, so `part` must be a
-  /// constant: once loops are unrolled, one candidate is left.
+  /// Reads the part-th `count` registers of a block of rows. PTX text names them, so `part` must be
+  /// a constant: once loops are unrolled, one candidate remains.
   template <int row, int count, int candidate = 0>
   __device__ __forceinline__ static void read(Register (&values)[count], int part) {
     if (part == candidate) {
@@ -72,7 +72,7 @@ struct WgmmaSums {
   }
 
   /// Sets float32 accumulators beyond out to 0; out has `rows` and `columns` from the thread's
-  /// first one on. Wait for the wgmmas before.
+  /// first one on. The wgmmas must have been waited for.
   template <int row = 0, int eight = 0>
   __device__ __forceinline__ static void clear_beyond(int rows, int columns) {
     static_assert(design.accumulator == abi::DType::float32);
@@ -91,14 +91,14 @@ struct WgmmaSums {
       clear_beyond<row + 1>(rows, columns);
   }
 
-  /// All of them.
+  /// Reads all of them.
   template <int row = 0>
   __device__ __forceinline__ static void read(WarpgroupSums<design>& sums) {
     read_from<row, 0>(sums.block[row]);
     if constexpr (row + 1 < blocks) read<row + 1>(sums);
   }
 
-  /// Sets all of them, not while a wgmma adds to them.
+  /// Writes all of them; no wgmma may be adding to them.
   template <int row = 0, int first = 0>
   __device__ __forceinline__ static void write(const WarpgroupSums<design>& sums) {
     ptx::write_sums<row, first>(&sums.block[row][first]);
@@ -109,7 +109,7 @@ struct WgmmaSums {
   }
 
  private:
-  /// A thread's, in 16 columns.
+  /// A thread's registers in 16 columns.
   static constexpr int per_sixteen = per_block * 16 / abi::columns_per_consumer(design);
 
   template <int row, int first, int index = 0, int count>
@@ -120,13 +120,13 @@ struct WgmmaSums {
   }
 };
 
-/// The accumulators of a consumer that adds to them the products of one block of k at a time, by
-/// FADD, which rounds to nearest: wgmmas of 8-bit floats keep 13 bits of what they add to.
+/// The accumulators of a consumer that adds the products of each block of k by FADD, which rounds
+/// to nearest. wgmmas of 8-bit floats keep only 13 bits of the accumulator.
 template <abi::Sm90Design design>
 struct PromotedSums : WarpgroupSums<design> {
-  /// Begins with the products of a first block of k; wait for its wgmmas.
+  /// Takes the products of the first block of k; its wgmmas must have been waited for.
   __device__ __forceinline__ void take() { WgmmaSums<design>::read(*this); }
-  /// Adds those of the next one, likewise.
+  /// Adds those of the next block, likewise.
   __device__ __forceinline__ void add() {
     WarpgroupSums<design> products;
     WgmmaSums<design>::read(products);
@@ -139,10 +139,11 @@ struct PromotedSums : WarpgroupSums<design> {
   }
 };
 
-/// How a consumer passes its accumulators on: in wgmma's registers, where the epilogue reads few at
-/// a time, so that the compiler keeps few of them alive; as values of C++, which blocks of a
-/// cluster exchange; promoted ones, which are values; and these again in wgmma's registers, which
-/// blocks exchange through the workspace.
+/// How a consumer passes its accumulators on. registers: wgmma's registers, of which the epilogue
+/// reads few at a time, so that the compiler keeps few of them alive. values: C++ values, which
+/// blocks of a cluster exchange. promoted: promoted accumulators, which are values.
+/// promoted_registers: these copied back to wgmma's registers, which blocks exchange through the
+/// workspace.
 enum class SumsForm : unsigned char { registers, values, promoted, promoted_registers };
 
 GEMMERY_HOST_DEVICE
@@ -153,7 +154,7 @@ constexpr SumsForm sums_form(const abi::Sm90Design& design) {
 
 template <abi::Sm90Design design, SumsForm form = sums_form(design)>
 struct ConsumerSums : WgmmaSums<design> {
-  /// Once the last wgmmas of a tile are complete.
+  /// Called when the last wgmmas of a tile are complete.
   __device__ static void fetch() {}
 };
 template <abi::Sm90Design design>
@@ -176,7 +177,7 @@ struct ConsumerSums<design, SumsForm::promoted_registers> : PromotedSums<design>
   }
 };
 
-/// As wgmma finds the operands in shared memory.
+/// The majors of the operands in shared memory when wgmma reads them.
 template <abi::Sm90Design design>
 struct MultipliedMajors {
   static constexpr abi::DType type = abi::multiplied_type(design.math, design.a);
@@ -184,7 +185,7 @@ struct MultipliedMajors {
   static constexpr abi::Major b = abi::multiplied_major(type, design.b_major);
 };
 
-/// As multiply_stage, of the consumer's blocks of 64 rows from the row-th on and of 32 bytes of k.
+/// As multiply_stage, for 32 bytes of k and the consumer's blocks of 64 rows from the row-th on.
 /// `next_rows` is added to A's descriptor for the next block.
 template <abi::Sm90Design design, unsigned next_rows = next_64_rows, int row = 0>
 __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescriptor b,
@@ -196,8 +197,8 @@ __device__ __forceinline__ void multiply_step(MatrixDescriptor a, MatrixDescript
     multiply_step<design, next_rows, row + 1>(a + next_rows, b, keeps_sums);
 }
 
-/// As multiply_stage of 32 bytes of k, with A in registers, of all of the consumer's blocks of
-/// rows: one group of wgmmas in flight.
+/// As multiply_stage, for 32 bytes of k and all of the consumer's blocks of rows, with A in
+/// registers, as one group of wgmmas in flight.
 template <abi::Sm90Design design, int row = 0>
 __device__ __forceinline__ void multiply_fragments(
     const OperandFragments<WgmmaSums<design>::blocks>& a, MatrixDescriptor b, bool keeps_sums) {
@@ -209,8 +210,8 @@ __device__ __forceinline__ void multiply_fragments(
     ptx::wgmma_commit_group();
 }
 
-/// accumulators += a b over 16 k, as one group of wgmmas in flight, the same `a` for all of the
-/// consumer's blocks of rows. Both sides are M- or N-major.
+/// accumulators += a b over 16 k, as one group of wgmmas in flight, with the same `a` for all of
+/// the consumer's blocks of rows. Both operands are M- or N-major.
 template <abi::Sm90Design design, int row = 0>
 __device__ __forceinline__ void add_to_all_rows(MatrixDescriptor a, MatrixDescriptor b) {
   if constexpr (row == 0) ptx::wgmma_fence();

@@ -32,7 +32,7 @@ __device__ __forceinline__ bool join_serially(const TileShare& share, unsigned* 
   const bool is_last = share.slice + 1 == share.slices;
   if (share.slice > 0) {
     if (team.thread() == 0) {
-      while (ptx::ld_acquire_gpu(counter) != share.slice) {  // waits for the slice before
+      while (ptx::ld_acquire_gpu(counter) != share.slice) {  // waits for the previous slice
       }
     }
     team.sync();  // what thread 0 has acquired, all may read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accumulators of a tile that the warps of an sm80 block hold, as a part of the tile: to the
-// workspace and back.
+// Exchanges the accumulators of a tile among sm80 blocks that split its k: to the workspace and
+// back.
 #pragma once
 
 #include <device/abi/sm80_design.hpp>
@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-/// Makes one of the parts of a tile.
+/// Adds up the parts of a tile.
 template <abi::Sm80Design design>
 class TileParts {
   using Accumulator = MmaAccumulator<design>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accumulators of a tile that a skinny kernel's block holds, as a part of the tile: to the
+// Exchanges the accumulators of a tile among blocks of a skinny kernel that split its k: to the
 // workspace and back.
 #pragma once
 

@@ -91,8 +91,8 @@ class SplitSums {
 
   __device__ unsigned lane() const { return thread_ % 32; }
 
-  /// The number of the consumer's blocks of 64 rows of which this warp has any rows; they come
-  /// first.
+  /// The number of the consumer's blocks of 64 rows in which this warp has rows; they are the first
+  /// ones.
   __device__ unsigned blocks_with_rows(unsigned rows) const {
     const unsigned first = thread_ / 32 * abi::sm90_warp_rows;
     const unsigned blocks =
@@ -108,7 +108,7 @@ class SplitSums {
     }
   }
 
-  /// Sends each block, from the owner-th on, its columns, into this block's slot there.
+  /// Sends each block, from the owner-th on, its columns: into this block's slot in that block.
   template <unsigned owner = 0>
   __device__ __forceinline__ void send(const Sums& sums, unsigned blocks) const {
     if constexpr (owner < split_k) {

@@ -2,7 +2,7 @@
 // A ring of stages in shared memory between one thread that fills them by copies and warps that
 // empty them. Each stage has two mbarriers:
 //
-//   full    the producer arrives once and names the bytes that will come; they complete the phase
+//   full    the producer arrives once and expects the bytes of its copies; they complete the phase
 //   empty   every consumer warp arrives, of every block that the stage's copies are multicast from
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace gemmery::device {
 
-/// A role's place in the ring; producer and consumers each keep one.
+/// A role's position in the ring; the producer and each consumer keep one.
 template <int stages>
 struct StageCursor {
   unsigned stage = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two or three warpgroups that multiply in turn. Without turns the one that is ahead would look at
-// stages of which the phase before is not over yet, and take its parity for the one that it waits
-// for.
+// Turns of two or three warpgroups that multiply one after the other. Without turns, the warpgroup
+// that is ahead would test a stage whose previous phase has not ended and mistake its parity for
+// that of the phase that it waits for.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accumulators that a consumer of an sm90 block has of a tile, as a part of it: to the
-// workspace and back. Consumers of the same number do this among themselves, so that each tile has
-// a counter for each consumer. Accumulators stay in wgmma's registers.
+// Exchanges a consumer's accumulators among sm90 blocks that split the k of a tile: to the
+// workspace and back. Only consumers of the same number exchange accumulators, so each tile has a
+// counter for each consumer. Accumulators stay in wgmma's registers.
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
@@ -12,7 +12,7 @@
 
 namespace gemmery::device {
 
-/// What it needs of shared memory; nothing where no tile has parts.
+/// The shared memory that it needs; empty if no tile has parts.
 template <abi::Sm90Design design, bool has_parts = (design.split != abi::SplitMode::none)>
 struct WarpgroupPartsShared {
   unsigned flag[abi::consumer_count(design)];
@@ -20,7 +20,7 @@ struct WarpgroupPartsShared {
 template <abi::Sm90Design design>
 struct WarpgroupPartsShared<design, false> {};
 
-/// Makes one of the parts of a tile.
+/// Adds up the parts of a tile.
 template <abi::Sm90Design design>
 class WarpgroupParts {
  public:
@@ -37,8 +37,8 @@ class WarpgroupParts {
         thread_(thread),
         part_(rank * consumers + (consumers == 1 ? 0 : consumer)) {}
 
-  /// Whether this consumer has all of its share of the tile now. All its threads call it; of the
-  /// share, out has `rows` rows.
+  /// True if this consumer now has all accumulators of its share of the tile. All its threads call
+  /// it; `rows`: rows of the share that out has.
   template <class Shares>
   __device__ __forceinline__ bool join(const Shares& shares, const TileShare& share,
                                        unsigned rows) const {
@@ -50,19 +50,19 @@ class WarpgroupParts {
   static constexpr unsigned vector_bytes = 16;
   static constexpr unsigned row_of_vectors = vector_bytes * abi::warpgroup_threads;
   static constexpr unsigned consumers = abi::consumers_per_tile(design);
-  /// Of a tile of all blocks that share operands.
+  /// Parts of a tile, over all blocks that share operands.
   static constexpr unsigned parts = abi::sharing_blocks(design) * consumers;
   static constexpr unsigned part_bytes =
       abi::accumulator_registers(design) * 4 * abi::warpgroup_threads;
   static constexpr int vector_registers = 4;
-  static constexpr int most_registers = 16;  // of one statement
+  static constexpr int most_registers = 16;  // of one asm statement
   static constexpr int blocks = abi::blocks_per_consumer(design);
   static constexpr int per_block = abi::accumulator_registers(design) / blocks;
 
-  /// The threads of a consumer. Rows beyond out are neither left nor added.
+  /// The threads of a consumer. Rows beyond out are neither stored nor added.
   struct Team {
     const WarpgroupParts& parts;
-    int having_rows;  // blocks of 64 rows of which this warp has any
+    int having_rows;  // blocks of 64 rows in which this warp has rows
 
     __device__ unsigned thread() const { return parts.thread_; }
     __device__ void sync() const { ptx::bar_sync<abi::warpgroup_threads>(parts.barrier_); }
@@ -77,8 +77,8 @@ class WarpgroupParts {
     __device__ __forceinline__ void clear() const { for_each_vector(having_rows, Clear{}); }
   };
 
-  // What is done to vectors of four accumulators, to several where there are as many. Names of
-  // registers are constants.
+  // Actions on vectors of four accumulators, or on several vectors at once. Register names are
+  // constants.
   struct Leave {
     char* part;
     template <int row, int first, int count>
@@ -101,7 +101,7 @@ class WarpgroupParts {
     }
   };
 
-  /// Of the first so many blocks of rows.
+  /// Applies an action to all vectors of the first `rows` blocks of rows.
   template <int row = 0, int first = 0, class Action>
   __device__ __forceinline__ static void for_each_vector(int rows, const Action& action) {
     if (first == 0 && row >= rows) return;

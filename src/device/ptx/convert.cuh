@@ -5,7 +5,7 @@
 
 namespace gemmery::device::ptx {
 
-/// The bits of a wgmma accumulator. With a cast that the compiler understands, it may keep
+/// The bits of a wgmma accumulator. With a cast that the compiler understands, it might keep
 /// accumulators as integers and move them between wgmma's fence and wgmma.
 __device__ inline unsigned mov_b32(float value) {
   unsigned bits;
@@ -31,7 +31,7 @@ __device__ inline unsigned short cvt_rn_bf16_f32(float value) {
   return bits;
 }
 
-/// Two numbers in one register.
+/// Converts two numbers into one register.
 __device__ inline unsigned cvt_rn_f16x2_f32(float high, float low) {
   unsigned bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
@@ -44,7 +44,7 @@ __device__ inline unsigned cvt_rn_bf16x2_f32(float high, float low) {
   return bits;
 }
 
-/// What would round to infinity, and infinities, become the largest number.
+/// Saturates: infinities, and what would round to infinity, become the largest number.
 __device__ inline unsigned cvt_rn_satfinite_bf16x2_f32(float high, float low) {
   unsigned bits;
   asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
@@ -57,21 +57,21 @@ __device__ inline float cvt_rn_f32_f64(double value) {
   return result;
 }
 
-/// To nearest, ties away from zero; a float whose lower 13 bits are 0.
+/// Rounds to nearest, ties away from zero; the result is a float whose lower 13 bits are 0.
 __device__ inline unsigned cvt_rna_tf32_f32(float value) {
   unsigned bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
 
-/// The same, infinite to none: the largest number instead.
+/// The same, but saturates: infinities become the largest number.
 __device__ inline unsigned cvt_rna_satfinite_tf32_f32(float value) {
   unsigned bits;
   asm("cvt.rna.satfinite.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
 
-/// Toward zero: values beyond the type's range become its largest number.
+/// Rounds toward zero: values beyond the type's range become its largest number.
 __device__ inline float cvt_rz_f32_f64(double value) {
   float result;
   asm("cvt.rz.f32.f64 %0, %1;" : "=f"(result) : "d"(value));

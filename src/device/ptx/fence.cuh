@@ -14,13 +14,13 @@ __device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Waits for `threads` threads at this barrier (1 to 15; 0 is __syncthreads).
+/// Waits until `threads` threads have arrived at this barrier (1 to 15; 0 is __syncthreads).
 template <int threads>
 __device__ inline void bar_sync(unsigned barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
-/// Arrives there without waiting; waiting threads count as arrived, too.
+/// Arrives at this barrier without waiting; `threads` counts both waiting and arriving threads.
 template <int threads>
 __device__ inline void bar_arrive(unsigned barrier) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(threads) : "memory");

@@ -37,14 +37,14 @@ __device__ inline Registers<bytes> ld_global_nc(const void* address) {
   return value;
 }
 
-/// The same of an address.
+/// The same for an address.
 __device__ inline char* ld_global_nc_address(void* const* from) {
   char* address;
   asm("ld.global.nc.u64 %0, [%1];" : "=l"(address) : "l"(from));
   return address;
 }
 
-/// Whole numbers that earlier work may have written.
+/// Reads an integer that earlier work may have written.
 __device__ inline int ld_global_int(const int* from) {
   int value;
   asm volatile("ld.global.s32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
@@ -56,8 +56,8 @@ __device__ inline abi::Int64 ld_global_int64(const abi::Int64* from) {
   return value;
 }
 
-/// The same as ld_global_nc of 1, 2 or 4 bytes; 0 where `is_valid` is false, and then nothing is
-/// read. Without a branch: many of them in a row compile several times faster.
+/// As ld_global_nc of 1, 2 or 4 bytes if `is_valid`; otherwise 0, and nothing is read. Without a
+/// branch: many of them in a row compile several times faster.
 template <int bytes>
 __device__ inline unsigned ld_global_nc_if(bool is_valid, const void* address) {
   unsigned value = 0;
@@ -79,7 +79,7 @@ __device__ inline unsigned ld_global_nc_if(bool is_valid, const void* address) {
   return value;
 }
 
-/// The same of what is read once: it displaces nothing in the first-level cache.
+/// As ld_global_nc, for data that is read once: it is not allocated in L1.
 template <int bytes>
 __device__ inline Registers<bytes> ld_global_nc_no_allocate(const void* address) {
   Registers<bytes> value;
@@ -132,13 +132,13 @@ __device__ inline Registers<bytes> ld_global(const void* address) {
   return value;
 }
 
-/// Prefetches the line of an address into the second-level cache.
+/// Prefetches the line of an address into L2.
 __device__ inline void prefetch_global_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/// `otherwise` if `is_valid` is false; nothing is read then. Without a branch: many of them in a
-/// row compile several times faster.
+/// Returns `otherwise` if `is_valid` is false; nothing is read then. Without a branch: many of them
+/// in a row compile several times faster.
 template <int bytes>
 __device__ inline Registers<bytes> ld_global_if(bool is_valid, const void* address,
                                                 const Registers<bytes>& otherwise) {

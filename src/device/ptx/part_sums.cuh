@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's sums of wgmma (ptx/wgmma.cuh) to global memory and back, by the names of their
-// registers: some of them, from the first-th of a block of 64 rows on, at so many bytes behind an
-// address. No value passes through a variable of C++: with them a kernel took twice as long to
-// compile. Not while a wgmma adds to the sums.
+// Moves a thread's wgmma accumulators (ptx/wgmma.cuh) to global memory and back, by the names of
+// their registers: some registers of a block of 64 rows, from the first-th on, at an offset from an
+// address. No value passes through a variable of C++: with variables a kernel took twice as long to
+// compile. No wgmma may be adding to the accumulators.
 #pragma once
 
 #include <device/abi/dtype.hpp>
 
 namespace gemmery::device::ptx {
 
-/// What the statements below name: %0 is the address, %1 the block, %2 to %17 sixteen registers,
-/// %18 to %21 the offsets of their vectors. One statement for sixteen, not for four: of 128
-/// registers that saves a kernel a tenth of its compile time (docs/performance.md).
+/// Operands of the statements below: %0 is the address, %1 the block, %2 to %17 sixteen registers,
+/// %18 to %21 the offsets of their vectors. One statement moves sixteen registers, not four: with
+/// 128 registers that saves a tenth of a kernel's compile time (docs/performance.md).
 #define GEMMERY_SIXTEEN_SUMS                                                               \
   "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3), "n"(first + 4),  \
       "n"(first + 5), "n"(first + 6), "n"(first + 7), "n"(first + 8), "n"(first + 9),      \
@@ -26,7 +26,7 @@ namespace gemmery::device::ptx {
       "%20" between GEMMERY_VECTOR(10, 11, 12, 13) after before \
       "%21" between GEMMERY_VECTOR(14, 15, 16, 17) after
 
-/// Four registers, or sixteen, whose vectors are `step` bytes apart.
+/// Stores four registers, or sixteen, whose vectors are `step` bytes apart.
 template <int count, int block, int first, int offset, int step>
 __device__ __forceinline__ void store_sums(void* address) {
   if constexpr (count == 16) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void store_sums(void* address) {
   }
 }
 
-// Of float32, of int32 (the sum wraps), or of pairs of float16.
+// For float32, int32 (the addition wraps), or pairs of float16.
 
 #define GEMMERY_ADD_ONE(add, sum, other) add " sum%1_%" #sum ", sum%1_%" #sum ", other" #other ";\n"
 #define GEMMERY_ADD_FOUR(add, a, b, c, d, w, x, y, z) \
@@ -71,7 +71,7 @@ __device__ __forceinline__ void store_sums(void* address) {
         : "memory");                                                                        \
   }
 
-/// Adds what is there.
+/// Adds the accumulators stored there.
 template <abi::DType accumulator, int count, int block, int first, int offset, int step>
 __device__ __forceinline__ void add_to_sums(const void* address) {
   if constexpr (accumulator == abi::DType::float16) {
@@ -91,7 +91,7 @@ __device__ __forceinline__ void add_to_sums(const void* address) {
 #undef GEMMERY_VECTOR
 #undef GEMMERY_VECTOR_OFFSETS
 
-/// Puts values of C++ there, which were added up outside of wgmmas.
+/// Sets the accumulators to C++ values that were added up outside of wgmmas.
 template <int block, int first>
 __device__ __forceinline__ void write_sums(const float* values) {
   asm volatile(
@@ -103,7 +103,7 @@ __device__ __forceinline__ void write_sums(const float* values) {
       "n"(first + 2), "n"(first + 3));
 }
 
-/// Sets them to 0, four or sixteen.
+/// Sets four or sixteen accumulators to 0.
 #define GEMMERY_CLEAR(number) "mov.b32 sum%1_%" #number ", %0;\n"
 template <int count, int block, int first>
 __device__ __forceinline__ void zero_sums() {

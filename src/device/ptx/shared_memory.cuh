@@ -6,15 +6,15 @@
 
 namespace gemmery::device::ptx {
 
-/// Four 8x8 matrices of 16-bit elements from the registers of a warp; lane i gives the address of
-/// row i % 8 of matrix i / 8.
+/// Stores four 8x8 matrices of 16-bit elements from the registers of a warp; lane i gives the
+/// address of row i % 8 of matrix i / 8.
 __device__ inline void stmatrix_x4(unsigned shared, const unsigned (&values)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
                "r"(values[0]), "r"(values[1]), "r"(values[2]), "r"(values[3])
                : "memory");
 }
 
-/// The inverse.
+/// Loads four such matrices.
 __device__ inline void ldmatrix_x4(unsigned (&values)[4], unsigned shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
@@ -48,7 +48,7 @@ __device__ inline void ld_shared_v4(unsigned (&values)[4], unsigned shared) {
                : "memory");
 }
 
-/// 1 to 16 bytes, aligned to their number.
+/// Loads 1 to 16 bytes, aligned to their size.
 template <int bytes>
 __device__ inline Registers<bytes> ld_shared_registers(unsigned shared) {
   Registers<bytes> value;
@@ -76,7 +76,7 @@ __device__ inline Registers<bytes> ld_shared_registers(unsigned shared) {
   return value;
 }
 
-/// 1 to 8 bytes.
+/// Stores 1 to 8 bytes.
 template <int bytes>
 __device__ inline void st_shared(unsigned shared, const Registers<bytes>& value) {
   if constexpr (bytes == 1) {
@@ -93,7 +93,7 @@ __device__ inline void st_shared(unsigned shared, const Registers<bytes>& value)
   }
 }
 
-/// 1, 2 or 4 bytes.
+/// Loads 1, 2 or 4 bytes.
 template <int bytes>
 __device__ inline unsigned ld_shared(unsigned shared) {
   return ld_shared_registers<bytes>(shared).words[0];

@@ -14,7 +14,7 @@ struct BoxPlace {
   int batch;
 };
 
-/// The same where two dimensions stand in place of the batch.
+/// The same with two dimensions in place of the batch (abi/pointer_array.hpp).
 struct FarBoxPlace {
   int adjacent;
   int row;
@@ -45,8 +45,8 @@ __device__ inline void tma_load(unsigned shared, const abi::TensorMap& map,
       : "memory");
 }
 
-/// The same to the same address in several blocks of the cluster, one mask bit per block; the bytes
-/// arrive at the mbarrier of each.
+/// The same to the same shared address in several blocks of the cluster, one mask bit per block;
+/// the bytes arrive at the mbarrier of each block.
 __device__ inline void tma_load_multicast(unsigned shared, const abi::TensorMap& map,
                                           const BoxPlace& place, unsigned barrier,
                                           unsigned short blocks) {

@@ -42,8 +42,8 @@ __device__ inline unsigned nctaid_x() {
 /// The lane of a thread, in blocks whose first dimension holds whole warps.
 __device__ inline unsigned lane_id() { return threadIdx.x % 32; }
 
-/// The value that a lane has, and that of a lane so far below one's own (one's own where there is
-/// none). Called by all lanes.
+/// The value of lane `lane`, and the value of the lane `distance` below the caller's (the caller's
+/// own if there is none). Called by all lanes.
 __device__ inline unsigned value_of_lane(unsigned value, unsigned lane) {
   return __shfl_sync(0xffffffffU, value, static_cast<int>(lane));
 }
@@ -55,7 +55,7 @@ __device__ inline unsigned value_of_lane_below(unsigned value, unsigned distance
 __device__ inline unsigned lanes_where(bool condition) {
   return __ballot_sync(0xffffffffU, condition ? 1 : 0);
 }
-/// The lowest lane of some; there is one.
+/// The lowest lane of a mask, which must not be empty.
 __device__ inline unsigned lowest_lane(unsigned lanes) {
   return static_cast<unsigned>(__ffs(static_cast<int>(lanes)) - 1);
 }

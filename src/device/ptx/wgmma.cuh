@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma of sm_90a: the product of two tiles in shared memory, added to registers of a warpgroup.
-// These registers are PTX's own, by their names in the text, and no variables of C++, whose
-// compiler took a quarter of a kernel's compile time to carry 128 of them through four statements
-// of a loop (docs/decisions/0017-sums-live-in-ptx.md).
+// These registers are declared in PTX and named in its text; they are no C++ variables. With
+// variables the compiler took a quarter of a kernel's compile time to carry 128 of them through
+// four statements of a loop (docs/decisions/0017-sums-live-in-ptx.md).
 //
-// A kernel has one wgmma. Its source defines the text of it, GEMMERY_WGMMA, before it includes
-// this: that spares the compiler hundreds of functions of which a kernel needs one. In the text
-// sum%3_0 and on are the accumulators of block %3, %0 and %1 the descriptors of A and B, `keeps` is
-// the predicate that adds to accumulators, and %4 and %5, of operands of 16 bits, say whether A and
-// B are not K-major. Where A comes in registers the text is GEMMERY_WGMMA_BY_REGISTERS: %0 to %3
-// are these, %4 is the descriptor of B, and accumulators are sum%6_0 and on.
+// A kernel uses one form of wgmma. Its source defines the text of it, GEMMERY_WGMMA, before it
+// includes this file: that spares the compiler hundreds of functions of which a kernel needs one.
+// In the text, sum%3_0 and on are the accumulators of block %3; %0 and %1 are the descriptors of A
+// and B; the predicate `keeps` adds to the accumulators; for operands of 16 bits, %4 and %5 say if
+// A and B are not K-major. If A is in registers, the text is GEMMERY_WGMMA_BY_REGISTERS: %0 to %3
+// are these registers, %4 is the descriptor of B, and the accumulators are sum%6_0 and on.
 #pragma once
 
 #include <device/abi/dtype.hpp>
@@ -48,9 +48,9 @@ __device__ __forceinline__ void declare_sums() {
   asm volatile(".reg .b32 sum%0_<%1>;" ::"n"(block), "n"(count));
 }
 
-/// A thread's sums of 16 columns, from the first-th register on: four pairs of float16, eight
-/// floats or integers. What a wgmma under way adds to may not be read: it is waited for first. No
-/// other way leads out of these registers, and as asm volatile this one stays behind the wait.
+/// Reads a thread's accumulators of 16 columns, from the first-th register on: four pairs of
+/// float16, eight floats or integers. The wgmmas that add to them must have been waited for. No
+/// other way leads out of these registers, and as asm volatile this one stays after the wait.
 template <int block, int first>
 __device__ __forceinline__ void read_sums(unsigned* values) {
   asm volatile(
@@ -83,8 +83,8 @@ GEMMERY_READ_EIGHT_SUMS(float, "=f")
 GEMMERY_READ_EIGHT_SUMS(int, "=r")
 #undef GEMMERY_READ_EIGHT_SUMS
 
-/// Sets those of four accumulators, from the first-th register on, to 0 that `are_cleared` names.
-/// Not while a wgmma adds to them.
+/// Sets the accumulators that `are_cleared` selects to 0, out of four from the first-th register
+/// on. No wgmma may be adding to them.
 template <int block, int first>
 __device__ __forceinline__ void clear_sums(const bool (&are_cleared)[4]) {
   asm volatile(
@@ -97,17 +97,17 @@ __device__ __forceinline__ void clear_sums(const bool (&are_cleared)[4]) {
       "n"(block), "n"(first), "n"(first + 1), "n"(first + 2), "n"(first + 3));
 }
 
-/// sums of `block` (+)= a b for 64 rows and 32 bytes of k, a and b by their descriptors;
-/// `is_a_turned` where m is adjacent, not k (likewise n of b). What was in the sums counts only
-/// where `keeps_d` is not 0. No "memory": wgmma_fence and wgmma_wait_group bound what the compiler
-/// may move.
+/// accumulators of `block` (+)= a b for 64 rows and 32 bytes of k, with a and b by their
+/// descriptors. `is_a_turned`: m is adjacent instead of k (`is_b_turned`: n). Previous accumulators
+/// are kept only if `keeps_d` is not 0. No "memory" clobber: wgmma_fence and wgmma_wait_group bound
+/// what the compiler may move.
 template <int block, bool is_a_turned, bool is_b_turned>
 __device__ __forceinline__ void wgmma(abi::UInt64 a, abi::UInt64 b, unsigned keeps_d) {
   asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %2, 0;\n" GEMMERY_WGMMA "\n}" ::"l"(a),
                "l"(b), "r"(keeps_d), "n"(block), "n"(is_a_turned), "n"(is_b_turned));
 }
 
-/// The same with A in registers, which must keep their values until the wgmma is waited for.
+/// The same with A in registers, which must keep their values until the wgmma has completed.
 template <int block>
 __device__ __forceinline__ void wgmma(const unsigned (&a)[4], abi::UInt64 b, unsigned keeps_d) {
   asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %5, 0;\n" GEMMERY_WGMMA_BY_REGISTERS

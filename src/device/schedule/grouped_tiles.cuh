@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile scheduler of grouped products: which group a tile is of, found in the sizes by a warp
-// that scans 32 groups at a time. Nothing is known on the host.
+// The tile scheduler of grouped GEMMs: it finds the group of a tile. A warp scans the sizes of 32
+// groups at a time. The host knows no sizes.
 //
-//   sizes --ld--> lanes: begin and end of a group each
+//   sizes --ld--> lanes: begin and end of one group each
 //     | tiles of each group, their inclusive sum over the lanes
-//   the lane whose sum passes the tile's number has its group
+//   the first lane whose sum exceeds the tile's number has its group
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -14,7 +14,7 @@
 
 namespace gemmery::device {
 
-/// A tile of one group, whose elements are [begin, end) along the extent that differs.
+/// A tile of one group; the group's elements are [begin, end) along the extent that differs.
 struct GroupTile {
   bool is_found;  // false beyond the last tile of all groups
   unsigned group;
@@ -26,11 +26,11 @@ struct GroupTile {
 class GroupScan {
  public:
   /// `tile`: elements of a tile along the extent that differs. `tiles_across`: tiles along the
-  /// other one; all of a matrix where K differs.
+  /// other extent; where K differs, all tiles of a matrix.
   __device__ GroupScan(const abi::GroupParams& groups, unsigned tile, unsigned tiles_across)
       : groups_(groups), tile_(tile), tiles_across_(tiles_across) {}
 
-  /// Called by all lanes of a warp, for the same tile. Equal in all lanes.
+  /// Called by all lanes of a warp for the same tile; all lanes get the same result.
   __device__ GroupTile find(unsigned tile) const {
     unsigned tiles_before = 0;
     unsigned counts_before = 0;  // where the group of lane 0 begins, where sizes are counts
@@ -70,7 +70,7 @@ class GroupScan {
     unsigned end;  // of counts: the size
   };
 
-  /// Sizes that promise too much never lead beyond a tensor.
+  /// The index-th size, clamped so that wrong sizes never lead beyond a tensor.
   __device__ unsigned size_at(unsigned index) const {
     if (groups_.is_wide != 0) {
       const abi::Int64 size =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shares of tiles of one cluster in a launch that splits k: those of every so many-th unit. Has
-// what PersistentTiles has.
+// The tile scheduler of a persistent kernel that splits k: the shares of one cluster, every n-th
+// unit for n clusters. It has the interface of PersistentTiles.
 #pragma once
 
 #include <device/abi/tile_order.hpp>
@@ -57,7 +57,7 @@ class PersistentShares {
   bool is_first_;
 };
 
-/// What a launch walks.
+/// The tile scheduler for a split mode.
 template <abi::SplitMode mode, abi::Raster raster>
 struct PersistentWork {
   using Type = PersistentShares<mode, raster>;

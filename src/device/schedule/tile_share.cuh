@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which blocks of k of which tile a block of threads multiplies, where blocks share tiles
-// (pipeline/join_parts.cuh makes them one).
+// Which blocks of k of which tile a block of threads multiplies when blocks split tiles
+// (pipeline/join_parts.cuh adds the parts up).
 #pragma once
 
 #include <device/abi/split.hpp>
@@ -14,11 +14,12 @@ struct TileShare {
   unsigned k_blocks;
   unsigned slice;   // which part of the tile this is
   unsigned slices;  // parts of the tile
-  unsigned slot;    // where its accumulators lie in the workspace, counted in tiles
+  unsigned slot;    // place of its accumulators in the workspace, counted in tiles
 };
 
-/// The shares of a unit, one after the other: one, or in `stream` some whole tiles, next to those
-/// of other units so that they share operands in L2, and then as many as its k blocks reach.
+/// The shares of a unit, one after the other. By default there is one. In `stream` a unit first
+/// takes some whole tiles, next to those of other units so that they share operands in L2, and then
+/// as many tiles as its k blocks reach.
 template <abi::SplitMode mode>
 class UnitShares {
  public:
@@ -28,7 +29,7 @@ class UnitShares {
     begin(unit);
   }
 
-  /// Those of another unit.
+  /// Starts with the shares of another unit.
   __device__ __forceinline__ void begin(unsigned unit) {
     constexpr bool is_stream = mode == abi::SplitMode::stream;
     unit_ = unit;
@@ -53,8 +54,8 @@ class UnitShares {
     } else {
       ++next_;
       // Neighbouring blocks have the same slice of neighbouring tiles and request the same lines at
-      // a time: 512x512x65536 in 8 slices of 128x128 takes 67.6 us, and 82.2 where they have the
-      // slices of a tile (H100, 2026-11-25).
+      // the same time: 512x512x65536 in 8 slices of 128x128 takes 67.6 us, and 82.2 if they have
+      // the slices of one tile (H100, 2026-11-25).
       const unsigned tiles = schedule_.slice.divide(schedule_.units);
       const unsigned slice = unit_ / tiles;
       const unsigned tile = unit_ - slice * tiles;
@@ -68,7 +69,7 @@ class UnitShares {
     }
   }
 
-  /// Where part `slice` of a share's tile lies.
+  /// The slot of part `slice` of a share's tile.
   __device__ __forceinline__ unsigned slot_of(const TileShare& share, unsigned slice) const {
     if constexpr (mode == abi::SplitMode::stream) {
       const unsigned tile = share.tile - streamed_from();
@@ -82,7 +83,7 @@ class UnitShares {
   __device__ bool is_past_whole_tiles() const {
     return mode != abi::SplitMode::stream || wave_ == schedule_.whole;
   }
-  /// The first tile of which blocks have parts; from it on they are counted below.
+  /// The first tile that blocks share; k blocks are counted from it on.
   __device__ unsigned streamed_from() const { return schedule_.whole * schedule_.units; }
 
   __device__ __forceinline__ TileShare take_whole() {
@@ -96,18 +97,18 @@ class UnitShares {
             .slot = 0};
   }
 
-  /// A stream's unit takes the k blocks from here, counted over the tiles that are shared.
+  /// The first k block of a stream's unit, counted over the shared tiles.
   __device__ unsigned begin_of(unsigned unit) const {
     return unit * schedule_.per_unit + min(unit, schedule_.longer);
   }
-  /// The unit that a k block falls to.
+  /// The unit that has a k block.
   __device__ unsigned unit_of(unsigned k_block) const {
     const unsigned in_longer = schedule_.longer * (schedule_.per_unit + 1);
     return k_block < in_longer ? k_block / (schedule_.per_unit + 1)
                                : schedule_.longer + (k_block - in_longer) / schedule_.per_unit;
   }
-  /// A unit has parts of two tiles at most: of that in which it begins, and of that in which it
-  /// ends; all between are its own.
+  /// A unit has parts of at most two tiles: of the one in which it begins and of the one in which
+  /// it ends. It has all of the tiles between them.
   __device__ unsigned slot_in_stream(unsigned unit, unsigned tile) const {
     return 2 * unit + (schedule_.k_block.divide(begin_of(unit)) == tile ? 0U : 1U);
   }
@@ -135,7 +136,7 @@ class UnitShares {
   unsigned wave_;  // of whole tiles
 };
 
-/// Whether all of a tile falls to the unit of this share, known before it is multiplied.
+/// True if the unit of this share has all of its tile; known before it is multiplied.
 template <abi::SplitMode mode>
 __device__ __forceinline__ bool finishes_tile(const TileShare& share) {
   return mode == abi::SplitMode::serial ? share.slice + 1 == share.slices : share.slices == 1;

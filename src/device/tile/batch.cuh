@@ -7,8 +7,8 @@
 
 namespace gemmery::device {
 
-/// The first element of one matrix. Matrices lie `batch_stride` elements apart, or where an array
-/// of addresses says.
+/// The address of one matrix. Matrices are `batch_stride` elements apart, or an array has their
+/// addresses.
 template <int element_bytes>
 __device__ __forceinline__ char* matrix_of_batch(const void* data, abi::Int64 batch_stride,
                                                  unsigned batch) {
@@ -18,8 +18,8 @@ __device__ __forceinline__ char* matrix_of_batch(const void* data, abi::Int64 ba
   return static_cast<char*>(const_cast<void*>(data)) + offset;
 }
 
-/// The same as elements behind an address, for kernels that are compiled for strided batches alone
-/// or for arrays too.
+/// The same as an address and an offset in elements, for kernels that serve strided batches only or
+/// arrays of pointers, too.
 struct MatrixStart {
   char* address;
   abi::Int64 elements;

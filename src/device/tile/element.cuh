@@ -46,8 +46,8 @@ __device__ inline unsigned extract(const ptx::Registers<bytes>& registers, int p
   }
 }
 
-/// Inserts a separately loaded part at its place among `bytes` of a wider load; the place must hold
-/// 0.
+/// Inserts a separately loaded part at its position among `bytes` of a wider load; the position
+/// must hold 0.
 template <int part_bytes, int bytes>
 __device__ inline void insert(ptx::Registers<bytes>& registers, int position,
                               const ptx::Registers<part_bytes>& part) {
@@ -112,8 +112,8 @@ __device__ inline Compute decode(const ptx::Registers<bytes>& registers, int pos
 __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(double value) { return ptx::cvt_rn_f32_f64(value); }
 
-/// A float whose rounding equals the rounding of the value: its last bit is set if anything was cut
-/// off.
+/// A float that rounds to the same result as the value: its last bit is set if anything was
+/// truncated.
 __device__ inline float to_narrowing_float(float value) { return value; }
 __device__ inline float to_narrowing_float(double value) {
   const float cut = ptx::cvt_rz_f32_f64(value);
@@ -124,7 +124,7 @@ __device__ inline int clamp(int value, int lowest, int highest) {
   return min(max(value, lowest), highest);
 }
 
-/// To the nearest integer; saturates; NaN gives 0, unlike the instructions for double.
+/// Rounds to the nearest integer; saturates; NaN gives 0, unlike the instructions for double.
 __device__ inline int to_int(float value) { return ptx::cvt_rni_s32_f32(value); }
 __device__ inline int to_int(double value) {
   return value == value ? ptx::cvt_rni_s32_f64(value) : 0;
@@ -150,8 +150,8 @@ struct ByteFloat {
   static constexpr unsigned nan = 0x7fU;
 };
 
-/// By integer instructions, which every target has: the float's fields are rounded if the result is
-/// normal, otherwise multiples of the smallest number are counted.
+/// Encodes by integer instructions, which every target has: the float's fields are rounded if the
+/// result is normal; otherwise multiples of the smallest number are counted.
 template <DType dtype, abi::Rounding rounding, abi::Overflow overflow>
 __device__ inline unsigned encode_byte_float(float value) {
   using Format = ByteFloat<dtype>;

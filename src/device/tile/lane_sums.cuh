@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of which every lane of a warp has a part, summed over the lanes.
+// Sums over the lanes of a warp.
 #pragma once
 
 namespace gemmery::device {
 
 /// Adds up `count` values (a power of two) over the warp. Lanes at a distance exchange halves of
-/// what they have, so that `count` values take count + log2(32 / count) shuffles; the first
-/// max(count / 32, 1) of lane `lane` are those from lane * count / 32 on then. All lanes call it.
+/// their values, so `count` values take count + log2(32 / count) shuffles. Afterwards the first
+/// max(count / 32, 1) values of lane `lane` are the sums from lane * count / 32 on. All lanes call
+/// it.
 template <int count, int distance = 16, class Number, int all>
 __device__ __forceinline__ void sum_over_lanes(Number (&values)[all], unsigned lane) {
   if constexpr (distance > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How wgmma finds an operand's tile in shared memory that TMA wrote there with the 128-byte
+// Matrix descriptors of wgmma, for operand tiles that TMA wrote to shared memory in the 128-byte
 // swizzle.
 //
 //   K-major    rows of 128 bytes of k, one below the other
@@ -16,7 +16,7 @@ using MatrixDescriptor = abi::UInt64;
 
 constexpr unsigned atom_bytes = 64 * abi::sm90_swizzle_bytes;  // of 64 rows, or of 64 columns
 
-/// As a descriptor has it.
+/// The swizzle field of a descriptor.
 enum class Swizzle : unsigned { bytes_128 = 1, bytes_64 = 2 };
 
 /// PTX ISA, "matrix descriptor": bits 0-13 address, 16-29 leading offset (from atom to atom of
@@ -30,16 +30,16 @@ __device__ __forceinline__ MatrixDescriptor describe_atoms(unsigned shared, unsi
          MatrixDescriptor{static_cast<unsigned>(swizzle)} << 62;
 }
 
-/// The first 64 rows (columns) and step of k of the stage-th of tiles of `tile_bytes` each, which
-/// begin at `shared`. What no stage changes is apart, so that a loop over stages multiplies and
-/// adds once, in 32 bits.
+/// Describes the first 64 rows (columns) and the first step of k of the stage-th tile. Tiles have
+/// `tile_bytes` each and begin at `shared`. The part that no stage changes is kept apart, so that a
+/// loop over stages multiplies and adds once, in 32 bits.
 template <unsigned tile_bytes>
 __device__ __forceinline__ MatrixDescriptor describe_matrix(unsigned shared, unsigned stage) {
   const MatrixDescriptor first = describe_atoms(shared, atom_bytes, 8 * abi::sm90_swizzle_bytes);
   return first >> 32 << 32 | (static_cast<unsigned>(first) + stage * (tile_bytes / 16));
 }
 
-/// Of k, that one wgmma multiplies.
+/// Bytes of k that one wgmma multiplies.
 constexpr unsigned step_bytes = 32;
 
 /// What to add to a descriptor for the next step of k, and for the next 64 rows.
