@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes abi::EpilogueParams member by member, because the number of operands is a run-time value
-// here.
+// Writes abi::EpilogueParams member by member, because the number of operands is known only at run
+// time.
 #include "providers/templates/epilogue_parameters.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 static_assert(abi::by_pointers == gemmery::by_pointers);
 
-constexpr std::size_t workspace_unit = 256;  // each reduction's parts begin there
+constexpr std::size_t workspace_unit = 256;  // alignment of each reduction's parts
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epilogue in a kernel's source, and its run-time half: where its operands lie, its numbers, the
-// schedule and the scratch memory of its reductions.
+// An epilogue in a kernel's source, and its run-time parameters: operands, numbers, and the
+// schedule and workspace of its reductions.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -21,24 +21,24 @@
 
 namespace gemmery::templates {
 
-// What of the problem's epilogue no kernel here does: a reduction of nothing, for which nothing is
-// launched that could write it.
+// Refuses the one epilogue that no kernel here supports: a reduction over no elements, for which
+// nothing is launched that could write the result.
 Status check_carried(const GemmProblem& problem);
 
-// The tensors of a program in the order of its parameters, as a kernel sees them; none of the
+// The tensors of a program in the order of its parameters, as a kernel sees them; empty for the
 // default program.
 struct ProgramTensors {
   std::vector<abi::EpilogueTensor> inputs;
   std::vector<abi::EpilogueTensor> outputs;  // beside D
   std::vector<std::size_t> input_operands;   // the number of each input among the operands
-  int addend = -1;  // the input that is added to the sums first (epilogue/addend.hpp)
+  int addend = -1;  // the input that is added to the accumulators first (epilogue/addend.hpp)
 };
 ProgramTensors program_tensors(EpilogueId epilogue, bool is_turned);
 
-// Whether a further result falls together from several elements.
+// True if a result is a reduction.
 bool has_reductions(EpilogueId epilogue);
 
-// What stands in a kernel's source for its epilogue.
+// The text of an epilogue in a kernel's source.
 struct EpilogueText {
   std::string comment;     // lines at the head of the source; may be empty
   std::string head;        // the emitted struct; empty for the default program
@@ -50,13 +50,13 @@ struct EpilogueText {
 EpilogueText epilogue_text(const Kernel& kernel, bool is_turned, std::string_view parameters,
                            std::string_view function);
 
-// Appends abi::EpilogueParams behind what the plan holds, as abi::ProgramParams has it, and asks
-// for the workspace. `is_turned`: the kernel computes the transpose of out, and `regions` are those
-// of what it computes.
+// Appends abi::EpilogueParams to the plan's parameters in the layout of abi::ProgramParams, and
+// adds its workspace. `is_turned`: the kernel computes the transpose of out, and `regions` refer to
+// what it computes.
 void append_epilogue_parameters(const GemmArguments& arguments, EpilogueId epilogue, bool is_turned,
                                 const abi::RegionGrid& regions, runtime::LaunchPlan& plan);
 
-// Appends a member behind what the plan holds, at its alignment; returns where it is.
+// Appends a member to the plan's parameters, at its alignment; returns its offset.
 template <class Value>
 std::size_t append_parameter(const Value& value, runtime::LaunchPlan& plan) {
   constexpr std::size_t unit = alignof(Value);

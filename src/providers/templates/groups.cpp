@@ -50,7 +50,7 @@ std::uint64_t count_tiles(const GroupTileExtents& tile, const GemmProblem& probl
                                static_cast<unsigned>(across));
 }
 
-// The largest power of two up to 16 that divides so many bytes.
+// The largest power of two up to 16 that divides `bytes`.
 std::uint8_t power_of_two_in(std::int64_t bytes) {
   std::int64_t power = 1;
   while (power < 16 && bytes % (2 * power) == 0) power *= 2;
@@ -63,7 +63,7 @@ void align_to_groups(MatrixType& matrix, std::int64_t stride_of_ragged, const Gr
   matrix.alignment = std::min(matrix.alignment, power_of_two_in(groups.alignment * width));
 }
 
-// A group ends anywhere: no store holds several elements along the extent that differs.
+// A group may end anywhere, so no store covers several elements along the extent that differs.
 void store_single_elements(MatrixType& matrix, Ragged ragged) {
   const std::int64_t stride = ragged == Ragged::m ? matrix.row_stride : matrix.column_stride;
   if (ragged != Ragged::k && stride == 1)

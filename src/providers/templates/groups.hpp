@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped problems in the families that find groups on the device: which they serve, what of
-// operands' alignment holds within groups, and the parameters that kernels find groups by.
+// Grouped problems in the families whose kernels find groups on the device: which problems they
+// support, which alignments of operands hold within groups, and the kernel parameters.
 #pragma once
 
 #include <gemmery/arguments.hpp>
@@ -16,26 +16,25 @@
 
 namespace gemmery::templates {
 
-// Whether kernels find groups of this form: their sizes are on the device, and what is of no group
-// stays as it is.
+// True if kernels find groups of this form: their sizes are on the device, and elements outside all
+// groups stay unchanged.
 bool finds_groups(const Groups& groups) noexcept;
 
-// What no kernel here does for a grouped problem; empty where there is nothing.
+// Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
 
-// What a kernel's stores do at the end of a group's rows or columns: they hold single elements
-// along the extent that differs, or whole accesses up to the last one, which ends element by
-// element.
+// How a kernel stores at the end of a group: single elements along the extent that differs, or
+// whole accesses up to the last one, which is stored element by element.
 enum class GroupStores : std::uint8_t { of_elements, clipped };
 
-// The problem with the alignments that its operands have at the begin of every group.
+// The problem with the alignments that its operands have at the beginning of every group.
 GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores = GroupStores::of_elements);
 
-// The same number of groups of one size, for predictions.
+// The problem with all groups of the average size, for predictions.
 GemmProblem average_groups(const GemmProblem& problem);
 
-// Whether a kernel is of grouped products where the problem is, and its accesses are aligned within
-// groups.
+// Refuses a kernel that is not grouped if the problem is, or the reverse, and accesses that are not
+// aligned within groups.
 Status check_groups(bool finds_groups, const OperandRules& rules, const GemmProblem& problem,
                     GroupStores stores = GroupStores::of_elements);
 
@@ -47,7 +46,7 @@ struct GroupTileExtents {
 bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem);
 
 abi::GroupParams group_params(const GemmArguments& arguments);
-// The most tiles that a launch may find.
+// An upper bound on the tiles of a launch.
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem);
 
 }  // namespace gemmery::templates

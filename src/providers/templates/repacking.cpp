@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How copies lie in the workspace, and how the copying is shared out.
+// The layout of repacked operands in the workspace, and the launch of the kernel that copies them.
 #include "providers/templates/repacking.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-// Lines begin at lines of the cache where that costs little: TMA reads others more slowly
+// Lines of the copy begin at cache lines if that costs little: TMA reads others more slowly
 // (split_sector_share and split_line_share of model/warp_specialized_gemm.hpp).
 std::int64_t pitch_of(std::int64_t line_bytes) {
   constexpr std::int64_t long_line = 512;
@@ -56,12 +56,12 @@ ProductOperand product_of(const char* name, const OperandRule& rule, LayoutRule 
   return operand;
 }
 
-// Of a tile, as powers of two: at most, and where it is transposed.
+// Units of a tile, as powers of two: the most, and those of a transposed tile.
 constexpr unsigned most_unit_bits = 7;
 constexpr unsigned transposed_unit_bits = 3;
 static_assert(abi::repack_unit_bytes << transposed_unit_bits == abi::repack_row_bytes);
 
-// Whether lines of the source are closer to each other than the elements of one.
+// True if lines of the source are closer together than the elements of a line.
 bool are_lines_closer(const TmaView& view, std::int64_t element_stride, std::int64_t line_stride) {
   return view.adjacent > 1 && view.other > 1 && std::abs(line_stride) < std::abs(element_stride) &&
          element_stride != 1;
@@ -99,7 +99,7 @@ abi::RepackOperand repack_operand(const ProductOperand& operand) {
   return share_out(copy, static_cast<std::int64_t>(byte_width(operand.rule.dtype)));
 }
 
-// Bytes that come for each that is wanted: elements are picked out of sectors of 32 bytes.
+// Bytes read for each byte used: elements are picked out of sectors of 32 bytes.
 double read_share(const MatrixType& source) {
   const std::int64_t distance = std::max<std::int64_t>(
       std::min(std::abs(source.row_stride), std::abs(source.column_stride)), 1);
@@ -140,7 +140,7 @@ std::size_t ProductOperand::copied_bytes() const {
 std::string find_misfit(const ProductOperand& operand) {
   std::string misfit = find_misfit(operand.name, operand.view());
   if (!misfit.empty() || !has_copy(operand)) return misfit;
-  // Both operands' tiles are the blocks of one grid.
+  // The tiles of both operands share one grid.
   constexpr std::uint64_t limit = std::numeric_limits<std::int32_t>::max() / 2;
   const std::uint64_t tiles = count_tiles(repack_operand(operand), operand);
   if (tiles <= limit) return {};

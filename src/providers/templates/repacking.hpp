@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that TMA cannot walk, as their copies in the workspace, which it can; the launch of the
-// kernel that copies them (device/copy/repack.cuh).
+// Repacking: operands that TMA cannot load are copied into the workspace in lines that it can. Here
+// are the copies' layouts and the launch of the copy kernel (device/copy/repack.cuh).
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -19,19 +19,19 @@
 
 namespace gemmery::templates {
 
-// Whether a kernel with this rule for A or B multiplies a copy: it takes the operand at any
-// alignment, and with LayoutRule::any at any strides.
+// True if a kernel with this rule for A or B repacks it: the rule accepts any alignment, and with
+// LayoutRule::any any strides.
 constexpr bool is_repacked(const OperandRule& rule) noexcept {
   return rule.alignment < widest_access;
 }
 
-// The rule for an operand of which a copy is multiplied.
+// The rule of a repacked operand.
 OperandRule repacked_rule(DType dtype, LayoutRule layout) noexcept;
 
-// A or B as a kernel multiplies it: as it lies, or as its copy does.
+// A or B as the kernel multiplies it: the operand itself or its copy.
 struct ProductOperand {
   const char* name;
-  OperandRule rule;  // what TMA walks
+  OperandRule rule;  // of what TMA loads
   MatrixType source;
   MatrixType matrix;
   std::int64_t rows;
@@ -40,38 +40,38 @@ struct ProductOperand {
   bool is_copy;
 
   TmaView view() const { return view_of(rule, matrix, rows, columns, batches); }
-  std::size_t copied_bytes() const;  // of the workspace; 0 where there is no copy
+  std::size_t copied_bytes() const;  // of the workspace; 0 without a copy
 };
 ProductOperand product_a(const OperandRules& rules, const GemmProblem& problem) noexcept;
 ProductOperand product_b(const OperandRules& rules, const GemmProblem& problem) noexcept;
 
-// What neither TMA nor a copy can say of an operand, in words; empty where they can.
+// Why neither TMA nor a repacked copy supports an operand, in words; empty if one does.
 std::string find_misfit(const ProductOperand& operand);
 
-// The problem that is left when the operands are copied.
+// The problem after repacking.
 GemmProblem problem_of_product(const OperandRules& rules, const GemmProblem& problem);
 
 // Bytes that the copies read and write.
 double bytes_moved(const OperandRules& rules, const GemmProblem& problem) noexcept;
 
-// What the copy kernel is compiled for; `rules` has an operand that is copied. `has_pointers`:
-// where sources may be batches by pointers.
+// The design of the copy kernel; `rules` must have a repacked operand. `has_pointers`: sources may
+// be batches by pointers.
 abi::RepackDesign repack_design(const OperandRules& rules, bool has_pointers) noexcept;
 
 // --- launches -----------------------------------------------------------------------------------
 
-// One operand and where its elements are.
+// An operand with its memory.
 struct OperandData {
   const ProductOperand& operand;
   const void* data;
 };
 
-// Asks for workspace behind what the plan asks for already, and says where each operand's copy
-// begins in it. Copies of no elements take none.
+// Adds workspace for the copies after the plan's workspace, and returns the offset of each
+// operand's copy. Copies of no elements take none.
 std::array<std::size_t, 2> reserve_copies(const std::array<ProductOperand, 2>& operands,
                                           runtime::LaunchPlan& plan);
 
-// Sets the plan's preparation: it copies what of these is to be copied.
+// Sets the plan's preparation, which copies the repacked ones of these operands.
 void prepare_copies(const std::array<OperandData, 2>& operands,
                     const std::array<std::size_t, 2>& offsets, runtime::LaunchPlan& plan);
 

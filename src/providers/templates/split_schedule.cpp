@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices and streams of k, in numbers and in words.
+// Schedules of split k: slices and streams, and their names.
 #include "providers/templates/split_schedule.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ abi::SplitSchedule schedule_of_slices(unsigned slices, const SplitWork& work) {
           .partials = 0};
 }
 
-// One wave of tiles and what is left of another are shared.
+// A stream shares one wave of tiles and the rest of another.
 abi::SplitSchedule schedule_of_stream(const SplitWork& work) {
   const unsigned units = std::clamp(work.blocks, 1U, std::max(work.tiles * work.k_blocks, 1U));
   const unsigned whole = work.tiles / units > 1 ? work.tiles / units - 1 : 0;

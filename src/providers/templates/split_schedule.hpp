@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How launches split k through the workspace: the schedule of slices and streams, and what lies in
+// How launches split k through the workspace: the schedule of slices and streams, and the layout of
 // the workspace.
 #pragma once
 
@@ -21,7 +21,7 @@ struct SplitWord {
 std::string split_text(const SplitWord& split);
 std::optional<SplitWord> read_split(std::string_view text);
 
-// Of a launch.
+// The work of a launch.
 struct SplitWork {
   unsigned tiles;  // of all matrices; where blocks of a cluster share operands, of clusters
   unsigned k_blocks;
@@ -31,13 +31,13 @@ struct SplitWork {
 // `split_schedule(...).partials` is set by `set_split_workspace`.
 abi::SplitSchedule split_schedule(const SplitWord& split, const SplitWork& work);
 
-// Tiles of accumulators that the workspace holds; 0 where no tile has parts.
+// Tiles of accumulators that the workspace holds; 0 if no tile has parts.
 std::size_t partial_tiles(const SplitWord& split, const abi::SplitSchedule& schedule,
                           unsigned tiles);
 
-// Room for so many counters, which begin at zero and end so, then for what the plan's workspace has
-// already (of an epilogue's reductions, which moves there), then for accumulators. Returns where
-// these begin.
+// Lays out the workspace: `counters` counters, which are zero before and after a launch; then the
+// plan's previous workspace (of an epilogue's reductions), which moves; then accumulators. Returns
+// their offset.
 std::size_t set_split_workspace(std::size_t counters, std::size_t partial_bytes,
                                 std::size_t workspace_slot, runtime::LaunchPlan& plan);
 

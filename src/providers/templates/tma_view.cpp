@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of tensor maps, and maps of the adjacent index, the other, and the batch or what
-// stands for it.
+// The limits of tensor maps, and maps of the adjacent index, the other index, and the batch or the
+// map distance.
 #include "providers/templates/tma_view.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace gemmery::templates {
 namespace {
 
-// Coordinates are 32 bits with a sign, and tiles reach beyond extents.
+// Coordinates are signed 32-bit integers, and tiles reach beyond extents.
 constexpr std::int64_t largest_extent = std::numeric_limits<std::int32_t>::max() - 1024;
 
 bool is_tma_stride(std::int64_t bytes) {
@@ -27,7 +27,7 @@ driver::cuda::TensorMapSwizzle swizzle_of(int pitch_bytes) {
                              : Swizzle::bytes32;
 }
 
-// Strides of extents 1 are not looked at, but must keep the rules.
+// The stride of an extent of 1 is not used but must satisfy the rules.
 std::uint64_t stride_or_least(std::int64_t extent, std::int64_t bytes) {
   return extent > 1 ? static_cast<std::uint64_t>(bytes) : 16U;
 }
@@ -68,7 +68,7 @@ const void* map_address_of(const void* array) {
   return reinterpret_cast<const void*>(abi::map_address(reinterpret_cast<std::uintptr_t>(array)));
 }
 
-// Of four dimensions.
+// Gives a map its two dimensions of map distance.
 void take_pointers(driver::TiledTensorMap& map, const TmaView& view) {
   map.rank = 4;
   map.box[3] = 1;

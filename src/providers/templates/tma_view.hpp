@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands as TMA walks them: what a tensor map cannot say of one, and the map.
+// Operands as TMA sees them: why a tensor map cannot describe one, and the map.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -19,24 +19,24 @@ struct TmaView {
   std::int64_t batches;
   std::int64_t stride_bytes;  // from row to row
   std::int64_t batch_stride_bytes;
-  bool has_pointers = false;  // matrices lie anywhere
+  bool has_pointers = false;  // a batch by pointers
 };
 
 TmaView view_of(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
                 std::int64_t columns, std::int64_t batches);
 
-// What a tensor map cannot say, in words; empty where it can.
+// Why a tensor map cannot describe the view, in words; empty if it can.
 std::string find_misfit(const char* operand, const TmaView& view);
 
-// What one copy brings: elements along the adjacent index, and rows of them.
+// The box of one copy: elements along the adjacent index, and rows of them.
 struct TmaBox {
   int adjacent;
   int other;
 };
 
-// Swizzled as wide as the box is. `takes_pointers`: of four dimensions, as kernels for batches by
-// pointers have it (device/abi/pointer_array.hpp), also of matrices one stride apart. Of pointers,
-// `data` is their array.
+// The map of an operand, swizzled as wide as the box. `takes_pointers`: with four dimensions, as
+// kernels for batches by pointers require (device/abi/pointer_array.hpp), also for matrices at one
+// stride. For a batch by pointers, `data` is the array.
 driver::TiledTensorMap map_of(const void* data, DType dtype, const TmaView& view, TmaBox box,
                               bool takes_pointers);
 

@@ -32,10 +32,10 @@ struct Shape {
   std::uint8_t patches;
 };
 
-// A store of 16 bytes, or of 8 elements where those are narrower, so that wider operands do not
-// take all registers. One patch: more of them gain 1 % (a copy, A + B; 10 % where rows are not
-// aligned) and cost silu(A) * B 7 %, gelu 15 %, a matrix of 128x128 40 % (11 problems, 1 to 6
-// patches, H200, 2026-11-22).
+// Stores of 16 bytes, or of 8 elements of narrower types, so that wider operands do not take all
+// registers. One patch per thread: more gain 1 % (a copy, A + B; 10 % if rows are not aligned) and
+// cost silu(A) * B 7 %, gelu 15 %, a matrix of 128x128 40 % (11 problems, 1 to 6 patches, H200,
+// 2026-11-22).
 Shape shape_for(DType out) noexcept {
   const int width = std::max(static_cast<int>(byte_width(out)), 2);
   return {.columns = static_cast<std::uint8_t>(16 / width), .patches = 1};
@@ -60,7 +60,7 @@ abi::ElementwiseDesign design_of(const Kernel& kernel) noexcept {
 
 // --- constraints --------------------------------------------------------------------------------
 
-// The first constraint that fails, in words; empty where the query is served.
+// The first constraint that fails, in words; empty if the query is supported.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(runtime::portable_targets, query.device);
@@ -72,7 +72,7 @@ std::string find_failure(const Query& query) {
   return find_math_failure(problem);
 }
 
-// The widest access that a rule of this layout may promise.
+// The rule of out for this layout, with the widest access that the problem allows.
 OperandRule out_rule(const GemmProblem& problem, LayoutRule layout) {
   const auto alignment = layout == LayoutRule::any
                              ? static_cast<std::uint8_t>(byte_width(problem.out.dtype))
@@ -91,8 +91,8 @@ OperandRule any_rule(DType dtype) {
   return {.dtype = dtype, .layout = LayoutRule::any, .alignment = 1};
 }
 
-// What bounds it: everything is read once and written once. 4.28 of 4.8 TB/s is what a copy reaches
-// on an H200 (docs/performance-simt.md); a launch and the way to memory and back are 1.9 us.
+// Memory bound: every operand is read or written once. A copy reaches 4.28 of 4.8 TB/s on an H200
+// (docs/performance-simt.md); launch and memory latency take 1.9 us.
 double predict_us(const Query& query) {
   constexpr double reachable_bandwidth = 0.89;
   constexpr double launch_us = 1.9;

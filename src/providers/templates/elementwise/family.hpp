@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs without a product, host half: the family's answers, its source, its launches. Device
-// half: device/gemm/elementwise.cuh.
+// Elementwise programs without a matrix product, host half: the family's answers, its source, its
+// launches. Device half: device/gemm/elementwise.cuh.
 #pragma once
 
 #include "providers/templates/template_family.hpp"
@@ -17,7 +17,7 @@ class ElementwiseFamily final : public TemplateFamily {
   bool takes_pointers() const noexcept override { return true; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
-  // None: its kernels are made for programs, of which there is no end.
+  // Enumerates nothing: a kernel is made for each program, and programs are unlimited.
   void enumerate(const std::function<void(const Kernel&)>&) const override {}
 
   std::string kernel_name(const Kernel& kernel) const override;

@@ -12,9 +12,9 @@
 namespace gemmery::templates {
 namespace {
 
-// Which tile wins where, on an H200: docs/performance-simt.md. Large tiles first; where k_slices is
-// above 1, groups of threads share a tile and split k, so that little outputs still fill the
-// device. The last four are for outputs of few rows or few columns.
+// docs/performance-simt.md says which tile is fastest for which problem on an H200. Large tiles
+// come first. If k_slices is above 1, groups of threads share a tile and split k, so that small
+// outputs still fill the device. The last four are for outputs with few rows or few columns.
 constexpr SimtTile f32_tiles[] = {
     {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 4},
     {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .k_slices = 1, .stages = 3},
@@ -40,7 +40,7 @@ constexpr SimtTile integer_tiles[] = {
     {.m = 32, .n = 8, .k = 128, .thread_m = 4, .thread_n = 4, .k_slices = 8, .stages = 4},
 };
 
-// For groups of many rows and of few. No device has timed them.
+// For groups with many rows and with few. Not yet timed on a device.
 constexpr SimtTile f32_grouped_tiles[] = {
     {.m = 64,
      .n = 64,

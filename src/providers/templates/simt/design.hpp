@@ -17,8 +17,8 @@ namespace gemmery::templates {
 
 inline constexpr int simt_version = 1;
 
-// What a simt kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal
-// tiles are equal bytes.
+// A simt kernel's design apart from its operand rules; stored in DesignBytes. It has no padding, so
+// equal tiles have equal bytes.
 struct SimtTile {
   std::uint16_t m;
   std::uint16_t n;
@@ -27,40 +27,40 @@ struct SimtTile {
   std::uint8_t thread_n;
   std::uint8_t k_slices;
   std::uint8_t stages;
-  std::uint8_t has_groups = 0;  // 1: of grouped products, whose tiles it finds on the device
+  std::uint8_t has_groups = 0;  // 1: for grouped GEMMs, whose tiles it finds on the device
 
   friend bool operator==(const SimtTile&, const SimtTile&) = default;
 };
 static_assert(sizeof(SimtTile) == 10);
 
-// The arithmetic that a kernel's operands ask for.
+// The arithmetic that a kernel's operands require.
 enum class SimtArithmetic : std::uint8_t { f32, f64, integer };
 
-// Nothing where operands of these types are not multiplied with this accumulator.
+// nullopt if operands of these types are not multiplied with this accumulator.
 std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulator) noexcept;
 
-// The tiles that are offered for an arithmetic, and the types that it can round to (and read C in).
+// The tiles that discovery offers for an arithmetic, and the types of out and C.
 std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept;
-// Those of grouped products.
+// The tiles for grouped GEMMs.
 std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic) noexcept;
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
 
-// What the kernels take for an operand of this type: A and B, and out and C.
+// The operand rules that discovery offers for this type: of A and B, and of out and C.
 std::array<OperandRule, 5> simt_input_rules(DType dtype) noexcept;
 std::array<OperandRule, 3> simt_output_rules(DType dtype) noexcept;
 
-// The device's own description. The kernel must be of this family.
+// The design as the device sees it. The kernel must be of this family.
 abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noexcept;
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept;
 SimtTile simt_tile(const Kernel& kernel) noexcept;
 
-// Of a block.
+// Threads of a block.
 constexpr int threads_of(const SimtTile& tile) noexcept {
   return tile.m / tile.thread_m * (tile.n / tile.thread_n) * tile.k_slices;
 }
 
-// Elements of one access to out (or C) along its contiguous direction: the matrix must hold such
-// runs wholly. 1 where there is none.
+// Elements of one access to out (or C) along its contiguous index, 1 without one. The matrix must
+// consist of whole such runs.
 std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
                                SimtArithmetic arithmetic) noexcept;
 
@@ -68,8 +68,7 @@ std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
 // kernel is of grouped products, and "_c-f32r16" at the end where C is read.
 std::string simt_name(const Kernel& kernel);
 
-// The rules and tile that a name spells; nothing for other names, and for designs that are not
-// legal.
+// The rules and tile of a name; nullopt for other names and for illegal designs.
 struct SimtParts {
   OperandRules rules;
   SimtTile tile;

@@ -23,7 +23,7 @@ namespace {
 
 // --- constraints --------------------------------------------------------------------------------
 
-// The first constraint that the whole family fails, in words; empty where it serves the query.
+// The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(runtime::portable_targets, query.device);
@@ -46,14 +46,14 @@ bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_
          kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
 }
 
-// Whether out (or C) consists of whole runs of what one access moves.
+// True if out (or C) consists of whole runs of one access.
 bool holds_whole_runs(const OperandRule& rule, const SimtTile& tile, SimtArithmetic arithmetic,
                       const GemmProblem& problem) {
   const std::int64_t extent = rule.layout == LayoutRule::row ? problem.n : problem.m;
   return extent % simt_run_elements(rule, tile, arithmetic) == 0;
 }
 
-// Whether the tiles of one matrix can be counted.
+// True if the number of tiles of one matrix is within the limits of a grid.
 bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
   if (problem.groups) return fits_grouped_grid({.m = tile.m, .n = tile.n}, problem);
   return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
@@ -68,7 +68,7 @@ std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic a
   return problem.groups ? simt_grouped_tiles(arithmetic) : simt_tiles(arithmetic);
 }
 
-// Keeps the rules of a list that one operand of the problem fits.
+// Those rules of a list that one operand of the problem satisfies.
 template <std::size_t count>
 struct FittingRules {
   std::array<OperandRule, count> rules;
@@ -85,8 +85,8 @@ struct FittingRules {
 
 // --- walking the space --------------------------------------------------------------------------
 
-// C is read in the runs in which out is written, so a C of the other layout is no better than one
-// of any layout.
+// C is read in the same runs in which out is written, so a rule for a C of the other layout is no
+// better than one for any layout.
 bool is_useful(const OperandRule& c, const OperandRule& out) {
   return c.layout == out.layout || c.layout == LayoutRule::any;
 }
@@ -142,7 +142,7 @@ SimtFamily::SimtFamily()
 
 void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_failure(query).empty()) return;
-  std::optional<GemmProblem> seen, average;  // of groups; no copy of other problems is made
+  std::optional<GemmProblem> seen, average;  // of grouped problems; other problems are not copied
   if (query.problem.groups) {
     seen = as_seen_by_groups(query.problem);
     average = average_groups(query.problem);
@@ -196,7 +196,7 @@ void SimtFamily::explain(const Query& query, std::vector<Reason>& reasons) const
   Reason reason = reason_of(find_failure(query));
   std::vector<RankedKernel> kernels;
   if (!reason.failed.empty()) {
-    // The same operands in the arithmetic that the family has for them.
+    // The same problem in the arithmetic that the family supports.
     GemmProblem served = query.problem;
     served.accumulator = default_accumulator(served.a.dtype, served.b.dtype);
     served.math = Math::native;

@@ -7,14 +7,14 @@
 
 namespace gemmery::templates {
 
-// Floats accumulated in f32, f64 in f64, 8-bit integers in int32; any strides, alignment and size;
-// sm_80 to sm_121.
+// Floats accumulated in float32, float64 in float64, 8-bit integers in int32; any strides,
+// alignment and size; sm_80 to sm_121.
 class SimtFamily final : public TemplateFamily {
  public:
   SimtFamily();
 
   bool takes_pointers() const noexcept override { return true; }
-  // Adjacent groups and masked ones, whose sizes are on the device.
+  // Adjacent and masked groups with sizes on the device.
   bool takes_groups(const Groups& groups) const noexcept override;
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;

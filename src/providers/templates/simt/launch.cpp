@@ -9,8 +9,8 @@
 namespace gemmery::templates {
 namespace {
 
-// With the problem's strides, which are 0 where they say nothing: the copies' addresses beyond k
-// must be aligned, too, though nothing is read there.
+// With the problem's strides, which are 0 where they do not matter: addresses that cp.async gets
+// for k beyond the matrix must be aligned, too, though nothing is read there.
 abi::SimtMatrix to_abi(const Tensor& view, const MatrixType& matrix) {
   return {.data = view.data(),
           .batch_stride = matrix.batch_stride,
@@ -34,8 +34,7 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
           .beta = arguments.beta(),
           .m = m,
           .n = n,
-          // With alpha = 0, A and B are not read: what is there must not reach out, not even as
-          // NaN.
+          // With alpha = 0, A and B are not read: nothing in them may change out, not even NaN.
           .k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k),
           .batches = static_cast<unsigned>(problem.l),
           .order = abi::make_tile_order(abi::simt_raster, abi::tiles_along(m, design.tile_m),
@@ -66,7 +65,8 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
                                   .groups = 0};
     append_epilogue_parameters(arguments, request.kernel.epilogue(), false, regions, plan);
   }
-  // Blocks stride over tiles and batches, so one block per allowed multiprocessor covers them all.
+  // Blocks stride over tiles and batches, so one block for each allowed multiprocessor covers them
+  // all.
   const unsigned limit = request.max_multiprocessors > 0
                              ? static_cast<unsigned>(request.max_multiprocessors)
                              : 0x7fffffffU;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions of a simt kernel cost beside its multiply-adds, fitted to measurements.
+// The cost of a simt kernel's instructions beside its multiply-adds, fitted to measurements.
 #include "providers/templates/simt/prediction.hpp"
 
 #include <algorithm>
@@ -21,11 +21,11 @@ double fma_per_clock(SimtArithmetic arithmetic, const DeviceInfo& device) {
   return 1;
 }
 
-// What one element costs on its way to shared memory, in multiply-adds of the same arithmetic:
-// alone where 16 bytes go there as they are, more where they are transposed, decoded or come one by
-// one. Fitted, with `own_cost` below, to 272 times on an H200 (8 shapes of tile, 128^3 to 4096^3
-// and skinny outputs, 2026-11-21): the kernel predicted first is 2 % slower than the fastest on
-// average.
+// The cost of copying one element to shared memory, in multiply-adds of the same arithmetic: little
+// if 16 bytes are copied unchanged, more if they are transposed, decoded or loaded one by one.
+// Fitted, with `own_cost` below, to 272 times on an H200 (8 tile shapes, 128^3 to 4096^3 and skinny
+// outputs, 2026-11-21): the kernel that is predicted to be the fastest is 2 % slower than the
+// fastest on average.
 struct CopyCosts {
   double whole;       // 16 bytes along the tile's edge
   double transposed;  // along k
@@ -54,7 +54,8 @@ double copy_cost(const OperandRule& rule, LayoutRule along_edge) {
   return is_wide && rule.layout == along_edge ? costs.whole : costs.transposed;
 }
 
-// Clocks for one multiply-add, loop and reads of shared memory included, in units of the peak's.
+// Clocks for one multiply-add, including the loop and the reads of shared memory, relative to the
+// peak rate.
 double own_cost(SimtArithmetic arithmetic) {
   switch (arithmetic) {
     case SimtArithmetic::f32:
@@ -73,7 +74,7 @@ double efficiency_of(const SimtTile& tile, const OperandRules& rules, SimtArithm
               copy_cost(rules.b, LayoutRule::row) / tile.m);
 }
 
-// Narrow stores cost instructions at the end.
+// Narrow stores cost instructions in the epilogue.
 double output_factor(const OperandRule& rule) { return rule.alignment == 16 ? 1.0 : 1.02; }
 
 }  // namespace

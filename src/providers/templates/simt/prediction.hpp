@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast simt kernels are on a problem: what discovery sorts by.
+// The predicted times of simt kernels, by which discovery sorts.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -10,12 +10,12 @@
 
 namespace gemmery::templates {
 
-// Predicts one kernel after another on the same problem.
+// Predicts the times of several kernels for the same problem.
 class SimtPrediction {
  public:
   SimtPrediction(const GemmProblem& problem, SimtArithmetic arithmetic, const DeviceInfo& device);
 
-  // Of one launch, but for the padding.
+  // The time of one launch without the padding.
   double microseconds(const SimtTile& tile, const OperandRules& rules) const;
 
  private:
@@ -24,8 +24,8 @@ class SimtPrediction {
   double fma_per_clock_;
 };
 
-// How much longer a launch takes for its tiles' rows and columns beyond the matrix: that work is
-// lost even where arithmetic is not what takes the time.
+// The factor by which a launch is slower because its tiles have rows and columns beyond the matrix:
+// that work is lost even if arithmetic is not the bottleneck.
 double padding_factor(const GemmProblem& problem, const SimtTile& tile);
 
 }  // namespace gemmery::templates

@@ -55,7 +55,7 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const EpilogueText epilogue =
       has_groups ? epilogue_text(kernel, false, "SimtGroupedParams", "simt_grouped_gemm")
                  : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
-  // A program wants registers of its own: what two blocks leave each other would be spilled.
+  // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(
               "// {}\n"

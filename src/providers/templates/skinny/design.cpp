@@ -19,9 +19,8 @@ constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16
 constexpr DType f64_outputs[] = {DType::float64, DType::float32};
 constexpr DType integer_outputs[] = {DType::int32, DType::float32, DType::int8, DType::uint8};
 
-// Threads, loads, slots and lanes. More of them under way hide more of memory's latency, fewer
-// leave registers for more blocks; which wins where is predicted
-// (bench/results/h100-skinny.md).
+// Threads, loads, slots and lanes. More loads in flight hide more of the memory latency; fewer
+// leave registers for more blocks. The prediction picks one of them (bench/results/h100-skinny.md).
 struct TileShape {
   std::uint16_t threads;
   std::uint8_t loads;
@@ -33,7 +32,7 @@ constexpr TileShape shapes_along_k[] = {
 constexpr TileShape shapes_along_columns[] = {
     {128, 4, 3, 32}, {256, 4, 2, 32}, {256, 4, 3, 8}, {512, 4, 3, 8}};
 
-// The operand that is streamed and the one that is not, as their rules name them.
+// The rules of the streamed operand and of the other one.
 const OperandRule& long_rule(const OperandRules& rules, SkinnySide side) noexcept {
   return side == SkinnySide::m ? rules.b : rules.a;
 }
@@ -41,8 +40,8 @@ const OperandRule& short_rule(const OperandRules& rules, SkinnySide side) noexce
   return side == SkinnySide::m ? rules.a : rules.b;
 }
 
-// The layout of the other operand whose k are adjacent, and that of matrices whose columns, as they
-// are computed, are: of out, C and the streamed one.
+// The layout of the other operand in which k is adjacent; below: the layout of out, C and the
+// streamed operand in which the columns of the computed matrix are adjacent.
 LayoutRule k_layout_of_short(SkinnySide side) noexcept {
   return side == SkinnySide::m ? LayoutRule::row : LayoutRule::column;
 }
@@ -76,12 +75,12 @@ std::optional<SkinnyTile> read_tile(std::span<const std::string_view> words) {
                     .slices = static_cast<std::uint16_t>(split->slices)};
 }
 
-// Of the fields that the arithmetic of a design divides by.
+// Checks the fields by which the arithmetic of a design divides.
 bool is_in_range(const SkinnyTile& tile) {
   return tile.rows > 0 && tile.loads > 0 && tile.slots > 0 && tile.lanes > 0 && tile.threads >= 32;
 }
 
-// Operands of any layout come element by element.
+// Operands of any layout are loaded element by element.
 bool is_alignment_of_layout(const OperandRule& rule) {
   return rule.layout != LayoutRule::any || rule.alignment == byte_width(rule.dtype);
 }

@@ -24,7 +24,7 @@ constexpr std::array sides{SkinnySide::m, SkinnySide::n};
 
 // --- constraints --------------------------------------------------------------------------------
 
-// The first constraint that the whole family fails, in words; empty where it serves the query.
+// The first constraint that the whole family fails, in words; empty if it supports the query.
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(runtime::portable_targets, query.device);
@@ -51,7 +51,7 @@ bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_
          kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
 }
 
-// Whether a run of columns divides them, in words where it does not.
+// Why the columns do not consist of whole runs, in words; empty if they do.
 std::string find_partial_run(const char* operand, std::int64_t run, const SkinnyTile& tile,
                              const GemmProblem& problem) {
   const std::int64_t columns = skinny_column_count(tile, problem);
@@ -89,7 +89,7 @@ struct RuleLists {
   std::vector<OperandRule> streamed;
   std::vector<OperandRule> other;
   std::vector<OperandRule> out;
-  std::vector<OperandRule> c;  // one that says nothing where there is no C
+  std::vector<OperandRule> c;  // an empty rule if there is no C
 };
 
 // Calls visit(rules) for every combination; `rules` has what is common to all.
@@ -117,8 +117,9 @@ struct Extents {
   std::int64_t columns;
 };
 
-// Those rules of a list that an operand fits, the first one of each layout; any layout where no
-// other one serves. `is_whole(rule)`: whether the operand consists of whole vectors of a rule.
+// Those rules of a list that an operand satisfies: the first one of each layout, and rules for any
+// layout only if no other one fits. `is_whole(rule)`: true if the operand consists of whole vectors
+// of the rule.
 template <class IsWhole>
 std::vector<OperandRule> fitting(const std::vector<OperandRule>& rules, const Extents& operand,
                                  IsWhole&& is_whole) {
@@ -209,8 +210,8 @@ void SkinnyFamily::explain(const Query& query, std::vector<Reason>& reasons) con
   reasons.push_back(std::move(reason));
 }
 
-// Of what is offered, all but some widths between 8 bytes and an element, and C in another layout
-// than out.
+// Enumerates the kernels that discovery offers, except some access widths between an element and 8
+// bytes, and a C of another layout than out.
 void SkinnyFamily::enumerate(const std::function<void(const Kernel&)>& visit) const {
   const auto visit_tiles = [&](const OperandRules& rules, SkinnySide side, std::uint8_t rows) {
     if (rules.has_c && rules.c.layout != rules.out.layout) return;

@@ -12,7 +12,7 @@
 namespace gemmery::templates {
 namespace {
 
-// Instructions by which an element that was loaded becomes a number, by SASS for sm_90.
+// Instructions that decode a loaded element, counted in SASS for sm_90.
 double decode_instructions(abi::DType dtype) noexcept {
   switch (dtype) {
     case abi::DType::float8_e4m3fn:
@@ -28,8 +28,9 @@ double decode_instructions(abi::DType dtype) noexcept {
   }
 }
 
-// Of a thread for one load of B: decoded, multiplied by every row, with its share of the reads of A
-// and of the loop. By SASS for sm_90, of bfloat16: 21 to 81 along k, 29 to 86 along columns.
+// Instructions of a thread for one load of B: to decode it, multiply it by every row, and its share
+// of the reads of A and of the loop. By SASS for sm_90, for bfloat16: 21 to 81 along k, 29 to 86
+// along columns.
 double instructions_per_load(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept {
   constexpr double issue = 128;  // threads' instructions per clock
   const double elements = abi::load_elements(design);
@@ -48,7 +49,7 @@ double instructions_per_load(const abi::SkinnyDesign& design, const DeviceInfo& 
 
 double element_bytes(const MatrixType& matrix) { return bit_width(matrix.dtype) / 8.0; }
 
-// Time of an emitted epilogue's arithmetic: few elements, of which each block has some.
+// Time of an emitted epilogue's arithmetic. Elements are few, and each block has some.
 double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
   if (problem.epilogue == default_epilogue) return 0;
   const epilogue::Graph& graph = rules_of(problem.epilogue).program.graph();

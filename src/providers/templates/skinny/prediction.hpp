@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast skinny kernels are on a problem: what discovery sorts by. Fitted to an H100's times
-// (tests/model/designs_h100.csv); other devices' follow from their facts.
+// The predicted times of skinny kernels, by which discovery sorts. Fitted to times of an H100
+// (tests/model/designs_h100.csv); for other devices they follow from their facts.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -10,15 +10,15 @@
 
 namespace gemmery::templates {
 
-// Of one launch.
+// The time of one launch.
 double predict_skinny_us(const SkinnyTile& tile, const OperandRules& rules,
                          const GemmProblem& problem, const DeviceInfo& device);
 
-// Blocks that share a multiprocessor, by their shared memory, threads and registers.
+// Blocks that fit on a multiprocessor, by their shared memory, threads and registers.
 int resident_blocks(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept;
 
-// The tile and what splits of its k are worth a look on a device: powers of two, while there are
-// split units for them, up to some blocks for every place that the device has for one.
+// The tile, without and with those splits of k that may be faster on a device: powers of two,
+// limited by the split units and by a few blocks for each that is resident.
 std::vector<SkinnyTile> with_splits(const SkinnyTile& tile, const OperandRules& rules,
                                     const GemmProblem& problem, const DeviceInfo& device);
 

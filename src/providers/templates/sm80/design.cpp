@@ -15,8 +15,8 @@ namespace {
 
 abi::DType abi_type(DType dtype) noexcept { return static_cast<abi::DType>(dtype); }
 
-// k in bytes of an element of A: a row of a staged tile has 64 or 128 bytes. Large tiles first;
-// warps_k above 1 lets groups of warps share a small tile.
+// `k` counts bytes of A: a row of a staged tile has 64 or 128 bytes. Large tiles come first; with
+// warps_k above 1, groups of warps split each block of k of a small tile.
 struct TileShape {
   std::uint16_t m;
   std::uint16_t n;
@@ -34,7 +34,7 @@ constexpr TileShape shapes[] = {
     {32, 64, 128, 1, 2, 2, 4},   {16, 128, 128, 1, 4, 1, 5}, {16, 64, 128, 1, 2, 2, 5},
     {128, 16, 128, 4, 1, 1, 5},  {64, 16, 128, 2, 1, 2, 5},  {32, 32, 128, 1, 1, 4, 4},
 };
-// float64: four times as many bytes of accumulators for an element of an operand.
+// float64 accumulators take four times as many bytes for each element of an operand.
 constexpr TileShape double_shapes[] = {
     {128, 64, 128, 4, 2, 1, 3}, {64, 128, 128, 2, 4, 1, 3}, {64, 64, 128, 2, 2, 1, 4},
     {64, 32, 128, 2, 2, 1, 4},  {32, 64, 128, 2, 2, 1, 4},  {32, 32, 128, 2, 2, 1, 4},
@@ -48,7 +48,7 @@ constexpr TileShape wide_double_shapes[] = {
     {128, 64, 128, 4, 2, 1, 4}, {64, 128, 128, 2, 4, 1, 3}, {64, 32, 128, 2, 2, 1, 4},
     {32, 64, 128, 2, 2, 1, 4},  {32, 32, 128, 2, 2, 1, 4},
 };
-// float32: 128 bytes of a row are one step more of k.
+// float32: rows of 128 bytes have one more step of k.
 constexpr TileShape single_shapes[] = {
     {256, 128, 64, 4, 2, 1, 3}, {128, 256, 64, 2, 4, 1, 3}, {128, 128, 128, 2, 2, 1, 3},
     {128, 128, 64, 2, 2, 1, 4}, {128, 64, 128, 2, 2, 1, 3}, {64, 128, 128, 2, 2, 1, 3},
@@ -56,8 +56,8 @@ constexpr TileShape single_shapes[] = {
     {16, 128, 128, 1, 4, 1, 4}, {128, 16, 128, 4, 1, 1, 4}, {32, 32, 128, 1, 2, 2, 4},
 };
 
-// float32 by three products: two parts of every fragment, and a step's sums beside the
-// accumulators, leave room for 64 of these in a thread, where a stage has two steps.
+// float32 by three products: two parts of every fragment, and a step's accumulators beside the main
+// ones, leave room for 64 of these in a thread if a stage has two steps.
 constexpr TileShape split_shapes[] = {
     {128, 128, 128, 2, 4, 1, 3}, {128, 128, 64, 2, 4, 1, 4}, {128, 64, 128, 2, 2, 1, 3},
     {128, 64, 64, 2, 2, 1, 4},   {64, 128, 128, 1, 4, 1, 3}, {64, 128, 64, 2, 2, 1, 4},
@@ -91,7 +91,7 @@ std::optional<Math> read_math(std::string_view word) {
   return std::nullopt;
 }
 
-// What the instruction's word ends in where its k is not the usual one: "-k8".
+// The suffix of the instruction's word if its k is not the default: "-k8".
 constexpr std::string_view mma_k_words[] = {"-k8", "-k16"};
 constexpr std::uint8_t mma_k_values[] = {8, 16};
 
@@ -99,7 +99,7 @@ std::string mma_k_word(std::uint8_t mma_k) {
   return mma_k > 0 ? fmt::format("-k{}", mma_k) : std::string();
 }
 
-// Takes such an end off the word.
+// Removes such a suffix from the word.
 std::uint8_t read_mma_k(std::string_view& word) {
   for (std::size_t at = 0; at < std::size(mma_k_words); ++at) {
     if (!word.ends_with(mma_k_words[at])) continue;
@@ -147,7 +147,7 @@ Sm80Tile tile_of(const TileShape& shape, std::uint8_t mma_k, const OperandRules&
           .mma_k = mma_k};
 }
 
-// Kernels may be made for every alignment, of which discovery offers some.
+// A kernel may have any alignment; discovery offers some.
 bool is_input(const OperandRule& rule) noexcept {
   return rule.layout != LayoutRule::any &&
          abi::detail::is_vector_of(abi_type(rule.dtype), rule.alignment);
@@ -167,20 +167,21 @@ bool is_served(const OperandRules& rules) {
          (!rules.has_c || is_served_output(rules.c));
 }
 
-// Bytes of the widest access along columns of what is computed; 0 where they are not adjacent.
+// Bytes of the widest access along columns of the computed matrix; 0 if they are not adjacent.
 int column_vector(const OperandRule& rule, bool is_turned) noexcept {
   const LayoutRule adjacent = is_turned ? LayoutRule::column : LayoutRule::row;
   return rule.layout == adjacent ? rule.alignment : 0;
 }
 
-// Registers of a thread in which a block of k is under way.
+// Registers of a thread for a block of k in flight.
 int copy_words(const abi::StagedOperand& operand, int threads) noexcept {
   if (operand.is_async() || operand.vector_bytes < 4) return 0;
   return (operand.bytes() / 4 + threads - 1) / threads;
 }
 
-// Whether accumulators leave room for them; for 8-bit floats, which devices before sm_120 widen
-// first, for twice the fragments; and for the addresses of 8-bit elements copied one by one.
+// True if accumulators leave registers for these copies; for twice the fragments of 8-bit floats,
+// which devices before sm_120 convert first; and for the addresses of 8-bit elements that are
+// copied one by one.
 bool has_room_for_copies(const abi::Sm80Design& design) noexcept {
   const int words = abi::accumulators_per_thread(design) * abi::accumulator_bytes(design) / 4;
   const int threads = abi::thread_count(design);

@@ -20,8 +20,8 @@ namespace gemmery::templates {
 
 inline constexpr int sm80_version = 1;
 
-// What an sm80 kernel is beside its operand rules; kept in DesignBytes. No padding, so that equal
-// tiles are equal bytes.
+// An sm80 kernel's design apart from its operand rules; stored in DesignBytes. It has no padding,
+// so equal tiles have equal bytes.
 struct Sm80Tile {
   std::uint16_t m;
   std::uint16_t n;
@@ -39,10 +39,11 @@ struct Sm80Tile {
 };
 static_assert(sizeof(Sm80Tile) == 16);
 
-// How a problem's products are formed here, by its types and `math`; nothing where they are not.
+// How the products of a problem are formed, by its types and `math`; nullopt if they are not
+// supported.
 std::optional<abi::MmaMath> sm80_math(DType a, DType b, DType accumulator, Math math) noexcept;
 
-// Every combination of types that is served: what enumeration and explanations walk.
+// Every supported combination of types; enumeration and explanations iterate over them.
 struct Sm80Products {
   DType a;
   DType b;
@@ -52,26 +53,26 @@ struct Sm80Products {
 std::span<const Sm80Products> sm80_products();
 std::span<const DType> sm80_outputs(DType accumulator) noexcept;
 
-// What discovery offers for an operand of this type: A and B, and out and C. A kernel that is
-// called by its name may have any alignment from the element's width to 16 bytes.
+// The operand rules that discovery offers for this type: of A and B, and of out and C. By name, a
+// kernel may have any alignment from the element's width to 16 bytes.
 std::vector<OperandRule> sm80_input_rules(DType dtype);
 std::vector<OperandRule> sm80_output_rules(DType dtype);
 
-// The tiles that are offered for these operands, best for large problems first; `split` ones are
-// those whose blocks share k.
+// The tiles that discovery offers for these operands, best for large problems first, without splits
+// of k.
 std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules);
 // A tile with k split `slices` times, or streamed.
 Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept;
 
-// Whether the kernel computes out^T = B^T A^T, for a column-major out.
+// True if the kernel computes out^T = B^T A^T, for a column-major out.
 bool is_turned_sm80(const OperandRules& rules) noexcept;
 
-// The device's own description.
+// The design as the device sees it.
 abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noexcept;
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept;
 Sm80Tile sm80_tile(const Kernel& kernel) noexcept;
 
-// Rows and columns of what is computed, and its tiles.
+// Rows and columns of the computed matrix, and its tiles.
 struct Sm80Extents {
   unsigned rows;
   unsigned columns;
@@ -90,8 +91,7 @@ std::string split_text(const Sm80Tile& tile);
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4".
 std::string sm80_name(const Kernel& kernel);
 
-// The rules and tile that a name spells; nothing for other names, and for designs that are not
-// legal.
+// The rules and tile of a name; nullopt for other names and for illegal designs.
 struct Sm80Parts {
   OperandRules rules;
   Sm80Tile tile;

@@ -22,7 +22,7 @@
 namespace gemmery::templates {
 namespace {
 
-// Those from this architecture on.
+// The portable targets from this architecture on.
 std::span<const Target> targets_from(int architecture) {
   const std::span<const Target> all = runtime::portable_targets;
   const auto first =
@@ -30,7 +30,7 @@ std::span<const Target> targets_from(int architecture) {
   return all.subspan(static_cast<std::size_t>(first - all.begin()));
 }
 
-// Where some kernel multiplies the type.
+// The targets on which some kernel multiplies the type.
 std::span<const Target> targets_of(DType a) {
   constexpr int first_with_float8 = 89;
   return targets_from(bit_width(a) == 8 && !is_integer(a) ? first_with_float8 : 0);
@@ -44,7 +44,7 @@ std::span<const Target> targets_of(const Kernel& kernel) {
 
 // --- constraints --------------------------------------------------------------------------------
 
-// The first constraint that the whole family fails, in words; empty where it serves the types.
+// The first constraint on types that the whole family fails, in words; empty if it supports them.
 std::string find_type_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(targets_of(problem.a.dtype), query.device);
@@ -67,8 +67,8 @@ bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_
          kernel::run_alignment(rule.layout, matrix, rows, columns) % rule.alignment == 0;
 }
 
-// Those rules of a list that a matrix fits; of one layout the widest alone, any layout where no
-// other one serves.
+// Those rules of a list that a matrix satisfies: of each layout only the widest, and rules for any
+// layout only if no other one fits.
 std::vector<OperandRule> fitting(const std::vector<OperandRule>& rules, const MatrixType& matrix,
                                  std::int64_t rows, std::int64_t columns) {
   std::vector<OperandRule> fit;
@@ -104,7 +104,7 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
   return all;
 }
 
-// Whether units of work, and the k blocks of a stream, can be counted.
+// True if units of work, and the k blocks of a stream, fit the kernel's 32-bit counters.
 bool fits_count(const Sm80Tile& tile, const OperandRules& rules, const GemmProblem& problem) {
   const Sm80Extents extents = sm80_extents(rules, tile, problem);
   constexpr double limit = 0x7fffffff;
@@ -134,8 +134,8 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
 
 // --- walking the space --------------------------------------------------------------------------
 
-// Calls add(tile) for a tile and what splits of it are worth a look: where its tiles do not fill
-// the device, and k is long enough to share.
+// Calls add(tile) for a tile and for those of its splits that may be faster: if its tiles do not
+// fill the device and k is long enough to split.
 template <class Add>
 void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& query, Add&& add) {
   add(tile);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps of an sm80 kernel cost beside its mmas.
+// The cost of an sm80 kernel's steps beside its mmas.
 #include "providers/templates/sm80/prediction.hpp"
 
 #include <algorithm>
@@ -37,19 +37,20 @@ Rates rates_of(Target device) noexcept {
   }
 }
 
-// Share of the peak that the main loop reaches: larger warp tiles load fewer fragments for an mma.
+// Share of the peak that the mainloop reaches: larger warp tiles load fewer fragments for an mma.
 double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, Target device,
                      double fma_per_clock) {
   const double warp_m = static_cast<double>(tile.m) / tile.warps_m;
   const double warp_n = static_cast<double>(tile.n) / tile.warps_n;
   const double fragments = 4 * (1 / warp_m + 1 / warp_n);  // 1/8 for 64x64
-  // Where tensor cores are that slow, nothing else takes longer.
+  // Tensor cores that are this slow hide everything else.
   if (fma_per_clock < 8) return 0.95;
   // 4096^3 and 8192^3 in eight tiles on an H100, within 5 % (bench/results/h100-sm80.md).
   if (rules.a.dtype == DType::float64 && device.architecture == 90)
     return 0.97 / (1 + 0.3 * fragments);
   double efficiency = 0.9 / (1 + 1.2 * fragments);
-  // Narrow copies cost instructions: 4 bytes four times as many, elements through registers more.
+  // Narrow copies cost instructions: copies of 4 bytes take four times as many, elements through
+  // registers more.
   for (const OperandRule& rule : {rules.a, rules.b}) {
     if (rule.alignment < 4) efficiency *= 0.45;
     if (rule.alignment >= 4 && rule.alignment < 16) efficiency *= 0.75;
@@ -57,19 +58,19 @@ double efficiency_of(const Sm80Tile& tile, const OperandRules& rules, Target dev
   return efficiency;
 }
 
-// Where another family is made for the architecture, this one must not come first by optimism: on
-// an H100 it takes 0.8 (4096^3) to 1.8 (1000^3) of the time that the model gives without this. No
+// On an architecture with a family of its own, this one must not rank first by optimism: on an H100
+// it takes 0.8 (4096^3) to 1.8 (1000^3) of the time that the model predicts without this factor. No
 // other family multiplies float64 on tensor cores.
 double caution(DType a, Target device) {
   return device.architecture == 90 && a != DType::float64 ? 1.5 : 1.0;
 }
 
-// By what m16n8k8 and m16n8k16 of float64 are faster than m8n8k4: an H100's data sheet has twice
-// the rate that m8n8k4 reaches (4096^3 in 4.46 ms, bench/results/h100-sm80.md).
+// How much faster than m8n8k4 the m16n8k8 and m16n8k16 of float64 are: an H100's data sheet has
+// twice the rate that m8n8k4 reaches (4096^3 in 4.46 ms, bench/results/h100-sm80.md).
 double wide_double_factor(Target device) { return device.architecture == 90 ? 2 : 1; }
 
-// Time of a product against that of a native one: three mmas, and what it takes to split float32
-// (4096^3 and 1024^3 on an H100, 2026-11-23: bench/results/h100-sm80.md).
+// Time of a product relative to a native one: three mmas, and the splitting of float32 (4096^3 and
+// 1024^3 on an H100, 2026-11-23: bench/results/h100-sm80.md).
 double splitting_factor(Math math) {
   switch (math) {
     case Math::tf32x3:
@@ -82,14 +83,14 @@ double splitting_factor(Math math) {
   }
 }
 
-// What blocks that share a tile cost beside their work: the way of their accumulators through the
-// second-level cache and back, in order. A stream's parts lie further apart, too.
+// The cost of splitting a tile among blocks: their accumulators go through L2 and back, in order.
+// The parts of a stream are also further apart.
 constexpr double split_us = 5;
 constexpr double stream_factor = 1.2;
 
-// Time of an emitted epilogue's arithmetic, during which a block multiplies nothing: a
-// multiprocessor begins 128 instructions a clock, 16 of the slow unit, and reads what the epilogue
-// reads in about as many again.
+// Time of an emitted epilogue's arithmetic, during which a block multiplies nothing. A
+// multiprocessor issues 128 instructions a clock, of which 16 go to the special function unit;
+// reading the epilogue's inputs takes about as many again.
 double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
   if (problem.epilogue == default_epilogue) return 0;
   const epilogue::Graph& graph = rules_of(problem.epilogue).program.graph();
@@ -158,7 +159,7 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
                        static_cast<double>(problem.l) * slices;
   const bool is_stream = tile.split == abi::SplitMode::stream;
   if (is_stream) {
-    // No wave is partly filled; parts of tiles are exchanged instead.
+    // A stream has no partly filled wave; it exchanges parts of tiles instead.
     const double waves = tiles / std::max(device_.multiprocessors, 1);
     parts.math_us *= waves / std::ceil(waves);
   }

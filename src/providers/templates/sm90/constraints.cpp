@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no sm90 kernel takes, in words, and what one takes.
+// Which queries sm90 kernels support, and in words why not others.
 #include "providers/templates/sm90/constraints.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ bool keeps(const OperandRule& rule, const ProductOperand& operand) {
 
 using OperandOf = OperandRule OperandRules::*;
 
-// Whether A or B, as `operand` says, can be multiplied by this rule.
+// True if A or B (`operand`) can be multiplied under this rule.
 bool serves(const GemmProblem& problem, OperandOf operand, const OperandRule& rule) {
   OperandRules rules;
   rules.*operand = rule;
@@ -45,8 +45,8 @@ bool serves(const GemmProblem& problem, OperandOf operand, const OperandRule& ru
   return keeps(rule, product) && find_misfit(product).empty();
 }
 
-// The rules of A or B: where TMA walks it, in rows or columns; else where a copy is made along
-// them; else of any strides.
+// The rules for A or B. If TMA can load it: row or column layout. Otherwise, if it can be repacked
+// along rows or columns: that layout with any alignment. Otherwise any strides.
 std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf operand,
                                          std::array<OperandRule, 2>& rules) {
   const DType dtype = operand == &OperandRules::a ? problem.a.dtype : problem.b.dtype;
@@ -61,15 +61,16 @@ std::span<const OperandRule> find_inputs(const GemmProblem& problem, OperandOf o
   return {rules.data(), count};
 }
 
-// Threads store to any addresses; extents are limited as where TMA stores.
+// Threads store to any address; extents are limited as for TMA.
 std::string find_output_misfit(const OperandRule& rule, const GemmProblem& problem) {
   TmaView view = view_of(rule, problem.out, problem.m, problem.n, problem.l);
   if (rule.alignment < widest_access) view.stride_bytes = view.batch_stride_bytes = widest_access;
   return find_misfit("out", view);
 }
 
-// The rules of out: where TMA stores it, in rows or columns; else where threads store along them,
-// by accesses as wide as its alignment; else of any strides.
+// The rules for out. If TMA can store it: row or column layout. Otherwise, if threads can store
+// along rows or columns: that layout, with accesses as wide as its alignment. Otherwise any
+// strides.
 std::span<const OperandRule> find_outputs(const GemmProblem& problem,
                                           std::array<OperandRule, 2>& rules) {
   const MatrixType& out = problem.out;
@@ -93,7 +94,7 @@ std::span<const OperandRule> find_outputs(const GemmProblem& problem,
   return {rules.data(), count};
 }
 
-// C is read in pairs where it lies as out does and is aligned, else element by element.
+// C is read in pairs if it has the layout of out and is aligned, otherwise element by element.
 OperandRule find_addend(const GemmProblem& problem, const OperandRule& out) {
   if (!problem.c) return {};
   const bool fits =
@@ -104,14 +105,14 @@ OperandRule find_addend(const GemmProblem& problem, const OperandRule& out) {
               : repacked_rule(problem.c->dtype, LayoutRule::any);
 }
 
-// The rule that serves A or B, or of a copy that cannot be made.
+// The rule that fits A or B, or that of a repacked copy if none does.
 OperandRule nearest_input(const GemmProblem& problem, OperandOf operand) {
   std::array<OperandRule, 2> rules;
   const auto fitting = find_inputs(problem, operand, rules);
   return fitting.empty() ? repacked_rule(problem.a.dtype, LayoutRule::any) : fitting.front();
 }
 
-// Why no layout fits: what is beyond the rules that ask for least.
+// Why no layout fits: the failure of the least demanding rules.
 std::string find_layout_failure(const GemmProblem& problem) {
   return find_misfit(OperandRules{.a = nearest_input(problem, &OperandRules::a),
                                   .b = nearest_input(problem, &OperandRules::b),
@@ -239,8 +240,8 @@ bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProb
   return all * units <= 0x7fffffff;
 }
 
-// A cluster lies in one group of multiprocessors, and groups have 14 to 18: of the 132 of an H200,
-// 66 clusters of two run at a time, 30 of four, 15 of eight (cuOccupancyMaxActiveClusters,
+// A cluster runs within one group of multiprocessors, and groups have 14 to 18: on the 132 of an
+// H200, 66 clusters of two run at a time, 30 of four, 15 of eight (cuOccupancyMaxActiveClusters,
 // 2026-11-22).
 int clusters_at_once(const DeviceInfo& device, int cluster_size) {
   const int left_over = cluster_size > 2 ? 12 : 0;

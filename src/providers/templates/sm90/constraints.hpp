@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which queries the sm90 family serves: devices, types, layouts, and tiles that can be counted.
+// Which queries the sm90 family supports: devices, types, layouts, and numbers of tiles.
 #pragma once
 
 #include <gemmery/family.hpp>
@@ -20,24 +20,25 @@ namespace gemmery::templates {
 // The first constraint on device and types that the query fails.
 std::string find_sm90_type_failure(const Query& query);
 
-// The first of all but those on a program's operands.
+// The first failed constraint, except those on a program's operands.
 std::string find_sm90_failure(const Query& query);
 
-// What of the operands tensor maps cannot say.
+// Why tensor maps cannot describe the operands.
 std::string find_misfit(const OperandRules& rules, const GemmProblem& problem);
 
-// What of a program's operands no kernel takes, where none fits.
+// Why no kernel supports a program's operands.
 std::string find_program_failure(const GemmProblem& problem);
 
 // --- layouts ------------------------------------------------------------------------------------
 
-// Every choice of layouts for operands of these types that TMA walks; C lies as out does.
+// Every combination of layouts that TMA can load for operands of these types; C has the layout of
+// out.
 inline constexpr std::size_t sm90_layout_count = 8;
 std::array<OperandRules, sm90_layout_count> sm90_layouts(const Sm90Products& products, DType out,
                                                          std::optional<DType> c);
 
-// Those that a problem's operands have, copies of A and B for operands that TMA does not walk; no
-// allocation.
+// The layouts that fit a problem's operands, with repacked A and B if TMA cannot load them; it
+// allocates nothing.
 class FittingLayouts {
  public:
   explicit FittingLayouts(const GemmProblem& problem);
@@ -53,24 +54,24 @@ class FittingLayouts {
 
 // --- tiles of a problem -------------------------------------------------------------------------
 
-// The kernel counts tiles of all matrices in 31 bits.
+// True if the tiles of all matrices fit the kernel's 31-bit counter.
 bool fits_count(const Sm90TileCounts& tiles, std::int64_t batches);
-// And slices of them, and the k blocks of a stream.
+// The same, also for slices of tiles and for the k blocks of a stream.
 bool fits_count(const Sm90Extents& extents, const Sm90Tile& tile, const GemmProblem& problem);
 
-// Clusters that run at a time, one block a multiprocessor.
+// Clusters that run at a time, with one block per multiprocessor.
 int clusters_at_once(const DeviceInfo& device, int cluster_size);
 
-// Whether all blocks of a launch run at once. Splits are offered there: elsewhere tiles fill the
-// device without them.
+// True if all blocks of a launch run at once. Splits within a cluster are offered only then:
+// otherwise tiles fill the device without them.
 bool fits_one_wave(const Sm90TileCounts& tiles, std::uint16_t split_k, const Query& query);
 
-// Whether any split may be: the largest tile of a split does not fill the device, and there is more
-// k than exchanging sums costs.
+// True if splits within a cluster may be offered: the largest tile of a split does not fill the
+// device, and k is long enough to pay for the exchange of accumulators.
 bool may_split(const Sm90Extents& extents, const Query& query);
 
-// Whether a split through the workspace is worth a prediction: slices where they fit the device
-// once, streams where the last wave is less than half full; of a k that leaves each some blocks.
+// True if a split through the workspace is worth a prediction: slices if they fit the device once,
+// streams if the last wave is less than half full, and k gives each several blocks.
 bool is_worth_parts(const Sm90Extents& extents, const Sm90Tile& tile, const Query& query);
 
 }  // namespace gemmery::templates

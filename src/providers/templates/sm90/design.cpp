@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which types are multiplied, and the device's description of a kernel.
+// Which types are multiplied, and the design as the device sees it.
 #include "providers/templates/sm90/design.hpp"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ bool is_k_major_b(const OperandRules& rules) noexcept { return rules.b.layout !=
 
 }  // namespace
 
-// Where both operands could go through registers, out decides.
+// If both operands could go through registers, the layout of out decides.
 bool is_turned(const OperandRules& rules, const Sm90Tile& tile) noexcept {
   const bool turned = is_turned(rules);
   if (!tile.by_registers) return turned;
@@ -123,8 +123,8 @@ bool can_store(const OperandRules& rules, const Sm90Tile& tile) noexcept {
 abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noexcept {
   const bool turned = is_turned(rules, tile);
   const bool has_rows = has_adjacent_rows(rules, tile);
-  // A has k adjacent where it is row major, B where it is column major, and so do copies of
-  // operands of any strides; out^T = B^T A^T.
+  // A is K-major if it is row major, B if it is column major; so are repacked operands of any
+  // strides. out^T = B^T A^T.
   const abi::Major a = is_k_major_a(rules) ? abi::Major::k : abi::Major::extent;
   const abi::Major b = is_k_major_b(rules) ? abi::Major::k : abi::Major::extent;
   const abi::DType a_type = abi_type(rules.a.dtype);

@@ -22,13 +22,13 @@
 namespace gemmery::templates {
 namespace {
 
-// No tile that is offered is smaller in either extent.
+// No offered tile is smaller in either extent.
 constexpr Sm90Tile smallest_tile{.m = 64, .n = 16, .cluster_m = 1, .cluster_n = 1, .stages = 0};
 
-// Nor larger in area.
+// No offered tile has a larger area.
 constexpr Sm90Tile largest_tile{.m = 320, .n = 256, .cluster_m = 1, .cluster_n = 1, .stages = 0};
 
-// Why no design is left where types, layouts and inputs serve.
+// Why no design fits although types, layouts and inputs are supported.
 std::string find_room_failure(const GemmProblem& problem) {
   for (const OperandRules& rules : FittingLayouts(problem))
     if (!fits_count(count_tiles(extents_of(is_turned(rules), problem), largest_tile), problem.l))
@@ -36,8 +36,8 @@ std::string find_room_failure(const GemmProblem& problem) {
   return "epilogue: expected tensors that fit into shared memory beside two stages, got more";
 }
 
-// Calls add(candidate) for each design whose tiles of the problem can be counted, and each split
-// that runs at once.
+// Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each
+// split that runs in one wave.
 template <class Add>
 void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
   const std::int64_t batches = query.problem.l;
@@ -71,7 +71,7 @@ void match_default(const Family& family, const Query& query, const OperandRules&
   });
 }
 
-// Those whose operand of 8 bits goes through registers, which may turn the product.
+// Adds the kernels with a register operand, which may transpose the product.
 void match_registers(const Family& family, const Query& query, const OperandRules& rules,
                      std::vector<RankedKernel>& kernels) {
   const auto candidates = sm90_register_candidates(rules);

@@ -7,8 +7,8 @@
 
 namespace gemmery::templates {
 
-// Floats of 8 and 16 bits, 8-bit integers, float32 by TF32 or in parts; any layout, alignment and
-// size; sm_90a.
+// Floats of 8 and 16 bits, 8-bit integers, float32 by TF32 or split into parts; any layout,
+// alignment and size; sm_90a.
 class Sm90Family final : public TemplateFamily {
  public:
   Sm90Family();

@@ -31,11 +31,11 @@ abi::TensorMap encode_map(const driver::DriverApi& api, const driver::TiledTenso
   return std::bit_cast<abi::TensorMap>(driver::encode(api, view));
 }
 
-// A side of the product, as the kernel has it.
+// A or B as the kernel sees it.
 struct TileSide {
   abi::Major major;
   int extent;  // of the tile
-  int atom;    // of abi::atom_extent, which are as many as a stage has k
+  int atom;    // abi::atom_extent, which equals the k of a stage
   bool is_shared;
 };
 
@@ -46,8 +46,8 @@ TileSide b_side(const abi::Sm90Design& design) {
   return {design.b_major, design.tile_n, abi::atom_extent(design), design.cluster_m > 1};
 }
 
-// What one copy brings of an operand: rows of a K-major tile, or an atom of all k, of half of them
-// where two blocks share the tile.
+// The box of one copy of an operand: rows of a K-major tile; or an atom of all k, or of half of
+// them if two blocks share the tile.
 TmaBox operand_box(const TileSide& side) {
   const int k = side.is_shared ? side.atom / 2 : side.atom;
   return {
@@ -58,11 +58,11 @@ TmaBox operand_box(const TileSide& side) {
 // The copies of one stage of an operand.
 struct StageCopies {
   TmaBox box;
-  unsigned bytes;  // of all together
+  unsigned bytes;  // of all copies together
 };
 
-// A K-major operand that has fewer rows than its tile is brought without those that it lacks, where
-// one copy brings all.
+// A K-major operand with fewer rows than its tile is loaded without the missing rows if one copy
+// loads all.
 StageCopies stage_copies(const TileSide& side, unsigned extent) {
   StageCopies copies{
       .box = operand_box(side),
@@ -83,7 +83,7 @@ abi::RowMajorMatrix rows_of(const Tensor& tensor, const MatrixType& matrix, bool
           .column_stride = turned ? matrix.row_stride : matrix.column_stride};
 }
 
-// A and B, or B and A where the kernel computes out^T.
+// A and B, or B and A if the kernel computes out^T.
 std::array<ProductOperand, 2> sides_of(const GemmProblem& problem, const Kernel& kernel) {
   const OperandRules& rules = kernel.operands();
   const ProductOperand a = product_a(rules, problem);
@@ -97,19 +97,19 @@ std::array<const void*, 2> data_of(const GemmArguments& arguments, const Kernel&
   return is_turned(kernel) ? std::array{b, a} : std::array{a, b};
 }
 
-// An address that a tensor map may have: of a copy, which gets its own with the workspace, or where
-// nothing is read.
+// An address that a tensor map may have. Used for repacked copies, whose maps get their address
+// with the workspace, and if nothing is read.
 const void* aligned_down(const void* address) {
   constexpr std::uintptr_t unit = 16;
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) / unit * unit);
 }
 
-// The addresses of matrices that lie anywhere; null of others.
+// The array of a batch by pointers; null for other batches.
 void* const* array_of(const MatrixType& matrix, const void* data) {
   return matrix.has_pointers() ? static_cast<void* const*>(data) : nullptr;
 }
 
-// The maps of copies get their addresses with the workspace.
+// Sets the maps of A and B. The maps of repacked copies get their addresses with the workspace.
 void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& design,
                 const Sm90Extents& extents, abi::Sm90Params& params) {
   const GemmArguments& arguments = request.arguments;
@@ -120,12 +120,12 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.b_bytes = b_copies.bytes;
   const auto encode = [&](const void* data, DType dtype, const TmaView& view, TmaBox box) {
     driver::TiledTensorMap map = map_of(data, dtype, view, box, design.has_pointers);
-    map.is_tf32 = design.math == abi::MmaMath::tf32;  // rounded by the copy, not cut off by wgmma
+    map.is_tf32 = design.math == abi::MmaMath::tf32;  // rounded by the copy, not truncated by wgmma
     return encode_map(request.driver, map);
   };
-  // With alpha = 0, A and B are not read: what is there must not reach out, not even as NaN.
+  // With alpha = 0, A and B are not read: nothing in them may change out, not even NaN.
   if (problem.k == 0 || arguments.alpha() == 0) {
-    // Maps of anything: the one block of k lies beyond them and is all zeros.
+    // Maps of any memory: the only block of k lies beyond them and is all zeros.
     constexpr TmaView least{1, 1, 1, 16, 16};
     const void* const out = aligned_down(arguments.out().data());
     params.k_blocks = 1;
@@ -146,8 +146,8 @@ void set_inputs(const runtime::PackRequest& request, const abi::Sm90Design& desi
   params.b = encode(aligned_down(second_data), second.rule.dtype, second.view(), b_copies.box);
 }
 
-// Workspace for the copies, and the launch that makes them; it reads A and B only where the product
-// does.
+// Adds the workspace of the copies and the launch that fills them; A and B are read only if the
+// product reads them.
 void set_copies(const runtime::PackRequest& request, runtime::LaunchPlan& plan) {
   const GemmArguments& arguments = request.arguments;
   const OperandRules& rules = request.kernel.operands();
@@ -188,7 +188,7 @@ void set_results(const runtime::PackRequest& request, const abi::Sm90Design& des
 
 // --- parts of tiles -----------------------------------------------------------------------------
 
-// The workspace in which parts of tiles meet, where there are any; `params` are in the plan.
+// Adds the workspace for parts of tiles, if there are any; `params` are in the plan.
 void set_parts(const SplitWord& split, const abi::Sm90Design& design, unsigned tiles,
                abi::Sm90Params& params, runtime::LaunchPlan& plan) {
   const std::size_t partials = partial_tiles(split, params.split, tiles);
@@ -204,7 +204,7 @@ void set_parts(const SplitWord& split, const abi::Sm90Design& design, unsigned t
 
 // --- programs -----------------------------------------------------------------------------------
 
-// abi::Sm90ProgramParams::input, behind what the plan holds.
+// Appends abi::Sm90ProgramParams::input to the plan's parameters.
 void append_input_maps(const runtime::PackRequest& request, const abi::Sm90Design& design,
                        runtime::LaunchPlan& plan) {
   const GemmArguments& arguments = request.arguments;
@@ -237,13 +237,14 @@ abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& ext
 
 // --- grids --------------------------------------------------------------------------------------
 
-// Where blocks fill at most half of the multiprocessors or nearly all (sm90_params.hpp says why).
+// True if blocks fill at most half of the multiprocessors or nearly all of them (sm90_params.hpp
+// says why).
 bool lets_next_begin(unsigned blocks, const DeviceInfo& device) {
   const auto multiprocessors = static_cast<unsigned>(std::max(device.multiprocessors, 1));
   return 2 * blocks <= multiprocessors || 10 * blocks >= 9 * multiprocessors;
 }
 
-// Clusters stride over tiles, so one for each that is resident covers them all.
+// Clusters stride over tiles, so as many as are resident cover all tiles.
 unsigned resident_clusters(const runtime::PackRequest& request, int cluster_size) {
   const int allowed = request.max_multiprocessors > 0
                           ? std::min(request.max_multiprocessors, request.device.multiprocessors)

@@ -20,7 +20,8 @@ bool is_output_type(DType dtype, DType input) {
   return std::ranges::find(sm90_outputs(input), dtype) != sm90_outputs(input).end();
 }
 
-// As TMA stores it, or as threads do: adjacent elements of less alignment, or of any strides.
+// True for the rules of out: stored by TMA, or by threads to adjacent elements of less alignment or
+// to any strides.
 bool is_output_rule(const OperandRule& rule) {
   if (is_sm90_rule(rule)) return true;
   const int width = static_cast<int>(byte_width(rule.dtype));
@@ -29,7 +30,7 @@ bool is_output_rule(const OperandRule& rule) {
   return rule.layout == LayoutRule::any ? rule.alignment == width : is_narrow;
 }
 
-// C lies as out does, or has any strides.
+// True for the rules of C: the layout of out, or any strides.
 bool is_c_rule(const OperandRule& rule, const OperandRule& out) {
   return (is_sm90_rule(rule) && rule.layout == out.layout) ||
          (is_output_rule(rule) && rule.layout == LayoutRule::any);
@@ -49,7 +50,7 @@ bool is_served(const OperandRules& rules) {
           (is_c_rule(rules.c, rules.out) && is_output_type(rules.c.dtype, rules.a.dtype)));
 }
 
-// The word of how products are formed, where it is not as for any type; others have none.
+// The word for the math of a kernel; empty for the default of its types.
 std::string math_word(Math math) {
   switch (math) {
     case Math::native:
@@ -69,7 +70,7 @@ std::optional<Math> read_math(std::string_view word) {
   return std::nullopt;
 }
 
-// The schedule of a name, and whether it adds a vector.
+// The schedule of a name, and if it adds a vector.
 std::optional<Sm90Tile> read_schedule(std::string_view text) {
   for (const abi::Schedule schedule : sm90_schedules) {
     for (const bool adds_vector : {false, true}) {
@@ -207,7 +208,7 @@ std::string sm90_name(const Kernel& kernel) {
 
 namespace {
 
-// With as many words for the design as there are.
+// Parses a name with any number of design words.
 std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
   const std::string head = fmt::format("sm90v{}", sm90_version);
   for (std::size_t words = fewest_design_words; words <= most_design_words; ++words)
@@ -219,8 +220,7 @@ std::optional<GemmNameParts> read_sm90_parts(std::string_view name) {
 
 namespace {
 
-// Whether the operand that goes through registers is the one that the name says, for the default
-// program.
+// True if the register operand is the one that the name says, for the default program.
 bool is_register_kernel(const GemmNameParts& parts, std::string_view word, const Sm90Tile& tile) {
   return parts.epilogue == default_epilogue && word == "reg" + register_text(parts.rules, tile) &&
          can_store(parts.rules, tile);
@@ -245,7 +245,7 @@ std::optional<Sm90Parts> parse_sm90_name(std::string_view name) {
   if (is_for_programs(*tile) && name_parts->epilogue == default_epilogue) return std::nullopt;
   if (tile->by_registers && !is_register_kernel(*name_parts, words.back(), *tile))
     return std::nullopt;
-  // Without its program first: what a program needs is worked out for sound tiles only.
+  // First without its program: the shared memory of a program is computed for legal tiles only.
   const abi::Sm90Design design = sm90_design(name_parts->rules, *tile);
   if (!abi::is_legal(design)) return std::nullopt;
   const ProgramTensors tensors =

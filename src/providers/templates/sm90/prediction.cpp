@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design of an sm90 kernel in the model's words.
+// The design of an sm90 kernel in the terms of the model.
 #include "providers/templates/sm90/prediction.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace gemmery::templates {
 namespace {
 
-// Of a stage, read and written again: transposed ones, or all of split operands and half of the
-// parts behind them, which are only written.
+// Bytes of a stage that are read and written again: transposed operands, or split operands whole
+// and half of the parts behind them, which are only written.
 int transposed_bytes(const abi::Sm90Design& design) noexcept {
   if (abi::splits_operands(design.math)) {
     const int tiles = abi::a_tile_bytes(design) + abi::b_tile_bytes(design);
@@ -27,7 +27,7 @@ int transposed_bytes(const abi::Sm90Design& design) noexcept {
          (abi::transposes_b(design) ? abi::b_stage_bytes(design) : 0);
 }
 
-// Of the parts of split operands, in units of one product of whole ones.
+// The products of the parts of split operands, relative to one product of whole operands.
 double products_of(const abi::Sm90Design& design) noexcept {
   const int bytes = abi::bytes_of(abi::multiplied_type(design.math, design.a));
   return 1.0 * abi::product_count(design.math) * bytes / abi::bytes_of(design.a);
@@ -55,8 +55,8 @@ model::WarpSpecializedDesign describe(const abi::Sm90Design& design) noexcept {
           .products = products_of(design)};
 }
 
-// A program needs registers beside the sums: those of a thread beyond 192, or where three consumers
-// share a tile, leave too few.
+// A program needs registers beside the accumulators. Too few are left if a thread has more than 192
+// accumulators, or if three consumers share a tile.
 bool has_room_for_programs(const abi::Sm90Design& design) noexcept {
   return abi::accumulator_registers(design) <= 192 && abi::consumers_per_tile(design) < 3;
 }
@@ -88,10 +88,10 @@ std::span<const Sm90Candidate> candidates_of(CandidateTable& table, Tiles tiles,
 
 // --- what a program adds ------------------------------------------------------------------------
 
-// Instructions for an element beside the program's own, by SASS of tiles of 128x128 (2026-11-22):
-// of a vector along n, read from shared memory and decoded for two rows at once; of a full tensor,
-// read as D is stored, or written by plain stores; of an element that falls into a reduction, with
-// the test for the edge, and where every column is shared out among the lanes of a warp.
+// Instructions for an element beside the program's own, counted in SASS of tiles of 128x128
+// (2026-11-22): for a vector along n, read from shared memory and decoded for two rows at once; for
+// a full tensor, read in staging tiles or written by plain stores; for an element of a reduction,
+// with the test for the edge, and if every column is distributed over the lanes of a warp.
 constexpr double vector_instructions = 0.75;
 constexpr double full_input_instructions = 1.1;
 constexpr double full_output_instructions = 3;
@@ -114,7 +114,7 @@ bool is_full_input(const EpilogueOperandRule& rule) noexcept {
   return !rule.is_number && !rule.is_output && rule.varies_m && rule.varies_n;
 }
 
-// Of tensors as large as a matrix; of others nothing is seen beside the product.
+// Counts only tensors as large as a matrix; the others are negligible beside the product.
 double count_bytes(const EpilogueOperandRule& rule, const GemmProblem& problem) noexcept {
   if (rule.is_number || !rule.varies_m || !rule.varies_n) return 0;
   return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
@@ -135,9 +135,9 @@ model::ProgramWork program_work(const GemmProblem& problem, bool is_turned) noex
     inputs += rule.is_number || rule.is_output ? 0 : 1;
     outputs += rule.is_output ? 1 : 0;
   }
-  // A reduction of whole tiles lets a kernel be dense, too (warpgroup_program.cuh). Left out: such
-  // kernels come first as it is where they are, and at K = 1024 others, which are 1 % faster
-  // (h200-epilogues.md).
+  // A reduction of whole tiles allows a dense kernel, too (warpgroup_program.cuh). It is not
+  // modelled: where such kernels are fastest they already rank first, and at K = 1024 it would rank
+  // them before others that are 1 % faster (h200-epilogues.md).
   const int slow_results = epilogue::count_slow_results(rules.program.graph());
   work.slow_results = slow_results;
   work.is_dense = abi::is_dense(slow_results, inputs, work.full_inputs, outputs);
@@ -199,7 +199,7 @@ double Sm90Prediction::microseconds(const Sm90Tile& tile) const noexcept {
          copy_us_;
 }
 
-// Until the last block to arrive has left its accumulators and added up those of all slices.
+// The time until the last block has stored its accumulators and added up those of all slices.
 double Sm90Prediction::exchange_us(const Sm90Tile& tile, double slices) const noexcept {
   const double rows = std::min<double>(tile.m, extents_of(is_turned_, problem_).rows);
   const double bytes = rows * tile.n * static_cast<double>(byte_width(rules_.accumulator));
@@ -207,7 +207,7 @@ double Sm90Prediction::exchange_us(const Sm90Tile& tile, double slices) const no
          (1 + slices) * bytes / (constants_.part_bytes_per_clock * model_.clock_ghz() * 1e3);
 }
 
-// By a cluster, of all k of its tile.
+// Bytes that a cluster requests for all k of its tile.
 double Sm90Prediction::requested_bytes(const Sm90Tile& tile) const noexcept {
   const double lines = tile.cluster_m * tile.m + tile.cluster_n * tile.n;
   return lines * static_cast<double>(problem_.k * byte_width(rules_.a.dtype));
@@ -219,7 +219,7 @@ double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
   const double tiles =
       static_cast<double>(problem_.l) * std::max(1.0, 1.0 * counts.rows * counts.columns);
   if (tile.split == abi::SplitMode::stream) {
-    // Every multiprocessor has the same number of k blocks, of whole tiles and of parts.
+    // Every multiprocessor has the same number of k blocks, in whole tiles and in parts of tiles.
     const double resident = clusters_at_once(device_, tile.cluster_m * tile.cluster_n);
     const double waves = tiles / resident;
     model::WarpSpecializedParts parts = model_.predict(terms);
@@ -228,7 +228,7 @@ double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
                  tiles * requested_bytes(tile) / constants_.stream_bytes_per_ns / 1e3);
     return parts.total_us() + exchange_us(tile, std::max(2.0, 1 / waves));
   }
-  // Slices are tiles of their own with less k. Serial ones wait for each other.
+  // Slices are separate tiles with less k. Serial ones wait for each other.
   GemmProblem sliced = problem_;
   sliced.l *= tile.slices;
   sliced.k = (sliced.k + tile.slices - 1) / tile.slices;
@@ -236,7 +236,7 @@ double Sm90Prediction::part_microseconds(const Sm90Tile& tile,
       model::WarpSpecializedModel(sliced, is_turned_, device_, constants_,
                                   program_work(problem_, is_turned_))
           .predict(terms);
-  // To the model, slices of one matrix are copies of one slice, which are read once.
+  // For the model, all slices are copies of one slice, which is read only once.
   product.memory_us = std::max(product.memory_us, model_.predict(terms).memory_us);
   const bool is_serial = tile.split == abi::SplitMode::serial;
   return product.total_us() +

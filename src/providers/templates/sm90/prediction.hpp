@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast sm90 kernels are on a problem: what discovery sorts by.
+// The predicted times of sm90 kernels, by which discovery sorts.
 #pragma once
 
 #include <gemmery/device.hpp>
@@ -12,7 +12,7 @@
 
 namespace gemmery::templates {
 
-// A tile that is offered, with what every query would else work out again.
+// An offered tile, with values that every query would otherwise compute again.
 struct Sm90Candidate {
   Sm90Tile tile;
   bool has_room_for_programs;  // in registers
@@ -23,30 +23,31 @@ struct Sm90Candidate {
   model::WarpSpecializedTerms terms;
 };
 
-// Those of sm90_tiles, sm90_program_tiles, sm90_split_tiles and sm90_part_tiles, in the same order.
+// The candidates of sm90_tiles, sm90_program_tiles, sm90_split_tiles and sm90_part_tiles, in the
+// same order.
 std::span<const Sm90Candidate> sm90_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_program_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_split_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules);
 std::span<const Sm90Candidate> sm90_register_candidates(const OperandRules& rules);
 
-// Predicts one design after another on the same problem, which `rules` must serve.
+// Predicts the times of several designs for the same problem, which `rules` must fit.
 class Sm90Prediction {
  public:
   Sm90Prediction(const GemmProblem& problem, const OperandRules& rules, const DeviceInfo& device,
                  const model::WarpSpecializedConstants& constants = {}) noexcept;
-  // Of designs that are all turned, or not.
+  // All designs are transposed, or none is.
   Sm90Prediction(const GemmProblem& problem, const OperandRules& rules, const DeviceInfo& device,
                  bool is_turned, const model::WarpSpecializedConstants& constants = {}) noexcept;
 
-  // Of the product alone, before what splits through the workspace add.
+  // The terms of the product alone, without splits through the workspace.
   model::WarpSpecializedParts parts(const Sm90Tile& tile) const noexcept;
-  // Of one run.
+  // The time of one launch.
   double microseconds(const Sm90Tile& tile) const noexcept;
   double microseconds(const Sm90Candidate& candidate) const noexcept {
     return product_us(candidate.tile, candidate.terms) + copy_us_;
   }
-  // With other stages than those of its tile.
+  // The same with another number of stages than the tile's.
   double microseconds(const Sm90Candidate& candidate, int stages) const noexcept {
     return stages == candidate.tile.stages
                ? microseconds(candidate)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which programs find room in which sm90 kernels.
+// Which programs fit which sm90 kernels.
 #include "providers/templates/sm90/program.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ abi::TmaInputs tma_inputs_of(const ProgramTensors& tensors, int staging_columns)
                          staging_columns);
 }
 
-// Operations that want many registers at a time, ten and more instructions each.
+// Operations that need many registers at a time, with ten or more instructions each.
 bool is_heavy(const epilogue::Node& node) {
   constexpr epilogue::Op heavy[] = {
       epilogue::Op::pow,  epilogue::Op::log,  epilogue::Op::softplus, epilogue::Op::erf,
@@ -27,8 +27,8 @@ bool is_heavy(const epilogue::Node& node) {
           std::ranges::find(heavy, node.op) != std::end(heavy));
 }
 
-// Whether a program does with the 40 registers that 192 sums leave: a few simple operations in
-// float32, all that it reads in shared memory, nothing stored beside D but reductions to one value.
+// True if a program fits the 40 registers that 192 accumulators leave: a few simple operations in
+// float32, all inputs in shared memory, no stored result beside D except reductions to one value.
 // In float64, beside int32 accumulators, `accum * s + bias` spilled 56 to 76 bytes (ptxas 13.0).
 bool is_light(EpilogueId epilogue, const ProgramTensors& tensors, const abi::TmaInputs& by_tma) {
   const epilogue::Graph& graph = rules_of(epilogue).program.graph();
@@ -75,7 +75,7 @@ std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue
 ProgramFit::ProgramFit(const GemmProblem& problem, const OperandRules& rules)
     : tensors_(program_tensors(problem.epilogue, is_turned(rules))),
       operand_(static_cast<abi::DType>(rules.a.dtype)) {
-  // The widths that abi::staging_columns chooses from.
+  // The widths among which abi::staging_columns selects.
   const int widest = abi::sm90_swizzle_bytes / static_cast<int>(byte_width(rules.out.dtype));
   widths_ = {width_of(widest, problem, rules), width_of(widest / 2, problem, rules),
              width_of(widest / 4, problem, rules)};

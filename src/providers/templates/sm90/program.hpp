@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program asks of an sm90 kernel: inputs that TMA brings, registers, shared memory.
+// What a program requires of an sm90 kernel: inputs by TMA, registers, shared memory.
 #pragma once
 
 #include <gemmery/epilogue.hpp>
@@ -17,7 +17,7 @@
 
 namespace gemmery::templates {
 
-// An input that TMA brings: its number among the operands, and how TMA walks it.
+// An input that TMA loads: its index among the operands, and its view for TMA.
 struct TmaInput {
   std::size_t operand;
   TmaView view;
@@ -26,24 +26,24 @@ struct TmaInput {
 std::vector<TmaInput> list_tma_inputs(const GemmProblem& problem, const OperandRules& rules,
                                       const abi::Sm90Design& design, const ProgramTensors& tensors);
 
-// What of them a tensor map cannot say, in words; empty where it can.
+// Why a tensor map cannot describe one of them, in words; empty if it can.
 std::string find_misfit(const std::vector<TmaInput>& inputs, EpilogueId epilogue);
 
-// Fits a problem's program into one design after another; `rules` must serve the problem.
+// Fits a problem's program into several designs, one after another; `rules` must fit the problem.
 class ProgramFit {
  public:
   ProgramFit(const GemmProblem& problem, const OperandRules& rules);
 
-  // The stages that fit beside what the program takes; 0 where fewer than two do, registers do not
-  // suffice, or TMA cannot walk what it would have to bring.
+  // The stages that fit beside the program's shared memory; 0 if fewer than two fit, registers do
+  // not suffice, or TMA cannot load an input that it would have to load.
   int stages(const Sm90Candidate& candidate) const noexcept;
 
  private:
-  // What follows from the width of staging tiles alone.
+  // What depends only on the width of staging tiles.
   struct Width {
     int staging_columns;
-    bool is_walked;  // by TMA, all that it would have to bring
-    bool is_light;   // does with the registers that 192 sums leave
+    bool is_walked;  // TMA can load all inputs that it would have to
+    bool is_light;   // fits the registers that 192 accumulators leave
   };
   Width width_of(int staging_columns, const GemmProblem& problem, const OperandRules& rules) const;
 

@@ -54,7 +54,7 @@ std::string design_text(const abi::Sm90Design& d) {
 
 // --- the instruction ----------------------------------------------------------------------------
 
-// As wgmma spells the type of an operand.
+// The name of an operand's type in wgmma.
 std::string_view operand_word(abi::DType dtype) {
   switch (dtype) {
     case abi::DType::bfloat16:
@@ -78,13 +78,13 @@ std::string_view accumulator_word(abi::DType dtype) {
   return dtype == abi::DType::int32 ? "s32" : dtype == abi::DType::float16 ? "f16" : "f32";
 }
 
-// What follows the predicate: factors of A and B, and which of them is not K-major.
+// The operands after the predicate: scales of A and B, and which of them is not K-major.
 std::string_view tail_of(abi::DType operand) {
   if (abi::is_integer(operand)) return "";
   return abi::takes_any_major(operand) ? ", 1, 1, %4, %5" : ", 1, 1";
 }
 
-// A quoted text in lines of source.
+// Quotes a text, in lines of source.
 std::string quoted_lines(const std::string& text) {
   constexpr std::size_t longest = 90;
   std::string lines;
@@ -93,8 +93,8 @@ std::string quoted_lines(const std::string& text) {
   return lines;
 }
 
-// The text of ptx/wgmma.cuh's GEMMERY_WGMMA, or of that with A in registers: the accumulators of
-// one block of rows.
+// The text of GEMMERY_WGMMA (ptx/wgmma.cuh), or of GEMMERY_WGMMA_BY_REGISTERS, for the accumulators
+// of one block of rows.
 std::string wgmma_text(const abi::Sm90Design& d) {
   const int registers = abi::accumulator_registers(d) / abi::blocks_per_consumer(d);
   const abi::DType a = abi::multiplied_type(d.math, d.a);
@@ -114,7 +114,7 @@ std::string wgmma_text(const abi::Sm90Design& d) {
 constexpr std::string_view entry_name = "gemmery_sm90";
 constexpr std::string_view repack_name = "gemmery_sm90_repack";
 
-// The kernel that copies operands into the workspace; empty where none is copied.
+// The kernel that repacks operands; empty if none is repacked.
 std::string repack_text(const OperandRules& rules, bool has_pointers) {
   if (!is_repacked(rules.a) && !is_repacked(rules.b)) return {};
   const abi::RepackDesign design = repack_design(rules, has_pointers);

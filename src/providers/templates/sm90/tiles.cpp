@@ -9,7 +9,7 @@
 namespace gemmery::templates {
 namespace {
 
-// With all stages that fit; a tile that is not legal for operands of these rules is left out.
+// Adds a tile with all stages that fit, if it is legal for operands of these rules.
 void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& tiles) {
   tile.stages = static_cast<std::uint8_t>(abi::most_stages(sm90_design(rules, tile)));
   if (abi::is_legal(sm90_design(rules, tile))) tiles.push_back(tile);
@@ -18,7 +18,7 @@ void add_legal(const OperandRules& rules, Sm90Tile tile, std::vector<Sm90Tile>& 
 constexpr std::array<std::uint8_t, 2> clusters[] = {{1, 1}, {2, 1}, {1, 2}};
 
 std::vector<Sm90Tile> list_tiles(const OperandRules& rules) {
-  // Of types that fewer problems have, half as many widths.
+  // Half as many widths for types that fewer problems have.
   const int step = byte_width(rules.a.dtype) == 2 ? 16 : 32;
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 320; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
@@ -74,9 +74,9 @@ std::vector<Sm90Tile> list_split_tiles(const OperandRules& rules) {
   return tiles;
 }
 
-// Shapes whose columns are whole staging tiles; those of few accumulators leave registers for what
-// walks the shares. In slices they are for few tiles and a long k: large tiles read less, and
-// clusters less again.
+// Shapes whose columns are multiples of a staging tile; few accumulators leave registers for the
+// tile scheduler of shares. Slices are for few tiles and a long k: large tiles read less, and
+// clusters still less.
 std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   struct Shape {
     std::uint16_t m;
@@ -85,7 +85,7 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   constexpr Shape shapes[] = {{256, 128}, {128, 256}, {128, 192}, {128, 128},
                               {128, 64},  {64, 256},  {64, 128},  {64, 64}};
   constexpr std::uint8_t all_counts[] = {2, 4, 8, 16, 32, 3, 6, 12, 24};
-  // Of types that fewer problems have, the powers of two.
+  // Only powers of two for types that fewer problems have.
   const auto slice_counts =
       std::span(all_counts).first(byte_width(rules.a.dtype) == 2 ? std::size(all_counts) : 5);
   std::vector<Sm90Tile> tiles;
@@ -110,7 +110,7 @@ std::vector<Sm90Tile> list_part_tiles(const OperandRules& rules) {
   return tiles;
 }
 
-// One operand goes through registers.
+// Tiles with a register operand.
 std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
   std::vector<Sm90Tile> tiles;
   for (std::uint16_t m = 256; m >= 64; m = static_cast<std::uint16_t>(m - 64)) {
@@ -133,18 +133,18 @@ std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
   return tiles;
 }
 
-// What decides which tiles are legal and how many stages fit: the width of A and B, what is added
-// up and how, the widths of out and C (0 where none is read), and which index is adjacent.
+// What determines which tiles are legal and how many stages fit: the width of A and B, the type and
+// math of the accumulation, the widths of out and C (0 if none is read), and the majors.
 struct TileClass {
   std::size_t input;  // 0 to 2: 8, 16, 32 bits
-  std::size_t sums;   // what is added up, and of split operands how: a number of `sums_of`
+  std::size_t sums;   // accumulation and, for split operands, math: an index of `sums_of`
   std::size_t out;    // as input
   std::size_t c;      // as input and 1, or 0
   bool is_a_k_major;
   bool is_b_k_major;
 };
 
-// What is added up: types, of promoted products, of parts. One math stands for those alike.
+// The accumulation: type, promotion, parts. One math stands for all that are alike.
 struct SumsOf {
   DType accumulator;
   Math math;
@@ -238,7 +238,7 @@ std::span<const Sm90Tile> sm90_program_tiles(const OperandRules& rules) noexcept
 }
 
 std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept {
-  if (rules.math == Math::saturate) return {};  // never split: the one difference within a class
+  if (rules.math == Math::saturate) return {};  // never split: the only difference within a class
   static auto* const table = new TileTable;
   return tiles_of(*table, list_split_tiles, rules);
 }
