@@ -19,6 +19,7 @@ class GroupedGemmArguments;
 namespace operation {
 struct GroupMemory;
 class GroupSlicer;
+class IndexedGroup;
 }  // namespace operation
 
 // What a GEMM may have beside A, B, out and the accumulator.
@@ -101,6 +102,7 @@ class GEMMERY_API GemmArguments {
  private:
   friend class GroupedGemmArguments;
   friend class operation::GroupSlicer;
+  friend class operation::IndexedGroup;
 
   GemmArguments() = default;
   // Validates the views and describes the problem. `domain` has out's shape, with the groups of a

@@ -63,6 +63,10 @@ class GEMMERY_API Family {
   // as for pointers.
   virtual bool takes_groups(const Groups&) const noexcept { return false; }
 
+  // Whether kernels of this family take those of these groups that gather or scatter by indices. It
+  // is asked beside `takes_groups`.
+  virtual bool takes_indices(const Groups&) const noexcept { return false; }
+
   // Appends every kernel that serves the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 

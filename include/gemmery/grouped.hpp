@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,19 @@ struct GroupOffsets {
   // Checks the sizes when the arguments are made: they must be in host memory. On the CPU every run
   // checks them.
   bool check = false;
+  // Rows by index, in any order (columns where N differs): row t of all groups is row
+  // gather[t] / gather_divide of A, which may have any number of rows, and goes to row scatter[t]
+  // of out. There are T indices each, in the memory where out is; they are read when the work runs.
+  // An index of -1 is read as a row of zeros, and goes nowhere. Indices of rows in no group are not
+  // read. An epilogue, C included, is of out's rows: its operands have as many rows as out has.
+  //
+  // Several rows may be gathered from one, but only one may go to each row of out. On the CPU every
+  // run checks this and the range of each index before it writes anything, and with `check` it is
+  // checked when the arguments are made. On a GPU an index out of range is treated like -1, and
+  // which of several rows stays is not said.
+  std::optional<GroupIndices> gather = {};
+  std::int32_t gather_divide = 1;
+  std::optional<GroupIndices> scatter = {};
 };
 
 // One problem of a list, with its own extents, strides, C, alpha and beta.
@@ -67,6 +81,9 @@ struct GroupedProblem {
 //   masked      A (G, M, K), B (G, K, N), out (G, M, N), of which the sizes say how many rows (or
 //               columns, or k: `ragged`) are used
 //   a list      every problem has its own tensors
+//
+// Rows of A and out (columns of B and out where N differs) may lie in any order, by indices
+// (GroupOffsets::gather, scatter).
 //
 // The ranks of A, B and out determine the form. Groups may be empty: one without rows writes
 // nothing, one with K = 0 gives epilogue(0). Elements of out in no group are left untouched or set
@@ -97,8 +114,9 @@ class GEMMERY_API GroupedGemmArguments {
   const GemmProblem& problem() const noexcept { return gemm_.problem(); }
   Device device() const noexcept { return gemm_.device(); }
 
-  // Replaces memory or scalars of the same problem, as GemmArguments does. "sizes" is another array
-  // with as many sizes. A list cannot be changed: this throws Error (unsupported).
+  // Replaces memory or scalars of the same problem, as GemmArguments does. "sizes", "gather" and
+  // "scatter" are other arrays with as many sizes or indices. A list cannot be changed: this throws
+  // Error (unsupported).
   void set_data(std::string_view operand, const void* data) { gemm_.set_data(operand, data); }
   void set_scalar(std::string_view name, double value) { gemm_.set_scalar(name, value); }
   void set_scalars(double alpha, double beta) { gemm_.set_scalars(alpha, beta); }

@@ -34,6 +34,17 @@ enum class OutsideGroups : std::uint8_t { untouched, zero };
 GEMMERY_API std::string_view name(OutsideGroups outside) noexcept;
 GEMMERY_API std::optional<OutsideGroups> parse_outside_groups(std::string_view word) noexcept;
 
+// Rows by index (columns where N differs): element t of all groups is an element of a tensor that
+// the caller's array names. An index of -1 names none.
+struct IndexedElements {
+  std::uint8_t bits = 0;    // of an index: 32 or 64; 0: no indices, element t is element t
+  std::int32_t divide = 1;  // element t is element index / divide
+  std::int64_t extent = 0;  // how many elements the tensor has
+
+  bool are_used() const noexcept { return bits != 0; }
+  friend bool operator==(const IndexedElements&, const IndexedElements&) = default;
+};
+
 // The form of a grouped problem.
 struct Groups {
   GroupSizes sizes = GroupSizes::ends;
@@ -46,7 +57,12 @@ struct Groups {
   std::int32_t alignment = 1;
   // The average size of a group, a hint for predictions; 0 if unknown. It never changes a result.
   std::int64_t expected = 0;
+  // Where element t of all groups is read from A (from B where N differs), and where it goes in
+  // out. -1 is read as zeros, and goes nowhere.
+  IndexedElements gather = {};
+  IndexedElements scatter = {};
 
+  bool have_indices() const noexcept { return gather.are_used() || scatter.are_used(); }
   // True if all groups share one tensor along the extent that differs, instead of having a matrix
   // each.
   bool share_tensors() const noexcept {

@@ -20,14 +20,27 @@ Tensor as_given(const Tensor& view, bool is_shared) {
   return Tensor(view.data(), view.dtype(), shape, strides, view.device());
 }
 
-GroupOffsets offsets_of(const Groups& groups, const GroupIndices& sizes) {
-  return {.sizes = sizes,
+std::optional<GroupIndices> indices_at(const void* data, const IndexedElements& indexed,
+                                       std::int64_t count, Device device) {
+  if (!indexed.are_used()) return std::nullopt;
+  if (indexed.bits == 64)
+    return GroupIndices(static_cast<const std::int64_t*>(data), count, device);
+  return GroupIndices(static_cast<const std::int32_t*>(data), count, device);
+}
+
+GroupOffsets offsets_of(const GemmProblem& problem, const BoundGroups& bound, Device device) {
+  const Groups& groups = *problem.groups;
+  const std::int64_t elements = operation::ragged_extent(problem);
+  return {.sizes = bound.sizes,
           .form = groups.sizes,
           .ragged = groups.ragged,
           .outside = groups.outside,
           .alignment = groups.alignment,
           .expected = groups.expected,
-          .read_now = groups.are_on_host};
+          .read_now = groups.are_on_host,
+          .gather = indices_at(bound.gather, groups.gather, elements, device),
+          .gather_divide = groups.gather.divide,
+          .scatter = indices_at(bound.scatter, groups.scatter, elements, device)};
 }
 
 // The upper left part of one matrix of a batch by pointers.
@@ -74,8 +87,8 @@ GemmArguments bind_problem(const ProblemLine& line, const BoundOperands& operand
   return GroupedGemmArguments(as_given(operands.a, are_shared && ragged != Ragged::n),
                               as_given(operands.b, are_shared && ragged != Ragged::m),
                               as_given(operands.out, are_shared && ragged != Ragged::k),
-                              problem.accumulator, offsets_of(*problem.groups, groups.sizes),
-                              options)
+                              problem.accumulator,
+                              offsets_of(problem, groups, operands.out.device()), options)
       .as_gemm();
 }
 

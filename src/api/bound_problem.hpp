@@ -25,6 +25,9 @@ struct BoundOperands {
 struct BoundGroups {
   const DrawnGroups* drawn = nullptr;
   GroupIndices sizes;
+  // The arrays of indices, where there are some.
+  const void* gather = nullptr;
+  const void* scatter = nullptr;
 };
 
 // Throws Error as arguments do.

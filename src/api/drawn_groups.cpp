@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "api/random_numbers.hpp"
 #include "operation/groups.hpp"
@@ -152,20 +153,69 @@ std::vector<std::int64_t> draw_masked(const GemmProblem& problem, Draw& draw) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::byte> bytes_of(const std::vector<std::int64_t>& values, int bits) {
+  const auto width = static_cast<std::size_t>(bits / 8);
+  std::vector<std::byte> bytes(values.size() * width);
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    const auto narrow = static_cast<std::int32_t>(values[index]);
+    std::memcpy(&bytes[index * width],
+                bits == 64 ? static_cast<const void*>(&values[index]) : &narrow, width);
+  }
+  return bytes;
+}
+
+// What may stand for an element in no group: nobody reads it.
+std::vector<std::int64_t> draw_garbage(std::int64_t count, int bits, Draw& draw) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t index = 0; index < count; ++index)
+    values.push_back(bits == 64 ? static_cast<std::int64_t>(draw.bits())
+                                : static_cast<std::int32_t>(draw.bits()));
+  return values;
+}
+
+// 0 to extent - 1 in a random order.
+std::vector<std::int64_t> draw_order(std::int64_t extent, Draw& draw) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(extent));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::int64_t left = extent; left > 1; --left)
+    std::swap(order[static_cast<std::size_t>(left - 1)],
+              order[static_cast<std::size_t>(draw.up_to(left - 1))]);
+  return order;
+}
+
+}  // namespace
+
 DrawnGroups::DrawnGroups(const GemmProblem& problem, const std::vector<std::int64_t>& sizes)
     : bits_(problem.groups->index_bits), count_(static_cast<std::int64_t>(sizes.size())) {
-  const auto width = static_cast<std::size_t>(bits_ / 8);
-  bytes_.resize(sizes.size() * width);
-  for (std::size_t index = 0; index < sizes.size(); ++index) {
-    const auto narrow = static_cast<std::int32_t>(sizes[index]);
-    std::memcpy(&bytes_[index * width],
-                bits_ == 64 ? static_cast<const void*>(&sizes[index]) : &narrow, width);
-  }
+  bytes_ = bytes_of(sizes, bits_);
 }
 
 GroupIndices DrawnGroups::at(const void* data, Device device) const noexcept {
   if (bits_ == 64) return {static_cast<const std::int64_t*>(data), count_, device};
   return {static_cast<const std::int32_t*>(data), count_, device};
+}
+
+void DrawnGroups::draw_indices(const GemmProblem& problem, std::uint64_t seed, bool padding) {
+  const auto& [gather, scatter] = std::tie(problem.groups->gather, problem.groups->scatter);
+  if (!problem.groups->have_indices()) return;
+  Draw draw(seed + 1);
+  const std::int64_t elements = operation::ragged_extent(problem);
+  std::vector<std::int64_t> read = draw_garbage(elements, gather.bits, draw);
+  std::vector<std::int64_t> written = draw_garbage(elements, scatter.bits, draw);
+  std::vector<std::int64_t> free = draw_order(scatter.extent, draw);
+  const auto is_padding = [&] { return padding && draw.chance(8); };
+  for (const operation::GroupSlice& slice : operation::read_groups(problem, here()))
+    for (std::int64_t at = slice.begin; at < slice.begin + slice.size; ++at) {
+      const auto index = static_cast<std::size_t>(at);
+      read[index] =
+          gather.extent == 0 || is_padding() ? -1 : draw.up_to(gather.extent * gather.divide - 1);
+      written[index] = free.empty() || is_padding() ? -1 : free.back();
+      if (written[index] >= 0) free.pop_back();
+    }
+  if (gather.are_used()) gather_ = bytes_of(read, gather.bits);
+  if (scatter.are_used()) scatter_ = bytes_of(written, scatter.bits);
 }
 
 DrawnGroups DrawnGroups::varied(const GemmProblem& problem, std::uint64_t seed) {
@@ -184,7 +234,9 @@ DrawnGroups DrawnGroups::varied(const GemmProblem& problem, std::uint64_t seed) 
       form == GroupSizes::masked ? draw_masked(problem, draw)
                                  : draw_counts(problem.l, operation::ragged_extent(problem),
                                                problem.groups->alignment, draw);
-  return {problem, in_form(problem, counts, draw)};
+  DrawnGroups drawn(problem, in_form(problem, counts, draw));
+  drawn.draw_indices(problem, seed, true);
+  return drawn;
 }
 
 DrawnGroups DrawnGroups::even(const GemmProblem& problem) {
@@ -197,14 +249,18 @@ DrawnGroups DrawnGroups::even(const GemmProblem& problem) {
   const std::vector<std::int64_t> counts = even_counts(problem);
   if (problem.groups->sizes != GroupSizes::labels) {
     Draw unused(0);
-    return {problem, in_form(problem, counts, unused)};
+    DrawnGroups drawn(problem, in_form(problem, counts, unused));
+    drawn.draw_indices(problem, 0, false);
+    return drawn;
   }
   std::vector<std::int64_t> labels;
   for (std::size_t group = 0; group < counts.size(); ++group)
     labels.insert(labels.end(), static_cast<std::size_t>(counts[group]),
                   static_cast<std::int64_t>(group));
   labels.resize(static_cast<std::size_t>(operation::ragged_extent(problem)), -1);
-  return {problem, labels};
+  DrawnGroups drawn(problem, labels);
+  drawn.draw_indices(problem, 0, false);
+  return drawn;
 }
 
 }  // namespace gemmery::api

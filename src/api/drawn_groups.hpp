@@ -30,13 +30,20 @@ class DrawnGroups {
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
   GroupIndices at(const void* data, Device device) const noexcept;
   GroupIndices here() const noexcept { return at(bytes_.data(), Device::cpu()); }
+  // The indices of elements, in the same way; empty where there are none. Those of elements in no
+  // group are anything.
+  std::span<const std::byte> gather_bytes() const noexcept { return gather_; }
+  std::span<const std::byte> scatter_bytes() const noexcept { return scatter_; }
   // The problems of a list.
   const std::vector<ListedExtents>& list() const noexcept { return list_; }
 
  private:
   DrawnGroups(const GemmProblem& problem, const std::vector<std::int64_t>& sizes);
 
-  std::vector<std::byte> bytes_;
+  // `padding`: whether some are -1.
+  void draw_indices(const GemmProblem& problem, std::uint64_t seed, bool padding);
+
+  std::vector<std::byte> bytes_, gather_, scatter_;
   std::vector<ListedExtents> list_;
   int bits_;
   std::int64_t count_;

@@ -14,9 +14,9 @@ Extents3 extents_of(const EpilogueOperandRule& rule, const MatrixType& type,
   const auto kept = [&](bool varies, std::int64_t extent) {
     return rule.is_output && !varies ? 1 : extent;
   };
-  const std::int64_t batches = operation::addend_extents(problem, type).batch;
-  return {kept(rule.varies_l, batches), kept(rule.varies_m, problem.m),
-          kept(rule.varies_n, problem.n)};
+  const operation::MatrixExtents whole = operation::addend_extents(problem, type);
+  return {kept(rule.varies_l, whole.batch), kept(rule.varies_m, whole.rows),
+          kept(rule.varies_n, whole.columns)};
 }
 
 }  // namespace

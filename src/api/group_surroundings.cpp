@@ -2,6 +2,7 @@
 #include "api/group_surroundings.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "operation/groups.hpp"
@@ -32,6 +33,28 @@ Direction ragged_direction(Ragged ragged, ProductRole role) {
   return Direction::none;
 }
 
+// The elements that indices of elements in groups name, in increasing order.
+std::vector<GroupSlice> indexed_slices(const std::vector<GroupSlice>& slices,
+                                       const IndexedElements& indexed,
+                                       std::span<const std::byte> bytes) {
+  std::vector<bool> are_named(static_cast<std::size_t>(indexed.extent));
+  for (const GroupSlice& slice : slices)
+    for (std::int64_t at = slice.begin; at < slice.begin + slice.size; ++at) {
+      std::int64_t wide = 0;
+      std::int32_t narrow = 0;
+      const bool is_wide = indexed.bits == 64;
+      const std::size_t width = indexed.bits / 8;
+      std::memcpy(is_wide ? static_cast<void*>(&wide) : &narrow,
+                  &bytes[static_cast<std::size_t>(at) * width], width);
+      const std::int64_t index = is_wide ? wide : narrow;
+      if (index >= 0) are_named[static_cast<std::size_t>(index / indexed.divide)] = true;
+    }
+  std::vector<GroupSlice> named;
+  for (std::size_t element = 0; element < are_named.size(); ++element)
+    if (are_named[element]) named.push_back({0, static_cast<std::int64_t>(element), 1});
+  return named;
+}
+
 }  // namespace
 
 GroupSurroundings::GroupSurroundings(const GemmProblem& problem, const DrawnGroups& drawn)
@@ -60,8 +83,15 @@ std::vector<GroupSurroundings::Box> GroupSurroundings::boxes(const GuardedOperan
     found.push_back(direction == Direction::rows ? Box{batch, gap.first, gap.last, 0, columns}
                                                  : Box{batch, 0, rows, gap.first, gap.last});
   };
-  const std::int64_t extent = operation::ragged_extent(problem_);
-  const std::vector<GroupSlice> slices = operation::read_groups(problem_, drawn_.here());
+  std::vector<GroupSlice> slices = operation::read_groups(problem_, drawn_.here());
+  std::int64_t extent = operation::ragged_extent(problem_);
+  const bool is_out = role == ProductRole::out;
+  const IndexedElements& indexed = is_out ? problem_.groups->scatter : problem_.groups->gather;
+  if (indexed.are_used()) {
+    slices =
+        indexed_slices(slices, indexed, is_out ? drawn_.scatter_bytes() : drawn_.gather_bytes());
+    extent = indexed.extent;
+  }
   if (problem_.groups->share_tensors()) {
     for (const Gap& gap : operation::find_gaps(slices, extent)) add(0, gap);
     return found;

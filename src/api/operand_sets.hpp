@@ -207,7 +207,9 @@ class OperandSets {
     return bind_problem(line_,
                         {places_.a.view(set.a.data(), device), places_.b.view(set.b.data(), device),
                          places_.out.view(set.out.data(), device), c, epilogue},
-                        groups_ ? BoundGroups{&*groups_, bound_sizes()} : BoundGroups{});
+                        groups_
+                            ? BoundGroups{&*groups_, bound_sizes(), gather_.data(), scatter_.data()}
+                            : BoundGroups{});
   }
 
   GroupIndices bound_sizes() const {
@@ -219,10 +221,15 @@ class OperandSets {
   void put_groups() {
     if (!line_.problem.groups) return;
     groups_ = DrawnGroups::even(line_.problem);
-    const std::span<const std::byte> bytes = groups_->bytes();
-    if (bytes.empty()) return;
-    sizes_ = Buffer(bytes.size(), stream_);
-    copy(sizes_.data(), stream_.device(), bytes.data(), Device::cpu(), bytes.size(), stream_);
+    sizes_ = put(groups_->bytes());
+    gather_ = put(groups_->gather_bytes());
+    scatter_ = put(groups_->scatter_bytes());
+  }
+  Buffer put(std::span<const std::byte> bytes) const {
+    if (bytes.empty()) return {};
+    Buffer buffer(bytes.size(), stream_);
+    copy(buffer.data(), stream_.device(), bytes.data(), Device::cpu(), bytes.size(), stream_);
+    return buffer;
   }
 
   const ProblemLine& line_;
@@ -231,7 +238,7 @@ class OperandSets {
   std::vector<std::unique_ptr<NumberPattern>> patterns_;
   std::vector<OperandSet> sets_;
   std::optional<DrawnGroups> groups_;
-  Buffer sizes_;
+  Buffer sizes_, gather_, scatter_;
   std::vector<GemmArguments> arguments_;
 };
 

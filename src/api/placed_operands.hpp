@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <gemmery/buffer.hpp>
@@ -120,37 +121,61 @@ class GuardedWorkspace {
   Buffer buffer_;
 };
 
-// The sizes of groups in the kernel's memory: no sizes at all until `put`, so that what reads them
-// before the work runs is found.
+// Sizes or indices in the kernel's memory: none at all until `put`, so that what reads them before
+// the work runs is found.
+class PlacedIndices {
+ public:
+  PlacedIndices(std::span<const std::byte> drawn, Stream stream) : drawn_(drawn), stream_(stream) {
+    if (drawn_.empty()) return;
+    copy_ = Buffer(drawn_.size(), stream);
+    gemmery::fill(copy_.data(), 0x7f, drawn_.size(), stream);
+  }
+  const void* data() const { return copy_.data(); }
+  void put() {
+    if (!drawn_.empty())
+      copy(copy_.data(), stream_.device(), drawn_.data(), Device::cpu(), drawn_.size(), stream_);
+  }
+  std::int64_t changes() const {
+    if (drawn_.empty()) return 0;
+    std::vector<std::byte> now(drawn_.size());
+    copy(now.data(), Device::cpu(), copy_.data(), stream_.device(), now.size(), stream_);
+    synchronize(stream_);
+    return std::ranges::equal(now, drawn_) ? 0 : static_cast<std::int64_t>(now.size());
+  }
+
+ private:
+  std::span<const std::byte> drawn_;
+  Stream stream_;
+  Buffer copy_;
+};
+
 class PlacedGroups {
  public:
   PlacedGroups(const TrialOperands& operands, Stream stream)
       : drawn_(operands.groups ? &*operands.groups : nullptr), stream_(stream) {
-    if (drawn_ == nullptr || drawn_->bytes().empty()) return;
-    copy_ = Buffer(drawn_->bytes().size(), stream);
-    gemmery::fill(copy_.data(), 0x7f, drawn_->bytes().size(), stream);
+    if (drawn_ == nullptr) return;
+    for (const std::span<const std::byte> bytes :
+         {drawn_->bytes(), drawn_->gather_bytes(), drawn_->scatter_bytes()})
+      arrays_.emplace_back(bytes, stream);
   }
   BoundGroups bound(const Groups& groups) const {
     return {drawn_,
-            groups.are_on_host ? drawn_->here() : drawn_->at(copy_.data(), stream_.device())};
+            groups.are_on_host ? drawn_->here() : drawn_->at(arrays_[0].data(), stream_.device()),
+            arrays_[1].data(), arrays_[2].data()};
   }
   void put() {
-    if (copy_.data() != nullptr)
-      copy(copy_.data(), stream_.device(), drawn_->bytes().data(), Device::cpu(),
-           drawn_->bytes().size(), stream_);
+    for (PlacedIndices& array : arrays_) array.put();
   }
   std::int64_t changes() const {
-    if (copy_.data() == nullptr) return 0;
-    std::vector<std::byte> now(drawn_->bytes().size());
-    copy(now.data(), Device::cpu(), copy_.data(), stream_.device(), now.size(), stream_);
-    synchronize(stream_);
-    return std::ranges::equal(now, drawn_->bytes()) ? 0 : static_cast<std::int64_t>(now.size());
+    std::int64_t count = 0;
+    for (const PlacedIndices& array : arrays_) count += array.changes();
+    return count;
   }
 
  private:
   const DrawnGroups* drawn_;
   Stream stream_;
-  Buffer copy_;
+  std::vector<PlacedIndices> arrays_;  // sizes, gather, scatter
 };
 
 // The operands in the kernel's memory.

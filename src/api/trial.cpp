@@ -163,7 +163,9 @@ class TrialRun {
   VerifyReport judge_result(const std::optional<GuardedOperand>& addend) const {
     const std::optional<Tensor> c = addend ? std::optional(addend->here()) : std::nullopt;
     BoundGroups groups;
-    if (operands_.groups) groups = {&*operands_.groups, operands_.groups->here()};
+    if (operands_.groups)
+      groups = {&*operands_.groups, operands_.groups->here(),
+                operands_.groups->gather_bytes().data(), operands_.groups->scatter_bytes().data()};
     const GemmArguments arguments = bind_problem(
         trial_.line,
         {operands_.a.here(), operands_.b.here(), operands_.out.here(), c, epilogue_here()}, groups);

@@ -87,8 +87,16 @@ VerifyReport judge_groups(const GemmArguments& arguments, const host::DeclaredMa
   VerifyReport all;
   all.passed = true;
   const operation::GroupSlicer slice_of(arguments);
-  for (const operation::GroupSlice& slice : operation::read_groups(arguments))
-    add_group(slice.group, judge(slice_of(slice), declared, exact), all);
+  const bool have_indices = arguments.problem().groups->have_indices();
+  for (const operation::GroupSlice& slice : operation::read_groups(arguments)) {
+    if (!have_indices) {
+      add_group(slice.group, judge(slice_of(slice), declared, exact), all);
+      continue;
+    }
+    using operation::IndexedGroup;
+    const IndexedGroup indexed(arguments, slice, IndexedGroup::Results::present);
+    add_group(slice.group, judge(indexed.gemm(), declared, exact), all);
+  }
   if (all.method.empty()) all.method = "no groups";
   return all;
 }

@@ -32,6 +32,16 @@ std::string refuse_groups(const GemmProblem& problem) {
          (groups.outside == OutsideGroups::zero ? ", with zeros outside of groups" : "");
 }
 
+std::string refuse_indices(const GemmProblem& problem) {
+  const Groups& groups = *problem.groups;
+  const std::string_view given = !groups.scatter.are_used()  ? "a gather"
+                                 : !groups.gather.are_used() ? "a scatter"
+                                                             : "a gather and a scatter";
+  return "groups: expected elements in their groups' order, or indices that this family takes, "
+         "got " +
+         std::string(given) + " by indices";
+}
+
 // A form, and the families that take it. A family that has never heard of a form does not.
 struct FormRow {
   bool (*is_of)(const GemmProblem&) noexcept;
@@ -46,9 +56,16 @@ bool takes_pointers(const Family& family, const GemmProblem&) noexcept {
 bool takes_groups(const Family& family, const GemmProblem& problem) noexcept {
   return family.takes_groups(*problem.groups);
 }
+bool has_indices(const GemmProblem& problem) noexcept {
+  return problem.groups.has_value() && problem.groups->have_indices();
+}
+bool takes_indices(const Family& family, const GemmProblem& problem) noexcept {
+  return family.takes_indices(*problem.groups);
+}
 
-constexpr std::array<FormRow, 2> forms{{
+constexpr std::array<FormRow, 3> forms{{
     {has_groups, takes_groups, refuse_groups},
+    {has_indices, takes_indices, refuse_indices},
     {kernel::has_pointers, takes_pointers, pointer_refusal},
 }};
 

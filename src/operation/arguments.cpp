@@ -203,12 +203,28 @@ std::string list_names(const std::vector<EpilogueOperand>& operands, bool number
   return text;
 }
 
+// Binds indices of the groups' elements, if there were some.
+bool is_set_by_indices(std::string_view operand, const void* data, const Tensor& out,
+                       std::shared_ptr<const operation::GroupMemory>& groups) {
+  operation::GroupMemory moved = *groups;
+  GroupIndices* const indices = operand == "gather"    ? &moved.gather
+                                : operand == "scatter" ? &moved.scatter
+                                                       : nullptr;
+  if (indices == nullptr || indices->data == nullptr) return false;
+  indices->data = data;
+  operation::check_group_memory(*indices, operand);
+  operation::check_sizes_apart(*indices, out, operand);
+  groups = std::make_shared<const operation::GroupMemory>(std::move(moved));
+  return true;
+}
+
 // Binds the sizes of groups. A list is bound once.
 bool is_set_by_groups(std::string_view operand, const void* data, const Tensor& out,
                       std::shared_ptr<const operation::GroupMemory>& groups) {
   if (!groups->list.empty())
     refuse("set_data", "arguments that hold one tensor for an operand", "a list of problems",
            "make new arguments", ErrorKind::unsupported);
+  if (is_set_by_indices(operand, data, out, groups)) return true;
   if (operand != "sizes") return false;
   if (groups->kept != nullptr)
     refuse("set_data", "sizes that are read when work runs", "sizes that were read and kept",
@@ -262,7 +278,11 @@ void GemmArguments::check_overlaps() const {
   check_input_overlap({"A", a_}, out_);
   check_input_overlap({"B", b_}, out_);
   if (c_) check_c_overlap(*c_, out_);
-  if (groups_ != nullptr) operation::check_sizes_apart(groups_->sizes, out_);
+  if (groups_ != nullptr) {
+    operation::check_sizes_apart(groups_->sizes, out_);
+    operation::check_sizes_apart(groups_->gather, out_, "gather");
+    operation::check_sizes_apart(groups_->scatter, out_, "scatter");
+  }
   if (epilogue_operands_.empty()) return;
   operation::check_epilogue_overlaps(epilogue_operands_, rules_of(problem_.epilogue).program,
                                      {a_, b_, out_});

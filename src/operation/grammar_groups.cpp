@@ -65,6 +65,44 @@ Groups read_sizes(const Word& word, GroupSizes form, std::string_view value) {
   return groups;
 }
 
+// "i32/of=500/divide=2"
+IndexedElements read_indices(const Word& word, bool is_gather, std::string_view value) {
+  const auto parts = split(value, '/');
+  IndexedElements indexed{.bits = read_index_bits(word, parts.front()), .extent = -1};
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    const std::string_view key = parts[i].substr(0, equals);
+    const bool has_number = equals != std::string_view::npos;
+    const std::int64_t number =
+        has_number ? read_integer(parts[i].substr(equals + 1)).value_or(-1) : -1;
+    const bool is_divide = is_gather && key == "divide";
+    if ((!is_divide && key != "of") || number < (is_divide ? 1 : 0) || number > INT32_MAX)
+      refuse(word, is_gather ? "of=INT, the extent of what is read, or divide=INT after '/'"
+                             : "of=INT, the extent of out, after '/'");
+    if (is_divide) {
+      indexed.divide = static_cast<std::int32_t>(number);
+    } else {
+      indexed.extent = number;
+    }
+  }
+  return indexed;
+}
+
+std::string indices_text(std::string_view key, const IndexedElements& indexed,
+                         std::int64_t elements) {
+  if (!indexed.are_used()) return {};
+  std::string text = fmt::format(" {}=i{}", key, indexed.bits);
+  if (indexed.extent != elements) text += fmt::format("/of={}", indexed.extent);
+  if (indexed.divide != 1) text += fmt::format("/divide={}", indexed.divide);
+  return text;
+}
+
+IndexedElements with_extent(std::optional<IndexedElements> given, std::int64_t elements) {
+  if (!given) return {};
+  if (given->extent < 0) given->extent = elements;
+  return *given;
+}
+
 std::string sizes_text(const Groups& groups) {
   if (groups.sizes == GroupSizes::list) return " list=host";
   std::string value = fmt::format("i{}", groups.index_bits);
@@ -82,7 +120,8 @@ bool is_list(const GemmProblem& problem) {
 }  // namespace
 
 bool is_group_field(std::string_view key) noexcept {
-  return key == "groups" || key == "ragged" || key == "outside" || parse_group_sizes(key);
+  return key == "groups" || key == "ragged" || key == "outside" || key == "gather" ||
+         key == "scatter" || parse_group_sizes(key);
 }
 
 void read_group_field(const Word& word, std::string_view key, std::string_view value,
@@ -103,6 +142,8 @@ void read_group_field(const Word& word, std::string_view key, std::string_view v
     if (!outside) refuse(word, "outside=untouched or outside=zero");
     return set_once(word, words.outside, *outside);
   }
+  if (key == "gather") return set_once(word, words.gather, read_indices(word, true, value));
+  if (key == "scatter") return set_once(word, words.scatter, read_indices(word, false, value));
   if (words.sizes) refuse(word, "one form of the sizes");
   words.sizes = read_sizes(word, parse_group_sizes(key).value(), value);
 }
@@ -118,6 +159,10 @@ void apply_groups(const Word& kind, const GroupWords& words, GemmProblem& proble
   groups.outside = words.outside.value_or(OutsideGroups::untouched);
   problem.l = *words.count;
   problem.groups = groups;
+  const std::int64_t elements = operation::ragged_extent(problem);
+  problem.groups->gather = with_extent(words.gather, elements);
+  problem.groups->scatter = with_extent(words.scatter, elements);
+  operation::check_indexable(*problem.groups);
 }
 
 std::string groups_text(const GemmProblem& problem) {
@@ -128,6 +173,9 @@ std::string groups_text(const GemmProblem& problem) {
   text += sizes_text(groups);
   if (groups.outside != OutsideGroups::untouched)
     text += fmt::format(" outside={}", name(groups.outside));
+  const std::int64_t elements = operation::ragged_extent(problem);
+  text += indices_text("gather", groups.gather, elements);
+  text += indices_text("scatter", groups.scatter, elements);
   return text;
 }
 
@@ -136,7 +184,8 @@ MatrixType read_addend(const OperandWords& operand, const GemmProblem& problem) 
   const bool is_once = operation::is_out_shared(problem) && !varies_with_group;
   if (is_once && (operand.batch || operand.has_pointers))
     refuse(operand.word, "[l,m], [l,n] or [l,1] with batch= or pointers: groups share out");
-  return read_matrix(operand, {is_once ? 1 : problem.l, problem.m, problem.n});
+  const operation::MatrixExtents out = operation::product_extents(problem).out;
+  return read_matrix(operand, {is_once ? 1 : problem.l, out.rows, out.columns});
 }
 
 std::string addend_text(MatrixType matrix, const GemmProblem& problem, Role role) {

@@ -20,10 +20,12 @@ struct GroupWords {
   std::optional<Ragged> ragged;
   std::optional<Groups> sizes;  // form, width, place and promises
   std::optional<OutsideGroups> outside;
+  std::optional<IndexedElements> gather, scatter;  // an extent of -1: as many as the groups have
 };
 
 inline constexpr std::string_view group_fields =
-    "groups=, ragged=, ends=, prefix=, counts=, labels=, masked=, list=, outside=, ";
+    "groups=, ragged=, ends=, prefix=, counts=, labels=, masked=, list=, outside=, gather=, "
+    "scatter=, ";
 bool is_group_field(std::string_view key) noexcept;
 
 // Reads a field whose key is one of these.

@@ -90,6 +90,47 @@ Groups form_of(const GivenTensors& given, const GroupOffsets& offsets) {
           .expected = offsets.expected};
 }
 
+// --- indices ------------------------------------------------------------------------------------
+
+void check_index_array(std::string_view operand, const GroupIndices& indices, Device device) {
+  const std::string name(operand);
+  if (indices.bits != 32 && indices.bits != 64)
+    refuse(name, "int32 or int64", "whole numbers of " + std::to_string(indices.bits) + " bits");
+  if (indices.device != device)
+    refuse(name, "memory on " + to_string(device) + " (where out is)",
+           "memory on " + to_string(indices.device), "move the indices there");
+  operation::check_group_memory(indices, name);
+}
+
+IndexedElements indexed_by(const std::optional<GroupIndices>& indices, std::int32_t divide,
+                           std::int64_t extent) {
+  if (!indices) return {};
+  return {.bits = static_cast<std::uint8_t>(indices->bits), .divide = divide, .extent = extent};
+}
+
+void require_count(std::string_view operand, const GroupIndices& indices, std::int64_t count,
+                   std::string_view of) {
+  if (indices.count != count)
+    refuse(std::string(operand),
+           std::to_string(count) + " indices, one for each " + std::string(of),
+           std::to_string(indices.count));
+}
+
+// How many elements all groups have, T, where some of them are found by indices: as many as there
+// are indices, and as there are elements of a tensor without.
+std::int64_t count_elements(const GroupOffsets& offsets, Ragged ragged, std::int64_t read,
+                            std::int64_t written) {
+  const bool is_m = ragged == Ragged::m;
+  if (offsets.gather && offsets.scatter) {
+    require_count("scatter", *offsets.scatter, offsets.gather->count, "index of gather");
+  } else if (offsets.gather) {
+    require_count("gather", *offsets.gather, written, is_m ? "row of out" : "column of out");
+  } else {
+    require_count("scatter", *offsets.scatter, read, is_m ? "row of A" : "column of B");
+  }
+  return (offsets.gather ? offsets.gather : offsets.scatter)->count;
+}
+
 // --- sizes --------------------------------------------------------------------------------------
 
 void check_sizes(const GroupIndices& sizes, std::int64_t count, GroupSizes form, Device device) {
@@ -111,6 +152,14 @@ GroupIndices keep_copy(const GroupIndices& sizes, GroupMemory& memory) {
                                      : static_cast<const std::int32_t*>(sizes.data)[index]);
   memory.kept = copy;
   return {copy->data(), sizes.count};
+}
+
+GroupIndices bind_indices(std::string_view operand, const std::optional<GroupIndices>& indices,
+                          const Tensor& out) {
+  if (!indices) return {};
+  check_index_array(operand, *indices, out.device());
+  operation::check_sizes_apart(*indices, out, operand);
+  return *indices;
 }
 
 // --- lists --------------------------------------------------------------------------------------
@@ -245,14 +294,23 @@ std::vector<GemmArguments> validate_list(const std::vector<GroupedProblem>& prob
 GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
                                            DType accumulator_type, const GroupOffsets& offsets,
                                            const GemmOptions& options) {
-  const Groups groups = form_of({A, B, out}, offsets);
+  Groups groups = form_of({A, B, out}, offsets);
   gemm_.a_ = as_batch({"A", A}, "(T, K), (G, M, K) or (M, T)");
   gemm_.b_ = as_batch({"B", B}, "(G, K, N), (K, T) or (T, N)");
   gemm_.out_ = as_batch({"out", out}, "(T, N), (M, T) or (G, M, N)");
   const auto& [a, b, d] = std::tie(gemm_.a_, gemm_.b_, gemm_.out_);
   require_extent("B", "rows (K)", a.extent(2), "A columns", b.extent(1));
-  require_extent("out", "rows (M)", a.extent(1), "A rows", d.extent(1));
-  require_extent("out", "columns (N)", b.extent(2), "B columns", d.extent(2));
+  const bool is_m = groups.ragged == Ragged::m;
+  const std::int64_t read = is_m ? a.extent(1) : b.extent(2);
+  const std::int64_t written = is_m ? d.extent(1) : d.extent(2);
+  groups.gather = indexed_by(offsets.gather, offsets.gather_divide, read);
+  groups.scatter = indexed_by(offsets.scatter, 1, written);
+  const bool have_indices = groups.have_indices();
+  operation::check_indexable(groups);
+  if (!have_indices || groups.ragged != Ragged::m)
+    require_extent("out", "rows (M)", a.extent(1), "A rows", d.extent(1));
+  if (!have_indices || groups.ragged != Ragged::n)
+    require_extent("out", "columns (N)", b.extent(2), "B columns", d.extent(2));
   const bool is_stack = groups.sizes == GroupSizes::masked;
   const std::int64_t count = is_stack || groups.ragged == Ragged::k ? d.extent(0)
                              : groups.ragged == Ragged::m           ? b.extent(0)
@@ -266,9 +324,14 @@ GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, con
       operation::with_strides(d, {count, d.extent(1), d.extent(2)},
                               {d.extent(0) == count ? d.stride(0) : 0, d.stride(1), d.stride(2)});
   gemm_.bind(accumulator_type, options, domain);
+  if (have_indices)
+    (is_m ? gemm_.problem_.m : gemm_.problem_.n) =
+        count_elements(offsets, groups.ragged, read, written);
   operation::check_groups(gemm_.problem_);
   auto memory = std::make_shared<GroupMemory>();
   memory->sizes = offsets.sizes;
+  memory->gather = bind_indices("gather", offsets.gather, gemm_.out_);
+  memory->scatter = bind_indices("scatter", offsets.scatter, gemm_.out_);
   check_sizes(offsets.sizes,
               operation::size_count(groups, count, operation::ragged_extent(gemm_.problem_)),
               groups.sizes, gemm_.device());
@@ -277,8 +340,11 @@ GroupedGemmArguments::GroupedGemmArguments(const Tensor& A, const Tensor& B, con
            "check a copy of them, or leave the check out", ErrorKind::unsupported);
   if (groups.are_on_host) memory->sizes = keep_copy(offsets.sizes, *memory);
   operation::check_sizes_apart(memory->sizes, gemm_.out_);
-  if (offsets.check || groups.are_on_host) operation::read_groups(gemm_.problem_, memory->sizes);
-  gemm_.groups_ = std::move(memory);
+  gemm_.groups_ = memory;
+  if (offsets.check || groups.are_on_host) {
+    const auto slices = operation::read_groups(gemm_);
+    if (offsets.check && gemm_.device().is_cpu()) operation::check_indices(gemm_, slices);
+  }
 }
 
 GroupedGemmArguments::GroupedGemmArguments(const std::vector<GroupedProblem>& problems,

@@ -62,6 +62,10 @@ ProductExtents product_extents(const GemmProblem& problem) noexcept {
   if (ragged != Ragged::n) extents.a.batch = 1;
   if (ragged != Ragged::m) extents.b.batch = 1;
   if (ragged != Ragged::k) extents.out.batch = 1;
+  const auto& [gather, scatter] = std::tie(problem.groups->gather, problem.groups->scatter);
+  if (gather.are_used()) (ragged == Ragged::m ? extents.a.rows : extents.b.columns) = gather.extent;
+  if (scatter.are_used())
+    (ragged == Ragged::m ? extents.out.rows : extents.out.columns) = scatter.extent;
   return extents;
 }
 
@@ -71,7 +75,8 @@ bool is_out_shared(const GemmProblem& problem) noexcept {
 
 MatrixExtents addend_extents(const GemmProblem& problem, const MatrixType& matrix) noexcept {
   const bool is_once = is_out_shared(problem) && matrix.batch_stride == 0;
-  return {is_once ? 1 : problem.l, problem.m, problem.n};
+  const MatrixExtents out = product_extents(problem).out;
+  return {is_once ? 1 : problem.l, out.rows, out.columns};
 }
 
 std::optional<Ragged> ragged_of_out(const GemmProblem& problem) noexcept {
@@ -99,23 +104,23 @@ std::int64_t size_count(const Groups& groups, std::int64_t group_count,
   }
 }
 
-void check_group_memory(const GroupIndices& sizes) {
+void check_group_memory(const GroupIndices& sizes, std::string_view operand) {
   if (sizes.count == 0) return;
+  const std::string name(operand);
   if (sizes.data == nullptr)
-    refuse("sizes", "memory for " + std::to_string(sizes.count) + " sizes", "a null pointer");
+    refuse(name, "memory for " + std::to_string(sizes.count) + " " + name, "a null pointer");
   const auto width = static_cast<std::uintptr_t>(sizes.bits / 8);
   const auto rest = reinterpret_cast<std::uintptr_t>(sizes.data) % width;
   if (rest == 0) return;
-  refuse("sizes",
-         "an address that is a multiple of their " + std::to_string(width) + "-byte elements",
+  refuse(name, "an address that is a multiple of their " + std::to_string(width) + "-byte elements",
          "an address that is " + std::to_string(rest) + " bytes off");
 }
 
-void check_sizes_apart(const GroupIndices& sizes, const Tensor& out) {
+void check_sizes_apart(const GroupIndices& sizes, const Tensor& out, std::string_view operand) {
   if (sizes.count == 0 || sizes.device != out.device()) return;
   const Tensor words(sizes.data, DType::int32, {sizes.count * (sizes.bits / 32)}, sizes.device);
   if (may_overlap(out, words))
-    refuse("out", "memory that shares nothing with sizes", "overlapping memory",
+    refuse("out", "memory that shares nothing with " + std::string(operand), "overlapping memory",
            "write to another tensor");
 }
 
@@ -137,6 +142,29 @@ void check_promises(const Groups& groups) {
   if (groups.sizes == GroupSizes::list && groups.outside != OutsideGroups::untouched)
     refuse("outside", "untouched: nothing of a list is of no problem", "zero");
 }
+
+void check_indexed(std::string_view operand, const Groups& groups, const IndexedElements& indexed) {
+  if (!indexed.are_used()) return;
+  const std::string name(operand);
+  if (!groups.share_tensors() || groups.ragged == Ragged::k)
+    refuse(name, "groups of M or N that share a tensor",
+           groups.ragged == Ragged::k ? "groups of K"
+                                      : std::string(gemmery::name(groups.sizes)) + " groups",
+           "", ErrorKind::unsupported);
+  if (indexed.divide < 1) refuse("divide of " + name, "1 or more", std::to_string(indexed.divide));
+}
+
+}  // namespace
+
+void check_indexable(const Groups& groups) {
+  check_indexed("gather", groups, groups.gather);
+  check_indexed("scatter", groups, groups.scatter);
+  if (groups.scatter.are_used() && groups.outside == OutsideGroups::zero)
+    refuse("outside", "untouched beside a scatter", "zero", "fill out with zeros before",
+           ErrorKind::unsupported);
+}
+
+namespace {
 
 bool varies_with_group(const EpilogueOperandRule& rule, const MatrixType& matrix) {
   return rule.varies_l && matrix.batch_stride != 0;
@@ -188,6 +216,7 @@ void check_addend(const GemmProblem& problem) {
 
 void check_groups(const GemmProblem& problem) {
   check_promises(*problem.groups);
+  check_indexable(*problem.groups);
   check_addend(problem);
   if (problem.epilogue == default_epilogue) return;
   if (problem.groups->sizes == GroupSizes::list)

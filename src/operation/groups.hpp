@@ -39,20 +39,25 @@ std::int64_t ragged_extent(const GemmProblem& problem) noexcept;
 std::int64_t size_count(const Groups& groups, std::int64_t group_count,
                         std::int64_t ragged_extent) noexcept;
 
+// Throws Error (invalid_argument, unsupported) where no elements of these groups are found by
+// indices that are asked for.
+void check_indexable(const Groups& groups);
+
 // Throws Error (invalid_argument, unsupported) for groups that no arguments can have, and for
 // tensors of an epilogue that mean nothing with them.
 void check_groups(const GemmProblem& problem);
 
 // Throws Error (invalid_argument) for a null pointer or an address that no whole numbers have.
-void check_group_memory(const GroupIndices& sizes);
+void check_group_memory(const GroupIndices& sizes, std::string_view operand = "sizes");
 
 // Throws Error (invalid_argument) if out shares memory with the sizes, which a run would write over
 // while it reads them.
-void check_sizes_apart(const GroupIndices& sizes, const Tensor& out);
+void check_sizes_apart(const GroupIndices& sizes, const Tensor& out,
+                       std::string_view operand = "sizes");
 
 // What arguments hold of their groups.
 struct GroupMemory {
-  GroupIndices sizes;
+  GroupIndices sizes, gather, scatter;
   std::shared_ptr<const std::vector<std::int64_t>> kept;  // a copy of sizes that were read early
   std::vector<GemmArguments> list;                        // the problems of a list
   std::vector<const void*> a, b, c, out;                  // their addresses
@@ -74,6 +79,11 @@ std::vector<GroupSlice> read_groups(const GemmArguments& arguments);
 // The same of sizes that belong to this problem.
 std::vector<GroupSlice> read_groups(const GemmProblem& problem, const GroupIndices& sizes);
 
+// Checks the indices of elements in groups, which must be in host memory. Throws Error
+// (invalid_argument) with the first that is wrong: one that is neither -1 nor within the tensor,
+// or a second one for an element of out.
+void check_indices(const GemmArguments& arguments, const std::vector<GroupSlice>& slices);
+
 // [first, last) of what lies along the extent that differs in no group, in increasing order;
 // `slices` of one matrix.
 struct Gap {
@@ -92,6 +102,35 @@ class GroupSlicer {
 
  private:
   const GemmArguments& arguments_;
+};
+
+// The GEMM of a group whose elements are found by indices, on copies of them. Elements that go
+// nowhere are left out.
+class IndexedGroup {
+ public:
+  // What the copies of out and of further results begin with: anything, or what they have now.
+  enum class Results : bool { undefined, present };
+
+  IndexedGroup(const GemmArguments& arguments, const GroupSlice& slice, Results results);
+
+  const GemmArguments& gemm() const noexcept { return *gemm_; }
+  // Puts the copies of results to where their elements go.
+  void store() const;
+
+ private:
+  // A copy of elements of a tensor of all groups, and the tensor.
+  struct Copy {
+    std::shared_ptr<std::byte[]> memory;
+    Tensor view, source;
+  };
+  Tensor copy_of(const Tensor& source, const std::vector<std::int64_t>& elements, bool is_read);
+
+  Ragged ragged_;
+  std::vector<std::int64_t> read_;     // elements of A or B; -1: zeros
+  std::vector<std::int64_t> written_;  // elements of out
+  std::vector<std::shared_ptr<std::byte[]>> memory_;
+  std::vector<Copy> results_;
+  std::optional<GemmArguments> gemm_;
 };
 
 }  // namespace gemmery::operation

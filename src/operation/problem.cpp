@@ -49,6 +49,13 @@ std::int64_t word_of(const Groups& groups) {
          field(groups.alignment, 20);
 }
 
+std::uint64_t hash_of_indices(const Groups& groups, std::uint64_t seed) {
+  const std::array<std::int64_t, 6> words{groups.gather.bits,    groups.gather.divide,
+                                          groups.gather.extent,  groups.scatter.bits,
+                                          groups.scatter.divide, groups.scatter.extent};
+  return XXH3_64bits_withSeed(words.data(), sizeof words, seed);
+}
+
 }  // namespace
 
 std::string_view name(Math math) noexcept { return math_names[static_cast<std::size_t>(math)]; }
@@ -123,6 +130,8 @@ std::size_t hash_value(const GemmProblem& problem) noexcept {
     words[23] = problem.groups->expected;
   }
   std::uint64_t hash = XXH3_64bits(words.data(), sizeof words);
+  if (problem.groups && problem.groups->have_indices())
+    hash = hash_of_indices(*problem.groups, hash);
   for (const MatrixType& operand : problem.epilogue_operands) {
     Words more{};
     at = 0;

@@ -258,6 +258,19 @@ std::int64_t draw_group_count(Choices& choices) {
   return choices.percent(20) ? 1 : choices.between(2, 12);
 }
 
+// Extents follow when that of the groups is known.
+IndexedElements draw_indexed(Choices& choices) {
+  return {.bits = static_cast<std::uint8_t>(choices.percent(40) ? 64 : 32)};
+}
+
+// Of as many elements as the groups have, of more or of fewer, even none.
+void draw_indexed_extent(Choices& choices, std::int64_t elements, IndexedElements& indexed) {
+  if (!indexed.are_used()) return;
+  indexed.extent = choices.percent(30)  ? elements
+                   : choices.percent(3) ? 0
+                                        : choices.between(1, 2 * elements + 3);
+}
+
 Groups draw_any_form(Choices& choices) {
   using enum GroupSizes;
   Groups groups{.sizes = choices.one_of({ends, ends, prefix, counts, labels, masked, list}),
@@ -269,13 +282,24 @@ Groups draw_any_form(Choices& choices) {
   if (choices.percent(30)) groups.outside = OutsideGroups::zero;
   if (groups.share_tensors()) groups.alignment = choices.one_of({1, 1, 1, 2, 8, 16, 128});
   if (choices.percent(20)) groups.expected = choices.between(1, 300);
+  if (groups.share_tensors() && groups.ragged != Ragged::k) {
+    if (choices.percent(35)) groups.gather = draw_indexed(choices);
+    if (choices.percent(35)) groups.scatter = draw_indexed(choices);
+    if (groups.gather.are_used() && choices.percent(30))
+      groups.gather.divide = static_cast<std::int32_t>(choices.between(1, 8));
+    if (groups.scatter.are_used()) groups.outside = OutsideGroups::untouched;
+  }
   return groups;
+}
+
+bool takes(const Family& family, const Groups& groups) {
+  return family.takes_groups(groups) && (!groups.have_indices() || family.takes_indices(groups));
 }
 
 // One that the kernel's family takes, if that is easily found.
 Groups draw_form(const Kernel& kernel, Choices& choices) {
   Groups groups = draw_any_form(choices);
-  for (int tries = 0; tries < 50 && !kernel.family().takes_groups(groups); ++tries)
+  for (int tries = 0; tries < 50 && !takes(kernel.family(), groups); ++tries)
     groups = draw_any_form(choices);
   return groups;
 }
@@ -297,6 +321,8 @@ void draw_groups(const Kernel& kernel, Choices& choices, const TrialLimits& limi
   while (problem.flops() > 2.0 * static_cast<double>(limits.products))
     **std::ranges::max_element(extents, {}, [](const std::int64_t* extent) { return *extent; }) /=
         2;
+  draw_indexed_extent(choices, operation::ragged_extent(problem), problem.groups->gather);
+  draw_indexed_extent(choices, operation::ragged_extent(problem), problem.groups->scatter);
 }
 
 // Matrices of a list are of one layout, and the largest are packed.
@@ -337,9 +363,9 @@ MatrixType draw_addend(const Kernel& kernel, const GemmProblem& problem, Choices
       !choices.percent(30))
     return broadcast_some(full, extents, rule, choices);
   const bool is_of_m = problem.groups->ragged == Ragged::m;
-  const MatrixExtents own{problem.l, is_of_m ? 1 : problem.m, is_of_m ? problem.n : 1};
+  const MatrixExtents own{problem.l, is_of_m ? 1 : extents.rows, is_of_m ? extents.columns : 1};
   MatrixType matrix = operation::packed_matrix(rule.dtype, Layout::row, own);
-  matrix = operation::normalize(matrix, {problem.l, problem.m, problem.n});
+  matrix = operation::normalize(matrix, {problem.l, extents.rows, extents.columns});
   matrix.alignment = operation::alignment_of(0, matrix);
   return matrix;
 }

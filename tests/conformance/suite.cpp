@@ -212,7 +212,11 @@ class Case {
     if (arguments.group_memory() == nullptr) return fault_of(arguments);
     const operation::GroupSlicer slice_of(arguments);
     for (const operation::GroupSlice& slice : operation::read_groups(arguments)) {
-      const std::string fault = fault_of(slice_of(slice));
+      using operation::IndexedGroup;
+      const std::string fault =
+          arguments.problem().groups->have_indices()
+              ? fault_of(IndexedGroup(arguments, slice, IndexedGroup::Results::present).gemm())
+              : fault_of(slice_of(slice));
       if (!fault.empty()) return fmt::format("group {}: {}", slice.group, fault);
     }
     return {};

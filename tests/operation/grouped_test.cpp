@@ -321,6 +321,11 @@ TEST(GroupedGrammar, canonical_lines_print_as_they_were_read) {
            "grouped_gemm 256x512x128 groups=3 list=host a=f16 b=f16:c",
            "grouped_gemm 256x512x128 groups=3 a=f16 b=f16/pointers",
            "grouped_gemm 64x32x16 groups=4 a=f32 c=f32[l,n] beta=1",
+           "grouped_gemm 64x32x16 groups=4 gather=i32/of=20/divide=2 a=f32",
+           "grouped_gemm 64x32x16 groups=4 counts=i64 gather=i64 scatter=i32/of=0 a=f32",
+           "grouped_gemm 64x32x16 groups=4 ragged=n scatter=i32/of=40 a=f32 c=f32 beta=1",
+           "grouped_gemm 64x32x16 groups=4 scatter=i32/of=96 a=f32 epilogue=\"D = w * accum\" "
+           "w=f32[m]",
            "grouped_gemm 0x32x16 groups=0 a=f32",
        }) {
     EXPECT_EQ(to_string(parse_problem(line)), line);
@@ -372,6 +377,16 @@ TEST(GroupedGrammar, says_what_is_wrong) {
            {"grouped_gemm 8x8x8 groups=2 a=f32 list=device", "list=host"},
            {"grouped_gemm 8x8x8 groups=2 a=f32 masked=i32/align=8", "alignment"},
            {"grouped_gemm 8x8x8 groups=2 a=f32 align=8", "ends=, prefix=, counts="},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 gather=f32", "i32 or i64"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 gather=i32/rows=8", "of=INT"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 gather=i32/divide=0", "divide=INT"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 scatter=i32/divide=2", "of=INT, the extent of out"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 scatter=i32 scatter=i32", "each field once"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 gather=i32 ragged=k", "groups of K"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 gather=i32 masked=i32", "masked groups"},
+           {"grouped_gemm 8x8x8 groups=2 a=f32 scatter=i32 outside=zero",
+            "untouched beside a scatter"},
+           {"gemm 8x8x8 a=f32 gather=i32", "gather"},
            {"gemm 8x8x8 groups=2 a=f32", "groups"},
        })
     EXPECT_NE(refusal(line).find(says), std::string::npos) << line << ": " << refusal(line);

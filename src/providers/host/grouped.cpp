@@ -16,6 +16,7 @@ namespace {
 
 using operation::Gap;
 using operation::GroupSlice;
+using operation::IndexedGroup;
 
 // --- threads ------------------------------------------------------------------------------------
 
@@ -119,12 +120,17 @@ void clear_outside(const GemmArguments& arguments, const std::vector<GroupSlice>
 void run_groups(const GemmArguments& arguments, Multiply multiply, Concurrency concurrency,
                 int threads) {
   const std::vector<GroupSlice> slices = operation::read_groups(arguments);
+  operation::check_indices(arguments, slices);
+  const bool have_indices = arguments.problem().groups->have_indices();
   const operation::GroupSlicer slice_of(arguments);
   const std::vector<Group> groups = sort_by_work(arguments, slices);
   const int available = threads > 0 ? threads : platform::thread_count();
   const double least = least_work_of_all_threads(groups, available);
   const auto run = [&](const Group& group, int own_threads) {
-    multiply.call(multiply.context, slice_of(group.slice), own_threads);
+    if (!have_indices) return multiply.call(multiply.context, slice_of(group.slice), own_threads);
+    const IndexedGroup indexed(arguments, group.slice, IndexedGroup::Results::undefined);
+    multiply.call(multiply.context, indexed.gemm(), own_threads);
+    indexed.store();
   };
   std::size_t next = 0;
   const auto uses_all_threads = [&](const Group& group) {
