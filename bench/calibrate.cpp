@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures every kernel that discovery returns for some problems: what a model is fitted to.
+// Measures every kernel that discovery returns for some problems, as data to which a model is
+// fitted.
 //
 //   calibrate [--device cuda:0] [--class sm90] [--within FACTOR] [--keep FACTOR] [--finalists 32]
 //             [--threads N] [--seconds N] [--csv FILE] (--list FILE | 'gemm 4096x4096x4096 a=bf16
 //             b=bf16:c') …
 //
-// A list has one problem a line after the name of its set; "#" begins a comment. Two passes per
-// problem: all kernels in a few short batches, then the finalists, the fastest of these and the
-// first of discovery, in more and longer ones. Kernels take turns in a random order, so that drifts
-// of the clock meet all; yet the clock hangs on the company, so compare within a pass only. Kernels
-// are compiled beforehand, side by side. --within leaves out kernels whose prediction is more than
-// that many times the best (0 = none), --keep rows of kernels that took more than that many times
-// the fastest one's time (0 = none). After --seconds (0 = never) no further problem is begun; those
-// left out are counted, as are kernels that do not compile, the first few named.
+// A list has one problem per line, after the name of its set; "#" begins a comment. There are two
+// passes per problem: all kernels in a few short batches, then the finalists (the fastest of these
+// and the first of discovery) in more and longer ones. Kernels take turns in a random order, so
+// that drifts of the clock affect all of them. The clock still depends on which other kernels run,
+// so compare times within a pass only. Kernels are compiled beforehand, in parallel. --within
+// leaves out kernels whose prediction is more than FACTOR times the best (0: none); --keep leaves
+// out rows of kernels that took more than FACTOR times the fastest time (0: none). After --seconds
+// (0: never) no further problem is started; skipped problems are counted, as are kernels that do
+// not compile, the first few of them by name.
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,7 +124,7 @@ Options read_options(int count, char** words) {
   return options;
 }
 
-// One line that is drawn over, on terminals.
+// A progress line that is overwritten, on terminals.
 class Progress {
  public:
   explicit Progress(std::string_view title) : title_(title) {}
@@ -144,7 +146,7 @@ class Progress {
 
 // --- kernels ------------------------------------------------------------------------------------
 
-// Compiles kernels once each, many at a time; remembers those that fail.
+// Compiles each kernel once, many at a time; remembers those that fail.
 class Compiled {
  public:
   Compiled(const std::vector<Kernel>& kernels, const gemmery::DeviceInfo& device,
@@ -195,7 +197,7 @@ std::vector<RankedKernel> list_kernels(const Options& options, const ProblemLine
   std::erase_if(kernels, [&](const RankedKernel& kernel) {
     return kernel.family().name() != options.kernel_class;
   });
-  // Best first, so the rest is what is too slow.
+  // Best first, so all others are too slow as well.
   if (options.within > 0 && !kernels.empty()) {
     const double limit_us = options.within * kernels.front().predicted_us;
     std::erase_if(kernels,
@@ -221,7 +223,7 @@ struct Timed {
   int pass = 1;
 };
 
-// In a random order: fast kernels side by side would slow each other down by the power they draw.
+// In a random order: neighbouring fast kernels would slow each other down by the power they draw.
 std::vector<Timed> time_all(const ProblemLine& line, std::vector<RankedKernel> ranked,
                             const MeasureOptions& how) {
   static std::mt19937 source;  // the same order in each run
@@ -234,7 +236,7 @@ std::vector<Timed> time_all(const ProblemLine& line, std::vector<RankedKernel> r
   return timed;
 }
 
-// The fastest so far, and what discovery puts first, fast or not.
+// The fastest so far, and the first ones of discovery, fast or not.
 std::vector<RankedKernel> choose_finalists(const Options& options, std::vector<Timed> timed) {
   constexpr std::size_t first_of_discovery = 3;
   std::vector<RankedKernel> finalists;

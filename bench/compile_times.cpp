@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the compiler takes for kernels of the Hopper family that nobody has compiled before: the
-// first one of a process, 128x256x64 in all layouts of both types, and a random draw of all that
-// discovery lists. Nothing is kept or found in a cache; no device is needed. To measure it on two
-// cores of an idle machine: taskset -c 0,1 compile_times.
-// Usage: compile_times [DRAWN] [JOBS] [SEED]          JOBS: how many at a time
+// How long the compiler takes for sm90 kernels that are in no cache: the first one of a process,
+// 128x256x64 in all layouts of both 16-bit types, and a random sample of everything that discovery
+// lists. No cache is read or written, and no device is needed. To measure on two cores of an idle
+// machine: taskset -c 0,1 compile_times. Usage: compile_times [DRAWN] [JOBS] [SEED], with JOBS
+// compilations at a time.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr Target hopper{90, 'a'};
 
-// Of the whole process, all its threads.
+// Processor time of the whole process, all its threads.
 double cpu_ms() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -44,7 +44,7 @@ std::vector<Kernel> list_kernels() {
   return kernels;
 }
 
-// 128x256x64 by two warpgroups, as results in the type of the operands take it.
+// True for 128x256x64 by two warpgroups, with results in the type of the operands.
 bool is_largest_tile(const Kernel& kernel) {
   const OperandRules& rules = kernel.operands();
   return !rules.has_c && rules.out.dtype == rules.a.dtype && rules.out.layout == LayoutRule::row &&
@@ -62,17 +62,17 @@ std::vector<Kernel> draw(const std::vector<Kernel>& kernels, std::size_t count,
   return drawn;
 }
 
-// Of sorted times, the one that a share of them does not exceed.
+// A quantile of sorted times.
 double quantile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
 struct Times {
   std::vector<double> elapsed;
-  std::vector<double> processor;  // one at a time: of each kernel; else of all, shared out evenly
+  std::vector<double> processor;  // of each kernel, or an equal share of all
 };
 
-// Of kernels that are compiled `jobs` at a time.
+// Compiles kernels `jobs` at a time and measures them.
 void compile(std::span<const Kernel> kernels, int jobs, Times& times) {
   const double begin = cpu_ms();
   for (const CompileResult& result :

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 // --- kernels -------------------------------------------------------------------------------------
 
-// Registers only: what dispatch, definedness and the loops over lanes cost.
+// Registers only: the cost of dispatch, definedness and the loops over lanes.
 const std::string arithmetic = R"(
 extern "C" __global__ void arithmetic(float* out, int rounds) {
   float x = threadIdx.x, y = 1.5f;
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(128) wgmma(float* out, int rounds) 
 
 struct Sample {
   double seconds;
-  double cpu_seconds;  // of all threads: what tells where other programs run beside
+  double cpu_seconds;  // of all threads: meaningful also on a loaded machine
   EmulatedRun run;
 };
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fused epilogue costs: for each problem and program the best plain kernel, the kernel that
-// discovery offers first for the program, the best of several, and that one's tile without a
-// program, in rotation, beside the time of the program's own bytes and the goal. Usage:
+// The cost of a fused epilogue. For each problem and program it races the best plain kernel, the
+// kernel that discovery ranks first for the program, the best of several, and that one's tile
+// without a program, in rotation; and prints the time for the program's own bytes and the goal.
+// Usage:
 //
 //   epilogue [--designs N] [--pairs P] [--sample-ms M] [--line NAME] [--device DEVICE]
 //            [--extents MxNxK] [--list]
 //
-// --line: programs whose name begins so. --extents: instead of the three problems. --list: the
-// kernels that an H200 would be offered, without a device. bench/peers/torch_epilogue.py times what
-// torch does instead.
+// --line: programs whose name begins with NAME. --extents: replaces the three problems. --list:
+// prints the kernels that an H200 would be offered, without a device. bench/peers/torch_epilogue.py
+// times torch on the same programs.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -146,7 +147,7 @@ std::vector<std::uint16_t> random_bfloat16(std::size_t count) {
   return values;
 }
 
-// A matrix on the device, the same million random numbers again and again.
+// A matrix on the device, filled with the same million random numbers again and again.
 class Matrix {
  public:
   Matrix(std::int64_t rows, std::int64_t columns, Stream stream)
@@ -173,7 +174,7 @@ class Matrix {
   Buffer buffer_;
 };
 
-// A kernel that is bound to a race's operands.
+// A kernel bound to the operands of a race.
 struct Contestant {
   std::string name;
   PreparedLaunch launch;
@@ -210,7 +211,7 @@ class Race {
     return gemmery::GemmArguments(a_.view(), b_.transposed(), out_.view(), options);
   }
 
-  // The first few that discovery offers, in its order, compiled side by side.
+  // The first few kernels of discovery, in its order, compiled in parallel.
   std::vector<Contestant> contestants(const ProgramRow* program) const {
     const auto kernels = gemmery::get_kernels(arguments(program));
     return bind_all({kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(
@@ -218,7 +219,7 @@ class Race {
                     program);
   }
 
-  // The plain kernel with a kernel's tile, where there is one.
+  // The plain kernel with the same tile, if there is one.
   std::optional<Contestant> plain_with_tile_of(std::string_view name) const {
     for (const Kernel& kernel : gemmery::get_kernels(arguments(nullptr)))
       if (tile_of(kernel.name()) == tile_of(name))
@@ -286,8 +287,8 @@ std::vector<Times> time_in_rotation(const Race& race, std::span<Contestant* cons
   return times;
 }
 
-// The number of the fastest, by medians of rounds: the board's clock moves within one by more than
-// kernels differ, and the least time is that of whoever came when it was cool.
+// The index of the fastest, by the medians of rounds: the board's clock changes within a round by
+// more than kernels differ, so the least time would belong to whichever ran when it was cool.
 std::size_t find_best(const Race& race, std::vector<Contestant>& contestants) {
   constexpr int rounds = 7;
   std::vector<Contestant*> all;
@@ -297,7 +298,7 @@ std::size_t find_best(const Race& race, std::vector<Contestant>& contestants) {
   return static_cast<std::size_t>(std::ranges::min_element(medians) - medians.begin());
 }
 
-// What a program's kernel takes beyond a plain one and the extra bytes, in percent of the plain
+// The time of a program's kernel beyond a plain one and the extra bytes, in percent of the plain
 // one: the median of all rounds, the least and the largest.
 struct Cost {
   double median, least, most;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host pays before anything runs: arguments, discovery, explanations, names. Medians over
-// 11 repetitions of many calls (3 of the one that lists all kernels); no device is needed. Usage:
+// Host time before anything runs: arguments, discovery, explanations, names. Medians over 11
+// repetitions of many calls (3 of the one that lists all kernels); no device is needed. Usage:
 // host_times [CALLS]
 #include <gemmery/gemmery.hpp>
 
@@ -21,7 +21,7 @@ namespace {
 
 // --- measuring ----------------------------------------------------------------------------------
 
-// The value counts as used, and memory as read.
+// Keeps the compiler from removing a value or the reads behind it.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -34,7 +34,7 @@ struct Spread {
 template <int repetitions = 11, class Call>
 Spread time_calls(int calls, const Call& call) {
   using Clock = std::chrono::steady_clock;
-  call();  // what happens once: tables, first use of a page
+  call();  // warm-up: tables, first use of a page
   std::array<double, repetitions> us{};
   for (double& each : us) {
     const Clock::time_point start = Clock::now();
@@ -45,7 +45,7 @@ Spread time_calls(int calls, const Call& call) {
   return {us.front(), us[repetitions / 2], us.back()};
 }
 
-// `allowed_us`: what the design asks for, where it does.
+// `allowed_us`: the design's goal, if there is one.
 void report(const std::string& name, const Spread& spread, std::optional<double> allowed_us,
             const std::string& remark = {}) {
   const std::string allowed = allowed_us
@@ -70,7 +70,7 @@ GemmArguments small_arguments() {
   return GemmArguments(matrix(0, 32, 32), matrix(8192, 32, 32), matrix(16384, 32, 32));
 }
 
-// Of the simt family alone, of sm90 and simt, with C, of integers, and with a program.
+// Served by simt only; by sm90 and simt; with C; of integers; with a program.
 constexpr const char* problem_lines[] = {
     "gemm 4096x4096x4096 a=f32", "gemm 4096x4096x8192 a=bf16 b=bf16:c out=bf16",
     "gemm 4096x4096x4096 a=f16 c=f16 beta=1", "gemm 512x512x512x8 a=s8 b=s8:c out=s32",
@@ -90,7 +90,8 @@ void time_arguments(int calls) {
          {});
 }
 
-// What a program costs discovery: a ratio says it whatever else the machine does.
+// The cost of a program in discovery, as a ratio, which does not depend on other load of the
+// machine.
 void compare_program(int calls, const DeviceInfo& device) {
   const std::string product = "gemm 4096x4096x4096 a=bf16 b=bf16:c";
   const GemmProblem plain = parse_problem(product).problem;

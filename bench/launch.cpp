@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch costs the host beyond the driver's own: prepared launches and `run` against raw
+// Host time of a launch beyond the driver's own: prepared launches and `run` against raw
 // cuLaunchKernelEx of the same kernel with the same parameters and attributes on the same stream,
-// call by call in turn; for a kernel without tensor maps, and for those of Hopper, which encode
-// three of them in every `run`. Usage: launch [CALLS] [DEVICE]
+// in interleaved calls. For a kernel without tensor maps, and for sm90 kernels, which encode three
+// of them in every `run`. Usage: launch [CALLS] [DEVICE]
 #include <gemmery/gemmery.hpp>
 
 #include <dlfcn.h>
@@ -101,7 +101,7 @@ void require(int result, const char* call) {
   if (result != 0) throw std::runtime_error(fmt::format("{} failed with {}", call, result));
 }
 
-// The launch that a captured prepared launch recorded: the same function, shape, attributes and
+// The launch recorded by capturing a prepared launch: the same function, shape, attributes and
 // parameter bytes, without any of our code.
 class RawLaunch {
  public:
@@ -144,7 +144,8 @@ class RawLaunch {
   }
 
  private:
-  // Those of the node that differ from the defaults, as a caller would give them.
+  // Takes the node's attributes that differ from the defaults, as a caller would pass them; returns
+  // their number.
   unsigned take_attributes(void* node) {
     unsigned count = 0;
     for (const int id : {cluster_attribute, programmatic_attribute}) {
@@ -187,15 +188,15 @@ Spread spread_of(std::vector<double> values) {
   return {at(0.25), at(0.5), at(0.75)};
 }
 
-// Raw and ours in turn; the queue is emptied before the driver makes a caller wait for a place in
-// it (1024).
+// Interleaves raw and our launches. The queue is emptied before it is full (1024), since the driver
+// then blocks the caller.
 template <class Raw, class Ours>
 void compare(const std::string& name, double limit_us, int calls, Stream stream, const Raw& raw,
              const Ours& ours) {
   std::vector<double> raw_us, ours_us;
   for (int call = -200; call < calls; ++call) {
     if (call % 100 == 0) gemmery::synchronize(stream);
-    // Who goes first changes each time: the first launch after the queue ran empty is slower.
+    // The order alternates: the first launch after the queue ran empty is slower.
     double of_raw = 0;
     double of_ours = 0;
     if (call % 2 == 0) {
@@ -226,10 +227,11 @@ void compare(const std::string& name, double limit_us, int calls, Stream stream,
 
 // --- what is launched ---------------------------------------------------------------------------
 
-// A square problem so small that the device is never what is waited for, and which kernel of it.
+// A square problem, so small that the device is never the bottleneck, and which kernel of it is
+// launched.
 struct Subject {
   const char* kernel_class;
-  const char* cluster;  // of the design; empty: whatever it is
+  const char* cluster;  // of the design; empty: any
   gemmery::DType dtype;
   std::int64_t size;
 };
@@ -263,7 +265,7 @@ void* make_context_current(const RawDriver& driver, Device device) {
   return context;
 }
 
-// One kernel on operands, ready to be launched in every way.
+// One kernel with operands, prepared for every kind of launch.
 struct Scene {
   Buffer a, b, out;
   gemmery::GemmArguments arguments;
@@ -271,7 +273,7 @@ struct Scene {
   gemmery::Artifact artifact;
 };
 
-// Nothing where the device has no such kernel.
+// nullopt if the device has no such kernel.
 std::optional<Scene> make_scene(const Subject& subject, Stream stream) {
   const auto bytes =
       static_cast<std::size_t>(subject.size * subject.size) * gemmery::byte_width(subject.dtype);
@@ -339,7 +341,7 @@ void measure(const Subject& subject, const RawDriver& driver, int calls, Stream 
 }
 
 void measure_all(int calls, Device device) {
-  const gemmery::OwnedStream stream(device);  // says what is missing where there is no GPU
+  const gemmery::OwnedStream stream(device);  // without a GPU it throws and says what is missing
   const RawDriver driver;
   for (const Subject& subject : subjects) measure(subject, driver, calls, stream);
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What calls of the Python package cost the host: microseconds, medians of batches that take turns.
+"""Host time of calls of the Python package: microseconds, medians of interleaved batches.
 
 usage: python_host_times.py [DEVICE]       DEVICE: cpu (with numpy), or cuda:0 (with torch, beside the driver's own launch)
 
-Each row is the median over 100 batches of 100 calls, an empty loop subtracted; rows take turns batch by batch, so that drifts
-of the clock meet all of them. On a GPU each batch ends with a synchronisation outside the timed part.
+Each row is the median over 100 batches of 100 calls, minus an empty loop. Rows take turns batch by batch, so that drifts
+of the clock affect all of them. On a GPU each batch ends with a synchronisation outside the timed part.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def nothing() -> None:
 
 
 def measure(rows: dict[str, Callable[[], float]], settle: Callable[[], None]) -> dict[str, float]:
-    """Microseconds a call of each row, which times a batch itself."""
+    """Microseconds per call for each row; a row times its own batches."""
     times: dict[str, list[float]] = {name: [] for name in rows}
     for batch in range(BATCHES + 5):
         for name, time_batch in rows.items():

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process waits for its first kernel: from the call of `compile` until the kernel can be
-// launched, loading included, in processes that find the code in the cache and in ones that do not;
-// the first use of the device, which no library can spare them, apart. Every process checks its
-// result and tells whether the compiler's library is mapped in it.
-// Usage: warm_start [PROCESSES] [KERNELS] [DEVICE]          DEVICE: cuda:0, emulated:h200
+// How long a process waits for its first kernel: from the call of `compile` until the kernel can be
+// launched, including loading, for processes with a warm and with a cold cache. The first use of
+// the device, which every library needs, is measured separately. Every process checks its result
+// and reports whether the compiler's library is mapped in it. Usage: warm_start [PROCESSES]
+// [KERNELS] [DEVICE], with DEVICE cuda:0 or emulated:h200.
 #include <gemmery/gemmery.hpp>
 
 #include <fmt/format.h>
@@ -37,11 +37,11 @@ double milliseconds(Clock::duration elapsed) {
 
 // --- one process --------------------------------------------------------------------------------
 
-// What it tells the one that started it.
+// What the process reports to the one that started it.
 struct Start {
-  double launchable_ms = 0;   // compile(arguments), which loads
-  double result_ms = 0;       // and the first launch, until its result is there
-  double compile_ms = 0;      // of the compiler; 0 where the code was found
+  double launchable_ms = 0;   // compile(arguments), including loading
+  double result_ms = 0;       // and the first launch, until its result is available
+  double compile_ms = 0;      // of the compiler; 0 with a warm cache
   bool has_compiler = false;  // libnvrtc is mapped after the launch
 };
 
@@ -53,7 +53,7 @@ bool is_mapped(const std::string& library) {
   return false;
 }
 
-// Matrices of ones: every sum is the inner extent, in any order.
+// Matrices of ones: every accumulator is K, in any order of additions.
 class Ones {
  public:
   Ones(DType dtype, gemmery::Stream stream) : stream_(stream), dtype_(dtype) {
@@ -96,7 +96,8 @@ class Ones {
   Buffer a_, b_, out_;
 };
 
-// Kernels of even numbers are for float32, those of odd ones for bfloat16; spread over what fits.
+// Kernels with even numbers are for float32, those with odd ones for bfloat16; they are spread over
+// the list of discovery.
 Start start_kernel(int number, Device device) {
   const gemmery::OwnedStream stream(device);
   const Ones ones(number % 2 == 0 ? DType::float32 : DType::bfloat16, stream);
@@ -123,7 +124,7 @@ int be_child(int channel, int number, Device device) {
 
 // --- all of them --------------------------------------------------------------------------------
 
-// A process that begins with nothing: this program, executed again.
+// A fresh process: this program, executed again.
 Start start_process(int number, const std::string& device) {
   int channel[2];
   if (pipe(channel) != 0) throw std::runtime_error("no pipe");
@@ -165,7 +166,7 @@ void print_starts(const std::string& name, const std::vector<Start>& starts) {
   print_times("from compile to the first result", result);
 }
 
-// In a cache of its own, which goes at the end.
+// Uses a cache of its own, which is removed at the end.
 void measure(int processes, int kernels, const std::string& device) {
   const std::string folder =
       (std::filesystem::temp_directory_path() / fmt::format("gemmery-warm-start-{}", getpid()))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arithmetic costs beside wgmmas: one warpgroup of each multiprocessor multiplies, 1 to 3
-// others run one kind of instruction, or a formula; alone and side by side. docs/performance.md has
-// the figures.
+// The cost of arithmetic beside wgmmas: one warpgroup of each multiprocessor multiplies, 1 to 3
+// others run one kind of instruction, or a formula; alone and at the same time. docs/performance.md
+// has the figures.
 //
 //   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++20 bench/peers/beside_wgmma.cu
 //
-// Prints, for each kind: clocks from one instruction of a warp to the next, alone and beside, and
-// clocks of an m64n128k16, which are 64 where nothing disturbs it.
+// Prints for each kind the clocks from one instruction of a warp to the next, alone and beside
+// wgmmas, and the clocks of an m64n128k16, which takes 64 when undisturbed.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -109,7 +109,7 @@ struct Clocks {
   long long issuing;
 };
 
-// Results that nobody wants, so that they are computed.
+// Results are stored here so that the compiler keeps the arithmetic.
 __device__ float kept;
 
 template <Kind kind, int chains>

@@ -86,8 +86,8 @@ struct Compute {
   const char* name;
 };
 
-// The counterpart of a problem's arithmetic. Without math, f32 is computed in f32: TF32 only where
-// the problem asks for it. f32 by splitting competes with f32, fp8_fast with fast accumulation.
+// The compute type for a problem's math. Without math, f32 is computed in f32; TF32 is used only if
+// the problem requests it. Split f32 competes with f32, fp8_fast with fast accumulation.
 struct MathRow {
   Math math;
   cublasComputeType_t type;
@@ -119,15 +119,15 @@ Compute compute_of(const GemmProblem& problem) {
   return {row->type, CUDA_R_32F, row->name};
 }
 
-// How a matrix lies in memory, as cuBLASLt reads it: columns of `rows` elements, `leading` apart.
+// A matrix in memory as cuBLASLt reads it: columns of `rows` elements, `leading` apart.
 struct Spelling {
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t leading;
-  bool is_transposed;  // against the matrix that is meant
+  bool is_transposed;  // relative to the matrix that is meant
 };
 
-// `wants_transpose`: the matrix that is meant is the transpose of the operand.
+// `wants_transpose`: cuBLASLt needs the transpose of the operand.
 Spelling spell(const MatrixType& matrix, std::int64_t rows, std::int64_t columns,
                bool wants_transpose) {
   const Layout layout = layout_of(matrix, rows, columns);
@@ -225,7 +225,7 @@ CublasLtPeer::CublasLtPeer(const GemmArguments& arguments, std::size_t workspace
   s.out = State::layout(p.out, out, p.l);
   s.addend = s.out;
   if (bit_width(p.out.dtype) == 8 && is_floating(p.out.dtype)) {
-    MatrixType wide = p.out;  // beside results of fp8 cuBLASLt wants a C of 16 bits, read or not
+    MatrixType wide = p.out;  // with fp8 results cuBLASLt requires a C of 16 bits, read or not
     wide.dtype = DType::bfloat16;
     s.addend = State::layout(wide, out, p.l);
   }
@@ -244,8 +244,8 @@ CublasLtPeer::CublasLtPeer(const GemmArguments& arguments, std::size_t workspace
         "workspace");
   const auto set_alignment = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                                  const MatrixType& matrix) {
-    // The heuristic assumes 256 bytes unless told; operands here have what their problem states, up
-    // to 16 and then 256.
+    // The heuristic assumes an alignment of 256 bytes by default. Operands here have what their
+    // problem states if that is below 16, otherwise 256.
     const std::uint32_t bytes = matrix.alignment < 16 ? matrix.alignment : 256;
     check(api().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &bytes, sizeof bytes),
           "alignment");
@@ -262,8 +262,7 @@ CublasLtPeer::CublasLtPeer(const GemmArguments& arguments, std::size_t workspace
     throw std::runtime_error("cuBLASLt has no algorithm for this problem");
 }
 
-CublasLtPeer::~CublasLtPeer() =
-    default;  // descriptors live as long as the program: there are a few of them
+CublasLtPeer::~CublasLtPeer() = default;  // descriptors live as long as the process; there are few
 
 void CublasLtPeer::run(const GemmArguments& arguments, void* workspace, void* stream) const {
   const State& s = *state_;

@@ -11,18 +11,18 @@ namespace gemmery::peers {
 
 class CublasLtPeer {
  public:
-  // The context of the arguments' device is current. Throws std::runtime_error where cuBLASLt does
-  // not serve the problem.
+  // The context of the arguments' device must be current. Throws std::runtime_error if cuBLASLt
+  // does not support the problem.
   CublasLtPeer(const GemmArguments& arguments, std::size_t workspace_bytes);
   ~CublasLtPeer();
   CublasLtPeer(const CublasLtPeer&) = delete;
   CublasLtPeer& operator=(const CublasLtPeer&) = delete;
 
-  // The problem that it was made for, with other memory.
+  // Runs the problem that it was made for, on other memory.
   void run(const GemmArguments& arguments, void* workspace, void* stream) const;
 
   std::string compute() const;    // "CUBLAS_COMPUTE_32F"
-  std::string algorithm() const;  // what identifies the choice
+  std::string algorithm() const;  // identifies the choice
   static std::string version();
 
  private:

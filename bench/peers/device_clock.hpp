@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few driver and NVML calls that a comparison needs: the context for the peer, events, graphs
-// of one stream, clocks and power.
+// The few driver and NVML calls that a comparison needs: a context for the peer, events, graphs of
+// one stream, clocks and power.
 #pragma once
 
 #include <functional>
@@ -8,18 +8,18 @@
 
 namespace gemmery::peers {
 
-// A function of a library that was opened by name; throws std::runtime_error naming both where it
-// is not there.
+// Opens a library by name, and finds a function in it; throws std::runtime_error that names both if
+// it is missing.
 void* open_library(std::initializer_list<const char*> names);
 void* find_symbol(void* library, const char* name);
 
-// One GPU, its primary context current in this thread.
+// One GPU whose primary context is current in this thread.
 class DeviceClock {
  public:
   explicit DeviceClock(int index);
 
-  // Microseconds that the device took for what `work` puts on the stream; work is recorded into a
-  // graph by `record` before.
+  // Microseconds of device time for what `work` puts on the stream. `record` must have recorded it
+  // into a graph before.
   class Recording {
    public:
     Recording(const DeviceClock& clock, void* stream, const std::function<void()>& work);
@@ -27,7 +27,7 @@ class DeviceClock {
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
-    // `meanwhile` is called while the device is at it.
+    // `meanwhile` is called while the device runs.
     double elapsed_us(const std::function<void()>& meanwhile = {}) const;
 
    private:
@@ -45,14 +45,14 @@ class DeviceClock {
   void* end_ = nullptr;
 };
 
-// What the board was doing.
+// Clocks and power of the board.
 struct BoardState {
   unsigned sm_clock_mhz = 0;
   double power_w = 0;
   unsigned temperature_c = 0;
 };
 
-// All zeros where NVML is not there.
+// All zeros if NVML is missing.
 BoardState read_board(int cuda_index);
 
 }  // namespace gemmery::peers

@@ -5,14 +5,15 @@
 //   gemm_peers [--device 0] [--pairs 7] [--sample-ms 20] [--top N] [--class simt] [--families]
 //   [--kernel NAME] … [--rotate] [--announce] [--json FILE] 'gemm 4096x4096x4096 a=f32' …
 //
-// Compared are the first N (1) kernels that discovery returns, with --class those of it (all,
-// unless N is given), with --families the first of each family, and then the ones that --kernel
-// names; with --kernel and without --top these alone. Each kernel is alone with cuBLASLt; with
-// --rotate all of a problem's kernels and cuBLASLt take turns, and how far each is from the first
-// one is told, too. A ratio is cuBLASLt's time over ours: above 1 we are faster. Where cuBLASLt
-// does not serve a problem, ours are timed alone, the reason is told, and results are compared with
-// those of the last kernel of discovery instead. --announce writes a line with a problem's name
-// ahead of its race (tools/run_races.py then knows which one a process died of).
+// Compares the first N kernels of discovery (default 1); with --class only those of the class (all
+// of them unless N is given); with --families the first of each family; and the kernels that
+// --kernel names. With --kernel and without --top only these are compared. By default each kernel
+// is raced alone with cuBLASLt. With --rotate all kernels of a problem and cuBLASLt take turns, and
+// each one's ratio to the first is printed, too. A ratio is cuBLASLt's time over ours: above 1 we
+// are faster. If cuBLASLt does not support a problem, our kernels are timed alone, the reason is
+// printed, and results are compared with those of the last kernel of discovery instead. --announce
+// prints a problem's name before its race, so that tools/run_races.py knows which one a process
+// died of.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -96,8 +97,7 @@ Options read_options(int count, char** words) {
 
 // --- numbers ---
 
-// The 16-bit code nearest to `value`, by rounding half up in the bits that are dropped: good enough
-// for data.
+// The 16-bit code nearest to `value`, ties rounded up: good enough for data.
 std::uint16_t narrow(float value, DType dtype) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -205,7 +205,7 @@ struct Placement {
   }
 };
 
-// Operand sets that together exceed twice the cache.
+// Sets of operands that together exceed twice the cache.
 class Operands {
  public:
   Operands(const ProblemLine& line, std::int64_t l2_bytes, Stream stream, std::uint64_t seed)
@@ -256,7 +256,8 @@ class Operands {
   }
 
  private:
-  // One pattern per type is made on the host; operands hold copies of it, each begun elsewhere.
+  // One pattern per type is made on the host; operands are filled with copies of it, each from
+  // another offset.
   const Buffer& fill(const Placement& place, Stream stream, std::mt19937_64& source) {
     const Buffer& pattern = pattern_of(place.type.dtype, stream, source);
     Buffer& buffer = buffers_.emplace_back(place.bytes, stream);
@@ -355,7 +356,7 @@ double median_of(const std::vector<BoardState>& states, double (*read)(const Boa
   return Quantiles(values).median;
 }
 
-// A family's first kernel takes part where it is predicted to be at most this much slower than the
+// A family's first kernel takes part if it is predicted to be at most this much slower than the
 // first of all.
 constexpr double slowest_family = 4;
 
@@ -372,7 +373,7 @@ std::vector<RankedKernel> first_of_families(const std::vector<RankedKernel>& ran
   return firsts;
 }
 
-// The first of discovery, of one class if one is wanted.
+// The first kernels of discovery, of one class if requested.
 std::vector<RankedKernel> list_kernels(const Options& options,
                                        const std::vector<RankedKernel>& ranking) {
   if (options.is_by_family) return first_of_families(ranking);
@@ -388,7 +389,7 @@ std::vector<RankedKernel> list_kernels(const Options& options,
   return kernels;
 }
 
-// A kernel by its name, with the time that discovery predicts where it lists the kernel, else NaN.
+// A kernel by its name, with its predicted time; NaN if discovery does not list it.
 RankedKernel named_kernel(const std::string& name, const std::vector<RankedKernel>& ranking) {
   const auto kernel = find_kernel(name);
   if (!kernel) throw std::runtime_error("no kernel is called " + name);
@@ -413,7 +414,7 @@ std::vector<RankedKernel> choose_kernels(const Options& options,
   return kernels;
 }
 
-// Side by side, so that what follows finds them compiled.
+// Compiles all kernels in parallel, so that later uses find them compiled.
 void compile_side_by_side(const std::vector<RankedKernel>& kernels, Device device) {
   std::vector<CompileJob> jobs;
   for (const Kernel& kernel : kernels)
@@ -443,7 +444,7 @@ struct Contestant {
   Contender contender;
 };
 
-// cuBLASLt's choice for a problem, or why it has none.
+// cuBLASLt's choice for a problem, or the reason why there is none.
 struct Peer {
   std::optional<CublasLtPeer> library;
   std::string refusal;
@@ -457,7 +458,7 @@ struct Peer {
   }
 };
 
-// Round by round.
+// Ratios, round by round.
 Quantiles quotients(const std::vector<double>& above, const std::vector<double>& below) {
   std::vector<double> values;
   for (std::size_t at = 0; at < above.size(); ++at) values.push_back(above[at] / below[at]);
@@ -480,7 +481,7 @@ class Comparison {
 
   const std::vector<RankedKernel>& ranking() const { return ranking_; }
 
-  // All of them and the peer take turns.
+  // All kernels and the peer take turns.
   std::vector<Row> run(const std::vector<RankedKernel>& kernels) {
     const auto& arguments = operands_.arguments();
     std::deque<Contestant> ours;
@@ -504,7 +505,7 @@ class Comparison {
     peer_.library->run(operands_.arguments()[set], workspace_.data(), stream_.handle());
   }
 
-  // Of two, who goes first alternates; of more, the order is drawn anew each time.
+  // Two contenders alternate in going first; more run in a new random order each time.
   void take_turns(std::vector<Contender*> turns) {
     std::ranges::reverse(turns);  // ours first
     for (Contender* const contender : turns)
@@ -525,7 +526,7 @@ class Comparison {
     return relative_difference(ours, expected_results());
   }
 
-  // Of the peer, or of discovery's last kernel, which is the simplest one.
+  // The results of the peer, or of discovery's last kernel, which is the simplest one.
   const std::vector<double>& expected_results() {
     if (!expected_.empty()) return expected_;
     operands_.poison_out(stream_);
@@ -640,7 +641,7 @@ void compare(const Options& options, const std::string& text, std::ostream& json
 
 int run(int count, char** words) {
   const Options options = read_options(count, words);
-  device_info(Device::cuda(options.device));  // throws where there is none
+  device_info(Device::cuda(options.device));  // throws if there is none
   std::ofstream file;
   if (!options.json.empty()) file.open(options.json);
   std::ostream& json = options.json.empty() ? std::cout : file;

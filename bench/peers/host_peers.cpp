@@ -46,7 +46,7 @@ struct Types {
   DType output;
 };
 
-// Square matrices; random bits that stand for small numbers in every type.
+// Square matrices; random bits that encode small numbers in every type.
 struct Operands {
   std::int64_t side;
   Types types;
@@ -191,7 +191,7 @@ dnnl_primitive_desc_t describe(dnnl_engine_t engine, OnednnMemory& a, OnednnMemo
   return descriptor;
 }
 
-// Everything made once; a call is one execution. Kept until the process ends.
+// Everything is made once; a call is one execution. Kept until the process ends.
 Run onednn(Operands& operands) {
   if (ONEDNN(dnnl_engine_create) == nullptr) return {};
   dnnl_engine_t engine = nullptr;
@@ -232,7 +232,7 @@ double seconds_of(const Run& run, int repeats) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
 }
 
-// So many that they take about 10 ms.
+// Repeats that take about 10 ms.
 int choose_repeats(const Run& run) {
   run();
   return std::clamp(static_cast<int>(0.01 / std::max(1e-7, seconds_of(run, 3))), 1, 100000);
@@ -259,7 +259,7 @@ void compare(const Operands& operands, const Pair& pair, int pairs) {
   const int their_repeats = choose_repeats(pair.their_run);
   std::vector<double> ratios, ours, theirs;
   for (int i = 0; i < pairs; ++i) {
-    // Each goes first every other time.
+    // The order alternates.
     const bool ours_first = i % 2 == 0;
     if (ours_first) ours.push_back(seconds_of(pair.our_run, our_repeats));
     theirs.push_back(seconds_of(pair.their_run, their_repeats));

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch takes for a product and the operations behind it, one after the other, on the problems of bench/epilogue, and
-beside it, where the package gemmery is installed, the kernel that it offers first for the same program.
+"""Times torch on a matrix product followed by separate operations, on the problems of bench/epilogue, and beside
+it, if the package gemmery is installed, the first kernel of discovery for the same program.
 
-Prints one line for each problem and program: median microseconds, timed in turn by CUDA events, and of gemmery's the median
+Prints one line for each problem and program: median microseconds, interleaved, by CUDA events; for gemmery also the median
 of its ratios to torch's sequence within a round. Usage: python3 torch_epilogue.py [ROUNDS] [SAMPLE_MS]
 """
 
@@ -21,7 +21,7 @@ PROBLEMS = [(4096, 4096, 4096), (8192, 8192, 1024), (8192, 4096, 512)]
 
 
 def sequences(a, b, bias, aux, out):
-    """The programs of bench/epilogue as a torch user writes them, results in memory of their own."""
+    """The programs of bench/epilogue as a torch user writes them, with preallocated results."""
 
     def product():
         torch.mm(a, b, out=out)
@@ -68,7 +68,7 @@ PROGRAMS = {
 
 
 def fused(a, b, bias, aux, out):
-    """The programs by gemmery, each by the kernel that is offered first."""
+    """The programs by gemmery, each by the first kernel of discovery."""
     operands = {"bias": bias, "aux": aux, "amax": torch.empty(1, device="cuda")}
     stream = torch.cuda.current_stream()
 
