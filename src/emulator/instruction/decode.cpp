@@ -17,7 +17,7 @@ std::vector<DecodeRow> join_rows() {
   std::vector<DecodeRow> joined;
   for (const RowSource rows :
        {arithmetic_rows, convert_rows, control_rows, memory_rows, atomic_rows, copy_rows,
-        barrier_rows, warp_rows, matrix_rows, wgmma_rows}) {
+        barrier_rows, warp_rows, matrix_rows, wgmma_rows, wmma_rows}) {
     const DecodeRows part = rows();
     joined.insert(joined.end(), part.begin(), part.end());
   }

@@ -89,6 +89,7 @@ DecodeRows barrier_rows();  // bar barrier fence membar mbarrier griddepcontrol 
 DecodeRows warp_rows();     // shfl vote match redux activemask elect
 DecodeRows matrix_rows();   // ldmatrix stmatrix movmatrix mma
 DecodeRows wgmma_rows();    // wgmma
+DecodeRows wmma_rows();     // wmma
 // The instructions of sm_100, such as tcgen05, get a file and a line here.
 
 const DecodeRow* find_decoder(std::string_view opcode) noexcept;

@@ -30,6 +30,14 @@ class PtxRunner {
     EXPECT_TRUE(memory_.copy_in(address, values.data(), values.size() * sizeof(T)));
     return address;
   }
+  // All bytes written but one.
+  void fill_but(std::uint64_t address, std::uint64_t bytes, std::uint64_t left_out) {
+    EXPECT_TRUE(memory_.fill(address, 0, left_out));
+    EXPECT_TRUE(memory_.fill(address + left_out + 1, 0, bytes - left_out - 1));
+  }
+  std::uint64_t unwritten(std::uint64_t address, std::uint64_t bytes) const {
+    return memory_.count_unwritten(address, bytes);
+  }
   std::uint64_t reserve(std::uint64_t bytes) { return memory_.allocate(bytes); }
   template <class T>
   std::vector<T> get(std::uint64_t address, std::size_t count) const {

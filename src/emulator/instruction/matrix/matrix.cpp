@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "emulator/instruction/matrix/matrix_form.hpp"
 #include "emulator/instruction/matrix/matrix_fragment.hpp"
+#include "emulator/instruction/matrix/matrix_registers.hpp"
 #include "emulator/instruction/memory/memory_access.hpp"
 #include "emulator/machine/warp.hpp"
 
@@ -19,27 +18,6 @@ namespace {
 constexpr std::uint32_t small_rows = 8;  // of the 8x8 matrices of 16-bit elements
 constexpr std::uint32_t small_row_bytes = 16;
 constexpr std::uint32_t most_small = 4;
-
-[[noreturn]] void throw_partial_warp(const char* what) {
-  throw Fault(FaultKind::divergent_barrier,
-              std::string(what) +
-                  " runs with part of a warp; all 32 lanes must reach it with the "
-                  "same guard");
-}
-
-void require_whole_warp(LaneMask active, const char* what) {
-  if (active != all_lanes) throw_partial_warp(what);
-}
-
-template <class T>
-const T* lanes_at(const Warp& warp, const OperandSlot& slot) noexcept {
-  return reinterpret_cast<const T*>((slot.is_constant ? warp.constants : warp.registers) +
-                                    slot.offset);
-}
-template <class T>
-T* lanes_to(Warp& warp, const OperandSlot& slot) noexcept {
-  return reinterpret_cast<T*>(warp.registers + slot.offset);
-}
 
 // --- 8x8 matrices of 16 bits --------------------------------------------------------------------
 
@@ -176,36 +154,6 @@ Step run_move_matrix(Warp& warp, const Operation& operation, LaneMask active) {
   to_lanes(matrix, true, warp.destination<std::uint32_t>(operation, 0));
   warp.set_defined(operation.slot[0], all_lanes, defined_by(written, true));
   return Step::next;
-}
-
-void add_unique(std::vector<RegisterIndex>& list, const OperandSlot& slot) {
-  if (slot.reg != no_register && std::ranges::find(list, slot.reg) == list.end())
-    list.push_back(slot.reg);
-}
-
-// A list of `count` registers; a single register may be written without braces.
-std::vector<OperandSlot> decode_registers(Form& form, const Operand& operand, std::size_t count,
-                                          ScalarType type, bool is_destination) {
-  const bool is_list = operand.kind == Operand::Kind::list;
-  const std::span<const Operand> items =
-      is_list ? std::span<const Operand>(operand.items) : std::span(&operand, 1);
-  if (items.size() != count)
-    form.refuse("a list of " + std::to_string(count) + " registers is expected, not of " +
-                std::to_string(items.size()));
-  Operation& operation = form.operation();
-  std::vector<OperandSlot> slots;
-  for (const Operand& item : items) {
-    slots.push_back(is_destination ? form.context().destination_slot(item, type)
-                                   : form.context().source_slot(item, type));
-    add_unique(is_destination ? operation.writes : operation.reads, slots.back());
-  }
-  return slots;
-}
-
-void begin_warp_operation(Form& form) {
-  if (!form.take("sync") || !form.take("aligned")) form.refuse("it needs .sync.aligned");
-  form.operation().propagates_definedness = false;
-  form.operation().needs_convergence = true;
 }
 
 void require_small_matrix(Form& form) {
@@ -453,17 +401,11 @@ void decode_mma(DecodeContext& context, const Instruction& instruction, Operatio
   operation.detail = std::move(detail);
 }
 
-void decode_wmma(DecodeContext& context, const Instruction& instruction, Operation&) {
-  context.refuse(instruction,
-                 "wmma's fragments have no documented layout and are not emulated; use mma.sync");
-}
-
 constexpr DecodeRow rows[] = {
     {"ldmatrix", decode_load_matrix},
     {"stmatrix", decode_store_matrix},
     {"movmatrix", decode_move_matrix},
     {"mma", decode_mma},
-    {"wmma", decode_wmma},
 };
 
 }  // namespace
