@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,10 +59,13 @@ struct Rows {
   Tensor of(const Buffer& memory, std::initializer_list<std::int64_t> shape) const {
     return Tensor(memory.data(), DType::float32, shape, stream.device());
   }
-  GemmArguments arguments(GroupOffsets offsets = {}) const {
-    offsets.sizes = GroupIndices(static_cast<const std::int32_t*>(ends.data()), G, stream.device());
+  // Products are of whole numbers: tf32 has them exactly.
+  GemmArguments arguments(Math math, GroupOffsets offsets = {}) const {
+    if (offsets.sizes.data == nullptr)
+      offsets.sizes =
+          GroupIndices(static_cast<const std::int32_t*>(ends.data()), G, stream.device());
     return GroupedGemmArguments(of(a, {T, K}), of(b, {G, K, N}), of(out, {T, N}), DType::float32,
-                                offsets)
+                                offsets, {.math = math})
         .as_gemm();
   }
   void expect(const std::vector<std::int32_t>& sizes) const {
@@ -87,58 +93,126 @@ const std::vector<std::vector<std::int32_t>> cases{{18, 36, 54, 72, 90},
                                                    {0, 0, 0, 0, 0},
                                                    {7, 8, 25, 25, 83}};
 
+// simt multiplies float32 as it is, sm80 as tf32.
 class GroupedEmulated : public tests::WithNvrtc {
  protected:
+  static constexpr Math maths[] = {Math::native, Math::tf32};
   const Device device_ = parse_device("emulated:a100").value();
 };
+
+// The best of each family and schedule, and the best but one.
+std::vector<Kernel> two_of_each(const GemmArguments& arguments) {
+  std::map<std::string, int> seen;
+  std::vector<Kernel> kernels;
+  for (const Kernel& kernel : get_kernels(arguments)) {
+    const std::string kind = std::string(kernel.family().name()) +
+                             std::string(kernel.metadata().design_value("schedule"));
+    if (kernel.operands().b.alignment == 16 && seen[kind]++ < 2) kernels.push_back(kernel);
+  }
+  return kernels;
+}
 
 // Row 30 of the acceptance list: nothing is known of the sizes when the graph is made.
 TEST_F(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
   const Rows rows(device_);
-  const GemmArguments arguments = rows.arguments();
-  for (const Kernel& kernel : get_kernels(arguments)) {
-    if (kernel.operands().b.alignment != 16) continue;  // one of each tile
-    SCOPED_TRACE(kernel.name());
-    rows.put({-1, -1, -1, -1, -1});
-    PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
-    driver::GraphCapture capture(rows.stream);
-    launch.launch(rows.stream);
-    const driver::Graph graph = capture.end();
-    for (const auto& sizes : cases) {
-      rows.poison();
-      rows.put(sizes);
-      graph.launch(rows.stream);
-      rows.expect(sizes);
+  for (const Math math : maths) {
+    const GemmArguments arguments = rows.arguments(math);
+    for (const Kernel& kernel : two_of_each(arguments)) {
+      SCOPED_TRACE(kernel.name());
+      rows.put({-1, -1, -1, -1, -1});
+      PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
+      driver::GraphCapture capture(rows.stream);
+      launch.launch(rows.stream);
+      const driver::Graph graph = capture.end();
+      for (const auto& sizes : cases) {
+        rows.poison();
+        rows.put(sizes);
+        graph.launch(rows.stream);
+        rows.expect(sizes);
+      }
     }
   }
 }
 
+// A graph has the sizes that the host had when it was made.
+TEST_F(GroupedEmulated, tables_of_the_host_are_in_the_launch) {
+  const Rows rows(device_);
+  for (const auto& sizes : cases) {
+    const GemmArguments arguments =
+        rows.arguments(Math::tf32, {.sizes = std::span<const std::int32_t>(sizes)});
+    const Kernel kernel = get_kernels(arguments).front();
+    EXPECT_EQ(kernel.metadata().design_value("schedule"), "host");
+    PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
+    driver::GraphCapture capture(rows.stream);
+    launch.launch(rows.stream);
+    const driver::Graph graph = capture.end();
+    rows.poison();
+    graph.launch(rows.stream);
+    rows.expect(sizes);
+  }
+}
+
+// The three schedules differ in who finds a tile, not in what is done with it.
+TEST_F(GroupedEmulated, every_schedule_gives_the_same_bits) {
+  const Rows rows(device_);
+  std::vector<float> numbers;
+  std::minstd_rand random(17);
+  for (std::int64_t i = 0; i < G * K * N; ++i)
+    numbers.push_back(static_cast<float>(random()) / 1e9F);
+  rows.write(rows.b, numbers);
+  const std::vector<std::int32_t>& sizes = cases.back();
+  rows.put(sizes);
+  const GemmArguments of_device = rows.arguments(Math::tf32);
+  const GemmArguments of_host =
+      rows.arguments(Math::tf32, {.sizes = std::span<const std::int32_t>(sizes)});
+  std::vector<std::vector<std::uint32_t>> results;
+  const std::string name = get_kernels(of_host).front().name();
+  const std::string tile = name.substr(0, name.rfind("_groups"));
+  for (const char* const schedule : {"_groups", "_groups-persistent", "_groups-host"}) {
+    const Kernel kernel = find_kernel(tile + schedule).value();
+    rows.poison();
+    const bool is_of_host = kernel.metadata().design_value("schedule") == "host";
+    kernel.run(is_of_host ? of_host : of_device, {.stream = rows.stream});
+    std::vector<std::uint32_t> bits(T * N);
+    copy(bits.data(), Device::cpu(), rows.out.data(), device_, bits.size() * 4, rows.stream);
+    synchronize(rows.stream);
+    results.push_back(bits);
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
 TEST_F(GroupedEmulated, few_blocks_stride_over_all_tiles) {
   const Rows rows(device_);
-  const GemmArguments arguments = rows.arguments();
-  const Kernel kernel = get_kernels(arguments).front();
-  for (const auto& sizes : cases) {
-    rows.poison();
-    rows.put(sizes);
-    kernel.run(arguments, {.stream = rows.stream, .max_multiprocessors = 2});
-    rows.expect(sizes);
+  for (const Math math : maths) {
+    const GemmArguments arguments = rows.arguments(math);
+    for (const Kernel& kernel : two_of_each(arguments)) {
+      for (const auto& sizes : cases) {
+        rows.poison();
+        rows.put(sizes);
+        kernel.run(arguments, {.stream = rows.stream, .max_multiprocessors = 2});
+        rows.expect(sizes);
+      }
+    }
   }
 }
 
 // The emulator checks every access.
 TEST_F(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
   const Rows rows(device_);
-  const GemmArguments arguments = rows.arguments();
-  const Kernel kernel = get_kernels(arguments).front();
-  rows.put({-5, 1 << 30, 2000000000, 2000000000, 2000000000});
-  kernel.run(arguments, {.stream = rows.stream});
-  rows.expect({0, T, T, T, T});
+  for (const Math math : maths) {
+    const GemmArguments arguments = rows.arguments(math);
+    const Kernel kernel = get_kernels(arguments).front();
+    rows.put({-5, 1 << 30, 2000000000, 2000000000, 2000000000});
+    kernel.run(arguments, {.stream = rows.stream});
+    rows.expect({0, T, T, T, T});
+  }
 }
 
 // Row 12: groups overlap, so two blocks write one row.
 TEST_F(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
   const Rows rows(device_);
-  const GemmArguments arguments = rows.arguments();
+  const GemmArguments arguments = rows.arguments(Math::native);
   const Kernel kernel = get_kernels(arguments).front();
   rows.put({90, 0, 90, 90, 90});
   const Error error = error_of([&] {
@@ -151,7 +225,7 @@ TEST_F(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
 TEST_F(GroupedEmulated, what_is_not_served_is_refused_by_name) {
   const Rows rows(device_);
   const auto reason = [&](const GroupOffsets& offsets) {
-    const Explanation explanation = explain(rows.arguments(offsets));
+    const Explanation explanation = explain(rows.arguments(Math::native, offsets));
     return std::ranges::find(explanation.reasons, "simt", &Reason::family)->failed;
   };
   EXPECT_EQ(reason({.outside = OutsideGroups::zero}),

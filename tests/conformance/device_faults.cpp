@@ -859,13 +859,14 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), pointer_faults().begin(), pointer_faults().end());
     faults.insert(faults.end(), far_faults().begin(), far_faults().end());
     faults.insert(faults.end(), group_faults().begin(), group_faults().end());
+    faults.insert(faults.end(), mma_group_faults().begin(), mma_group_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 30> names{"simt",
+  constexpr std::array<std::string_view, 33> names{"simt",
                                                    "simt, groups",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
@@ -893,6 +894,9 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm80 parallel",
                                                    "sm80 serial",
                                                    "sm80 f16x3 by k8",
+                                                   "sm80, groups",
+                                                   "sm80, groups of few blocks",
+                                                   "sm80, groups in a table",
                                                    "skinny",
                                                    "skinny parallel"};
   static_assert(names.size() == static_cast<std::size_t>(SoundKernel::skinny_columns) + 1);

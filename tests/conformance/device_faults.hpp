@@ -42,6 +42,9 @@ enum class SoundKernel : std::uint8_t {
   mma_parallel,      // k in slices that meet at the last to arrive
   mma_serial,        // k in slices that add up one after the other
   mma_narrow,        // float32 by f16x3, with m16n8k8
+  mma_groups,        // grouped problems, a block for every tile
+  mma_persistent,    // grouped problems, three blocks
+  mma_table,         // grouped problems, sizes in host memory
   skinny,            // B adjacent along k
   skinny_columns     // B adjacent along columns, k in slices
 };
@@ -78,7 +81,10 @@ constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKern
 
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept {
-  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_narrow;
+  return kernel >= SoundKernel::mma && kernel <= SoundKernel::mma_table;
+}
+constexpr bool is_mma_of_groups(SoundKernel kernel) noexcept {
+  return kernel >= SoundKernel::mma_groups && kernel <= SoundKernel::mma_table;
 }
 constexpr bool is_skinny(SoundKernel kernel) noexcept { return kernel >= SoundKernel::skinny; }
 
@@ -89,10 +95,11 @@ constexpr bool has_parts(SoundKernel kernel) noexcept {
 
 // For each sound kernel one fault that is called "nothing".
 std::span<const DeviceFault> device_faults();
-std::span<const DeviceFault> skinny_faults() noexcept;   // of them
-std::span<const DeviceFault> pointer_faults() noexcept;  // of them
-std::span<const DeviceFault> far_faults() noexcept;      // of them
-std::span<const DeviceFault> group_faults() noexcept;    // of them
+std::span<const DeviceFault> skinny_faults() noexcept;     // of them
+std::span<const DeviceFault> pointer_faults() noexcept;    // of them
+std::span<const DeviceFault> far_faults() noexcept;        // of them
+std::span<const DeviceFault> group_faults() noexcept;      // of them
+std::span<const DeviceFault> mma_group_faults() noexcept;  // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

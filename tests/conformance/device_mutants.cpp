@@ -38,8 +38,8 @@ using templates::Sm90Tile;
 // What makes a mutant of a sound kernel's design: the bytes behind it, which its family ignores. No
 // padding: equal kernels are equal bytes.
 struct Mark {
-  std::uint32_t row;  // of the table of faults
-  std::uint32_t delays;
+  std::uint16_t row;  // of the table of faults
+  std::uint16_t delays;
 };
 static_assert(std::has_unique_object_representations_v<Mark>);
 
@@ -140,10 +140,21 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   return tile;
 }
 
+// Groups are small: a tile of two warps.
+Sm80Tile sm80_tile_of_groups(SoundKernel kernel) {
+  const Sm80Tile tile{.m = 16, .n = 32, .k = 32, .warps_m = 1, .warps_n = 2, .stages = 3};
+  const abi::GroupSchedule schedule = kernel == SoundKernel::mma_groups ? abi::GroupSchedule::device
+                                      : kernel == SoundKernel::mma_persistent
+                                          ? abi::GroupSchedule::persistent
+                                          : abi::GroupSchedule::host;
+  return with_groups(tile, schedule);
+}
+
 // Three stages of two steps for each of two groups of warps.
 Sm80Tile sm80_tile_of(SoundKernel kernel) {
   Sm80Tile tile{.m = 64, .n = 32, .k = 64, .warps_m = 2, .warps_n = 1, .warps_k = 2, .stages = 3};
   if (kernel == SoundKernel::mma_narrow) tile.mma_k = 8;
+  if (is_mma_of_groups(kernel)) return sm80_tile_of_groups(kernel);
   if (kernel == SoundKernel::mma_parallel) return with_split(tile, abi::SplitMode::parallel, 3);
   if (kernel == SoundKernel::mma_serial) return with_split(tile, abi::SplitMode::serial, 3);
   return tile;
@@ -273,7 +284,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
 
   bool takes_pointers() const noexcept override { return true; }
   bool takes_groups(const Groups& groups) const noexcept override {
-    return simt_.takes_groups(groups);
+    return simt_.takes_groups(groups) || sm80_.takes_groups(groups);
   }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {
@@ -318,6 +329,9 @@ class DeviceMutants final : public runtime::DeviceFamily {
     return sound_family(kernel).targets(kernel);
   }
   Status supports(const Kernel& kernel, const Query& query) const override {
+    const auto& groups = query.problem.groups;
+    if (groups && !sound_family(kernel).takes_groups(*groups))
+      return Status::fail("groups: expected a form that the sound kernel's family takes");
     return sound_family(kernel).supports(kernel, query);
   }
   runtime::EmittedSource emit(const Kernel& kernel, Target target) const override {
@@ -330,6 +344,7 @@ class DeviceMutants final : public runtime::DeviceFamily {
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override {
     const DeviceFault& fault = fault_of(request.kernel);
     if (is_simt(fault.kernel)) return simt_.pack(request, plan);
+    if (fault.kernel == SoundKernel::mma_persistent) return pack_in_few_blocks(request, plan);
     if (is_mma(fault.kernel)) return sm80_.pack(request, plan);
     if (is_skinny(fault.kernel)) return skinny_.pack(request, plan);
     const driver::DriverApi api =
@@ -352,9 +367,19 @@ class DeviceMutants final : public runtime::DeviceFamily {
     });
   }
 
+  // So that blocks have several tiles.
+  void pack_in_few_blocks(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+    sm80_.pack({.kernel = request.kernel,
+                .arguments = request.arguments,
+                .device = request.device,
+                .max_multiprocessors = 3,
+                .driver = request.driver},
+               plan);
+  }
+
   Kernel make(std::size_t row) const {
     const SoundKernel sound = device_faults()[row].kernel;
-    const Mark mark{.row = static_cast<std::uint32_t>(row), .delays = 0};
+    const Mark mark{.row = static_cast<std::uint16_t>(row), .delays = 0};
     if (is_mma(sound)) return Kernel(*this, sm80_rules(sound), marked(sm80_tile_of(sound), mark));
     if (is_skinny(sound))
       return Kernel(*this, skinny_rules(sound), marked(skinny_tile_of(sound), mark));
@@ -391,7 +416,7 @@ const DeviceFault& fault_of(const Kernel& kernel) { return device_faults()[mark_
 
 Kernel with_delays(const Kernel& kernel, std::uint32_t seed) {
   auto bytes = kernel.design().bytes();
-  const Mark mark{.row = mark_of(kernel).row, .delays = seed};
+  const Mark mark{.row = mark_of(kernel).row, .delays = static_cast<std::uint16_t>(seed)};
   std::memcpy(bytes.data() + mark_offset, &mark, sizeof mark);
   return {kernel.family(), kernel.operands(), DesignBytes::of(bytes), kernel.epilogue()};
 }

@@ -55,7 +55,8 @@ TEST_P(GroupsEmulated, every_kernel_of_groups_is_right_on_random_ones) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, GroupsEmulated,
-                         testing::Values("emulated:h200", "emulated:a100", "emulated:rtx4090"));
+                         testing::Values("emulated:h200", "emulated:a100", "emulated:l40s",
+                                         "emulated:b200"));
 
 }  // namespace
 }  // namespace gemmery::conformance

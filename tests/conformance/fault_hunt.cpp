@@ -25,6 +25,8 @@ TrialLimits limits_on(Device device, SoundKernel kernel) {
   const bool is_small = is_simt(kernel);
   if (device.type == DeviceType::emulated && is_skinny(kernel))
     return {.products = 1 << 15, .depth = 1100, .device = device};
+  if (device.type == DeviceType::emulated && is_mma_of_groups(kernel))
+    return {.products = 1 << 15, .depth = 200, .device = device};
   if (device.type == DeviceType::emulated && is_mma(kernel))
     return {.products = 1 << 18, .depth = 700, .device = device};
   if (device.type == DeviceType::emulated)
@@ -40,6 +42,14 @@ constexpr const char* group_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=f32",
     "grouped_gemm 64x300x40 groups=40 ragged=n counts=i32/align=4 a=f32",
     "grouped_gemm 64x40x200 groups=9 ragged=k a=f32"};
+constexpr const char* mma_group_lines[] = {
+    "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=bf16 out=f32",
+    "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/align=8 a=bf16 out=f32",
+    "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32"};
+constexpr const char* mma_table_lines[] = {
+    "grouped_gemm 300x64x40 groups=70 ends=i64/host/align=8 a=bf16 out=f32",
+    "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/host/align=8 a=bf16 out=f32",
+    "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/host/align=8 a=bf16 out=f32"};
 constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
 constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
                                        "gemm 70x44x132x2 a=f32 math=f16x3"};
@@ -79,6 +89,9 @@ bool is_chained(SoundKernel kernel) {
 std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::simt) return {std::begin(simt_lines), std::end(simt_lines)};
   if (kernel == SoundKernel::groups) return {std::begin(group_lines), std::end(group_lines)};
+  if (kernel == SoundKernel::mma_table)
+    return {std::begin(mma_table_lines), std::end(mma_table_lines)};
+  if (is_mma_of_groups(kernel)) return {std::begin(mma_group_lines), std::end(mma_group_lines)};
   if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
   if (kernel == SoundKernel::skinny_columns)
     return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};

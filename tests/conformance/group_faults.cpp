@@ -34,7 +34,7 @@ constexpr DeviceFault fault_table[] = {
                  "const unsigned padded = span.end;"}}}},
     {.name = "groups beyond the 32nd start over",
      .kernel = groups,
-     .edits = {{{"tiles_before = ptx::value_of_lane(sum, 31);", ""}}}},
+     .edits = {{{"place.tiles = ptx::value_of_lane(sum, 31);", ""}}}},
     {.name = "groups without depth have no tiles",
      .kernel = groups,
      .edits = {{{"if (groups_.ragged == abi::RaggedExtent::k) return tiles_across_;",

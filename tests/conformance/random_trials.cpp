@@ -301,6 +301,9 @@ Groups draw_form(const Kernel& kernel, Choices& choices) {
   Groups groups = draw_any_form(choices);
   for (int tries = 0; tries < 50 && !takes(kernel.family(), groups); ++tries)
     groups = draw_any_form(choices);
+  const std::string where(kernel.metadata().design_value("groups"));
+  if (!where.empty() && groups.sizes != GroupSizes::list && choices.percent(90))
+    groups.are_on_host = where == "in a table of the host";
   return groups;
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <device/abi/host_device.hpp>
+#include <device/abi/raster.hpp>
 #include <device/abi/simt_params.hpp>
+#include <device/abi/tile_position.hpp>
 
 namespace gemmery::abi {
 
@@ -23,6 +25,17 @@ struct GroupParams {
   unsigned count;      // of groups
   unsigned extent;     // of all groups together, or of a group's matrix: no group exceeds it
   unsigned alignment;  // a group starts at the next multiple of it after the previous group
+};
+
+/// A table of groups that the host makes. Row g has the group's first tile among those of all
+/// groups, and where its elements end; the row behind the last one has all tiles.
+struct GroupTable {
+  static constexpr unsigned most_groups = 320;  // with the other parameters in 4 KB
+  struct Row {
+    unsigned first_tile;
+    unsigned end;
+  };
+  Row rows[most_groups + 1];
 };
 
 /// The parameters of a grouped simt kernel. `gemm` has the extents of all groups together.
@@ -44,6 +57,28 @@ constexpr UInt64 most_group_tiles(const GroupParams& groups, unsigned tile, unsi
   if (groups.form == GroupForm::masked)
     return groups.count * (whole + parts) * UInt64{tiles_across};
   return (whole + groups.count) * UInt64{tiles_across};
+}
+
+/// The position of a tile among those of a matrix, in the bands of a raster, where the extents are
+/// known on the device alone. There are fewer than 2^31 tiles.
+template <Raster raster>
+GEMMERY_HOST_DEVICE
+constexpr TilePosition position_in_bands(unsigned batch, unsigned tile_rows, unsigned tile_columns,
+                                         unsigned tile) {
+  constexpr auto width = static_cast<unsigned>(raster.band);
+  constexpr bool is_along_m = raster.along == Along::m;
+  const unsigned extent = is_along_m ? tile_rows : tile_columns;
+  const unsigned length = is_along_m ? tile_columns : tile_rows;
+  const unsigned band = tile / length / width;
+  const unsigned in_band = tile - band * width * length;
+  const unsigned left = extent - band * width;
+  const unsigned own = left < width ? left : width;  // of the band
+  const unsigned along = in_band / own;
+  const unsigned across = band * width + in_band - along * own;
+  if constexpr (is_along_m)
+    return {.batch = batch, .row = across, .column = along};
+  else
+    return {.batch = batch, .row = along, .column = across};
 }
 
 }  // namespace gemmery::abi

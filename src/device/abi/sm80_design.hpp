@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/dtype.hpp>
+#include <device/abi/group_schedule.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/major.hpp>
 #include <device/abi/mma_math.hpp>
@@ -43,6 +44,7 @@ struct Sm80Design {
   // fragments instead of one m16n8k16. float64: 8 and 16 select m16n8k8 and m16n8k16 (sm_90 and
   // later) instead of m8n8k4.
   int mma_k = 0;
+  GroupSchedule groups = GroupSchedule::none;  // of grouped products, whose k no blocks share
 
   bool operator==(const Sm80Design&) const = default;
 };
@@ -219,7 +221,8 @@ enum class Sm80Fault : unsigned char {
   warps,
   stages,
   accumulators,
-  shared_bytes
+  shared_bytes,
+  groups
 };
 
 namespace detail {
@@ -332,7 +335,9 @@ constexpr Sm80Fault find_fault(const Sm80Design& design, int shared_limit = 227 
     return Sm80Fault::warps;
   const int words = accumulators_per_thread(design) * accumulator_bytes(design) / 4;
   if (words > 128) return Sm80Fault::accumulators;
-  return shared_bytes(design) > shared_limit ? Sm80Fault::shared_bytes : Sm80Fault::none;
+  if (shared_bytes(design) > shared_limit) return Sm80Fault::shared_bytes;
+  const bool shares_k = design.split != SplitMode::none;
+  return design.groups != GroupSchedule::none && shares_k ? Sm80Fault::groups : Sm80Fault::none;
 }
 
 GEMMERY_HOST_DEVICE

@@ -45,6 +45,12 @@ __device__ __forceinline__ TileShare read_again(TileShare share) {
   return share;
 }
 
+/// Where a tile of a group lies: in out, and where its group begins along k.
+struct GroupedTilePlace {
+  TileCorner corner;
+  unsigned first_k;
+};
+
 template <abi::Sm80Design design>
 class Sm80Gemm {
   static constexpr abi::StagedOperand a = abi::staged_a(design);
@@ -56,9 +62,12 @@ class Sm80Gemm {
   using Parts = TileParts<design>;
 
  public:
-  /// `flag`: a word of shared memory.
-  __device__ __forceinline__ Sm80Gemm(const abi::Sm80Params& params, char* shared, unsigned* flag)
+  /// `flag`: a word of shared memory. `group`: of grouped products alone; then `params` has the
+  /// ends of the group's rows and columns, and how deep it is.
+  __device__ __forceinline__ Sm80Gemm(const abi::Sm80Params& params, char* shared, unsigned* flag,
+                                      const GroupedTilePlace& group = {})
       : params_(params),
+        group_(group),
         shared_(shared),
         address_(ptx::cvta_shared(shared)),
         place_(thread()),
@@ -94,7 +103,10 @@ class Sm80Gemm {
   }
   __device__ bool holds_sums() const { return design.warps_k == 1 || place_.slice == 0; }
 
+  static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
+
   __device__ __forceinline__ TileCorner corner_of(unsigned tile) const {
+    if constexpr (has_groups) return group_.corner;
     const abi::TilePosition position = abi::position_of<design.raster>(params_.order, tile);
     return {.batch = position.batch,
             .row = position.row * static_cast<unsigned>(design.tile_m),
@@ -104,11 +116,15 @@ class Sm80Gemm {
   __device__ __forceinline__ void accumulate(const TileShare& share) {
     clear();
     const TileCorner corner = corner_of(share.tile);
+    // A group may begin at an address that no copy may have, where operands have no elements.
+    if constexpr (has_groups)
+      if (params_.k == 0) return;
     const unsigned first_k = share.first_k_block * design.tile_k;
     const unsigned all_k = min(params_.k - first_k, share.k_blocks * design.tile_k);
+    const unsigned begin_k = has_groups ? group_.first_k : first_k;
     Sm80Mainloop<design> mainloop(
-        panel<a>(params_.a, corner.batch, corner.row, params_.m, first_k),
-        panel<b>(params_.b, corner.batch, corner.column, params_.n, first_k), address_, thread());
+        panel<a>(params_.a, corner.batch, corner.row, params_.m, begin_k),
+        panel<b>(params_.b, corner.batch, corner.column, params_.n, begin_k), address_, thread());
     mainloop.run(sums_, max(share.k_blocks, 1U), all_k);  // a block of zeros where there is no k
   }
 
@@ -173,6 +189,7 @@ class Sm80Gemm {
   }
 
   const abi::Sm80Params& params_;
+  const GroupedTilePlace group_;
   char* shared_;
   unsigned address_;
   const WarpPlace<design> place_;

@@ -5,6 +5,8 @@
 //   sizes --ld--> lanes: begin and end of one group each
 //     | tiles of each group, their inclusive sum over the lanes
 //   the first lane whose sum exceeds the tile's number has its group
+//
+// Or found by bisection in a table that the host has made.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -23,6 +25,13 @@ struct GroupTile {
   unsigned tile;  // among those of the group
 };
 
+/// Where a scan goes on: at a multiple of 32 groups, behind so many tiles and elements of counts.
+struct GroupScanPlace {
+  unsigned group;
+  unsigned tiles;
+  unsigned elements;
+};
+
 class GroupScan {
  public:
   /// `tile`: elements of a tile along the extent that differs. `tiles_across`: tiles along the
@@ -32,11 +41,16 @@ class GroupScan {
 
   /// Called by all lanes of a warp for the same tile; all lanes get the same result.
   __device__ GroupTile find(unsigned tile) const {
-    unsigned tiles_before = 0;
-    unsigned counts_before = 0;  // where the group of lane 0 begins, where sizes are counts
+    GroupScanPlace start{};
+    return find_from(start, tile);
+  }
+
+  /// The same from where a smaller tile was found on; `place` becomes where this one is.
+  __device__ GroupTile find_from(GroupScanPlace& place, unsigned tile) const {
 #pragma unroll 1
-    for (unsigned first = 0; first < groups_.count; first += 32) {
-      const unsigned group = first + ptx::lane_id();
+    for (; place.group < groups_.count; place.group += 32) {
+      const unsigned group = place.group + ptx::lane_id();
+      unsigned elements = 0;
       const bool is_group = group < groups_.count;
       const Span span = is_group ? span_of(group) : Span{0, 0};
       unsigned begin = span.begin;
@@ -44,22 +58,23 @@ class GroupScan {
       if (groups_.form == abi::GroupForm::counts) {
         const unsigned padded = round_up(span.end);
         const unsigned sum = inclusive_sum(padded);
-        begin = min(counts_before + sum - padded, groups_.extent);
+        begin = min(place.elements + sum - padded, groups_.extent);
         end = min(begin + span.end, groups_.extent);
-        counts_before += ptx::value_of_lane(sum, 31);
+        elements = ptx::value_of_lane(sum, 31);
       }
       const unsigned own = is_group ? tiles_of(end - begin) : 0;
-      const unsigned sum = inclusive_sum(own) + tiles_before;
+      const unsigned sum = inclusive_sum(own) + place.tiles;
       const unsigned not_yet = ptx::lanes_where(sum <= tile);
       if (not_yet != 0xffffffffU) {
         const unsigned lane = ptx::lowest_lane(~not_yet);
         return {.is_found = true,
-                .group = first + lane,
+                .group = place.group + lane,
                 .begin = ptx::value_of_lane(begin, lane),
                 .end = ptx::value_of_lane(end, lane),
                 .tile = tile - ptx::value_of_lane(sum - own, lane)};
       }
-      tiles_before = ptx::value_of_lane(sum, 31);
+      place.tiles = ptx::value_of_lane(sum, 31);
+      place.elements += elements;
     }
     return {};
   }
@@ -116,5 +131,31 @@ class GroupScan {
   unsigned tile_;
   unsigned tiles_across_;
 };
+
+/// The group of a tile in the host's table. `first_tiles` of groups ascend; of equal ones the last
+/// group has tiles, those before it have none.
+__device__ inline GroupTile find_in_table(const abi::GroupParams& groups,
+                                          const abi::GroupTable& table, unsigned tile) {
+  if (tile >= table.rows[groups.count].first_tile) return {};
+  unsigned group = 0;
+  unsigned beyond = groups.count;
+#pragma unroll 1
+  while (beyond - group > 1) {
+    const unsigned middle = (group + beyond) / 2;
+    if (table.rows[middle].first_tile <= tile)
+      group = middle;
+    else
+      beyond = middle;
+  }
+  const bool follows = group > 0 && groups.form != abi::GroupForm::masked;
+  const unsigned before = follows ? table.rows[group - 1].end : 0;
+  const unsigned rest = before % groups.alignment;
+  const unsigned begin = rest == 0 ? before : before - rest + groups.alignment;
+  return {.is_found = true,
+          .group = group,
+          .begin = begin,
+          .end = max(begin, table.rows[group].end),
+          .tile = tile - table.rows[group].first_tile};
+}
 
 }  // namespace gemmery::device

@@ -2,6 +2,7 @@
 #include "providers/templates/groups.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "device/abi/simt_design.hpp"
@@ -71,12 +72,21 @@ void store_single_elements(MatrixType& matrix, Ragged ragged) {
         std::min(matrix.alignment, static_cast<std::uint8_t>(byte_width(matrix.dtype)));
 }
 
+// Ranges of one tensor or of a stack, beside which nothing is written.
+bool is_form_of_kernels(const Groups& groups) {
+  const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
+  const bool leaves_rest = groups.outside == OutsideGroups::untouched || groups.ragged == Ragged::k;
+  return is_known && leaves_rest;
+}
+
 }  // namespace
 
 bool finds_groups(const Groups& groups) noexcept {
-  const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
-  const bool leaves_rest = groups.outside == OutsideGroups::untouched || groups.ragged == Ragged::k;
-  return is_known && leaves_rest && !groups.are_on_host;
+  return !groups.are_on_host && is_form_of_kernels(groups);
+}
+
+bool has_table_of(const Groups& groups) noexcept {
+  return groups.are_on_host && is_form_of_kernels(groups);
 }
 
 std::string find_group_failure(const GemmProblem& problem) {
@@ -123,6 +133,14 @@ GemmProblem average_groups(const GemmProblem& problem) {
   return average;
 }
 
+double finding_us(std::int64_t groups, double tiles_of_block, bool goes_on,
+                  const DeviceInfo& device) {
+  constexpr double clocks_a_scan = 800;
+  const double scans = std::max(std::ceil(static_cast<double>(groups) / 32), 1.0);
+  const double in_all = goes_on ? scans - 1 + tiles_of_block : scans * tiles_of_block;
+  return clocks_a_scan * in_all / (device.clock_ghz * 1e3);
+}
+
 Status check_groups(bool finds_groups, const OperandRules& rules, const GemmProblem& problem,
                     GroupStores stores) {
   if (!finds_groups)
@@ -138,10 +156,30 @@ bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem)
   return count_tiles(tile, problem) <= most_grid_blocks;
 }
 
-abi::GroupParams group_params(const GemmArguments& arguments) {
+abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned) {
   abi::GroupParams params = params_of(arguments.problem());
-  params.sizes = arguments.group_memory()->sizes.data;
+  if (!arguments.problem().groups->are_on_host) params.sizes = arguments.group_memory()->sizes.data;
+  if (is_turned && params.ragged != abi::RaggedExtent::k)
+    params.ragged =
+        params.ragged == abi::RaggedExtent::m ? abi::RaggedExtent::n : abi::RaggedExtent::m;
   return params;
+}
+
+abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupParams& params,
+                            unsigned tile, unsigned tiles_across) {
+  abi::GroupTable table{};
+  unsigned group = 0;
+  unsigned tiles = 0;
+  for (const operation::GroupSlice& slice : operation::read_groups(arguments)) {
+    table.rows[group++] = {.first_tile = tiles,
+                           .end = static_cast<unsigned>(slice.begin + slice.size)};
+    const auto size = static_cast<unsigned>(slice.size);
+    tiles += params.ragged == abi::RaggedExtent::k
+                 ? tiles_across
+                 : abi::tiles_along(size, static_cast<int>(tile)) * tiles_across;
+  }
+  table.rows[group] = {.first_tile = tiles, .end = 0};
+  return table;
 }
 
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem) {

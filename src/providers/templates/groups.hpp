@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gemmery/arguments.hpp>
+#include <gemmery/device.hpp>
 #include <gemmery/groups.hpp>
 #include <gemmery/kernel.hpp>
 #include <gemmery/problem.hpp>
@@ -19,6 +20,8 @@ namespace gemmery::templates {
 // True if kernels find groups of this form: their sizes are on the device, and elements outside all
 // groups stay unchanged.
 bool finds_groups(const Groups& groups) noexcept;
+// The same for sizes in host memory, of which kernels have a table.
+bool has_table_of(const Groups& groups) noexcept;
 
 // Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
@@ -33,6 +36,12 @@ GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores = GroupSto
 // The problem with all groups of the average size, for predictions.
 GemmProblem average_groups(const GemmProblem& problem);
 
+// What a block takes to find so many tiles in the sizes: for every 32 groups a trip to the
+// second-level cache and a scan, from the start for each tile unless it goes on where it found the
+// last one. Estimated, not measured.
+double finding_us(std::int64_t groups, double tiles_of_block, bool goes_on,
+                  const DeviceInfo& device);
+
 // Refuses a kernel that is not grouped if the problem is, or the reverse, and accesses that are not
 // aligned within groups.
 Status check_groups(bool finds_groups, const OperandRules& rules, const GemmProblem& problem,
@@ -45,7 +54,12 @@ struct GroupTileExtents {
 };
 bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem);
 
-abi::GroupParams group_params(const GemmArguments& arguments);
+// `is_turned`: the kernel computes the transpose of out.
+abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned = false);
+// The table of sizes in host memory, of at most GroupTable::most_groups groups, whose tiles are
+// those of `params`; the last row has all.
+abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupParams& params,
+                            unsigned tile, unsigned tiles_across);
 // An upper bound on the tiles of a launch.
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem);
 

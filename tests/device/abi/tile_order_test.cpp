@@ -3,6 +3,8 @@
 // division and a walk that is written out.
 #include "device/abi/tile_order.hpp"
 
+#include "device/abi/groups.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,6 +78,12 @@ void expect_the_walk(unsigned rows, unsigned columns, unsigned batches) {
   ASSERT_EQ(order.tiles, wanted.size());
   for (unsigned index = 0; index < order.tiles; ++index) {
     const TilePosition got = position_of<raster>(order, index);
+    const unsigned batch = index / (rows * columns);
+    const TilePosition in_bands =
+        position_in_bands<raster>(batch, rows, columns, index % (rows * columns));
+    ASSERT_TRUE(in_bands.batch == got.batch && in_bands.row == got.row &&
+                in_bands.column == got.column)
+        << index << " of " << rows << "x" << columns << " in bands";
     ASSERT_TRUE(got.batch == wanted[index].batch && got.row == wanted[index].row &&
                 got.column == wanted[index].column)
         << index << " of " << batches << " x " << rows << "x" << columns << ": got " << got.batch

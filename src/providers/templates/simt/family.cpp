@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -62,6 +63,16 @@ bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
 
 std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
   return too_many(fmt::format("tiles of {}x{} in a matrix", tile.m, tile.n), problem);
+}
+
+// What blocks take to find their tiles, two of them on each multiprocessor.
+double finding_us(const SimtTile& tile, const GemmProblem& average, const DeviceInfo& device) {
+  const double tiles =
+      abi::tiles_along(static_cast<unsigned>(average.m), tile.m) *
+      static_cast<double>(abi::tiles_along(static_cast<unsigned>(average.n), tile.n)) *
+      static_cast<double>(average.l);
+  return templates::finding_us(
+      average.l, std::ceil(tiles / 2 / std::max(device.multiprocessors, 1)), false, device);
 }
 
 std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic arithmetic) {
@@ -162,12 +173,13 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) {
     if (!fits_grid(tile, problem)) continue;
     const double padding = padding_factor(timed, tile);
+    const double finding = average ? finding_us(tile, *average, query.device) : 0;
     const DesignBytes design = DesignBytes::of(tile);
     const auto add = [&](const OperandRules& rules, const SimtTile&) {
       if (!holds_whole_runs(rules.out, tile, arithmetic, problem)) return;
       if (rules.has_c && !holds_whole_runs(rules.c, tile, arithmetic, problem)) return;
       kernels.emplace_back(Kernel(*this, rules, design, problem.epilogue),
-                           prediction.microseconds(tile, rules) * padding);
+                           prediction.microseconds(tile, rules) * padding + finding);
     };
     walk(a.span(), b.span(), out.span(), c_rules, problem.accumulator, std::span(&tile, 1), add);
   }

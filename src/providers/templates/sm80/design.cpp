@@ -69,7 +69,7 @@ std::span<const TileShape> shapes_of(const OperandRules& rules) {
   if (rules.a.dtype == DType::float64) return double_shapes;
   if (rules.a.dtype != DType::float32) return shapes;
   return operation::product_count(rules.math) > 1 ? std::span<const TileShape>(split_shapes)
-                                                   : std::span<const TileShape>(single_shapes);
+                                                  : std::span<const TileShape>(single_shapes);
 }
 
 constexpr DType float_outputs[] = {DType::bfloat16, DType::float16, DType::float32};
@@ -134,6 +134,20 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
                       .raster = {.along = along_m ? abi::Along::m : abi::Along::n,
                                  .band = static_cast<unsigned char>(*band)}};
   return with_split(tile, split->mode, static_cast<std::uint16_t>(split->slices));
+}
+
+// What a kernel of grouped products ends in, by its schedule.
+constexpr std::string_view group_words[] = {"", "groups", "groups-persistent", "groups-host"};
+
+std::string group_word(abi::GroupSchedule schedule) {
+  if (schedule == abi::GroupSchedule::none) return {};
+  return fmt::format("_{}", group_words[static_cast<std::size_t>(schedule)]);
+}
+
+std::optional<abi::GroupSchedule> read_group_word(std::string_view word) {
+  const auto found = std::find(std::begin(group_words) + 1, std::end(group_words), word);
+  if (found == std::end(group_words)) return std::nullopt;
+  return static_cast<abi::GroupSchedule>(found - std::begin(group_words));
 }
 
 Sm80Tile tile_of(const TileShape& shape, std::uint8_t mma_k, const OperandRules& rules) noexcept {
@@ -292,6 +306,14 @@ std::vector<OperandRule> sm80_output_rules(DType dtype) {
           OperandRule{dtype, LayoutRule::any, static_cast<std::uint8_t>(byte_width(dtype))}};
 }
 
+std::vector<OperandRule> sm80_grouped_output_rules(DType dtype) {
+  const auto element = static_cast<std::uint8_t>(byte_width(dtype));
+  std::vector<OperandRule> rules = sm80_output_rules(dtype);
+  rules.insert(rules.end() - 1,
+               {{dtype, LayoutRule::row, element}, {dtype, LayoutRule::column, element}});
+  return rules;
+}
+
 // --- tiles --------------------------------------------------------------------------------------
 
 std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
@@ -313,6 +335,11 @@ std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules) {
 Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept {
   tile.split = mode;
   tile.slices = slices;
+  return tile;
+}
+
+Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept {
+  tile.groups = schedule;
   return tile;
 }
 
@@ -351,7 +378,8 @@ abi::Sm80Design sm80_design(const OperandRules& rules, const Sm80Tile& tile) noe
           .split = tile.split,
           .raster = tile.raster,
           .has_c = rules.has_c,
-          .mma_k = tile.mma_k};
+          .mma_k = tile.mma_k,
+          .groups = tile.groups};
 }
 
 abi::Sm80Design sm80_design(const Kernel& kernel) noexcept {
@@ -371,6 +399,11 @@ Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
           .tile_columns = abi::tiles_along(columns, tile.n)};
 }
 
+GroupTileExtents extents_in_out(const Sm80Tile& tile, const OperandRules& rules) noexcept {
+  const bool turns = is_turned_sm80(rules);
+  return {.m = turns ? tile.n : tile.m, .n = turns ? tile.m : tile.n};
+}
+
 // --- texts --------------------------------------------------------------------------------------
 
 std::string tile_text(const Sm80Tile& tile) {
@@ -387,19 +420,27 @@ SplitWord split_word(const Sm80Tile& tile) noexcept {
 
 std::string split_text(const Sm80Tile& tile) { return split_text(split_word(tile)); }
 
+std::string_view schedule_text(abi::GroupSchedule schedule) noexcept {
+  constexpr std::string_view texts[] = {"", "device", "persistent", "host"};
+  return texts[static_cast<std::size_t>(schedule)];
+}
+
 std::string sm80_name(const Kernel& kernel) {
   const Sm80Tile tile = sm80_tile(kernel);
-  return gemm_name(
-      fmt::format("sm80v{}", sm80_version), kernel.operands(),
-      fmt::format("{}{}_{}_{}_{}_{}{}_s{}", math_word(kernel.operands().math),
-                  mma_k_word(tile.mma_k), tile_text(tile), warps_text(tile), split_text(tile),
-                  tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band, tile.stages),
-      kernel.epilogue());
+  return gemm_name(fmt::format("sm80v{}", sm80_version), kernel.operands(),
+                   fmt::format("{}{}_{}_{}_{}_{}{}_s{}{}", math_word(kernel.operands().math),
+                               mma_k_word(tile.mma_k), tile_text(tile), warps_text(tile),
+                               split_text(tile), tile.raster.along == abi::Along::m ? 'm' : 'n',
+                               tile.raster.band, tile.stages, group_word(tile.groups)),
+                   kernel.epilogue());
 }
 
 std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
   constexpr std::size_t design_words = 6;
-  auto parts = read_gemm_name(name, fmt::format("sm80v{}", sm80_version), design_words);
+  const std::string head = fmt::format("sm80v{}", sm80_version);
+  auto parts = read_gemm_name(name, head, design_words + 1);
+  const auto groups = parts ? read_group_word(parts->design.back()) : std::nullopt;
+  if (!groups) parts = read_gemm_name(name, head, design_words);
   if (!parts) return std::nullopt;
   std::string_view instruction = parts->design[0];
   const std::uint8_t mma_k = read_mma_k(instruction);
@@ -407,6 +448,7 @@ std::optional<Sm80Parts> parse_sm80_name(std::string_view name) {
   auto tile = read_tile(std::span(parts->design).subspan(1));
   if (!math || !tile) return std::nullopt;
   tile->mma_k = mma_k;
+  if (groups) tile->groups = *groups;
   parts->rules.math = *math;
   if (!is_served(parts->rules) || !abi::is_legal(sm80_design(parts->rules, *tile)))
     return std::nullopt;

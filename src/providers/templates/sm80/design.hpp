@@ -14,6 +14,7 @@
 
 #include "device/abi/simt_design.hpp"
 #include "device/abi/sm80_design.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
@@ -32,12 +33,14 @@ struct Sm80Tile {
   std::uint8_t stages = 3;
   abi::Raster raster = {.along = abi::Along::m, .band = 8};
   abi::SplitMode split = abi::SplitMode::none;
-  std::uint8_t mma_k = 0;    // as in abi::Sm80Design
+  std::uint8_t mma_k = 0;  // as in abi::Sm80Design
+  abi::GroupSchedule groups = abi::GroupSchedule::none;
+  std::uint8_t unused = 0;   // where padding would be
   std::uint16_t slices = 1;  // of k, in serial and parallel
 
   friend bool operator==(const Sm80Tile&, const Sm80Tile&) = default;
 };
-static_assert(sizeof(Sm80Tile) == 16);
+static_assert(sizeof(Sm80Tile) == 18);
 
 // How the products of a problem are formed, by its types and `math`; nullopt if they are not
 // supported.
@@ -58,11 +61,17 @@ std::span<const DType> sm80_outputs(DType accumulator) noexcept;
 std::vector<OperandRule> sm80_input_rules(DType dtype);
 std::vector<OperandRule> sm80_output_rules(DType dtype);
 
+// Where groups may end anywhere, also single elements of a row or column.
+std::vector<OperandRule> sm80_grouped_output_rules(DType dtype);
+
 // The tiles that discovery offers for these operands, best for large problems first, without splits
 // of k.
 std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules);
 // A tile with k split `slices` times, or streamed.
 Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept;
+
+// The same tile in a kernel of grouped products.
+Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept;
 
 // True if the kernel computes out^T = B^T A^T, for a column-major out.
 bool is_turned_sm80(const OperandRules& rules) noexcept;
@@ -82,13 +91,20 @@ struct Sm80Extents {
 Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
                          const GemmProblem& problem) noexcept;
 
+// A tile in rows and columns of out, where the kernel may compute its transpose.
+GroupTileExtents extents_in_out(const Sm80Tile& tile, const OperandRules& rules) noexcept;
+
 // "128x128x32", "2x2x1", "none", "parallel4"
 std::string tile_text(const Sm80Tile& tile);
 std::string warps_text(const Sm80Tile& tile);
 SplitWord split_word(const Sm80Tile& tile) noexcept;
 std::string split_text(const Sm80Tile& tile);
 
-// "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4".
+// "device", "persistent", "host"; empty where the kernel is of one GEMM.
+std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
+
+// "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4"; with "_groups",
+// "_groups-persistent" or "_groups-host" behind it where the kernel is of grouped products.
 std::string sm80_name(const Kernel& kernel);
 
 // The rules and tile of a name; nullopt for other names and for illegal designs.

@@ -12,9 +12,11 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/sm80_grouped_params.hpp"
 #include "kernel/rules.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/prediction.hpp"
 #include "runtime/portable_targets.hpp"
@@ -44,6 +46,30 @@ std::span<const Target> targets_of(const Kernel& kernel) {
 
 // --- constraints --------------------------------------------------------------------------------
 
+// What of a table of groups no kernel can hold beside the operands of an epilogue.
+std::string find_table_failure(const GemmProblem& problem) {
+  constexpr std::int64_t most_groups = abi::GroupTable::most_groups;
+  if (problem.l > most_groups)
+    return fmt::format(
+        "groups: expected at most {} with sizes in host memory, or sizes in memory of the device, "
+        "got {}",
+        most_groups, problem.l);
+  constexpr std::size_t bytes_of_operand =
+      sizeof(abi::EpiloguePlace) + sizeof(abi::ReductionSchedule);
+  constexpr std::size_t most_operands =
+      (runtime::LaunchPlan::parameter_capacity - sizeof(abi::Sm80GroupTableParams) - 128) /
+      bytes_of_operand;
+  if (problem.epilogue_operands.size() <= most_operands) return {};
+  return fmt::format(
+      "groups: expected at most {} operands of an epilogue with sizes in host memory, got {}",
+      most_operands, problem.epilogue_operands.size());
+}
+
+std::string find_sm80_group_failure(const GemmProblem& problem) {
+  std::string failure = find_group_failure(problem);
+  return failure.empty() && problem.groups->are_on_host ? find_table_failure(problem) : failure;
+}
+
 // The first constraint on types that the whole family fails, in words; empty if it supports them.
 std::string find_type_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
@@ -58,7 +84,8 @@ std::string find_type_failure(const Query& query) {
         name(problem.a.dtype), name(problem.b.dtype), name(problem.accumulator),
         name(problem.math));
   }
-  return find_output_failure(sm80_outputs(problem.accumulator), problem);
+  failure = find_output_failure(sm80_outputs(problem.accumulator), problem);
+  return failure.empty() && problem.groups ? find_sm80_group_failure(problem) : failure;
 }
 
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
@@ -86,9 +113,10 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
   const auto& [m, n, k] = std::array{problem.m, problem.n, problem.k};
   const auto a = fitting(sm80_input_rules(problem.a.dtype), problem.a, m, k);
   const auto b = fitting(sm80_input_rules(problem.b.dtype), problem.b, k, n);
-  const auto out = fitting(sm80_output_rules(problem.out.dtype), problem.out, m, n);
+  const auto output_rules = problem.groups ? sm80_grouped_output_rules : sm80_output_rules;
+  const auto out = fitting(output_rules(problem.out.dtype), problem.out, m, n);
   std::vector<OperandRule> c(1);
-  if (problem.c) c = fitting(sm80_output_rules(problem.c->dtype), *problem.c, m, n);
+  if (problem.c) c = fitting(output_rules(problem.c->dtype), *problem.c, m, n);
   std::vector<OperandRules> all;
   for (const OperandRule& a_rule : a)
     for (const OperandRule& b_rule : b)
@@ -106,6 +134,7 @@ std::vector<OperandRules> fitting_rules(const GemmProblem& problem) {
 
 // True if units of work, and the k blocks of a stream, fit the kernel's 32-bit counters.
 bool fits_count(const Sm80Tile& tile, const OperandRules& rules, const GemmProblem& problem) {
+  if (problem.groups) return fits_grouped_grid(extents_in_out(tile, rules), problem);
   const Sm80Extents extents = sm80_extents(rules, tile, problem);
   constexpr double limit = 0x7fffffff;
   const double tiles = static_cast<double>(extents.tile_rows) * extents.tile_columns *
@@ -132,7 +161,27 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   return {};
 }
 
+// Whether a kernel comes to its tiles as the problem's sizes allow.
+Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
+  if (!problem.groups) return Status::success();
+  const bool has_table = tile.groups == abi::GroupSchedule::host;
+  if (has_table != problem.groups->are_on_host)
+    return Status::fail(fmt::format(
+        "groups: expected sizes in {} memory for schedule={}, got them in {} memory",
+        has_table ? "host" : "device", schedule_text(tile.groups), has_table ? "device" : "host"));
+  std::string failure = find_sm80_group_failure(problem);
+  return failure.empty() ? Status::success() : Status::fail(std::move(failure));
+}
+
 // --- walking the space --------------------------------------------------------------------------
+
+// Calls add(tile) for the schedules of a tile that serve the sizes.
+template <class Add>
+void walk_schedules(const Sm80Tile& tile, const Groups& groups, Add&& add) {
+  if (groups.are_on_host) return add(with_groups(tile, abi::GroupSchedule::host));
+  add(with_groups(tile, abi::GroupSchedule::device));
+  add(with_groups(tile, abi::GroupSchedule::persistent));
+}
 
 // Calls add(tile) for a tile and for those of its splits that may be faster: if its tiles do not
 // fill the device and k is long enough to split.
@@ -155,7 +204,40 @@ void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& q
     add(with_split(tile, abi::SplitMode::stream, 1));
 }
 
+constexpr abi::GroupSchedule group_schedules[] = {
+    abi::GroupSchedule::device, abi::GroupSchedule::persistent, abi::GroupSchedule::host};
+
+// Calls visit(rules) for all that is offered to operands of these types.
+template <class Visit>
+void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
+  const auto outputs = sm80_outputs(products.accumulator);
+  const auto output_rules = has_groups ? sm80_grouped_output_rules : sm80_output_rules;
+  for (const OperandRule& a : sm80_input_rules(products.a))
+    for (const OperandRule& b : sm80_input_rules(products.b))
+      for (const DType out : outputs)
+        for (const OperandRule& out_rule : output_rules(out)) {
+          OperandRules rules{.a = a,
+                             .b = b,
+                             .c = {},
+                             .out = out_rule,
+                             .accumulator = products.accumulator,
+                             .math = products.math};
+          visit(rules);
+          rules.has_c = true;
+          for (const DType c : outputs) {
+            const bool is_single = out_rule.alignment == byte_width(out);
+            rules.c = {c, out_rule.layout,
+                       is_single ? static_cast<std::uint8_t>(byte_width(c)) : out_rule.alignment};
+            visit(rules);
+          }
+        }
+}
+
 }  // namespace
+
+bool Sm80Family::takes_groups(const Groups& groups) const noexcept {
+  return finds_groups(groups) || has_table_of(groups);
+}
 
 Sm80Family::Sm80Family()
     : TemplateFamily(
@@ -169,20 +251,34 @@ std::span<const Target> Sm80Family::target_table(const Kernel& kernel) const noe
 
 void Sm80Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_type_failure(query).empty()) return;
-  for (const OperandRules& rules : fitting_rules(query.problem)) {
-    const Sm80Prediction prediction(query.problem, rules, query.device);
+  const GemmProblem& problem = query.problem;
+  std::optional<GemmProblem> seen;  // of groups; no copy of other problems is made
+  if (problem.groups) seen = as_seen_by_groups(problem, GroupStores::clipped);
+  for (const OperandRules& rules : fitting_rules(seen ? *seen : problem)) {
+    const Sm80Prediction prediction(problem, rules, query.device);
+    const auto add = [&](const Sm80Tile& candidate) {
+      const Kernel kernel(*this, rules, DesignBytes::of(candidate), problem.epilogue);
+      if (find_misfit(kernel, query).empty())
+        kernels.emplace_back(kernel, prediction.microseconds(candidate, rules));
+    };
     for (const Sm80Tile& tile : sm80_tiles(rules)) {
-      walk_splits(tile, rules, query, [&](const Sm80Tile& candidate) {
-        const Kernel kernel(*this, rules, DesignBytes::of(candidate), query.problem.epilogue);
-        if (find_misfit(kernel, query).empty())
-          kernels.emplace_back(kernel, prediction.microseconds(candidate, rules));
-      });
+      if (problem.groups)
+        walk_schedules(tile, *problem.groups, add);
+      else
+        walk_splits(tile, rules, query, add);
     }
   }
 }
 
 Status Sm80Family::supports(const Kernel& kernel, const Query& query) const {
-  if (Status status = check_carried(query.problem); !status) return status;
+  const GemmProblem& problem = query.problem;
+  if (Status status = check_carried(problem); !status) return status;
+  const Sm80Tile tile = sm80_tile(kernel);
+  const bool has_groups = tile.groups != abi::GroupSchedule::none;
+  if (Status status = check_groups(has_groups, kernel.operands(), problem, GroupStores::clipped);
+      !status)
+    return status;
+  if (Status status = check_schedule(tile, problem); !status) return status;
   std::string misfit = find_misfit(kernel, query);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
 }
@@ -197,7 +293,9 @@ void Sm80Family::explain(const Query& query, std::vector<Reason>& reasons) const
   match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
   if (kernels.empty()) {
-    const auto rules = fitting_rules(query.problem);
+    const GemmProblem& problem = query.problem;
+    const auto rules =
+        fitting_rules(problem.groups ? as_seen_by_groups(problem, GroupStores::clipped) : problem);
     reason.failed =
         rules.empty() ? std::string(
                             "layouts: expected A and B with rows or columns of adjacent elements, "
@@ -211,33 +309,20 @@ void Sm80Family::explain(const Query& query, std::vector<Reason>& reasons) const
 }
 
 void Sm80Family::enumerate(const std::function<void(const Kernel&)>& visit) const {
-  const auto visit_rules = [&](const OperandRules& rules) {
-    for (const Sm80Tile& tile : sm80_tiles(rules))
-      visit(Kernel(*this, rules, DesignBytes::of(tile)));
+  const auto visit_rules = [&](const OperandRules& rules, bool has_groups) {
+    for (const Sm80Tile& tile : sm80_tiles(rules)) {
+      if (!has_groups) {
+        visit(Kernel(*this, rules, DesignBytes::of(tile)));
+        continue;
+      }
+      for (const abi::GroupSchedule schedule : group_schedules)
+        visit(Kernel(*this, rules, DesignBytes::of(with_groups(tile, schedule))));
+    }
   };
-  for (const Sm80Products& products : sm80_products()) {
-    const auto outputs = sm80_outputs(products.accumulator);
-    for (const OperandRule& a : sm80_input_rules(products.a))
-      for (const OperandRule& b : sm80_input_rules(products.b))
-        for (const DType out : outputs)
-          for (const OperandRule& out_rule : sm80_output_rules(out)) {
-            OperandRules rules{.a = a,
-                               .b = b,
-                               .c = {},
-                               .out = out_rule,
-                               .accumulator = products.accumulator,
-                               .math = products.math};
-            visit_rules(rules);
-            rules.has_c = true;
-            for (const DType c : outputs) {
-              rules.c = out_rule;
-              rules.c.dtype = c;
-              if (rules.c.layout == LayoutRule::any)
-                rules.c.alignment = static_cast<std::uint8_t>(byte_width(c));
-              visit_rules(rules);
-            }
-          }
-  }
+  for (const bool has_groups : {false, true})
+    for (const Sm80Products& products : sm80_products())
+      walk_rules(products, has_groups,
+                 [&](const OperandRules& rules) { visit_rules(rules, has_groups); });
 }
 
 // --- metadata -----------------------------------------------------------------------------------
@@ -254,15 +339,21 @@ std::vector<DesignField> Sm80Family::design_fields(const Kernel& kernel) const {
   const Sm80Tile tile = sm80_tile(kernel);
   const abi::Sm80Design design = sm80_design(kernel);
   const abi::MmaShape mma = abi::mma_shape(design);
-  return {{"instruction", "mma"},
-          {"mma", fmt::format("{}x{}x{}", mma.m, mma.n, mma.k)},
-          {"tile", tile_text(tile)},
-          {"warps", warps_text(tile)},
-          {"threads", std::to_string(abi::thread_count(design))},
-          {"split_k", split_text(tile)},
-          {"stages", std::to_string(tile.stages)},
-          {"raster",
-           fmt::format("{}{}", tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band)}};
+  std::vector<DesignField> fields{
+      {"instruction", "mma"},
+      {"mma", fmt::format("{}x{}x{}", mma.m, mma.n, mma.k)},
+      {"tile", tile_text(tile)},
+      {"warps", warps_text(tile)},
+      {"threads", std::to_string(abi::thread_count(design))},
+      {"split_k", split_text(tile)},
+      {"stages", std::to_string(tile.stages)},
+      {"raster",
+       fmt::format("{}{}", tile.raster.along == abi::Along::m ? 'm' : 'n', tile.raster.band)}};
+  if (tile.groups == abi::GroupSchedule::none) return fields;
+  const bool has_table = tile.groups == abi::GroupSchedule::host;
+  fields.push_back({"groups", has_table ? "in a table of the host" : "found on the device"});
+  fields.push_back({"schedule", std::string(schedule_text(tile.groups))});
+  return fields;
 }
 
 }  // namespace gemmery::templates

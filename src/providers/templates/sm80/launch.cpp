@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include "device/abi/sm80_grouped_params.hpp"
 #include "device/abi/sm80_params.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/family.hpp"
 #include "providers/templates/sm80/prediction.hpp"
@@ -41,62 +43,127 @@ void set_workspace(const SplitWord& split, const abi::Sm80Design& design, unsign
       set_split_workspace(tiles, partials * tile_bytes, offsetof(abi::Sm80Params, workspace), plan);
 }
 
-}  // namespace
+// --- launches
+// -------------------------------------------------------------------------------------
 
-void Sm80Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
-  const GemmArguments& arguments = request.arguments;
-  const GemmProblem& problem = arguments.problem();
-  const OperandRules& rules = request.kernel.operands();
-  const Sm80Tile tile = sm80_tile(request.kernel);
-  const abi::Sm80Design design = sm80_design(request.kernel);
-  const bool turns = is_turned_sm80(rules);
-  const Sm80Extents extents = sm80_extents(rules, tile, problem);
-  const auto batches = static_cast<unsigned>(problem.l);
-  const unsigned tiles = extents.tile_rows * extents.tile_columns * batches;
-  // With alpha = 0, A and B are not read, so that no NaN of theirs reaches out.
-  const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
-  const unsigned limit = request.max_multiprocessors > 0
-                             ? static_cast<unsigned>(request.max_multiprocessors)
-                             : 0x7fffffffU;
-  const auto blocks_at_once = static_cast<unsigned>(std::max(request.device.multiprocessors, 1) *
-                                                    resident_blocks(design, request.device));
-  const SplitWork work{.tiles = tiles,
-                       .k_blocks = std::max(abi::tiles_along(k, design.tile_k), 1U),
-                       .blocks = std::min(blocks_at_once, limit)};
+// What all launches of a kernel have in common.
+struct Sm80Launch {
+  const runtime::PackRequest& request;
+  const GemmProblem& problem;
+  const OperandRules& rules;
+  Sm80Tile tile;
+  abi::Sm80Design design;
+  bool is_turned;
+  Sm80Extents extents;
+  unsigned limit;           // of blocks
+  unsigned blocks_at_once;  // that are resident
 
-  const SplitWord split = split_word(tile);
-  const abi::Sm80Operand a = operand_of(arguments.a(), problem.a, rules.a.layout);
-  const abi::Sm80Operand b = operand_of(arguments.b(), problem.b, rules.b.layout);
-  abi::Sm80Params params{
-      .a = turns ? b : a,
-      .b = turns ? a : b,
-      .c = problem.c ? to_abi(*arguments.c(), *problem.c, turns) : abi::SimtMatrix{},
-      .out = to_abi(arguments.out(), problem.out, turns),
-      .alpha = arguments.alpha(),
-      .beta = arguments.beta(),
-      .m = extents.rows,
-      .n = extents.columns,
-      .k = k,
-      .k_blocks = work.k_blocks,
-      .order = abi::make_tile_order(tile.raster, extents.tile_rows, extents.tile_columns, batches),
-      .split = split_schedule(split, work),
-      .workspace = nullptr};
-  plan.set_parameters(params);
-  if (request.kernel.epilogue() != default_epilogue) {
+  explicit Sm80Launch(const runtime::PackRequest& packed)
+      : request(packed),
+        problem(packed.arguments.problem()),
+        rules(packed.kernel.operands()),
+        tile(sm80_tile(packed.kernel)),
+        design(sm80_design(packed.kernel)),
+        is_turned(is_turned_sm80(rules)),
+        extents(sm80_extents(rules, tile, problem)),
+        limit(packed.max_multiprocessors > 0 ? static_cast<unsigned>(packed.max_multiprocessors)
+                                             : 0x7fffffffU),
+        blocks_at_once(std::min(static_cast<unsigned>(std::max(packed.device.multiprocessors, 1) *
+                                                      resident_blocks(design, packed.device)),
+                                limit)) {}
+
+  // Without an order of tiles and a schedule of k.
+  abi::Sm80Params parameters() const {
+    const GemmArguments& arguments = request.arguments;
+    const abi::Sm80Operand a = operand_of(arguments.a(), problem.a, rules.a.layout);
+    const abi::Sm80Operand b = operand_of(arguments.b(), problem.b, rules.b.layout);
+    // With alpha = 0, A and B are not read, so that no NaN of theirs reaches out.
+    const auto k = arguments.alpha() == 0 ? 0U : static_cast<unsigned>(problem.k);
+    return {.a = is_turned ? b : a,
+            .b = is_turned ? a : b,
+            .c = problem.c ? to_abi(*arguments.c(), *problem.c, is_turned) : abi::SimtMatrix{},
+            .out = to_abi(arguments.out(), problem.out, is_turned),
+            .alpha = arguments.alpha(),
+            .beta = arguments.beta(),
+            .m = extents.rows,
+            .n = extents.columns,
+            .k = k,
+            .k_blocks = std::max(abi::tiles_along(k, design.tile_k), 1U),
+            .order = {},
+            .split = {},
+            .workspace = nullptr};
+  }
+
+  void append_epilogue(runtime::LaunchPlan& plan) const {
+    if (request.kernel.epilogue() == default_epilogue) return;
     const abi::RegionGrid regions{.rows = extents.tile_rows,
                                   .columns = extents.tile_columns,
-                                  .batches = batches,
+                                  .batches = static_cast<unsigned>(problem.l),
                                   .column_parts = 1,
                                   .whole_parts = 1,
                                   .arrivals = 1,
                                   .groups = 0};
-    append_epilogue_parameters(arguments, request.kernel.epilogue(), turns, regions, plan);
+    append_epilogue_parameters(request.arguments, request.kernel.epilogue(), is_turned, regions,
+                               plan);
   }
-  set_workspace(split, design, tiles, params, plan);
+
+  void set_shape(unsigned blocks, runtime::LaunchPlan& plan) const {
+    plan.shape.grid = {std::clamp(blocks, 1U, limit), 1, 1};
+    plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+    plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+  }
+};
+
+void pack_product(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
+  const Sm80Extents& extents = launch.extents;
+  const auto batches = static_cast<unsigned>(launch.problem.l);
+  const unsigned tiles = extents.tile_rows * extents.tile_columns * batches;
+  abi::Sm80Params params = launch.parameters();
+  const SplitWork work{
+      .tiles = tiles, .k_blocks = params.k_blocks, .blocks = launch.blocks_at_once};
+  const SplitWord split = split_word(launch.tile);
+  params.order =
+      abi::make_tile_order(launch.tile.raster, extents.tile_rows, extents.tile_columns, batches);
+  params.split = split_schedule(split, work);
+  plan.set_parameters(params);
+  launch.append_epilogue(plan);
+  set_workspace(split, launch.design, tiles, params, plan);
   std::memcpy(plan.parameter_bytes, &params, sizeof params);  // with the workspace's layout
-  plan.shape.grid = {std::min(params.split.units, limit), 1, 1};
-  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
-  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));
+  launch.set_shape(params.split.units, plan);
+}
+
+void pack_groups(const Sm80Launch& launch, runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = launch.request.arguments;
+  const Sm80Extents& extents = launch.extents;
+  const abi::GroupParams groups = group_params(arguments, launch.is_turned);
+  unsigned blocks = 0;
+  if (launch.tile.groups == abi::GroupSchedule::host) {
+    const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
+    const unsigned across = groups.ragged == abi::RaggedExtent::k
+                                ? extents.tile_rows * extents.tile_columns
+                            : is_of_n ? extents.tile_rows
+                                      : extents.tile_columns;
+    const abi::GroupTable table =
+        group_table(arguments, groups, is_of_n ? launch.tile.n : launch.tile.m, across);
+    blocks = table.rows[groups.count].first_tile;
+    plan.set_parameters(
+        abi::Sm80GroupTableParams{.gemm = launch.parameters(), .groups = groups, .table = table});
+  } else {
+    blocks = most_tiles(extents_in_out(launch.tile, launch.rules), launch.problem);
+    plan.set_parameters(abi::Sm80GroupedParams{.gemm = launch.parameters(), .groups = groups});
+  }
+  if (launch.tile.groups == abi::GroupSchedule::persistent)
+    blocks = std::min(blocks, launch.blocks_at_once);
+  launch.append_epilogue(plan);
+  launch.set_shape(blocks, plan);
+}
+
+}  // namespace
+
+void Sm80Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
+  const Sm80Launch launch(request);
+  if (launch.tile.groups == abi::GroupSchedule::none) return pack_product(launch, plan);
+  pack_groups(launch, plan);
 }
 
 }  // namespace gemmery::templates

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "epilogue/cost.hpp"
+#include "providers/templates/groups.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -106,6 +107,28 @@ double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
   return elements * clocks / (std::max(device.multiprocessors, 1) * device.clock_ghz * 1e3);
 }
 
+// Where memory decides, tiles of any size take the same time by the model. Groups of few rows then
+// get a tile of few rows, which wastes the least: a preference, not a measurement.
+double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
+  const auto padded = [](std::int64_t extent, int along) {
+    const auto whole = static_cast<double>(std::max<std::int64_t>(extent, 1));
+    return std::ceil(whole / along) * along / whole;
+  };
+  const double waste = padded(average.m, tile.m) * padded(average.n, tile.n) - 1;
+  return 1 + 0.02 * std::min(waste, 15.0);
+}
+
+// What a kernel of grouped products takes to find its tiles; a table of the host is bisected in the
+// constant cache.
+double finding_us(const Sm80Tile& tile, std::int64_t groups, double tiles_of_block,
+                  const DeviceInfo& device) {
+  constexpr double clocks_a_bisection = 400;  // an estimate
+  if (tile.groups == abi::GroupSchedule::host)
+    return clocks_a_bisection * tiles_of_block / (device.clock_ghz * 1e3);
+  return templates::finding_us(groups, tiles_of_block,
+                               tile.groups == abi::GroupSchedule::persistent, device);
+}
+
 }  // namespace
 
 int resident_blocks(const abi::Sm80Design& design, const DeviceInfo& device) noexcept {
@@ -129,9 +152,10 @@ double mma_per_clock(DType a, DType accumulator, Math math, Target device) noexc
 
 Sm80Prediction::Sm80Prediction(const GemmProblem& problem, const OperandRules& types,
                                const DeviceInfo& device)
-    : problem_(problem),
+    : problem_(problem.groups ? average_groups(problem) : problem),
       device_(device),
-      epilogue_us_(epilogue_us(problem, device)),
+      groups_(problem.groups ? problem.l : 0),
+      epilogue_us_(epilogue_us(problem_, device)),
       fma_per_clock_(mma_per_clock(types.a.dtype, types.accumulator, types.math, device.target) /
                      splitting_factor(types.math)) {}
 
@@ -168,6 +192,11 @@ double Sm80Prediction::microseconds(const Sm80Tile& tile, const OperandRules& ru
   if (tile.split != abi::SplitMode::none) {
     const double bytes = 2.0 * tiles * tile.m * tile.n * abi::accumulator_bytes(design);
     total += split_us + bytes / (device_.bandwidth_bytes_per_second * 2) * 1e6;
+  }
+  if (tile.groups != abi::GroupSchedule::none) {
+    const int resident = std::max(device_.multiprocessors, 1) * resident_blocks(design, device_);
+    total += finding_us(tile, groups_, std::ceil(tiles / resident), device_);
+    total *= padding_factor(problem, tile);
   }
   return rules.out.alignment == 16 ? total : total * 1.05;
 }

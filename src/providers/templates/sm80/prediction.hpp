@@ -21,6 +21,7 @@ class Sm80Prediction {
  private:
   GemmProblem problem_;
   DeviceInfo device_;
+  std::int64_t groups_;  // 0: one GEMM
   double epilogue_us_;
   double fma_per_clock_;  // of a multiprocessor, on tensor cores
 };

@@ -27,6 +27,20 @@ std::string_view text_of(abi::SplitMode mode) {
   return texts[static_cast<std::size_t>(mode)];
 }
 
+std::string_view text_of(abi::GroupSchedule schedule) {
+  constexpr std::string_view texts[] = {"none", "device", "persistent", "host"};
+  return texts[static_cast<std::size_t>(schedule)];
+}
+
+// Fields that most designs leave as they are.
+std::string rest_of_design(const abi::Sm80Design& design) {
+  std::string text;
+  if (design.mma_k > 0) text += fmt::format(", .mma_k = {}", design.mma_k);
+  if (design.groups != abi::GroupSchedule::none)
+    text += fmt::format(", .groups = GroupSchedule::{}", text_of(design.groups));
+  return text;
+}
+
 std::string design_text(const abi::Sm80Design& d) {
   return fmt::format(
       "{{.a = DType::{}, .b = DType::{}, .c = DType::{}, .out = DType::{}, .accumulator = "
@@ -41,21 +55,36 @@ std::string design_text(const abi::Sm80Design& d) {
       text_of(d.math), text_of(d.a_major), text_of(d.b_major), d.a_vector_bytes, d.b_vector_bytes,
       d.c_vector_bytes, d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.warps_m, d.warps_n,
       d.warps_k, d.stages, text_of(d.split), d.raster.along == abi::Along::m ? "m" : "n",
-      d.raster.band, d.has_c, d.mma_k > 0 ? fmt::format(", .mma_k = {}", d.mma_k) : "");
+      d.raster.band, d.has_c, rest_of_design(d));
 }
 
 constexpr std::string_view entry_name = "gemmery_sm80";
+
+// The device half of a kernel.
+struct KernelWords {
+  std::string_view header;
+  std::string_view parameters;
+  std::string_view function;
+};
+
+KernelWords words_of(abi::GroupSchedule schedule) {
+  if (schedule == abi::GroupSchedule::none) return {"sm80", "Sm80Params", "sm80_gemm"};
+  const bool has_table = schedule == abi::GroupSchedule::host;
+  return {"sm80_grouped", has_table ? "Sm80GroupTableParams" : "Sm80GroupedParams",
+          "sm80_grouped_gemm"};
+}
 
 }  // namespace
 
 runtime::EmittedSource Sm80Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm80Design design = sm80_design(kernel);
+  const KernelWords words = words_of(design.groups);
   const EpilogueText epilogue =
-      epilogue_text(kernel, is_turned_sm80(kernel.operands()), "Sm80Params", "sm80_gemm");
+      epilogue_text(kernel, is_turned_sm80(kernel.operands()), words.parameters, words.function);
   return {.text = fmt::format(
               "// {}\n"
               "{}"
-              "#include <device/gemm/sm80.cuh>\n\n"
+              "#include <device/gemm/{}.cuh>\n\n"
               "using namespace gemmery::abi;\n"
               "constexpr Sm80Design design{};\n"
               "static_assert(thread_count(design) == {} && shared_bytes(design) == {}, \"host and "
@@ -65,7 +94,7 @@ runtime::EmittedSource Sm80Family::emit(const Kernel& kernel, Target) const {
               "{}(const __grid_constant__ {} params) {{\n"
               "    gemmery::device::{}(params);\n"
               "}}\n",
-              class_line(kernel.operands()), epilogue.comment, design_text(design),
+              class_line(kernel.operands()), epilogue.comment, words.header, design_text(design),
               abi::thread_count(design), abi::shared_bytes(design), epilogue.head, entry_name,
               epilogue.parameters, epilogue.call),
           .entry = std::string(entry_name),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gemmery/gemmery.hpp>
 
@@ -74,9 +75,8 @@ TEST(Sm80Family, splits_k_where_tiles_are_few) {
   };
   EXPECT_TRUE(split_of("gemm 64x64x65536 a=f16").starts_with("parallel"));
   EXPECT_EQ(split_of("gemm 8192x8192x8192 a=f16"), "none");
-  EXPECT_TRUE(
-      split_of(R"p(gemm 64x64x65536 a=f16 epilogue="D = accum; r = sum(accum)" r=f32[1])p")
-          .starts_with("parallel"));
+  EXPECT_TRUE(split_of(R"p(gemm 64x64x65536 a=f16 epilogue="D = accum; r = sum(accum)" r=f32[1])p")
+                  .starts_with("parallel"));
 }
 
 TEST(Sm80Family, a_name_may_ask_for_any_split_warps_and_raster) {
@@ -108,6 +108,85 @@ TEST(Sm80Family, shared_memory_keeps_to_the_device) {
             << kernel.name() << " on " << device;
       }
   }
+}
+
+// --- groups -------------------------------------------------------------------------------------
+
+TEST(Sm80Groups, come_before_those_of_cuda_cores) {
+  for (const char* const device : {"a100", "a10", "l40s", "rtx4090", "b200", "rtx5090"})
+    for (const char* const words :
+         {"8192x4096x2048 groups=8 a=bf16", "640x2048x1024 groups=32 a=f16 b=f16:c",
+          "4096x512x1024 groups=300 a=bf16", "1024x1024x8192 groups=8 ragged=k a=bf16:c out=f32",
+          "2048x8192x2048 groups=16 ragged=n a=bf16", "4096x1024x512 groups=8 masked=i32 a=bf16",
+          "8192x4096x2048 groups=8 ends=i32/host a=bf16", "512x512x512 groups=8 a=f64",
+          "2048x512x512 groups=8 a=int8 out=int32"}) {
+      const Kernel first = kernels_of(std::string("grouped_gemm ") + words, device).front();
+      EXPECT_EQ(first.family().name(), "sm80") << words << " on " << device;
+    }
+}
+
+TEST(Sm80Groups, of_few_rows_get_tiles_of_few_rows) {
+  const auto rows_of = [](const char* line) {
+    return sm80_tile(kernels_of(line, "a100").front()).m;
+  };
+  EXPECT_EQ(rows_of("grouped_gemm 512x4096x4096 groups=32 a=bf16"), 16);
+  EXPECT_EQ(rows_of("grouped_gemm 1024x4096x4096 groups=32 a=bf16"), 32);
+  EXPECT_LE(rows_of("grouped_gemm 2048x4096x4096 groups=32 a=bf16"), 64);
+  EXPECT_LE(rows_of("grouped_gemm 4096x4096x4096 groups=32 masked=i32/expect=20 a=bf16"), 32);
+  EXPECT_GE(rows_of("grouped_gemm 32768x4096x4096 groups=8 a=bf16"), 128);
+}
+
+TEST(Sm80Groups, have_names_by_their_schedule) {
+  const std::string name =
+      "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_64x64x64_2x2x1_none_m8_s4_groups";
+  const std::pair<const char*, const char*> schedules[] = {
+      {"", "device"}, {"-persistent", "persistent"}, {"-host", "host"}};
+  for (const auto& [word, schedule] : schedules)
+    for (const char* const c : {"", "_c-f32r16"}) {
+      const auto kernel = find_kernel(name + word + c);
+      ASSERT_TRUE(kernel) << word;
+      EXPECT_EQ(kernel->name(), name + word + c);
+      EXPECT_EQ(kernel->metadata().design_value("schedule"), schedule);
+    }
+  EXPECT_FALSE(find_kernel(name + "-other"));
+  // No blocks share k of a group.
+  EXPECT_FALSE(
+      find_kernel("sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_64x64x64_2x2x1_parallel2_m8_s4_"
+                  "groups"));
+}
+
+TEST(Sm80Groups, are_refused_by_name) {
+  EXPECT_EQ(reason_of("grouped_gemm 640x64x64 groups=320 ends=i32/host a=bf16", "a100"), "");
+  EXPECT_EQ(reason_of("grouped_gemm 640x64x64 groups=321 ends=i32/host a=bf16", "a100"),
+            "groups: expected at most 320 with sizes in host memory, or sizes in memory of the "
+            "device, got 321");
+  EXPECT_EQ(reason_of("grouped_gemm 64x64x64 groups=4 a=bf16 epilogue=\"D = accum; s = sum(D)\" "
+                      "s=f32[l,n]",
+                      "a100"),
+            "groups: expected an epilogue without reductions, got one with");
+  const DeviceInfo a100 = *find_device_info("a100");
+  const GemmProblem of_device = parse_problem("grouped_gemm 96x64x64 groups=4 a=bf16").problem;
+  const GemmProblem of_host =
+      parse_problem("grouped_gemm 96x64x64 groups=4 ends=i32/host a=bf16").problem;
+  EXPECT_EQ(get_kernels(of_host, a100).front().supports(of_device, a100).error(),
+            "groups: expected sizes in host memory for schedule=host, got them in device memory");
+  EXPECT_EQ(get_kernels(of_device, a100).front().supports(of_host, a100).error(),
+            "groups: expected sizes in device memory for schedule=device, got them in host memory");
+  EXPECT_EQ(get_kernels(of_device, a100)
+                .front()
+                .supports(parse_problem("gemm 96x64x64 a=bf16").problem, a100)
+                .error(),
+            "groups: expected a grouped problem, got one GEMM");
+}
+
+// Groups that end anywhere have single elements at their ends; others are stored in whole accesses.
+TEST(Sm80Groups, wide_accesses_along_the_extent_that_differs_need_a_promise) {
+  const auto out_of = [](const char* line) {
+    return kernels_of(line, "a100").front().operands().out.alignment;
+  };
+  EXPECT_EQ(out_of("grouped_gemm 96x64x64 groups=4 a=bf16"), 16);
+  EXPECT_EQ(out_of("grouped_gemm 64x96x64 groups=4 ragged=n a=bf16"), 2);
+  EXPECT_EQ(out_of("grouped_gemm 64x96x64 groups=4 ragged=n ends=i32/align=8 a=bf16"), 16);
 }
 
 }  // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped products by mma.sync: the kernel of gemm/sm80.cuh over the tiles of groups, whose loads
+// and stores end where their group does.
+//
+//   sizes of groups, or the host's table of them
+//     | schedule/grouped_tiles: the group of this block's tile, where it begins and ends
+//   Sm80Gemm with the group's ends in place of the tensors' own
+//     | k: what is beyond the group's end becomes zero in both operands on its way to shared memory
+//   the group's part of out
+#pragma once
+
+#include <device/abi/sm80_grouped_params.hpp>
+#include <device/gemm/sm80.cuh>
+#include <device/schedule/grouped_tiles.cuh>
+
+namespace gemmery::device {
+
+/// The parameters of a design's kernel.
+template <abi::GroupSchedule schedule>
+struct Sm80GroupParamsOf {
+  using Type = abi::Sm80GroupedParams;
+};
+template <>
+struct Sm80GroupParamsOf<abi::GroupSchedule::host> {
+  using Type = abi::Sm80GroupTableParams;
+};
+
+/// The tiles of a block, which asks for them in ascending order.
+template <abi::Sm80Design design>
+class Sm80GroupTiles {
+  using Params = typename Sm80GroupParamsOf<design.groups>::Type;
+
+ public:
+  __device__ __forceinline__ explicit Sm80GroupTiles(const Params& params)
+      : params_(params),
+        rows_(abi::tiles_along(params.gemm.m, design.tile_m)),
+        columns_(abi::tiles_along(params.gemm.n, design.tile_n)) {}
+
+  __device__ __forceinline__ GroupTile find(unsigned tile) {
+    if constexpr (design.groups == abi::GroupSchedule::host) {
+      return find_in_table(params_.groups, params_.table, tile);
+    } else {
+      const bool is_of_n = ragged() == abi::RaggedExtent::n;
+      const unsigned across = ragged() == abi::RaggedExtent::k ? rows_ * columns_
+                              : is_of_n                        ? rows_
+                                                               : columns_;
+      const GroupScan scan(params_.groups,
+                           static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m), across);
+      if constexpr (design.groups == abi::GroupSchedule::persistent)
+        return scan.find_from(place_, tile);
+      else
+        return scan.find(tile);
+    }
+  }
+
+  /// The parameters with the group's ends.
+  __device__ __forceinline__ abi::Sm80Params params_of(const GroupTile& tile) const {
+    abi::Sm80Params own = params_.gemm;
+    if (ragged() == abi::RaggedExtent::m) own.m = tile.end;
+    if (ragged() == abi::RaggedExtent::n) own.n = tile.end;
+    if (ragged() == abi::RaggedExtent::k)
+      own.k = min(own.k, tile.end - tile.begin);  // 0 with alpha = 0
+    own.k_blocks = abi::tiles_along(own.k, design.tile_k);
+    return own;
+  }
+
+  __device__ __forceinline__ GroupedTilePlace place_of(const GroupTile& tile) const {
+    const unsigned size = tile.end - tile.begin;
+    const bool is_of_m = ragged() == abi::RaggedExtent::m;
+    const bool is_of_n = ragged() == abi::RaggedExtent::n;
+    const abi::TilePosition position = abi::position_in_bands<design.raster>(
+        tile.group, is_of_m ? abi::tiles_along(size, design.tile_m) : rows_,
+        is_of_n ? abi::tiles_along(size, design.tile_n) : columns_, tile.tile);
+    return {.corner = {.batch = position.batch,
+                       .row = position.row * static_cast<unsigned>(design.tile_m) +
+                              (is_of_m ? tile.begin : 0U),
+                       .column = position.column * static_cast<unsigned>(design.tile_n) +
+                                 (is_of_n ? tile.begin : 0U)},
+            .first_k = is_of_m || is_of_n ? 0U : tile.begin};
+  }
+
+ private:
+  __device__ abi::RaggedExtent ragged() const { return params_.groups.ragged; }
+
+  const Params& params_;
+  unsigned rows_;  // tiles of all of out
+  unsigned columns_;
+  GroupScanPlace place_{};
+};
+
+/// Calls finish(gemm, share) for every tile of this block, in all groups.
+template <abi::Sm80Design design, class Params, class Finish>
+__device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params, Finish&& finish) {
+  static_assert(abi::find_fault(design) == abi::Sm80Fault::none,
+                "find_fault names the field of the design to change");
+  extern __shared__ __align__(128) char shared[];
+  Sm80GroupTiles<design> tiles(params);
+#pragma unroll 1
+  for (unsigned index = blockIdx.x;; index += gridDim.x) {
+    const GroupTile tile = tiles.find(index);
+    if (!tile.is_found) return;
+    const abi::Sm80Params own = tiles.params_of(tile);
+    Sm80Gemm<design> gemm(own, shared, nullptr, tiles.place_of(tile));
+    UnitShares<abi::SplitMode::none> shares(own.split, own.k_blocks, 0);
+    const TileShare share = shares.take();
+    gemm.multiply_share(shares, share);
+    finish(gemm, share);
+    __syncthreads();  // waits until shared memory is free for the next tile
+  }
+}
+
+/// The kernel: threads and shared memory as gemm/sm80.cuh has them, any grid along x.
+template <abi::Sm80Design design>
+__device__ inline void sm80_grouped_gemm(
+    const typename Sm80GroupParamsOf<design.groups>::Type& params) {
+  for_each_grouped_sm80_tile<design>(
+      params, [](Sm80Gemm<design>& gemm, const TileShare& share) { gemm.store(share); });
+}
+
+/// The same with an emitted epilogue.
+template <abi::Sm80Design design, class Epilogue, class EpilogueParams>
+__device__ inline void sm80_grouped_gemm(
+    const abi::ProgramParams<typename Sm80GroupParamsOf<design.groups>::Type, EpilogueParams>&
+        params) {
+  for_each_grouped_sm80_tile<design>(params.gemm,
+                                     [&](Sm80Gemm<design>& gemm, const TileShare& share) {
+                                       gemm.template store<Epilogue>(share, params.epilogue);
+                                     });
+}
+
+}  // namespace gemmery::device
