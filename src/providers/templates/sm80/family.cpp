@@ -17,6 +17,7 @@
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
+#include "providers/templates/name_words.hpp"
 #include "providers/templates/sm80/design.hpp"
 #include "providers/templates/sm80/prediction.hpp"
 #include "runtime/portable_targets.hpp"
@@ -207,13 +208,25 @@ void walk_splits(const Sm80Tile& tile, const OperandRules& rules, const Query& q
 constexpr abi::GroupSchedule group_schedules[] = {
     abi::GroupSchedule::device, abi::GroupSchedule::persistent, abi::GroupSchedule::host};
 
-// Calls visit(rules) for all that is offered to operands of these types.
+// Rules for A or B in the list of all kernels. Of grouped ones it has the widest accesses and
+// single elements; a problem may get others.
+std::vector<OperandRule> listed_input_rules(DType dtype, bool has_groups) {
+  std::vector<OperandRule> rules = sm80_input_rules(dtype);
+  if (has_groups)
+    std::erase_if(rules, [&](const OperandRule& rule) {
+      return rule.alignment != widest_access && rule.alignment != byte_width(dtype);
+    });
+  return rules;
+}
+
+// Calls visit(rules) for the rules of listed kernels for operands of these types. C of grouped ones
+// has the type of out.
 template <class Visit>
 void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
   const auto outputs = sm80_outputs(products.accumulator);
   const auto output_rules = has_groups ? sm80_grouped_output_rules : sm80_output_rules;
-  for (const OperandRule& a : sm80_input_rules(products.a))
-    for (const OperandRule& b : sm80_input_rules(products.b))
+  for (const OperandRule& a : listed_input_rules(products.a, has_groups))
+    for (const OperandRule& b : listed_input_rules(products.b, has_groups))
       for (const DType out : outputs)
         for (const OperandRule& out_rule : output_rules(out)) {
           OperandRules rules{.a = a,
@@ -225,6 +238,7 @@ void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
           visit(rules);
           rules.has_c = true;
           for (const DType c : outputs) {
+            if (has_groups && c != out) continue;
             const bool is_single = out_rule.alignment == byte_width(out);
             rules.c = {c, out_rule.layout,
                        is_single ? static_cast<std::uint8_t>(byte_width(c)) : out_rule.alignment};

@@ -35,11 +35,15 @@ bool is_soak() {
   return text != nullptr && std::string_view(text) == "1";
 }
 
-std::vector<Kernel> draw_kernels(std::string_view family, std::size_t count,
+enum class WithGroups : bool { no, yes };
+
+std::vector<Kernel> draw_kernels(std::string_view family, WithGroups groups, std::size_t count,
                                  std::mt19937_64& random) {
   std::vector<Kernel> all;
   for_each_kernel([&](const Kernel& kernel) {
-    if (kernel.family().name() == family) all.push_back(kernel);
+    if (kernel.family().name() != family) return;
+    const bool has_groups = kernel.name().find("_groups") != std::string::npos;
+    if (has_groups == (groups == WithGroups::yes)) all.push_back(kernel);
   });
   std::ranges::shuffle(all, random);
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size())), all.end());
@@ -84,13 +88,13 @@ bool has_any(const std::map<std::string, int>& mix, std::string_view kind) {
   return std::ranges::any_of(mix, [&](const auto& row) { return row.first.starts_with(kind); });
 }
 
-TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_promise) {
+void expect_what_designs_promise(const std::vector<Kernel>& kernels, std::mt19937_64& random) {
   const tests::TemporaryFolder folder;
   std::vector<double> times;
   int without_disassembler = 0;
-  for (const Kernel& kernel : draw_kernels("sm80", is_soak() ? 60 : 4, random_)) {
+  for (const Kernel& kernel : kernels) {
     std::vector<Target> targets = kernel.family().targets(kernel);
-    if (!is_soak()) targets = {targets[random_() % targets.size()]};
+    if (!is_soak()) targets = {targets[random() % targets.size()]};
     for (const Target target : targets) {
       const std::string label = kernel.name() + " for " + to_string(target);
       const Compiled compiled = compile(kernel, target, folder.path());
@@ -113,12 +117,22 @@ TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_pr
       times.size(), times[times.size() / 2], times.back(), without_disassembler);
 }
 
+TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_promise) {
+  expect_what_designs_promise(draw_kernels("sm80", WithGroups::no, is_soak() ? 60 : 4, random_),
+                              random_);
+}
+
+TEST_F(Sm80Cubins, of_groups_keep_to_their_registers_and_have_the_instruction_that_they_promise) {
+  expect_what_designs_promise(draw_kernels("sm80", WithGroups::yes, is_soak() ? 60 : 3, random_),
+                              random_);
+}
+
 // A division by a number that the device alone knows begins with a reciprocal.
 constexpr std::string_view reciprocal = "MUFU";
 
 TEST_F(Sm80Cubins, of_simt_have_no_tensor_core_instruction_and_no_division) {
   const tests::TemporaryFolder folder;
-  for (const Kernel& kernel : draw_kernels("simt", is_soak() ? 12 : 2, random_)) {
+  for (const Kernel& kernel : draw_kernels("simt", WithGroups::no, is_soak() ? 12 : 2, random_)) {
     const Compiled compiled = compile(kernel, parse_target("sm_80"), folder.path());
     if (!compiled.instructions) GTEST_SKIP() << "no nvdisasm";
     for (const std::string_view kind : tensor_instructions)
