@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -195,6 +198,117 @@ TEST_F(GroupedEmulated, few_blocks_stride_over_all_tiles) {
       }
     }
   }
+}
+
+// Row 15: rows of A, groups of B or rows of out more than 2^32 bytes apart. An emulated device
+// keeps only the memory that is touched.
+struct FarStrides {
+  std::int64_t a_row, b_group, out_row;  // in elements
+};
+
+class FarRows {
+ public:
+  static constexpr std::int64_t rows = 5, groups = 3, k = 8, n = 8;
+
+  FarRows(const FarStrides& strides, const Stream& stream)
+      : strides_(strides),
+        stream_(stream),
+        a_(((rows - 1) * strides.a_row + k) * width, stream),
+        b_(((groups - 1) * strides.b_group + k * n) * width, stream),
+        out_(((rows - 1) * strides.out_row + n) * width, stream),
+        ends_(groups * sizeof(std::int32_t), stream) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      put(a_, row * strides.a_row, std::vector<float>(k, static_cast<float>(row + 1)));
+      put(out_, row * strides.out_row, std::vector<float>(n, nan));
+    }
+    for (std::int64_t group = 0; group < groups; ++group)
+      put(b_, group * strides.b_group, std::vector<float>(k * n, static_cast<float>(group + 1)));
+    const std::vector<std::int32_t> sizes{1, 2, rows};
+    copy(ends_.data(), stream.device(), sizes.data(), Device::cpu(), sizes.size() * 4, stream);
+    synchronize(stream);
+  }
+  GemmArguments arguments(Math math) const {
+    const Device device = stream_.device();
+    return GroupedGemmArguments(
+               Tensor(a_.data(), DType::float32, {rows, k}, {strides_.a_row, 1}, device),
+               Tensor(b_.data(), DType::float32, {groups, k, n}, {strides_.b_group, n, 1}, device),
+               Tensor(out_.data(), DType::float32, {rows, n}, {strides_.out_row, 1}, device),
+               DType::float32,
+               {.sizes =
+                    GroupIndices(static_cast<const std::int32_t*>(ends_.data()), groups, device)},
+               {.math = math})
+        .as_gemm();
+  }
+  // The last element of every row.
+  void expect() const {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      float got = 0;
+      copy(&got, Device::cpu(), at(out_, row * strides_.out_row + n - 1), stream_.device(), width,
+           stream_);
+      synchronize(stream_);
+      EXPECT_EQ(got, static_cast<float>(k * (row + 1) * std::min<std::int64_t>(row + 1, groups)));
+    }
+  }
+
+ private:
+  static constexpr std::size_t width = sizeof(float);
+  static std::byte* at(const Buffer& memory, std::int64_t element) {
+    return static_cast<std::byte*>(memory.data()) + element * static_cast<std::int64_t>(width);
+  }
+  void put(const Buffer& to, std::int64_t element, const std::vector<float>& values) const {
+    copy(at(to, element), stream_.device(), values.data(), Device::cpu(), values.size() * width,
+         stream_);
+  }
+
+  FarStrides strides_;
+  Stream stream_;
+  Buffer a_, b_, out_, ends_;
+};
+
+TEST_F(GroupedEmulated, row_15_elements_may_be_far_from_each_other) {
+  constexpr std::int64_t far = std::int64_t{1} << 30;
+  const OwnedStream own(device_);
+  for (const FarStrides& strides :
+       {FarStrides{far, 64, 8}, FarStrides{8, 2 * far, 8}, FarStrides{8, 64, far}}) {
+    const FarRows rows(strides, own.get());
+    for (const Math math : maths)
+      for (const Kernel& kernel : two_of_each(rows.arguments(math))) {
+        SCOPED_TRACE(kernel.name());
+        kernel.run(rows.arguments(math), {.stream = own.get()});
+        rows.expect();
+      }
+  }
+}
+
+// Rows 3, 14 and 17: more groups than a warp has lanes, or a block threads; operands of an epilogue
+// that vary with the group, with rows of all groups, or with neither.
+TEST_F(GroupedEmulated, rows_3_14_and_17_by_every_schedule) {
+  const auto check = [&](const std::string& text) {
+    SCOPED_TRACE(text);
+    const ProblemLine line = parse_problem(text);
+    std::set<std::string> seen;
+    for (const Kernel& kernel : get_kernels(line.problem, *find_device_info("a100"))) {
+      const std::string schedule(kernel.metadata().design_value("schedule"));
+      if (kernel.family().name() != "sm80" || !seen.insert(schedule).second) continue;
+      const VerifyReport report = verify(line, kernel, {.device = device_});
+      EXPECT_TRUE(report.passed) << kernel.name() << ": " << report.first_failure;
+    }
+    EXPECT_EQ(seen.size(), text.find("/host") == std::string::npos ? 2U : 1U);
+  };
+  check("grouped_gemm 514x72x40 groups=257 a=bf16");
+  check("grouped_gemm 1500x16x16 groups=1025 ends=i64 a=bf16");
+  for (const char* const ends : {" ends=i32", " ends=i64/host"}) {
+    check("grouped_gemm 139x64x72 groups=3" + std::string(ends) +
+          " a=bf16 epilogue=\"D = silu(accum + bias) * scale\" bias=f32[l,n] scale=f32[l,1]");
+    check("grouped_gemm 64x139x72 groups=5 ragged=n" + std::string(ends) +
+          " a=bf16 epilogue=\"D = gelu(accum + bias) * w; E = accum\" bias=bf16[l,m] w=f32[n] "
+          "E=f32");
+  }
+  check(
+      "grouped_gemm 139x64x72 groups=3 a=bf16 out=bf16:c epilogue=\"D = gelu(accum + bias) + "
+      "rows\" "
+      "bias=bf16[l,n] rows=f32[m]");
+  check("grouped_gemm 64x39x172 groups=5 ragged=k ends=i32/align=8 a=bf16:c out=f32 c=f32 beta=1");
 }
 
 // The emulator checks every access.
