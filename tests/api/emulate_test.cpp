@@ -157,6 +157,56 @@ __global__ void mark(int* out) {
   EXPECT_FALSE(emulate(request).passed());
 }
 
+// The runtime's part of shared memory is theirs who name it, as cooperative groups do.
+TEST_F(Emulate, reserved_shared_memory_belongs_to_kernels_that_name_it) {
+  constexpr const char* source = R"(
+__global__ void scratch(unsigned* out) {
+  unsigned at = 768;
+  if (NAMES) asm("mov.u32 %0, %%reserved_smem_offset_1;" : "=r"(at));
+  asm volatile("st.shared.u32 [%0], %1;" :: "r"(at + 4 * threadIdx.x), "r"(threadIdx.x) : "memory");
+  __syncthreads();
+  unsigned other;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(other) : "r"(at + 4 * (63 - threadIdx.x)) : "memory");
+  out[threadIdx.x] = other;
+})";
+  EmulationRequest request = request_for(source, {EmulationArgument::unwritten(4 * 64)});
+  request.compile_options = {"-DNAMES=1"};
+  const EmulationReport right = emulate(request);
+  EXPECT_TRUE(right.findings.empty()) << to_string(right);
+  EXPECT_EQ(std::to_integer<int>(right.outputs[0].bytes[0]), 63);
+  request.compile_options = {"-DNAMES=0"};
+  EXPECT_NE(find(emulate(request), "out of bounds"), nullptr);
+}
+
+// A plain store by the thread that has read the last arrival comes after all of them; after those
+// that it has not read it does not.
+TEST_F(Emulate, a_lock_may_be_reset_by_who_has_read_its_last_arrival) {
+  constexpr const char* source = R"(
+__global__ void arrive(unsigned* lock, unsigned expected) {
+  if (blockIdx.x + 1 < gridDim.x) {
+    asm volatile("fence.acq_rel.gpu;\n red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(lock) : "memory");
+    return;
+  }
+  unsigned seen;
+  do asm volatile("ld.global.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(lock) : "memory");
+  while (seen < expected);
+  __syncwarp();
+  if (threadIdx.x == 0) *lock = 0;
+})";
+  const auto report_for = [&](const char* expected, std::uint32_t threads) {
+    EmulationRequest request = request_for(
+        source,
+        {EmulationArgument::buffer(std::vector<std::byte>(4)), EmulationArgument::number(expected)},
+        6, threads);
+    request.schedules = 16;
+    request.rules = "results differ";
+    return emulate(request);
+  };
+  const EmulationReport one = report_for("5", 1);
+  EXPECT_TRUE(one.findings.empty()) << to_string(one);
+  EXPECT_FALSE(report_for("3", 1).passed());
+}
+
 TEST_F(Emulate, stops_at_the_first_fault_if_asked) {
   constexpr const char* source = R"(
 __global__ void twice(float* out) {

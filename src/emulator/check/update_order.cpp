@@ -44,6 +44,7 @@ UpdateOrder::Place& UpdateOrder::find_or_replace(std::uint64_t cell) {
   Place& victim =
       *std::ranges::min_element(set, {}, [](const Place& place) { return place.updates.size(); });
   victim.updates.clear();
+  victim.observations.clear();
   victim.cell = cell;
   return victim;
 }
@@ -68,10 +69,37 @@ void UpdateOrder::note(std::uint64_t address, std::uint32_t bytes, const Accesso
   for (std::uint32_t at = 0; at < bytes; at += bytes_per_place) {
     Place& place = find_or_replace((address + at) / bytes_per_place);
     // One of another width is not of the same chain.
-    if (place.address != address || place.bytes != bytes) place.updates.clear();
+    if (place.address != address || place.bytes != bytes) {
+      place.updates.clear();
+      place.observations.clear();
+    }
     place.address = address;
     place.bytes = bytes;
     note_at(place, who.epoch);
+  }
+}
+
+void UpdateOrder::observe_at(Place& place, const Accessor& who) const {
+  const Observation seen{who.epoch, who.lane, time_};
+  const auto of_lane = std::ranges::find_if(place.observations, [&](const Observation& each) {
+    return are_of_one_agent(each.epoch, who.epoch) && each.lane == who.lane;
+  });
+  if (of_lane != place.observations.end()) {
+    *of_lane = seen;
+  } else if (place.observations.size() < max_agents_per_place) {
+    place.observations.push_back(seen);
+  } else {
+    *std::ranges::min_element(place.observations, {}, &Observation::time) = seen;
+  }
+}
+
+void UpdateOrder::observe(std::uint64_t address, std::uint32_t bytes, const Accessor& who) {
+  if (!has_any_.load(std::memory_order_acquire) || who.proxy != Proxy::generic) return;
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t at = 0; at < bytes; at += bytes_per_place) {
+    Place* const place = find((address + at) / bytes_per_place);
+    if (place != nullptr && place->address == address && place->bytes == bytes)
+      observe_at(*place, who);
   }
 }
 
@@ -80,7 +108,10 @@ void UpdateOrder::forget(std::uint64_t address, std::uint32_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t last = (address + bytes - 1) / bytes_per_place;
   for (std::uint64_t cell = address / bytes_per_place; cell <= last; ++cell) {
-    if (Place* const place = find(cell)) place->updates.clear();
+    Place* const place = find(cell);
+    if (place == nullptr) continue;
+    place->updates.clear();
+    place->observations.clear();
   }
 }
 
@@ -93,6 +124,12 @@ bool UpdateOrder::is_followed(std::uint64_t address, const Conflict& found,
   if (place == nullptr) return false;
   const auto other = std::ranges::find(place->updates, found.other, &Update::epoch);
   if (other == place->updates.end()) return false;
+  const bool is_observed = std::ranges::any_of(place->observations, [&](const Observation& seen) {
+    if (seen.time < other->time) return false;
+    if (seen.epoch == who.epoch) return seen.lane == who.lane;
+    return who.known->happened.knows(seen.epoch, who.cluster);
+  });
+  if (is_observed) return true;
   // One of who's present epoch may be another lane's, or lack the fence behind it.
   return std::ranges::any_of(place->updates, [&](const Update& later) {
     return later.time >= other->time && later.epoch != who.epoch &&
@@ -103,7 +140,10 @@ bool UpdateOrder::is_followed(std::uint64_t address, const Conflict& found,
 void UpdateOrder::clear() {
   if (!has_any_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
-  for (Place& place : places_) place.updates.clear();
+  for (Place& place : places_) {
+    place.updates.clear();
+    place.observations.clear();
+  }
   has_any_.store(false, std::memory_order_release);
 }
 

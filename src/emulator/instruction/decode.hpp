@@ -59,6 +59,8 @@ class DecodeContext {
   virtual const FunctionPlace* find_function_place(std::string_view) const { return nullptr; }
   // Marks the image (see KernelImage::needs_ordered_grid).
   virtual void require_ordered_grid() = 0;
+  // Lets the kernel use the shared memory from shared_runtime_offset on.
+  virtual void require_reserved_shared() {}
   // Throws Error (unsupported): "PTX line 88: mma.sync.aligned.m8n8k4…: <why>".
   [[noreturn]] virtual void refuse(const Instruction& instruction, std::string_view why) = 0;
 };

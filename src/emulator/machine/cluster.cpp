@@ -62,7 +62,7 @@ std::uint32_t Grid::shared_bytes_per_cta() const noexcept {
 Cta::Cta(Cluster& cluster_, std::uint32_t rank_)
     : cluster(cluster_),
       rank(rank_),
-      shared(cluster_.grid.shared_bytes_per_cta()),
+      shared(cluster_.grid.shared_bytes_per_cta(), cluster_.grid.image->shared_begin),
       own_constants_(constants_of_rank(*cluster_.grid.image, rank_)) {
   const std::uint32_t count = cluster.grid.warps_per_cta();
   warps.reserve(count);
@@ -76,7 +76,7 @@ const std::byte* Cta::constants() const noexcept {
 }
 
 void Cta::reset() {
-  shared = SharedMemory(cluster.grid.shared_bytes_per_cta());
+  shared = SharedMemory(cluster.grid.shared_bytes_per_cta(), cluster.grid.image->shared_begin);
   named_barriers = {};
   mbarriers.clear();
   registers = {};

@@ -10,6 +10,7 @@
 
 #include "emulator/machine/aligned_bytes.hpp"
 #include "emulator/machine/operation.hpp"
+#include "emulator/memory/address.hpp"
 #include "emulator/memory/global_memory.hpp"
 #include "emulator/program/program.hpp"
 
@@ -44,7 +45,8 @@ struct KernelImage {
   std::uint32_t parameter_bytes = 0;
   std::vector<std::uint32_t> parameter_offset;  // of each parameter, and
   std::vector<std::uint32_t> parameter_size;
-  std::uint32_t static_shared_bytes = 0;  // dynamic shared memory begins behind it
+  std::uint32_t shared_begin = shared_reserved_bytes;  // less for those that use what is reserved
+  std::uint32_t static_shared_bytes = 0;               // dynamic shared memory begins behind it
   std::uint32_t dynamic_shared_alignment = 16;
   std::uint32_t local_bytes = 0;  // a thread's
   // Talks between CTAs through global memory (atomics, acquire, release, volatile): CTAs take turns

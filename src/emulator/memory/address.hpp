@@ -11,6 +11,9 @@ namespace gemmery::emulator {
 inline constexpr std::uint32_t shared_rank_shift = 24;
 inline constexpr std::uint32_t shared_offset_mask = (1u << shared_rank_shift) - 1;
 inline constexpr std::uint32_t shared_reserved_bytes = 1024;
+// %reserved_smem_offset_1: kernels that name it own what lies from here to the end of the kilobyte
+// (cooperative groups keep barriers of large tiles there).
+inline constexpr std::uint32_t shared_runtime_offset = 256;
 constexpr std::uint32_t shared_address(std::uint32_t cta_rank, std::uint32_t offset) noexcept {
   return cta_rank << shared_rank_shift | offset;
 }

@@ -136,6 +136,7 @@ bool GlobalMemory::Insides::note_behind_updates(const View& view, std::uint64_t 
 void GlobalMemory::Insides::require_followed(const View& view, const LaneBytes& lanes, Accessor who,
                                              bool is_write, bool changes_nothing,
                                              const Conflict& found, int lane) {
+  who.lane = static_cast<std::uint8_t>(lane);
   if (!updates.is_followed(view.begin + found.offset, found, who)) {
     report_conflict(found, is_write, view.begin, lane, changes_nothing);
     forget_lanes(view.chunk->shadow, lanes);
@@ -149,6 +150,13 @@ void GlobalMemory::Insides::require_followed(const View& view, const LaneBytes& 
     report_conflict(conflict, is_write, view.begin, each, changes_nothing);
     view.chunk->shadow.forget_accesses(offset, lanes.bytes);
     note_again(view.chunk->shadow, offset, lanes.bytes, who, is_write);
+  });
+}
+
+void GlobalMemory::Insides::observe_updates(const LaneBytes& lanes, Accessor who) {
+  visit_lanes(lanes.active, [&](int lane) {
+    who.lane = static_cast<std::uint8_t>(lane);
+    updates.observe(lanes.addresses[lane], lanes.bytes, who);
   });
 }
 
@@ -174,6 +182,7 @@ std::uint32_t GlobalMemory::load(const LaneAccess& access, Accessor who, void* t
     if (note_reads(view.chunk->shadow, lanes, who, conflict, lane)) {
       insides_->require_followed(view, lanes, who, false, false, conflict, lane);
     }
+    if (who.is_atomic) insides_->observe_updates(lanes, who);
     gather(lanes, view.data, static_cast<std::byte*>(to), stride);
     complete |=
         view.chunk->is_all_written ? lanes.active : find_written(view.chunk->shadow, lanes, masks);

@@ -160,6 +160,8 @@ struct GlobalMemory::Insides {
                            const Accessor& who, bool is_write, Conflict& found);
   bool note_cell_behind_updates(const View& view, std::uint64_t offset, std::uint32_t bytes,
                                 const Accessor& who, bool is_write, Conflict& found);
+  // By strong reads.
+  void observe_updates(const LaneBytes& lanes, Accessor who);
   // `changes_nothing`: a write of what the bytes hold already.
   void require_followed(const View& view, const LaneBytes& lanes, Accessor who, bool is_write,
                         bool changes_nothing, const Conflict& found, int lane);

@@ -57,15 +57,16 @@ void report_conflict(const Conflict& conflict, bool is_write, int lane,
 
 }  // namespace
 
-SharedMemory::SharedMemory(std::uint32_t bytes)
+SharedMemory::SharedMemory(std::uint32_t bytes, std::uint32_t begin)
     : bytes_(bytes),
+      begin_(begin),
       bytes_at_(std::size_t{shared_reserved_bytes} + bytes),
       shadow_(std::uint64_t{shared_reserved_bytes} + bytes),
       publications_(std::make_unique<PublicationTable>()) {}
 
 void SharedMemory::check_bounds(std::uint32_t offset, std::uint32_t bytes,
                                 std::uint32_t alignment) const {
-  if (offset < shared_reserved_bytes || std::uint64_t{offset} + bytes > end()) {
+  if (offset < begin_ || std::uint64_t{offset} + bytes > end()) {
     throw out_of_bounds_fault(offset, bytes, end(), -1);
   }
   if (alignment != 0 && offset % alignment != 0) {
@@ -121,21 +122,20 @@ void forget_lanes(Shadow& shadow, const LaneBytes& lanes) {
 
 // Checks bounds and alignment of all lanes; returns the lanes as one piece of memory, without those
 // outside where a handler took their fault.
-LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
+LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t begin, std::uint32_t end) {
   LaneBytes lanes{.active = access.active,
                   .addresses = access.addresses,
                   .begin = 0,
                   .bytes = access.bytes,
                   .is_row = forms_row(access)};
   const std::uint64_t first = access.addresses[0];
-  const bool is_row_inside = lanes.is_row && first >= shared_reserved_bytes && first < end &&
+  const bool is_row_inside = lanes.is_row && first >= begin && first < end &&
                              first + std::uint64_t{32} * access.bytes <= end;
   if (!is_row_inside) {
-    const std::uint64_t room = std::uint64_t{end} - shared_reserved_bytes;
-    const std::uint32_t inside = room < access.bytes
-                                     ? 0
-                                     : lanes_within(access.active, access.addresses,
-                                                    shared_reserved_bytes, room - access.bytes);
+    const std::uint64_t room = std::uint64_t{end} - begin;
+    const std::uint32_t inside = room < access.bytes ? 0
+                                                     : lanes_within(access.active, access.addresses,
+                                                                    begin, room - access.bytes);
     if (inside != access.active) {
       const int lane = std::countr_zero(access.active & ~inside);
       take_or_throw(out_of_bounds_fault(access.addresses[lane], access.bytes, end, lane));
@@ -154,7 +154,7 @@ LaneBytes checked_lanes(const LaneAccess& access, std::uint32_t end) {
 
 std::uint32_t SharedMemory::load(const LaneAccess& access, Accessor who, void* to,
                                  std::uint32_t stride, std::uint32_t* written) {
-  const LaneBytes lanes = checked_lanes(access, end());
+  const LaneBytes lanes = checked_lanes(access, begin_, end());
   Conflict conflict;
   int lane = -1;
   if (note_reads(shadow_, lanes, who, conflict, lane)) {
@@ -171,7 +171,7 @@ std::uint32_t SharedMemory::load(const LaneAccess& access, Accessor who, void* t
 void SharedMemory::store(const LaneAccess& access, Accessor who, const void* from,
                          std::uint32_t stride, std::uint32_t defined,
                          const std::uint32_t* written) {
-  const LaneBytes lanes = checked_lanes(access, end());
+  const LaneBytes lanes = checked_lanes(access, begin_, end());
   const auto* const values = static_cast<const std::byte*>(from);
   Conflict conflict;
   int lane = -1;

@@ -17,8 +17,8 @@ namespace gemmery::emulator {
 
 class SharedMemory {
  public:
-  // Offsets run from shared_reserved_bytes to shared_reserved_bytes + bytes.
-  explicit SharedMemory(std::uint32_t bytes);
+  // Offsets run from `begin` to shared_reserved_bytes + bytes.
+  explicit SharedMemory(std::uint32_t bytes, std::uint32_t begin = shared_reserved_bytes);
 
   std::uint32_t end() const noexcept { return shared_reserved_bytes + bytes_; }
 
@@ -50,6 +50,7 @@ class SharedMemory {
   void note_write(std::uint32_t offset, std::uint32_t bytes, const Accessor& who);
 
   std::uint32_t bytes_;
+  std::uint32_t begin_;
   std::vector<std::byte> bytes_at_;
   Shadow shadow_;
   std::unique_ptr<PublicationTable> publications_;  // under offsets

@@ -3,6 +3,7 @@
 #include "emulator/program/special_register.hpp"
 
 #include <array>
+#include <charconv>
 
 namespace gemmery::emulator {
 namespace {
@@ -56,8 +57,13 @@ constexpr std::array rows{
     Row{"pm", SpecialRegister::pm, Form::numbered},
 };
 
-bool is_number(std::string_view word) noexcept {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+// Up to 255; nothing for other words.
+std::optional<std::uint8_t> number_of(std::string_view word) noexcept {
+  std::uint8_t number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -73,11 +79,13 @@ std::optional<SpecialRegisterName> find_special_register(std::string_view name) 
     stem.remove_suffix(2);
   }
   for (const Row& row : rows) {
-    const bool is_this = row.form == Form::numbered
-                             ? stem.starts_with(row.name) && is_number(stem.substr(row.name.size()))
-                             : stem == row.name;
-    if (is_this && dimension.has_value() == (row.form == Form::vector))
+    if (row.form == Form::numbered) {
+      if (dimension || !stem.starts_with(row.name)) continue;
+      if (const auto number = number_of(stem.substr(row.name.size())))
+        return SpecialRegisterName{row.which, *number};
+    } else if (stem == row.name && dimension.has_value() == (row.form == Form::vector)) {
       return SpecialRegisterName{row.which, dimension.value_or(0)};
+    }
   }
   return std::nullopt;
 }

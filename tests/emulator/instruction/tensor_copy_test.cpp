@@ -125,6 +125,37 @@ TEST(TensorCopy, boxes_leave_where_they_lie_inside_only) {
   }
 }
 
+// As CUTLASS's epilogues do. Two warps race, and so do lanes whose bytes come from two places; a
+// reduction adds every lane's.
+TEST(TensorCopy, all_lanes_of_a_warp_may_store_one_box) {
+  CopyMachine machine;
+  const std::vector<std::uint32_t> tiles = random_words(2048);
+  const std::uint64_t in = machine.upload(tiles);
+  const std::string load =
+      "mov.u32 %r10, 0;\nmov.u32 %r11, 0;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 bra LOADED;\n"
+      "mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 8192;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 8192, "
+      "[%r2];\nLOADED:\nbar.sync 0;\n" +
+      wait_for_phase_0();
+  const std::string apart =
+      "and.b32 %r12, %r3, 1;\nshl.b32 %r12, %r12, 12;\nadd.u32 %r1, %r1, %r12;\n";
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const std::uint64_t out = machine.upload(std::vector<std::uint32_t>(rows * columns));
+    const auto launch = [&](std::uint32_t threads) {
+      return CopyLaunch{.threads = threads, .seed = seed, .map = encode(matrix_map(out, 3))};
+    };
+    machine.run(load + store_2d(), in, out, launch(32));
+    const std::uint32_t first = tiles[0];
+    EXPECT_EQ(machine.download<std::uint32_t>(out, 1)[0], first);
+    machine.run(load + store_2d("add."), in, out, launch(32));
+    EXPECT_EQ(machine.download<std::uint32_t>(out, 1)[0], 33 * first);
+    EXPECT_EQ(machine.fault_of(load + store_2d(), in, out, launch(64)).kind, FaultKind::race);
+    EXPECT_EQ(machine.fault_of(load + apart + store_2d(), in, out, launch(32)).kind,
+              FaultKind::race);
+  }
+}
+
 // As an H200 does: rows of 70 words end within a unit of 16 bytes, of which two words lie beyond.
 TEST(TensorCopy, a_store_writes_the_whole_last_unit_of_a_row) {
   CopyMachine machine;

@@ -181,9 +181,10 @@ LaneValues values_of(const Warp& warp, SpecialRegister which, std::uint32_t dime
     case SpecialRegister::reserved_smem_offset_end:
     case SpecialRegister::reserved_smem_offset_cap:
       return size_register(warp, which);
+    case SpecialRegister::reserved_smem_offset:
+      return all_lanes_of(dimension == 1 ? shared_runtime_offset : 0);
     // Always 0: the emulator has no performance counters, no %envreg values and no graphs launched
     // from the device.
-    case SpecialRegister::reserved_smem_offset:
     case SpecialRegister::current_graph_exec:
     case SpecialRegister::envreg:
     case SpecialRegister::pm:
@@ -251,6 +252,8 @@ bool decode_special_move(DecodeContext& context, const Instruction& instruction,
   if (!special) form.refuse("no such special register is known");
   operation.immediate = static_cast<std::uint64_t>(special->which);
   operation.flags = special->dimension;
+  if (special->which == SpecialRegister::reserved_smem_offset && special->dimension == 1)
+    context.require_reserved_shared();
   operation.execute = handler_of(form, type);
   context.add_destination(operation, form.operand(0), type);
   return true;

@@ -288,11 +288,18 @@ void reduce_row(GlobalMemory& memory, const Accessor& who, const Reduction& redu
   }
 }
 
-void scatter(const Box& box, const Reduction& reduction, const BulkStore& self,
+// Who writes the bytes of a store: its own issuer, or a lane of the same instruction that stores
+// the same box to the same place.
+struct Writer {
+  Issuer issuer;
+  Epoch epoch;
+};
+
+void scatter(const Box& box, const Reduction& reduction, const Writer& writer,
              const std::vector<std::byte>& from) {
-  GlobalMemory& memory = *self.issuer.cluster().grid.memory;
-  Accessor who = self.issuer.accessor(self.member.write_epoch);
-  note_map_use(self.issuer.cluster(), box.map_address, who);
+  GlobalMemory& memory = *writer.issuer.cluster().grid.memory;
+  Accessor who = writer.issuer.accessor(writer.epoch);
+  note_map_use(writer.issuer.cluster(), box.map_address, who);
   who.is_atomic = reduction.element != nullptr;
   for (const BoxRow& row : box.rows) {
     if (row.inside_bytes == 0) continue;
@@ -307,28 +314,58 @@ void scatter(const Box& box, const Reduction& reduction, const BulkStore& self,
   }
 }
 
-void start_store(Warp& warp, const Operation& operation, int lane) {
+// A store of one lane, for the lanes behind it.
+struct LaneStore {
+  std::shared_ptr<const Box> box;
+  std::uint32_t source = 0;
+  Writer writer;
+};
+
+bool are_twins(const LaneStore& first, const Box& box, std::uint32_t source) {
+  return first.source == source && first.box->map_address == box.map_address &&
+         first.box->place.start == box.place.start && first.box->place.offsets == box.place.offsets;
+}
+
+// All lanes of a warp may store one box: the bytes are the same, whichever comes last. They count
+// as one write, by the first of them; a reduction adds each.
+Writer writer_of(const std::vector<LaneStore>& earlier, const Box& box, std::uint32_t source,
+                 Writer own, bool is_reduction) {
+  if (is_reduction) return own;
+  const auto twin = std::ranges::find_if(
+      earlier, [&](const LaneStore& each) { return are_twins(each, box, source); });
+  return twin == earlier.end() ? own : twin->writer;
+}
+
+void start_store(Warp& warp, const Operation& operation, int lane,
+                 std::vector<LaneStore>& earlier) {
   const TensorDetail& detail = detail_of(operation);
   const auto box = std::make_shared<const Box>(box_of(warp, operation, lane));
   require_legal_store(box->map, box->place, lane);
   const std::uint32_t source = own_shared_offset(warp, detail.shared.value(warp, lane));
   warp.cta.shared.check_bounds(source, box->bytes, box_alignment);
   const Reduction reduction = reduction_of(detail, box->map, lane);
+  const Issuer issuer = issuer_of(warp, operation, lane);
+  const BulkMember member = join_bulk_group(warp, lane);
+  const Writer writer =
+      writer_of(earlier, *box, source, {issuer, member.write_epoch}, reduction.element != nullptr);
+  earlier.push_back({box, source, writer});
   start_bulk_store(
-      {.issuer = issuer_of(warp, operation, lane),
-       .member = join_bulk_group(warp, lane),
+      {.issuer = issuer,
+       .member = member,
        .read = [box, source](const BulkStore& self,
                              std::vector<std::byte>& to) { gather(*box, source, self, to); },
-       .write = [box, reduction](
-                    const BulkStore& self,
-                    const std::vector<std::byte>& from) { scatter(*box, reduction, self, from); }});
+       .write =
+           [box, reduction, writer](const BulkStore&, const std::vector<std::byte>& from) {
+             scatter(*box, reduction, writer, from);
+           }});
 }
 
 Step store(Warp& warp, const Operation& operation, LaneMask active) {
   const TensorDetail& detail = detail_of(operation);
   require_all_defined(warp, detail, active);
   warp.require_defined(detail.shared.slot, active, "the source of a tensor copy");
-  for_each_lane(active, [&](int lane) { start_store(warp, operation, lane); });
+  std::vector<LaneStore> earlier;
+  for_each_lane(active, [&](int lane) { start_store(warp, operation, lane, earlier); });
   return Step::next;
 }
 
