@@ -68,15 +68,21 @@ constexpr int thread_count(const SimtDesign& design) {
 /// The least number of blocks per multiprocessor, which limits registers. Two blocks of 256 threads
 /// with 8x8 accumulators each fit in 128 registers without spills if little is decoded, and hide
 /// each other's latency: 43.0 TF against 41.6 for f32, 41 against 35.5 for bf16 (4096^3, H200).
-/// 16-bit operands loaded one by one, together with a C, spilled on sm_80.
+/// Beside a C some designs spilled 4 to 24 bytes (ptxas 13.0): 16-bit operands on sm_80; float32 on
+/// sm_80 to sm_121, but where all four matrices are read and written by 16 bytes, out along rows.
 GEMMERY_HOST_DEVICE
 constexpr int least_blocks_per_multiprocessor(const SimtDesign& design) {
   const bool is_copied = design.a == DType::float32 && design.b == DType::float32;
-  const bool is_wide = bits_of(design.a) >= 16 && bits_of(design.b) >= 16 &&
-                       design.a_vector_bytes == 16 && design.b_vector_bytes == 16 && !design.has_c;
+  const bool is_wide = design.a_vector_bytes == 16 && design.b_vector_bytes == 16;
+  const bool has_wide_halves = is_wide && bits_of(design.a) >= 16 && bits_of(design.b) >= 16;
+  const bool has_wide_rows = design.out_vector_bytes == 16 && design.c_vector_bytes == 16 &&
+                             design.out_contiguity == Contiguity::row_major &&
+                             design.c_contiguity == Contiguity::row_major;
+  const bool is_light =
+      design.has_c ? is_copied && is_wide && has_wide_rows : is_copied || has_wide_halves;
   const bool is_small =
       design.thread_m * design.thread_n * word_bytes(design) <= 256 && thread_count(design) <= 256;
-  return is_small && (is_copied || is_wide) && word_bytes(design) == 4 ? 2 : 1;
+  return is_small && is_light && word_bytes(design) == 4 ? 2 : 1;
 }
 
 /// Words between two k of a staged tile. The 16 bytes of padding put neighbouring k into different

@@ -43,10 +43,8 @@ class NamedDesigns : public WithNvrtc {
     }
   }
 
-  static void expect_no_spills(const std::string& name) { expect_spills(name, 0); }
-
-  // Of so many bytes at most.
-  static void expect_spills(const std::string& name, int most) {
+  // On those of a list of targets that the kernel has.
+  static void expect_no_spills(const std::string& name) {
     const auto kernel = find_kernel(name);
     ASSERT_TRUE(kernel) << name;
     const std::vector<Target> supported = kernel->metadata().supported_targets;
@@ -54,8 +52,8 @@ class NamedDesigns : public WithNvrtc {
       if (std::ranges::find(supported, parse_target(target)) == supported.end()) continue;
       const Artifact artifact = kernel->compile(parse_target(target));
       ASSERT_TRUE(artifact.resources()) << name << " for " << target;
-      EXPECT_LE(artifact.resources()->spill_store_bytes, most) << name << " for " << target;
-      EXPECT_LE(artifact.resources()->spill_load_bytes, most) << name << " for " << target;
+      EXPECT_EQ(artifact.resources()->spill_store_bytes, 0) << name << " for " << target;
+      EXPECT_EQ(artifact.resources()->spill_load_bytes, 0) << name << " for " << target;
     }
   }
 
