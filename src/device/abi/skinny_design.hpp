@@ -238,10 +238,13 @@ constexpr int bytes_under_way(const SkinnyDesign& design) {
   return design.threads * design.loads * (design.slots - 1) * load_bytes(design);
 }
 
+/// Registers of a multiprocessor.
+constexpr int register_file = 65536;
+
 /// An estimate of a thread's registers: accumulators, slots, operands of the multiply-adds,
-/// addresses, and the loads of the next panel.
+/// addresses, and the loads of the next panel. `architecture`: the target's.
 GEMMERY_HOST_DEVICE
-constexpr int register_estimate(const SkinnyDesign& design) {
+constexpr int register_estimate(const SkinnyDesign& design, int architecture = 80) {
   const bool is_along_k = design.b_major == Major::k;
   const int word = word_bytes(design) / 4;
   const int ring = design.loads * design.slots * ((load_bytes(design) + 3) / 4);
@@ -253,26 +256,36 @@ constexpr int register_estimate(const SkinnyDesign& design) {
   const int ahead = units_ahead(design);
   const int panel = ahead * lines * ((unit_bytes + 3) / 4) + (units > ahead ? 4 : 0);
   constexpr int rest = 32;
-  // Without these, ptxas spilled on some target: where k is split; for 8-bit floats, which are
-  // decoded.
+  // Without these, ptxas 13.0 spilled on some target: where k is split; for 8-bit floats, which are
+  // decoded; for vectors of 8 bytes in four slots; along k on sm_100 and later, where it keeps more
+  // addresses, above all those of elements that are not adjacent.
   const int split = !is_along_k || !design.splits_k ? 0 : design.rows >= 4 ? 20 : 4;
   const int decoded =
       design.rows == 8 && bytes_of(design.b) == 1 && design.accumulator == DType::float32 ? 28 : 0;
+  const int halves = is_along_k && load_bytes(design) == 8 && design.slots == 4 ? 20 : 0;
+  const int later = !is_along_k || architecture < 100 ? 0 : design.b_vector_bytes == 0 ? 72 : 40;
   const int registers = accumulators_per_thread(design) * word + ring + operands + addresses +
-                        panel + rest + split + decoded;
+                        panel + rest + split + decoded + halves + later;
   constexpr int fewest = 96;  // with loads of a few bytes most of it is addresses
-  return registers > fewest ? registers : fewest;
+  constexpr int unit = 8;     // in which a thread gets registers
+  return registers > fewest ? (registers + unit - 1) / unit * unit : fewest;
 }
 
 /// The least number of blocks per multiprocessor, which caps registers.
 GEMMERY_HOST_DEVICE
-constexpr int least_blocks_per_multiprocessor(const SkinnyDesign& design) {
-  constexpr int register_file = 65536;
+constexpr int least_blocks_per_multiprocessor(const SkinnyDesign& design, int architecture = 80) {
   constexpr int thread_limit = 1536;  // of the smallest multiprocessor
-  const int by_registers = register_file / (register_estimate(design) * design.threads);
+  const int by_registers =
+      register_file / (register_estimate(design, architecture) * design.threads);
   const int by_threads = thread_limit / design.threads;
   const int blocks = by_registers < by_threads ? by_registers : by_threads;
   return blocks > 1 ? blocks : 1;
+}
+
+/// Whether a multiprocessor of a target has the registers of one block.
+GEMMERY_HOST_DEVICE
+constexpr bool has_registers(const SkinnyDesign& design, int architecture = 80) {
+  return register_estimate(design, architecture) * design.threads <= register_file;
 }
 
 // --- legality ------------------------------------------------------------------------------------
@@ -333,7 +346,7 @@ constexpr SkinnyFault find_fault(const SkinnyDesign& design) {
   if (words > 64) return SkinnyFault::accumulators;
   constexpr int most_registers = 224;  // of 255: it is an estimate
   if (register_estimate(design) > most_registers) return SkinnyFault::slots;
-  if (register_estimate(design) * design.threads > 65536) return SkinnyFault::threads;
+  if (!has_registers(design)) return SkinnyFault::threads;
   return shared_bytes(design) > shared_limit ? SkinnyFault::shared_bytes : SkinnyFault::none;
 }
 

@@ -107,8 +107,31 @@ TEST(SkinnyDesign, words_of_a_panel_have_places_of_their_own) {
 TEST(SkinnyDesign, registers_decide_how_many_blocks_share_a_multiprocessor) {
   EXPECT_GE(least_blocks_per_multiprocessor(along_k), 3);
   for (const SkinnyDesign& design : {along_k, along_columns})
-    EXPECT_LE(least_blocks_per_multiprocessor(design) * design.threads * register_estimate(design),
-              65536);
+    for (const int architecture : {80, 90, 100, 121}) {
+      const int blocks = least_blocks_per_multiprocessor(design, architecture);
+      EXPECT_LE(blocks * design.threads * register_estimate(design, architecture), 65536);
+    }
+}
+
+TEST(SkinnyDesign, later_targets_need_more_registers_along_k) {
+  EXPECT_GT(register_estimate(along_k, 100), register_estimate(along_k, 90));
+  EXPECT_EQ(register_estimate(along_columns, 100), register_estimate(along_columns, 90));
+  SkinnyDesign scattered = along_k;
+  scattered.b_vector_bytes = 0;
+  EXPECT_GE(register_estimate(scattered, 100), 128);
+  EXPECT_LT(register_estimate(scattered, 90), 104);
+}
+
+TEST(SkinnyDesign, a_target_may_have_too_few_registers_for_a_large_block) {
+  SkinnyDesign large = along_k;
+  large.rows = 8;
+  large.threads = 512;
+  large.slots = 2;
+  EXPECT_TRUE(is_legal(large));
+  EXPECT_TRUE(has_registers(large, 90));
+  EXPECT_FALSE(has_registers(large, 100));
+  large.threads = 256;
+  EXPECT_TRUE(has_registers(large, 100));
 }
 
 TEST(SkinnyDesign, the_field_at_fault_is_named) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,16 @@ namespace gemmery::templates {
 namespace {
 
 constexpr std::array sides{SkinnySide::m, SkinnySide::n};
+
+// Those whose registers are enough.
+std::span<const Target> targets_of(const Kernel& kernel) {
+  constexpr int later = 100;
+  const std::span<const Target> all = runtime::portable_targets;
+  if (abi::has_registers(skinny_design(kernel), later)) return all;
+  const auto first =
+      std::ranges::find_if(all, [](Target target) { return target.architecture >= later; });
+  return all.first(static_cast<std::size_t>(first - all.begin()));
+}
 
 // --- constraints --------------------------------------------------------------------------------
 
@@ -60,9 +71,12 @@ std::string find_partial_run(const char* operand, std::int64_t run, const Skinny
                      is_turned(tile) ? "M" : "N", run, columns);
 }
 
-std::string find_misfit(const Kernel& kernel, const GemmProblem& problem) {
+std::string find_misfit(const Kernel& kernel, const Query& query) {
+  const GemmProblem& problem = query.problem;
   const SkinnyTile tile = skinny_tile(kernel);
   const abi::SkinnyDesign design = skinny_design(kernel);
+  if (!abi::has_registers(design, query.device.target.architecture))
+    return find_device_failure(targets_of(kernel), query.device);
   if (skinny_row_count(tile, problem) > tile.rows) {
     return fmt::format("out: expected at most {} {}, got {}", tile.rows,
                        is_turned(tile) ? "columns" : "rows", skinny_row_count(tile, problem));
@@ -171,6 +185,10 @@ SkinnyFamily::SkinnyFamily()
     : TemplateFamily(
           {.name = "skinny", .version = skinny_version, .targets = runtime::portable_targets}) {}
 
+std::span<const Target> SkinnyFamily::target_table(const Kernel& kernel) const noexcept {
+  return targets_of(kernel);
+}
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void SkinnyFamily::match(const Query& query, std::vector<RankedKernel>& kernels) const {
@@ -183,7 +201,7 @@ void SkinnyFamily::match(const Query& query, std::vector<RankedKernel>& kernels)
       for (const SkinnyTile& plain : skinny_tiles(rules, side, *rows)) {
         for (const SkinnyTile& tile : with_splits(plain, rules, problem, query.device)) {
           const Kernel kernel(*this, rules, DesignBytes::of(tile), problem.epilogue);
-          if (find_misfit(kernel, problem).empty())
+          if (find_misfit(kernel, query).empty())
             kernels.emplace_back(kernel, predict_skinny_us(tile, rules, problem, query.device));
         }
       }
@@ -195,7 +213,7 @@ void SkinnyFamily::match(const Query& query, std::vector<RankedKernel>& kernels)
 
 Status SkinnyFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_carried(query.problem); !status) return status;
-  std::string misfit = find_misfit(kernel, query.problem);
+  std::string misfit = find_misfit(kernel, query);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
 }
 

@@ -22,6 +22,7 @@ class SkinnyFamily final : public TemplateFamily {
   std::string kernel_name(const Kernel& kernel) const override;
   std::vector<DesignField> design_fields(const Kernel& kernel) const override;
   Status supports(const Kernel& kernel, const Query& query) const override;
+  std::span<const Target> target_table(const Kernel& kernel) const noexcept override;
 
   runtime::EmittedSource emit(const Kernel& kernel, Target target) const override;
   void pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const override;

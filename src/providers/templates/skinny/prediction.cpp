@@ -74,7 +74,8 @@ double tile_count(const abi::SkinnyDesign& design, const SkinnyTile& tile,
 int resident_blocks(const abi::SkinnyDesign& design, const DeviceInfo& device) noexcept {
   const auto shared = static_cast<std::int64_t>(abi::shared_bytes(design)) + 1024;
   const auto by_shared = static_cast<int>(device.shared_bytes_per_multiprocessor / shared);
-  return std::clamp(by_shared, 1, abi::least_blocks_per_multiprocessor(design));
+  return std::clamp(by_shared, 1,
+                    abi::least_blocks_per_multiprocessor(design, device.target.architecture));
 }
 
 unsigned skinny_k_blocks(const abi::SkinnyDesign& design, unsigned k) noexcept {

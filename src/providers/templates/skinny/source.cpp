@@ -33,13 +33,15 @@ constexpr std::string_view entry_name = "gemmery_skinny";
 
 }  // namespace
 
-runtime::EmittedSource SkinnyFamily::emit(const Kernel& kernel, Target) const {
+runtime::EmittedSource SkinnyFamily::emit(const Kernel& kernel, Target target) const {
   const abi::SkinnyDesign design = skinny_design(kernel);
   const EpilogueText epilogue =
       epilogue_text(kernel, is_turned(skinny_tile(kernel)), "SkinnyParams", "skinny_gemm");
   // An emitted program needs additional registers.
-  const std::string_view blocks =
-      kernel.epilogue() == default_epilogue ? "least_blocks_per_multiprocessor(design)" : "1";
+  const std::string blocks =
+      kernel.epilogue() == default_epilogue
+          ? fmt::format("least_blocks_per_multiprocessor(design, {})", target.architecture)
+          : "1";
   return {.text = fmt::format(
               "// {}\n"
               "{}"

@@ -80,6 +80,16 @@ TEST_F(SkinnyNamedDesigns, designs_of_discovery_spill_nothing) {
   expect_no_spills("skinny1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_m4_parallel4_128x4x4x32");
   expect_no_spills("skinny1_gemm_bf16r16_bf16r16_bf16r16_acc-f32_m4_none_512x4x3x8");
   expect_no_spills("skinny1_gemm_f32r16_f32c16_f32r16_acc-f32_m8_none_256x4x2x32");
+  for (const char* const once_spilled :
+       {"f32x4_bf16x2_f32c16_acc-f32_n1_none_128x4x4x32",
+        "f64x8_f64c16_f32x4_acc-f64_n1_none_128x4x4x32_c-f64x8",
+        "f16r16_f16c16_f16x2_acc-f32_n8_none_128x4x4x32",
+        "f16r8_f32c16_f16x2_acc-f32_n4_none_128x4x4x32_c-f32x4",
+        "u8r16_s8c8_f32r16_acc-s32_m2_none_128x4x4x32_c-f32r16",
+        "e5m2r16_e4m3c8_f32r16_acc-f32_m2_none_128x4x4x32",
+        "f16r16_f16c16_bf16x2_acc-f32_n8_none_256x4x2x32_c-f16x2",
+        "bf16r16_bf16c16_bf16c16_acc-f32_n8_none_512x4x2x32_c-f16c16"})
+    expect_no_spills(std::string("skinny1_gemm_") + once_spilled);
 }
 
 TEST_F(SkinnyNamedDesigns, what_no_kernel_can_be_made_of_has_no_name) {
