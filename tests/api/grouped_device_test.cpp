@@ -155,14 +155,27 @@ TEST_F(GroupedEmulated, tables_of_the_host_are_in_the_launch) {
   }
 }
 
-// The three schedules differ in who finds a tile, not in what is done with it.
-TEST_F(GroupedEmulated, every_schedule_gives_the_same_bits) {
-  const Rows rows(device_);
+// Numbers whose sums depend on their order, for B.
+void draw_weights(const Rows& rows) {
   std::vector<float> numbers;
   std::minstd_rand random(17);
   for (std::int64_t i = 0; i < G * K * N; ++i)
     numbers.push_back(static_cast<float>(random()) / 1e9F);
   rows.write(rows.b, numbers);
+}
+
+std::vector<std::uint32_t> bits_of(const Rows& rows) {
+  std::vector<std::uint32_t> bits(T * N);
+  copy(bits.data(), Device::cpu(), rows.out.data(), rows.stream.device(), bits.size() * 4,
+       rows.stream);
+  synchronize(rows.stream);
+  return bits;
+}
+
+// The three schedules differ in who finds a tile, not in what is done with it.
+TEST_F(GroupedEmulated, every_schedule_gives_the_same_bits) {
+  const Rows rows(device_);
+  draw_weights(rows);
   const std::vector<std::int32_t>& sizes = cases.back();
   rows.put(sizes);
   const GemmArguments of_device = rows.arguments(Math::tf32);
@@ -176,13 +189,31 @@ TEST_F(GroupedEmulated, every_schedule_gives_the_same_bits) {
     rows.poison();
     const bool is_of_host = kernel.metadata().design_value("schedule") == "host";
     kernel.run(is_of_host ? of_host : of_device, {.stream = rows.stream});
-    std::vector<std::uint32_t> bits(T * N);
-    copy(bits.data(), Device::cpu(), rows.out.data(), device_, bits.size() * 4, rows.stream);
-    synchronize(rows.stream);
-    results.push_back(bits);
+    results.push_back(bits_of(rows));
   }
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);
+}
+
+// Row 31: a row's bits do not depend on what other groups hold.
+TEST_F(GroupedEmulated, row_31_rows_keep_their_bits_beside_other_groups) {
+  const Rows rows(device_);
+  draw_weights(rows);
+  for (const Math math : maths) {
+    const GemmArguments arguments = rows.arguments(math);
+    for (const Kernel& kernel : two_of_each(arguments)) {
+      SCOPED_TRACE(kernel.name());
+      std::vector<std::vector<std::uint32_t>> results;
+      for (const std::vector<std::int32_t>& sizes :
+           {std::vector<std::int32_t>{18, 36, 54, 72, 90}, {18, 18, 19, 83, 84}}) {
+        rows.put(sizes);
+        kernel.run(arguments, {.stream = rows.stream});
+        results.push_back(bits_of(rows));
+        results.back().resize(18 * N);
+      }
+      EXPECT_EQ(results[0], results[1]);
+    }
+  }
 }
 
 TEST_F(GroupedEmulated, few_blocks_stride_over_all_tiles) {

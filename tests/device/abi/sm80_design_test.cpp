@@ -162,6 +162,12 @@ TEST(Sm80Design, names_the_field_that_is_at_fault) {
   EXPECT_EQ(fault_with([](auto& d) { d.accumulator = DType::float16; }), Sm80Fault::accumulator);
   EXPECT_EQ(fault_with([](auto& d) { d.mma_k = 8; }), Sm80Fault::none);
   EXPECT_EQ(fault_with([](auto& d) { d.mma_k = 4; }), Sm80Fault::mma_k);
+  EXPECT_EQ(fault_with([](auto& d) { d.groups = GroupSchedule::persistent; }), Sm80Fault::none);
+  EXPECT_EQ(fault_with([](auto& d) {
+              d.groups = GroupSchedule::device;
+              d.split = SplitMode::parallel;
+            }),
+            Sm80Fault::groups);
   EXPECT_EQ(fault_with([](auto& d) {
               d.a = d.b = DType::float32;
               d.math = MmaMath::tf32;
