@@ -135,6 +135,9 @@ void note_memory(PyGemmArguments& arguments);
 struct PyGroupedGemmArguments : PyGemmArguments {
   std::optional<ImportedTensor> sizes;  // of 64 bits as twice as many int32
   int size_bits = 32;
+  // Indices of rows (or columns), in the same way.
+  std::optional<ImportedTensor> gather, scatter;
+  int gather_bits = 32, scatter_bits = 32;
   struct {
     std::vector<ImportedTensor> a, b, out, c;
   } listed;

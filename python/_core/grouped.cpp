@@ -238,12 +238,39 @@ GroupIndices bind_sizes(PyGroupedGemmArguments& arguments, const GivenSizes& giv
   return indices_of(*arguments.sizes, bits);
 }
 
+// Rows (or columns) by index, as they were given.
+struct GivenIndices {
+  nb::handle gather, scatter;
+  std::int32_t divide;
+};
+
+std::optional<GroupIndices> bind_indices(nb::handle given, std::string_view name,
+                                         std::optional<ImportedTensor>& held, int& bits) {
+  if (given.is_none()) return std::nullopt;
+  if (is_list(given))
+    refuse(name, "an array of int32 or int64, which is read when the work runs", class_name(given),
+           "numpy.array(…, \"int32\")");
+  held = import_sizes(given, name, bits);
+  return indices_of(*held, bits);
+}
+
+void bind_indices(PyGroupedGemmArguments& arguments, const GivenIndices& given,
+                  GroupOffsets& offsets) {
+  offsets.gather = bind_indices(given.gather, "gather", arguments.gather, arguments.gather_bits);
+  offsets.gather_divide = given.divide;
+  offsets.scatter =
+      bind_indices(given.scatter, "scatter", arguments.scatter, arguments.scatter_bits);
+  if (!offsets.gather && given.divide != 1)
+    refuse("gather_divide", "1 without a gather", std::to_string(given.divide));
+}
+
 void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::handle out,
                nb::handle accumulator, nb::handle offsets, nb::handle epilogue,
                nb::handle performance, nb::handle C, nb::handle alpha, nb::handle beta,
                std::string_view math, nb::handle prefix, nb::handle counts, nb::handle labels,
                nb::handle masked, std::string_view ragged, std::string_view outside,
-               std::int32_t alignment, std::int64_t expected, bool read_now, bool check) {
+               std::int32_t alignment, std::int64_t expected, bool read_now, bool check,
+               nb::handle gather, std::int32_t gather_divide, nb::handle scatter) {
   PyGroupedGemmArguments arguments;
   arguments.epilogue = nb::borrow(epilogue);
   arguments.performance = nb::borrow(performance);
@@ -259,6 +286,9 @@ void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::han
     if (given != nullptr)
       refuse(given->name, "none with lists of tensors, which have extents of their own", "one");
     check_list({ragged, outside, alignment, expected, read_now, check});
+    refuse_with_list("gather", !gather.is_none());
+    refuse_with_list("gather_divide", gather_divide != 1);
+    refuse_with_list("scatter", !scatter.is_none());
     bind_list(arguments, A, B, out, {accumulator, C, alpha, beta, how});
     note_memory(arguments);
     new (self) PyGroupedGemmArguments(std::move(arguments));
@@ -272,16 +302,16 @@ void construct(PyGroupedGemmArguments* self, nb::handle A, nb::handle B, nb::han
   if (!C.is_none()) arguments.C = import_tensor(C, "C");
   std::vector<std::int64_t> kept;
   const GroupIndices indices = bind_sizes(arguments, *given, kept);
-  const GroupOffsets how_grouped{
-      .sizes = indices,
-      .form = given->form,
-      .ragged = read_word<Ragged>(ragged, parse_ragged, "ragged", "m, n or k"),
-      .outside =
-          read_word<OutsideGroups>(outside, parse_outside_groups, "outside", "untouched or zero"),
-      .alignment = alignment,
-      .expected = expected,
-      .read_now = read_now || is_list(given->value),
-      .check = check};
+  GroupOffsets how_grouped{.sizes = indices,
+                           .form = given->form,
+                           .ragged = read_word<Ragged>(ragged, parse_ragged, "ragged", "m, n or k"),
+                           .outside = read_word<OutsideGroups>(outside, parse_outside_groups,
+                                                               "outside", "untouched or zero"),
+                           .alignment = alignment,
+                           .expected = expected,
+                           .read_now = read_now || is_list(given->value),
+                           .check = check};
+  bind_indices(arguments, {gather, scatter, gather_divide}, how_grouped);
   const GemmOptions options =
       options_of(arguments, number_at(alpha, 0, "alpha", 1), number_at(beta, 0, "beta", 1), how);
   arguments.native.emplace(
@@ -313,7 +343,8 @@ nb::object given_c(const PyGroupedGemmArguments& self) {
 template <class Arguments, class Visit>
 void for_each_of_groups(Arguments& arguments, const Visit& visit) {
   for_each_held(arguments, visit);
-  if (arguments.sizes) visit(*arguments.sizes);
+  for (auto* const held : {&arguments.sizes, &arguments.gather, &arguments.scatter})
+    if (*held) visit(**held);
   for (auto* const list :
        {&arguments.listed.a, &arguments.listed.b, &arguments.listed.out, &arguments.listed.c})
     for (auto& tensor : *list) visit(tensor);
@@ -347,21 +378,27 @@ PyType_Slot grouped_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_gr
                                {Py_tp_clear, reinterpret_cast<void*>(clear_grouped)},
                                {0, nullptr}};
 
-// Another array of as many sizes of the same width in the same place.
-void set_sizes(PyGroupedGemmArguments& arguments, nb::handle given) {
+// Another array of as many sizes or indices of the same width in the same place.
+void set_array(PyGroupedGemmArguments& arguments, const std::string& name, nb::handle given,
+               std::optional<ImportedTensor>& held, int held_bits) {
   int bits = 32;
-  ImportedTensor tensor = import_sizes(given, "sizes", bits);
-  if (!arguments.sizes || bits != arguments.size_bits ||
-      !has_same_layout(tensor.view, arguments.sizes->view))
-    refuse("sizes", "an array like the one that was bound, whose sizes are read when work runs",
+  ImportedTensor tensor = import_sizes(given, name, bits);
+  if (!held || bits != held_bits || !has_same_layout(tensor.view, held->view))
+    refuse(name, "an array like the one that was bound, which is read when work runs",
            to_string(tensor.view), "make new arguments");
-  arguments.native->set_data("sizes", tensor.view.data());
-  arguments.replaced.push_back(std::move(*arguments.sizes));
-  arguments.sizes = std::move(tensor);
+  arguments.native->set_data(name, tensor.view.data());
+  arguments.replaced.push_back(std::move(*held));
+  held = std::move(tensor);
 }
 
 void set_grouped_data(PyGroupedGemmArguments& self, const std::string& operand, nb::handle given) {
-  if (operand == "sizes" && !PyLong_Check(given.ptr())) return set_sizes(self, given);
+  const bool is_array = !PyLong_Check(given.ptr());
+  if (is_array && operand == "sizes")
+    return set_array(self, operand, given, self.sizes, self.size_bits);
+  if (is_array && operand == "gather")
+    return set_array(self, operand, given, self.gather, self.gather_bits);
+  if (is_array && operand == "scatter")
+    return set_array(self, operand, given, self.scatter, self.scatter_bits);
   if (!self.listed.a.empty()) return self.native->set_data(operand, nullptr);  // refuses
   set_operand_data(self, operand, given);
 }
@@ -384,7 +421,9 @@ void bind_grouped(nb::module_& module) {
            nb::arg("prefix").none() = nb::none(), nb::arg("counts").none() = nb::none(),
            nb::arg("labels").none() = nb::none(), nb::arg("masked").none() = nb::none(),
            nb::arg("ragged") = "m", nb::arg("outside") = "untouched", nb::arg("alignment") = 1,
-           nb::arg("expected") = 0, nb::arg("read_now") = false, nb::arg("check") = false)
+           nb::arg("expected") = 0, nb::arg("read_now") = false, nb::arg("check") = false,
+           nb::arg("gather").none() = nb::none(), nb::arg("gather_divide") = 1,
+           nb::arg("scatter").none() = nb::none())
       .def_prop_ro(
           "A", [](const PyGroupedGemmArguments& self) { return given_of(self.listed.a, self.A); })
       .def_prop_ro(
@@ -399,6 +438,18 @@ void bind_grouped(nb::module_& module) {
             return self.sizes ? self.sizes->base : nb::none();
           },
           "The array of sizes as it was given, whatever its form; None where numbers were.")
+      .def_prop_ro(
+          "gather",
+          [](const PyGroupedGemmArguments& self) {
+            return self.gather ? self.gather->base : nb::none();
+          },
+          "The indices of rows that are read, as they were given; None without.")
+      .def_prop_ro(
+          "scatter",
+          [](const PyGroupedGemmArguments& self) {
+            return self.scatter ? self.scatter->base : nb::none();
+          },
+          "The indices of rows that are stored, as they were given; None without.")
       .def("set_data", &set_grouped_data, nb::arg("operand"), nb::arg("tensor"))
       .def("to_device", &refuse_staging, nb::arg("device").none() = nb::none());
 }

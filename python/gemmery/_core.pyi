@@ -259,6 +259,11 @@ class GroupedGemmArguments(GemmArguments):
     expected: how large a group is on average; a hint for predicted times that changes no result.
     check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run does.
 
+    gather, scatter: T indices of int32 or int64 on the operands' device, read when work runs. Row t of all groups (column where N
+    differs) is row gather[t] // gather_divide of A, which may have any number of rows, and goes to row scatter[t] of out. -1 is
+    read as zeros and goes nowhere; one row at most goes to each row of out. The epilogue, C included, is of out's rows.
+    On the CPU every run checks indices before it writes; elsewhere one out of range is treated like -1.
+
     Operands of an epilogue broadcast to (G, M, N), T standing for the extent that differs: (G, 1, N) is a row for every group.
     Kernels of the CPU run these, and those of simt on GPUs where the sizes are there.
     ValueError names the operand or the first size that does not fit.
@@ -288,10 +293,15 @@ class GroupedGemmArguments(GemmArguments):
         expected: int = 0,
         read_now: bool = False,
         check: bool = False,
+        gather: TensorLike | None = None,
+        gather_divide: int = 1,
+        scatter: TensorLike | None = None,
     ) -> None: ...
     offsets: TensorLike  # the array of sizes as it was given, whatever its form; None where numbers were
+    gather: TensorLike | None
+    scatter: TensorLike | None
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
-        """Another tensor or address for an operand; "sizes" is another array of as many sizes."""
+        """Another tensor or address for an operand; "sizes", "gather" and "scatter" are other arrays of as many."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """Refused: copy the tensors to the device and make new arguments."""

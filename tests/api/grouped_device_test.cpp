@@ -354,6 +354,69 @@ TEST_F(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
   }
 }
 
+// On a GPU they are treated like -1.
+TEST_F(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
+  const Rows rows(device_);
+  std::vector<std::int64_t> read(T, 3), written(T);
+  for (std::size_t row = 0; row < T; ++row) written[row] = static_cast<std::int64_t>(T - 1 - row);
+  read[1] = T;
+  read[2] = std::int64_t{1} << 40;
+  read[4] = -7;
+  written[5] = T;
+  written[6] = std::int64_t{1} << 33;
+  written[7] = -5;
+  const Buffer gather(T * sizeof(std::int64_t), rows.stream);
+  const Buffer scatter(T * sizeof(std::int64_t), rows.stream);
+  rows.write(gather, read);
+  rows.write(scatter, written);
+  rows.put({T, T, T, T, T});
+  const auto indices = [&](const Buffer& memory) {
+    return GroupIndices(static_cast<const std::int64_t*>(memory.data()), T, rows.stream.device());
+  };
+  const GemmArguments arguments =
+      rows.arguments({.gather = indices(gather), .scatter = indices(scatter)});
+  for (const Kernel& kernel : get_kernels(arguments)) {
+    if (kernel.operands().b.alignment != 16) continue;  // one of each tile
+    SCOPED_TRACE(kernel.name());
+    rows.poison();
+    kernel.run(arguments, {.stream = rows.stream});
+    std::vector<float> got(T * N);
+    copy(got.data(), Device::cpu(), rows.out.data(), rows.stream.device(),
+         got.size() * sizeof(float), rows.stream);
+    synchronize(rows.stream);
+    for (std::size_t row = 0; row < T; ++row) {
+      const float value = got[(T - 1 - row) * N];
+      if (row >= 5 && row <= 7) {
+        EXPECT_TRUE(std::isnan(value)) << row;
+      } else {
+        EXPECT_EQ(value, row == 1 || row == 2 || row == 4 ? 0 : 3 * K) << row;
+      }
+    }
+  }
+}
+
+// Sizes of groups, indices and operands are drawn anew for each kernel.
+TEST_F(GroupedEmulated, programs_are_of_the_rows_that_indices_name) {
+  for (
+      const char* const line :
+      {"grouped_gemm 70x24x33 groups=3 counts=i64/align=8 gather=i32/of=50 scatter=i32/of=90 a=f16 "
+       "epilogue=\"D = w * (accum + bias)\" w=f32[m] bias=f16[l,n]",
+       "grouped_gemm 26x75x33 groups=3 ragged=n gather=i64/of=50/divide=2 scatter=i32/of=90 a=bf16 "
+       "b=bf16:c out=bf16:c epilogue=\"D = w * accum + x; y = relu(accum)\" w=f32[n] x=f16 y=f32:c",
+       "grouped_gemm 70x24x33 groups=5 gather=i32/of=90 a=f64 "
+       "epilogue=\"D = w * accum + C; y = accum\" w=f64[l,1] C=f64 y=f32",
+       "grouped_gemm 70x24x33 groups=5 scatter=i32/of=90 a=s8 out=s32 c=s32 beta=1"}) {
+    const ProblemLine problem = parse_problem(line);
+    const auto kernels = get_kernels(problem.problem, device_info(device_));
+    ASSERT_FALSE(kernels.empty()) << line;
+    for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), 3); ++i) {
+      const Kernel& kernel = kernels[i * (kernels.size() - 1) / 2];
+      const VerifyReport report = verify(problem, kernel, {.device = device_});
+      EXPECT_TRUE(report.passed) << kernel.name() << ": " << report.first_failure;
+    }
+  }
+}
+
 // Row 12: groups overlap, so two blocks write one row.
 TEST_F(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
   const Rows rows(device_);
@@ -400,6 +463,15 @@ TEST(GroupedKernels, are_of_grouped_problems_only_and_have_names_that_read_back)
   EXPECT_TRUE(of_groups.name().ends_with("_groups"));
   EXPECT_EQ(of_groups.supports(plain, h200).error(),
             "groups: expected a grouped problem, got one GEMM");
+  const GemmProblem gathered =
+      parse_problem("grouped_gemm 96x64x64 groups=4 gather=i32/of=50 a=bf16").problem;
+  const Kernel of_rows = get_kernels(gathered, h200).front();
+  EXPECT_EQ(find_kernel(of_rows.name()), of_rows);
+  EXPECT_TRUE(of_rows.name().ends_with("_groups-rows"));
+  EXPECT_EQ(of_groups.supports(gathered, h200).error(),
+            "groups: expected elements in their groups' order, got rows by index");
+  EXPECT_EQ(of_rows.supports(grouped, h200).error(),
+            "groups: expected rows by index, got elements in their groups' order");
   const auto kernels = get_kernels(plain, h200);
   const auto simt = std::ranges::find_if(
       kernels, [](const Kernel& kernel) { return kernel.family().name() == "simt"; });

@@ -866,8 +866,9 @@ std::span<const DeviceFault> device_faults() {
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 33> names{"simt",
+  constexpr std::array<std::string_view, 34> names{"simt",
                                                    "simt, groups",
+                                                   "simt, indexed groups",
                                                    "sm90 coop",
                                                    "sm90 pingpong",
                                                    "sm90 2x1 coop",

@@ -15,7 +15,8 @@ namespace gemmery::conformance {
 // A chained one is launched behind itself, on what it has stored.
 enum class SoundKernel : std::uint8_t {
   simt,
-  groups,  // simt, grouped problems
+  groups,          // simt, grouped problems
+  indexed_groups,  // simt, with rows by index
   cooperative,
   ping_pong,
   pair_of_blocks,
@@ -77,7 +78,9 @@ struct DeviceFault {
   bool is_none() const { return name == "nothing"; }
 };
 
-constexpr bool is_simt(SoundKernel kernel) noexcept { return kernel <= SoundKernel::groups; }
+constexpr bool is_simt(SoundKernel kernel) noexcept {
+  return kernel <= SoundKernel::indexed_groups;
+}
 
 // Whether it is one of the family sm80.
 constexpr bool is_mma(SoundKernel kernel) noexcept {

@@ -67,7 +67,8 @@ constexpr SimtTile tile_of_two_slices{
 
 SimtTile simt_tile_of(SoundKernel kernel) {
   SimtTile tile = tile_of_two_slices;
-  tile.has_groups = kernel == SoundKernel::groups ? 1 : 0;
+  if (kernel == SoundKernel::groups) tile.groups = templates::SimtGroups::ordered;
+  if (kernel == SoundKernel::indexed_groups) tile.groups = templates::SimtGroups::indexed_rows;
   return tile;
 }
 
@@ -285,6 +286,9 @@ class DeviceMutants final : public runtime::DeviceFamily {
   bool takes_pointers() const noexcept override { return true; }
   bool takes_groups(const Groups& groups) const noexcept override {
     return simt_.takes_groups(groups) || sm80_.takes_groups(groups);
+  }
+  bool takes_indices(const Groups& groups) const noexcept override {
+    return simt_.takes_indices(groups);
   }
   Status carries(const GemmProblem& problem) const override { return sm90_.carries(problem); }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override {

@@ -50,6 +50,10 @@ constexpr const char* mma_table_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/host/align=8 a=bf16 out=f32"};
+constexpr const char* indexed_lines[] = {
+    "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 gather=i64/of=100/divide=3 "
+    "scatter=i64/of=500 a=f32",
+    "grouped_gemm 200x45x33 groups=9 gather=i32/of=37 scatter=i32/of=150 a=f32"};
 constexpr const char* chained_lines[] = {"gemm 512x256x512 a=bf16", "gemm 200x136x200x2 a=bf16"};
 constexpr const char* split_lines[] = {"gemm 192x64x212 a=f32 math=f16x3",
                                        "gemm 70x44x132x2 a=f32 math=f16x3"};
@@ -92,6 +96,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
   if (is_mma_of_groups(kernel)) return {std::begin(mma_group_lines), std::end(mma_group_lines)};
+  if (kernel == SoundKernel::indexed_groups)
+    return {std::begin(indexed_lines), std::end(indexed_lines)};
   if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
   if (kernel == SoundKernel::skinny_columns)
     return {std::begin(skinny_column_lines), std::end(skinny_column_lines)};

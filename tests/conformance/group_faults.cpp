@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults of simt kernels that find groups on the device.
+// The faults of simt kernels that find groups on the device, and their rows by indices.
 #include "tests/conformance/device_faults.hpp"
 
 namespace gemmery::conformance {
 namespace {
 
 constexpr auto groups = SoundKernel::groups;
+constexpr auto indexed = SoundKernel::indexed_groups;
 
 constexpr DeviceFault fault_table[] = {
     {.name = "nothing", .kernel = groups},
@@ -40,6 +41,35 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"if (groups_.ragged == abi::RaggedExtent::k) return tiles_across_;",
                  "if (groups_.ragged == abi::RaggedExtent::k) return size == 0 ? 0 : "
                  "tiles_across_;"}}}},
+    {.name = "nothing", .kernel = indexed},
+    {.name = "indices of 64 bits are read in 32",
+     .kernel = indexed,
+     .edits = {{{"indices.is_wide != 0", "false"}}}},
+    {.name = "an index of -1 is that of the first row",
+     .kernel = indexed,
+     .edits = {{{"if (index < 0) return no_element;", "if (index < 0) return 0;"}}}},
+    {.name = "indices are not divided",
+     .kernel = indexed,
+     .edits = {{{"indices.divide == 1 ? index : index / indices.divide", "index"}}}},
+    {.name = "what goes nowhere is stored to the first row",
+     .kernel = indexed,
+     .edits = {{{"if constexpr (design.indexed == abi::IndexedExtent::rows) return "
+                 "find_element(scatter_, own);",
+                 "if constexpr (design.indexed == abi::IndexedExtent::rows) return "
+                 "max(find_element(scatter_, own), 0);"}}}},
+    {.name = "rows beyond a group are stored where the next ones go",
+     .kernel = indexed,
+     .edits = {{{"if (own >= params_.m) return no_element;", ""}}}},
+    {.name = "padding within whole tiles is read as the first row",
+     .kernel = indexed,
+     .edits = {{{"is_interior_ = is_interior_ && elements_[pass] != no_element;", ""}}}},
+    {.name = "padding at edges is read as the first row",
+     .kernel = indexed,
+     .edits = {{{"return elements_[pass % Units::passes_per_period] == no_element ? 0 : 1;",
+                 "return 1;"}}}},
+    {.name = "rows are stored in the order of groups",
+     .kernel = indexed,
+     .edits = {{{".scatter = &params.scatter}", ".scatter = &params.gather}"}}}},
 };
 
 }  // namespace

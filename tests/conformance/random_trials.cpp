@@ -292,14 +292,23 @@ Groups draw_any_form(Choices& choices) {
   return groups;
 }
 
-bool takes(const Family& family, const Groups& groups) {
-  return family.takes_groups(groups) && (!groups.have_indices() || family.takes_indices(groups));
+// Kernels that find groups find rows or columns by indices, or neither; others take all forms.
+bool takes(const Kernel& kernel, const Groups& groups) {
+  const Family& family = kernel.family();
+  if (!family.takes_groups(groups)) return false;
+  if (groups.have_indices() && !family.takes_indices(groups)) return false;
+  const Metadata metadata = kernel.metadata();
+  if (metadata.design_value("groups").empty()) return true;
+  const std::string_view indexed = !groups.have_indices()       ? ""
+                                   : groups.ragged == Ragged::n ? "columns"
+                                                                : "rows";
+  return metadata.design_value("indices") == indexed;
 }
 
 // One that the kernel's family takes, if that is easily found.
 Groups draw_form(const Kernel& kernel, Choices& choices) {
   Groups groups = draw_any_form(choices);
-  for (int tries = 0; tries < 50 && !takes(kernel.family(), groups); ++tries)
+  for (int tries = 0; tries < 1000 && !takes(kernel, groups); ++tries)
     groups = draw_any_form(choices);
   const std::string where(kernel.metadata().design_value("groups"));
   if (!where.empty() && groups.sizes != GroupSizes::list && choices.percent(90))

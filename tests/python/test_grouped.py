@@ -115,6 +115,50 @@ def test_sizes_are_read_when_work_runs_unless_read_now(operands):
         late.set_data("sizes", numpy.array([1, 2], "i4"))
 
 
+# A mixture layer: tokens are read where they are, results are weighed and stored in the order of (token, choice) pairs.
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_rows_by_index_are_a_mixture_without_a_permutation(kind):
+    random = numpy.random.default_rng()
+    tokens, choices = 9, 2
+    x = random.integers(-4, 5, (tokens, K)).astype("f4")
+    b = random.integers(-4, 5, (G, K, N)).astype("f4")
+    weight = random.integers(1, 4, (tokens * choices, 1)).astype("f4")
+    expert = random.integers(-1, G, tokens * choices)  # of each pair; -1: not of this machine
+    order = numpy.argsort(numpy.where(expert < 0, G, expert), kind="stable").astype(kind)
+    counts = numpy.bincount(expert[expert >= 0], minlength=G).astype("i4")
+    out = numpy.full((tokens * choices, N), numpy.nan, "f4")
+    epilogue = gemmery.EpilogueArguments("D = weight * accum", weight=weight)
+    args = gemmery.GroupedGemmArguments(
+        x, b, out, counts=counts, gather=order, gather_divide=choices, scatter=order, epilogue=epilogue
+    )
+    assert args.gather is order and args.scatter is order
+    for _ in run_all(args):
+        for pair, group in enumerate(expert):
+            if group < 0:
+                assert numpy.isnan(out[pair]).all()
+            else:
+                numpy.testing.assert_array_equal(out[pair], weight[pair] * (x[pair // choices] @ b[group]))
+
+
+def test_indices_of_minus_one_are_zeros_and_nowhere(operands):
+    a, b, out = operands
+    gather, scatter = numpy.arange(T, dtype="i8"), numpy.arange(T, dtype="i4")[::-1].copy()
+    gather[0] = scatter[1] = -1
+    args = gemmery.GroupedGemmArguments(a, b, out, offsets=ENDS, gather=gather, scatter=scatter)
+    for _ in run_all(args):
+        assert not out[T - 1].any() and numpy.isnan(out[T - 2]).all()
+        numpy.testing.assert_array_equal(out[T - 3], a[2] @ b[0])
+    other = numpy.full(T, -1, "i4")
+    args.set_data("scatter", other)
+    for _ in run_all(args):
+        assert numpy.isnan(out).all()
+    gather[4] = T
+    with pytest.raises(gemmery.Error, match=r"gather\[4\]: expected -1, or from 0 to 19, got 20"):
+        gemmery.get_kernels(args)[0].run(args)
+    with pytest.raises(ValueError, match="like the one that was bound"):
+        args.set_data("gather", other)
+
+
 def test_a_list_of_problems_each_with_its_own(operands):
     a, b, _ = operands
     outs = [numpy.empty((T, N), "f4"), numpy.empty((3, N), "f4"), numpy.empty((0, N), "f4")]
@@ -149,6 +193,11 @@ def test_a_list_of_problems_each_with_its_own(operands):
         ({"offsets": ENDS, "outside": "nan"}, "untouched or zero"),
         ({"offsets": ENDS, "ragged": "x"}, "m, n or k"),
         ({"offsets": ENDS, "alignment": 0}, "alignment"),
+        ({"offsets": ENDS, "gather": [1, 2]}, "gather: expected an array of int32 or int64"),
+        ({"offsets": ENDS, "gather": numpy.zeros(T, "f4")}, "gather: expected a packed vector"),
+        ({"offsets": ENDS, "gather": numpy.zeros(3, "i4")}, "gather: expected 20 indices, one for each row of out, got 3"),
+        ({"offsets": ENDS, "scatter": numpy.zeros(T, "i4"), "check": True}, r"scatter\[1\].*got 0, as in scatter\[0\]"),
+        ({"offsets": ENDS, "gather_divide": 2}, "gather_divide: expected 1 without a gather"),
         ({"masked": [1, 2, 3]}, "stacks"),
     ],
 )

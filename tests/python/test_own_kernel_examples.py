@@ -48,7 +48,7 @@ def load(name):
 
 # --- whole programs ------------------------------------------------------------------------------
 
-NEEDS = {"cuda_gemm": None, "cubin_gemm": None, "cutedsl_gemm": "cutlass", "triton_gemm": "triton"}
+NEEDS = {"cuda_gemm": None, "cubin_gemm": None, "cutedsl_gemm": "cutlass", "mixture": None, "triton_gemm": "triton"}
 ON_A_GPU_ALONE = {"triton_gemm"}
 
 

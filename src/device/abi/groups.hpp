@@ -44,6 +44,25 @@ struct SimtGroupedParams {
   GroupParams groups;
 };
 
+/// Where elements of groups lie: an index for each, -1 for none. Without data, element t is element
+/// t.
+struct IndexParams {
+  const void* data;  // whole numbers of 32 or 64 bits
+  unsigned is_wide;  // 64 bits
+  unsigned divide;   // an element is index / divide
+  unsigned extent;   // of the tensor: no element is beyond it
+};
+
+/// The same for rows or columns that are found by indices.
+struct SimtIndexedParams {
+  SimtParams gemm;
+  GroupParams groups;
+  IndexParams gather;
+  IndexParams scatter;
+};
+
+static_assert(sizeof(IndexParams) == 24);
+static_assert(sizeof(SimtIndexedParams) == sizeof(SimtGroupedParams) + 48);
 static_assert(sizeof(GroupParams) == 32);
 static_assert(sizeof(SimtGroupedParams) == sizeof(SimtParams) + 32);
 

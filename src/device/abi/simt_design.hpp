@@ -13,6 +13,9 @@ namespace gemmery::abi {
 /// The contiguous direction of a matrix, if it is known when the kernel is compiled.
 enum class Contiguity : unsigned char { none, row_major, column_major };
 
+/// What is found by indices: rows of A and out, or columns of B and out.
+enum class IndexedExtent : unsigned char { none, rows, columns };
+
 /// `…_vector_bytes` is the widest access that base address and strides allow: one element, or 2, 4,
 /// 8, 16 bytes along the contiguous index. The vectors of c and out, in elements, also divide the
 /// extent of that index.
@@ -38,6 +41,7 @@ struct SimtDesign {
   int k_slices;  // groups of threads that share a tile of out and split each k block
   int stages;    // k blocks in shared memory at once
   bool has_c;
+  IndexedExtent indexed = IndexedExtent::none;
 
   bool operator==(const SimtDesign&) const = default;
 };
@@ -159,7 +163,8 @@ enum class SimtFault : unsigned char {
   k_slices,
   stages,
   thread_count,
-  shared_bytes
+  shared_bytes,
+  indexed_layout
 };
 
 namespace detail {
@@ -209,6 +214,20 @@ constexpr bool accepts_tile(int tile, int thread) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Elements that are found by indices are not adjacent.
+GEMMERY_HOST_DEVICE
+constexpr bool accepts_indices(const SimtDesign& design) {
+  if (design.indexed == IndexedExtent::none) return true;
+  const bool is_rows = design.indexed == IndexedExtent::rows;
+  const Contiguity along = is_rows ? Contiguity::column_major : Contiguity::row_major;
+  return (is_rows ? design.a_contiguity : design.b_contiguity) != along &&
+         design.out_contiguity != along && (!design.has_c || design.c_contiguity != along);
+}
+
+}  // namespace detail
+
 /// The first field that makes a design illegal, or none.
 GEMMERY_HOST_DEVICE
 constexpr SimtFault find_fault(const SimtDesign& design) {
@@ -239,6 +258,7 @@ constexpr SimtFault find_fault(const SimtDesign& design) {
       design.tile_k < 8 * k_per_word(design) || design.tile_k > 128) {
     return SimtFault::tile_k;
   }
+  if (!accepts_indices(design)) return SimtFault::indexed_layout;
   if (design.stages < 2 || design.stages > 12) return SimtFault::stages;
   if (threads_per_slice(design) < 1 || thread_count(design) % 32 != 0 ||
       thread_count(design) > thread_limit)

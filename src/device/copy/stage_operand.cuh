@@ -14,6 +14,7 @@
 #include <device/ptx/async_copy.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/tile/element.cuh>
+#include <device/tile/indexed_element.cuh>
 
 namespace gemmery::device {
 
@@ -24,9 +25,13 @@ struct OperandPanel {
   abi::Int64 extent_stride;  // elements
   abi::Int64 k_stride;
   unsigned extent_left;  // from the panel's start to the end of the matrix, at least 1
+  // Where the panel's elements are found by indices: `data` is the matrix, and the panel begins
+  // with this element of all groups.
+  const abi::IndexParams* indices = nullptr;
+  unsigned first = 0;
 };
 
-template <OperandPlan plan, class Word>
+template <OperandPlan plan, class Word, bool is_indexed = false>
 class OperandStager {
   using Units = OperandUnits<plan>;
 
@@ -39,9 +44,12 @@ class OperandStager {
         is_interior_(extent_left_ == plan.extent),
         extent_stride_(plan.is_along_extent ? 1 : panel.extent_stride),
         k_stride_(plan.is_along_k ? 1 : panel.k_stride),
-        source_(panel.data + element_bytes * (extent_ * extent_stride_ + k_ * k_stride_)),
+        source_(panel.data +
+                element_bytes * ((is_indexed ? 0 : extent_ * extent_stride_) + k_ * k_stride_)),
         target_(tile + k_ / plan.k_per_word * plan.pitch + extent_),
-        shared_target_(ptx::cvta_shared(target_)) {}
+        shared_target_(ptx::cvta_shared(target_)) {
+    if constexpr (is_indexed) find_elements(panel);
+  }
 
   /// Starts copying the next k block into the slot at this offset in the ring. k_left counts from
   /// the block's start to the end of k.
@@ -82,7 +90,25 @@ class OperandStager {
     return static_cast<int>(threadIdx.x) < Units::count;
   }
 
+  /// Only those of the panel have an index.
+  __device__ void find_elements(const OperandPanel& panel) {
+    static_assert(!plan.is_along_extent, "elements that are found by indices are not adjacent");
+#pragma unroll
+    for (int pass = 0; pass < Units::passes_per_period; ++pass) {
+      const int extent = extent_ + Units::pass_extent(pass);
+      const bool is_there = extent < extent_left_ && is_busy();
+      elements_[pass] =
+          is_there ? find_element(*panel.indices, panel.first + static_cast<unsigned>(extent))
+                   : no_element;
+      is_interior_ = is_interior_ && elements_[pass] != no_element;
+    }
+  }
+
   __device__ const char* pass_source(int pass) const {
+    if constexpr (is_indexed) {
+      const int element = max(elements_[pass % Units::passes_per_period], 0);
+      return source_ + element_bytes * (element * extent_stride_ + Units::pass_k(pass) * k_stride_);
+    }
     return source_ + element_bytes * (Units::pass_extent(pass) * extent_stride_ +
                                       Units::pass_k(pass) * k_stride_);
   }
@@ -119,7 +145,7 @@ class OperandStager {
   __device__ void fetch_edge(unsigned slot_bytes, int k_left) {
     if (!is_busy()) return;
     if constexpr (Units::is_async) {
-#pragma unroll 1
+#pragma unroll(is_indexed ? Units::passes : 1)
       for (int pass = 0; pass < Units::passes; ++pass) {
         const int valid_bytes = valid_extent(pass) * valid_k(pass, k_left) * element_bytes;
         const unsigned target = shared_target_ + slot_bytes + pass_bytes(pass);
@@ -144,6 +170,8 @@ class OperandStager {
   }
 
   __device__ int valid_extent(int pass) const {
+    if constexpr (is_indexed)
+      return elements_[pass % Units::passes_per_period] == no_element ? 0 : 1;
     return clamp(extent_left_ - extent_ - Units::pass_extent(pass), 0, Units::extent);
   }
 
@@ -214,6 +242,7 @@ class OperandStager {
   const char* source_;
   Word* target_;
   unsigned shared_target_;
+  int elements_[is_indexed ? Units::passes_per_period : 1];  // of the matrix
   Unit fetched_[Units::is_async ? 1 : Units::passes];
 };
 

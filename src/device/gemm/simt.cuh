@@ -17,6 +17,7 @@
 #include <device/abi/simt_design.hpp>
 #include <device/abi/simt_params.hpp>
 #include <device/copy/stage_operand.cuh>
+#include <device/epilogue/indexed_tile.cuh>
 #include <device/epilogue/linear_combination.cuh>
 #include <device/epilogue/thread_tile.cuh>
 #include <device/mma/simt.cuh>
@@ -73,13 +74,21 @@ struct SimtOrigin {
   unsigned k;
 };
 
+/// The indices of elements of groups, in kernels that find some by them.
+struct SimtIndices {
+  const abi::IndexParams* gather;
+  const abi::IndexParams* scatter;
+};
+
 template <abi::SimtDesign design>
 class SimtGemm {
  public:
   /// m and n of `params` are the ends of the product's rows and columns; k is its extent of k.
-  __device__ SimtGemm(const abi::SimtParams& params, char* shared, const SimtOrigin& origin = {})
+  __device__ SimtGemm(const abi::SimtParams& params, char* shared, const SimtOrigin& origin = {},
+                      const SimtIndices& indices = {})
       : params_(params),
         origin_(origin),
+        indices_(indices),
         shared_(*reinterpret_cast<Shared*>(shared)),
         place_(place_of_thread<design>(thread())),
         first_a_(&shared_.slots[0].a[place_.slice * k_words_per_slice][place_.row]),
@@ -87,7 +96,9 @@ class SimtGemm {
 
   __device__ void compute_tile(const abi::TilePosition& tile) {
     multiply_tile(tile);
-    if (place_.slice == 0) {
+    if constexpr (is_indexed) {
+      if (place_.slice == 0) store_indexed_combination(params_, targets(tile), sums_, tile.batch);
+    } else if (place_.slice == 0) {
       store_linear_combination<design>(params_, sums_, tile.batch,
                                        first_row(tile) + static_cast<unsigned>(place_.row),
                                        first_column(tile) + static_cast<unsigned>(place_.column));
@@ -97,15 +108,22 @@ class SimtGemm {
   template <class Epilogue, class EpilogueParams>
   __device__ void compute_tile(const abi::TilePosition& tile, const EpilogueParams& epilogue) {
     multiply_tile(tile);
-    ThreadTileProgram<design, Epilogue> program(params_, epilogue,
-                                                {.batch = tile.batch,
-                                                 .tile_row = first_row(tile),
-                                                 .tile_column = first_column(tile),
-                                                 .row = static_cast<unsigned>(place_.row),
-                                                 .column = static_cast<unsigned>(place_.column)});
-    const bool has_sums = place_.slice == 0;
-    if (has_sums) program.store(sums_);
-    program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
+    if constexpr (is_indexed) {
+      if (place_.slice == 0)
+        store_indexed_program<design, Epilogue>(params_, epilogue, targets(tile), sums_,
+                                                tile.batch);
+      return;
+    } else {
+      ThreadTileProgram<design, Epilogue> program(params_, epilogue,
+                                                  {.batch = tile.batch,
+                                                   .tile_row = first_row(tile),
+                                                   .tile_column = first_column(tile),
+                                                   .row = static_cast<unsigned>(place_.row),
+                                                   .column = static_cast<unsigned>(place_.column)});
+      const bool has_sums = place_.slice == 0;
+      if (has_sums) program.store(sums_);
+      program.reduce(reinterpret_cast<char*>(&shared_), has_sums, thread());
+    }
   }
 
  private:
@@ -113,6 +131,9 @@ class SimtGemm {
   using Word = typename Shared::Word;
   using Arithmetic = ArithmeticOf<design.accumulator>;
   using Number = typename Arithmetic::Accumulator;
+  static constexpr bool is_indexed = design.indexed != abi::IndexedExtent::none;
+  static constexpr bool gathers_a = design.indexed == abi::IndexedExtent::rows;
+  static constexpr bool gathers_b = design.indexed == abi::IndexedExtent::columns;
   static constexpr int k_words_per_slice = Shared::k_words / design.k_slices;
   // With 8 k per block the loop has no branch, which is worth 5 %: 47.2 TF against 44.8 (128x128x16
   // unrolled over 16 and 8 k, f32 4096^3, H200). More would double the compile time.
@@ -133,15 +154,22 @@ class SimtGemm {
     return origin_.column + tile.column * static_cast<unsigned>(design.tile_n);
   }
 
+  __device__ IndexedTargets<design> targets(const abi::TilePosition& tile) const {
+    return {params_, *indices_.scatter, first_row(tile) + static_cast<unsigned>(place_.row),
+            first_column(tile) + static_cast<unsigned>(place_.column)};
+  }
+
   __device__ OperandPanel panel_of_a(const abi::TilePosition& tile) const {
     const abi::SimtMatrix& a = params_.a;
     const unsigned row = first_row(tile);
     constexpr int bytes = abi::bytes_of(design.a);
     return {.data = matrix_of_batch<bytes>(a.data, a.batch_stride, tile.batch) +
-                    (row * a.row_stride + origin_.k * a.column_stride) * bytes,
+                    ((gathers_a ? 0 : row * a.row_stride) + origin_.k * a.column_stride) * bytes,
             .extent_stride = a.row_stride,
             .k_stride = a.column_stride,
-            .extent_left = params_.m - row};
+            .extent_left = params_.m - row,
+            .indices = indices_.gather,
+            .first = row};
   }
 
   __device__ OperandPanel panel_of_b(const abi::TilePosition& tile) const {
@@ -149,19 +177,21 @@ class SimtGemm {
     const unsigned column = first_column(tile);
     constexpr int bytes = abi::bytes_of(design.b);
     return {.data = matrix_of_batch<bytes>(b.data, b.batch_stride, tile.batch) +
-                    (column * b.column_stride + origin_.k * b.row_stride) * bytes,
+                    ((gathers_b ? 0 : column * b.column_stride) + origin_.k * b.row_stride) * bytes,
             .extent_stride = b.column_stride,
             .k_stride = b.row_stride,
-            .extent_left = params_.n - column};
+            .extent_left = params_.n - column,
+            .indices = indices_.gather,
+            .first = column};
   }
 
   /// The mainloop: while one k block multiplies, the next `stages - 1` are being copied.
   __device__ void accumulate(const abi::TilePosition& tile) {
     constexpr unsigned ahead = design.stages - 1;
-    OperandStager<a_plan(design), Word> stage_a(panel_of_a(tile), &shared_.slots[0].a[0][0],
-                                                thread());
-    OperandStager<b_plan(design), Word> stage_b(panel_of_b(tile), &shared_.slots[0].b[0][0],
-                                                thread());
+    OperandStager<a_plan(design), Word, gathers_a> stage_a(panel_of_a(tile),
+                                                           &shared_.slots[0].a[0][0], thread());
+    OperandStager<b_plan(design), Word, gathers_b> stage_b(panel_of_b(tile),
+                                                           &shared_.slots[0].b[0][0], thread());
     unsigned k_left = params_.k;  // not yet fetched
     unsigned fetch_slot = 0;
 
@@ -270,6 +300,7 @@ class SimtGemm {
 
   const abi::SimtParams& params_;
   const SimtOrigin origin_;
+  const SimtIndices indices_;
   Shared& shared_;
   const SimtPlace place_;
   const Word* const first_a_;  // the thread's first operands in the first slot
@@ -314,9 +345,8 @@ __device__ inline void simt_gemm(
 
 /// Calls visit(gemm, tile) for the tiles of this block, in all groups. Stores end where a group
 /// does.
-template <abi::SimtDesign design, class Visit>
-__device__ __forceinline__ void for_each_grouped_simt_tile(const abi::SimtGroupedParams& params,
-                                                           Visit&& visit) {
+template <abi::SimtDesign design, class Params, class Visit>
+__device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
                 "find_fault names the field of the design to change");
   extern __shared__ __align__(16) char shared[];
@@ -352,22 +382,25 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const abi::SimtGroupe
         own.k = min(own.k, tile.end - tile.begin);  // 0 with alpha = 0
       }
     }
-    SimtGemm<design> gemm(own, shared, origin);
+    SimtIndices indices{};
+    if constexpr (design.indexed != abi::IndexedExtent::none)
+      indices = {.gather = &params.gather, .scatter = &params.scatter};
+    SimtGemm<design> gemm(own, shared, origin, indices);
     visit(gemm, position);
   }
 }
 
-/// The kernel of grouped products: as above, any grid of blocks along x.
-template <abi::SimtDesign design>
-__device__ inline void simt_grouped_gemm(const abi::SimtGroupedParams& params) {
+/// The kernel of grouped products: as above, any grid of blocks along x. `Params`:
+/// SimtGroupedParams, or SimtIndexedParams where the design finds elements by indices.
+template <abi::SimtDesign design, class Params>
+__device__ inline void simt_grouped_gemm(const Params& params) {
   for_each_grouped_simt_tile<design>(
       params,
       [](SimtGemm<design>& gemm, const abi::TilePosition& tile) { gemm.compute_tile(tile); });
 }
 
-template <abi::SimtDesign design, class Epilogue, class EpilogueParams>
-__device__ inline void simt_grouped_gemm(
-    const abi::ProgramParams<abi::SimtGroupedParams, EpilogueParams>& params) {
+template <abi::SimtDesign design, class Epilogue, class Params, class EpilogueParams>
+__device__ inline void simt_grouped_gemm(const abi::ProgramParams<Params, EpilogueParams>& params) {
   for_each_grouped_simt_tile<design>(params.gemm,
                                      [&](SimtGemm<design>& gemm, const abi::TilePosition& tile) {
                                        gemm.template compute_tile<Epilogue>(tile, params.epilogue);

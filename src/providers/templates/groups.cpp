@@ -182,6 +182,25 @@ abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupPara
   return table;
 }
 
+namespace {
+
+abi::IndexParams index_params(const IndexedElements& indexed, const GroupIndices& indices) {
+  return {.data = indices.data,
+          .is_wide = indexed.bits == 64 ? 1U : 0U,
+          .divide = static_cast<unsigned>(indexed.divide),
+          .extent = static_cast<unsigned>(indexed.extent)};
+}
+
+}  // namespace
+
+abi::IndexParams gather_params(const GemmArguments& arguments) {
+  return index_params(arguments.problem().groups->gather, arguments.group_memory()->gather);
+}
+
+abi::IndexParams scatter_params(const GemmArguments& arguments) {
+  return index_params(arguments.problem().groups->scatter, arguments.group_memory()->scatter);
+}
+
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem) {
   return static_cast<unsigned>(count_tiles(tile, problem));
 }

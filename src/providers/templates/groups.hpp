@@ -60,6 +60,8 @@ abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned = f
 // those of `params`; the last row has all.
 abi::GroupTable group_table(const GemmArguments& arguments, const abi::GroupParams& params,
                             unsigned tile, unsigned tiles_across);
+abi::IndexParams gather_params(const GemmArguments& arguments);
+abi::IndexParams scatter_params(const GemmArguments& arguments);
 // An upper bound on the tiles of a launch.
 unsigned most_tiles(const GroupTileExtents& tile, const GemmProblem& problem);
 

@@ -49,7 +49,7 @@ constexpr SimtTile f32_grouped_tiles[] = {
      .thread_n = 4,
      .k_slices = 2,
      .stages = 3,
-     .has_groups = 1},
+     .groups = SimtGroups::ordered},
     {.m = 16,
      .n = 32,
      .k = 64,
@@ -57,7 +57,7 @@ constexpr SimtTile f32_grouped_tiles[] = {
      .thread_n = 4,
      .k_slices = 8,
      .stages = 4,
-     .has_groups = 1},
+     .groups = SimtGroups::ordered},
 };
 constexpr SimtTile f64_grouped_tiles[] = {
     {.m = 64,
@@ -67,7 +67,7 @@ constexpr SimtTile f64_grouped_tiles[] = {
      .thread_n = 4,
      .k_slices = 1,
      .stages = 3,
-     .has_groups = 1},
+     .groups = SimtGroups::ordered},
     {.m = 32,
      .n = 32,
      .k = 16,
@@ -75,7 +75,7 @@ constexpr SimtTile f64_grouped_tiles[] = {
      .thread_n = 4,
      .k_slices = 2,
      .stages = 3,
-     .has_groups = 1},
+     .groups = SimtGroups::ordered},
 };
 constexpr SimtTile integer_grouped_tiles[] = {
     {.m = 64,
@@ -85,7 +85,7 @@ constexpr SimtTile integer_grouped_tiles[] = {
      .thread_n = 4,
      .k_slices = 1,
      .stages = 2,
-     .has_groups = 1},
+     .groups = SimtGroups::ordered},
     {.m = 32,
      .n = 32,
      .k = 64,
@@ -93,7 +93,7 @@ constexpr SimtTile integer_grouped_tiles[] = {
      .thread_n = 4,
      .k_slices = 2,
      .stages = 3,
-     .has_groups = 1},
+     .groups = SimtGroups::ordered},
 };
 
 constexpr DType f32_outputs[] = {DType::float32, DType::float16, DType::bfloat16};
@@ -118,7 +118,49 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
   return arithmetic == SimtArithmetic::f64 ? 8 : 4;
 }
 
-constexpr std::string_view groups_word = "_groups";
+// Behind a name, in the order of SimtGroups.
+constexpr std::array<std::string_view, 4> groups_words{"", "groups", "groups-rows",
+                                                       "groups-columns"};
+
+abi::IndexedExtent indexed_extent(SimtGroups groups) noexcept {
+  switch (groups) {
+    case SimtGroups::indexed_rows:
+      return abi::IndexedExtent::rows;
+    case SimtGroups::indexed_columns:
+      return abi::IndexedExtent::columns;
+    default:
+      return abi::IndexedExtent::none;
+  }
+}
+
+// The same tiles for groups of another kind.
+template <std::size_t count>
+constexpr std::array<SimtTile, count> with_groups(const SimtTile (&tiles)[count],
+                                                  SimtGroups groups) {
+  std::array<SimtTile, count> copies{};
+  for (std::size_t i = 0; i < count; ++i) {
+    copies[i] = tiles[i];
+    copies[i].groups = groups;
+  }
+  return copies;
+}
+
+template <std::size_t count>
+struct GroupedTiles {
+  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns;
+
+  constexpr explicit GroupedTiles(const SimtTile (&tiles)[count])
+      : ordered(with_groups(tiles, SimtGroups::ordered)),
+        indexed_rows(with_groups(tiles, SimtGroups::indexed_rows)),
+        indexed_columns(with_groups(tiles, SimtGroups::indexed_columns)) {}
+  std::span<const SimtTile> of(SimtGroups groups) const noexcept {
+    if (groups == SimtGroups::indexed_rows) return indexed_rows;
+    return groups == SimtGroups::indexed_columns ? indexed_columns : ordered;
+  }
+};
+constexpr GroupedTiles f32_groups(f32_grouped_tiles);
+constexpr GroupedTiles f64_groups(f64_grouped_tiles);
+constexpr GroupedTiles integer_groups(integer_grouped_tiles);
 
 // --- names --------------------------------------------------------------------------------------
 
@@ -171,14 +213,15 @@ std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept {
   return {};
 }
 
-std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic) noexcept {
+std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic,
+                                             SimtGroups groups) noexcept {
   switch (arithmetic) {
     case SimtArithmetic::f32:
-      return f32_grouped_tiles;
+      return f32_groups.of(groups);
     case SimtArithmetic::f64:
-      return f64_grouped_tiles;
+      return f64_groups.of(groups);
     case SimtArithmetic::integer:
-      return integer_grouped_tiles;
+      return integer_groups.of(groups);
   }
   return {};
 }
@@ -234,7 +277,8 @@ abi::SimtDesign simt_design(const OperandRules& rules, const SimtTile& tile) noe
           .thread_n = tile.thread_n,
           .k_slices = tile.k_slices,
           .stages = tile.stages,
-          .has_c = rules.has_c};
+          .has_c = rules.has_c,
+          .indexed = indexed_extent(tile.groups)};
 }
 
 abi::SimtDesign simt_design(const Kernel& kernel) noexcept {
@@ -255,22 +299,25 @@ std::string tile_text(const SimtTile& tile) {
 
 std::string simt_name(const Kernel& kernel) {
   const SimtTile tile = simt_tile(kernel);
-  return gemm_name(
-      fmt::format("simt{}", simt_version), kernel.operands(),
-      fmt::format("{}x{}x{}_{}x{}_k{}_s{}{}", tile.m, tile.n, tile.k, tile.thread_m, tile.thread_n,
-                  tile.k_slices, tile.stages, tile.has_groups != 0 ? groups_word : ""),
-      kernel.epilogue());
+  return gemm_name(fmt::format("simt{}", simt_version), kernel.operands(),
+                   fmt::format("{}x{}x{}_{}x{}_k{}_s{}{}{}", tile.m, tile.n, tile.k, tile.thread_m,
+                               tile.thread_n, tile.k_slices, tile.stages,
+                               tile.groups == SimtGroups::none ? "" : "_",
+                               groups_words[static_cast<std::size_t>(tile.groups)]),
+                   kernel.epilogue());
 }
 
 std::optional<SimtParts> parse_simt_name(std::string_view name) {
   const std::string head = fmt::format("simt{}", simt_version);
   auto name_parts = read_gemm_name(name, head, 5);
-  const bool has_groups = name_parts && name_parts->design[4] == groups_word.substr(1);
+  const auto* const word =
+      name_parts ? std::ranges::find(groups_words, name_parts->design[4]) : groups_words.end();
+  const bool has_groups = word != groups_words.end() && !word->empty();
   if (!has_groups) name_parts = read_gemm_name(name, head, 4);
   if (!name_parts) return std::nullopt;
   const auto& words = name_parts->design;
   auto tile = read_tile(words[0], words[1], words[2], words[3]);
-  if (tile) tile->has_groups = has_groups ? 1 : 0;
+  if (tile && has_groups) tile->groups = static_cast<SimtGroups>(word - groups_words.begin());
   if (!tile || !is_nonzero(*tile)) return std::nullopt;
   if (!abi::is_legal(simt_design(name_parts->rules, *tile))) return std::nullopt;
   return SimtParts{.rules = name_parts->rules, .tile = *tile, .epilogue = name_parts->epilogue};

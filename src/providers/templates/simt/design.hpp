@@ -17,6 +17,10 @@ namespace gemmery::templates {
 
 inline constexpr int simt_version = 1;
 
+// What a kernel computes: one GEMM or a batch; groups, whose tiles it finds on the device; groups
+// whose rows (or columns) are found by indices, too.
+enum class SimtGroups : std::uint8_t { none, ordered, indexed_rows, indexed_columns };
+
 // A simt kernel's design apart from its operand rules; stored in DesignBytes. It has no padding, so
 // equal tiles have equal bytes.
 struct SimtTile {
@@ -27,7 +31,7 @@ struct SimtTile {
   std::uint8_t thread_n;
   std::uint8_t k_slices;
   std::uint8_t stages;
-  std::uint8_t has_groups = 0;  // 1: for grouped GEMMs, whose tiles it finds on the device
+  SimtGroups groups = SimtGroups::none;
 
   friend bool operator==(const SimtTile&, const SimtTile&) = default;
 };
@@ -42,7 +46,7 @@ std::optional<SimtArithmetic> simt_arithmetic(DType a, DType b, DType accumulato
 // The tiles that discovery offers for an arithmetic, and the types of out and C.
 std::span<const SimtTile> simt_tiles(SimtArithmetic arithmetic) noexcept;
 // The tiles for grouped GEMMs.
-std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic) noexcept;
+std::span<const SimtTile> simt_grouped_tiles(SimtArithmetic arithmetic, SimtGroups groups) noexcept;
 std::span<const DType> simt_outputs(SimtArithmetic arithmetic) noexcept;
 
 // The operand rules that discovery offers for this type: of A and B, and of out and C.
@@ -64,7 +68,8 @@ constexpr int threads_of(const SimtTile& tile) noexcept {
 std::int64_t simt_run_elements(const OperandRule& rule, const SimtTile& tile,
                                SimtArithmetic arithmetic) noexcept;
 
-// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_groups" behind it where the
+// "simt1_gemm_f32r16_f32c16_f32r16_acc-f32_128x128x8_8x8_k1_s4", with "_groups", "_groups-rows"
+// or "_groups-columns" behind it where the
 // kernel is of grouped products, and "_c-f32r16" at the end where C is read.
 std::string simt_name(const Kernel& kernel);
 

@@ -75,11 +75,37 @@ double finding_us(const SimtTile& tile, const GemmProblem& average, const Device
       average.l, std::ceil(tiles / 2 / std::max(device.multiprocessors, 1)), false, device);
 }
 
+std::string_view text_of(SimtGroups groups) {
+  switch (groups) {
+    case SimtGroups::indexed_rows:
+      return "rows by index";
+    case SimtGroups::indexed_columns:
+      return "columns by index";
+    default:
+      return "elements in their groups' order";
+  }
+}
+
+SimtGroups groups_of(const GemmProblem& problem) {
+  if (!problem.groups) return SimtGroups::none;
+  if (!problem.groups->have_indices()) return SimtGroups::ordered;
+  return problem.groups->ragged == Ragged::n ? SimtGroups::indexed_columns
+                                             : SimtGroups::indexed_rows;
+}
+
 std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic arithmetic) {
-  return problem.groups ? simt_grouped_tiles(arithmetic) : simt_tiles(arithmetic);
+  const SimtGroups groups = groups_of(problem);
+  return groups == SimtGroups::none ? simt_tiles(arithmetic)
+                                    : simt_grouped_tiles(arithmetic, groups);
 }
 
 // Those rules of a list that one operand of the problem satisfies.
+std::array<std::span<const SimtTile>, 4> all_tiles(SimtArithmetic arithmetic) {
+  return {simt_tiles(arithmetic), simt_grouped_tiles(arithmetic, SimtGroups::ordered),
+          simt_grouped_tiles(arithmetic, SimtGroups::indexed_rows),
+          simt_grouped_tiles(arithmetic, SimtGroups::indexed_columns)};
+}
+
 template <std::size_t count>
 struct FittingRules {
   std::array<OperandRule, count> rules;
@@ -102,6 +128,15 @@ bool is_useful(const OperandRule& c, const OperandRule& out) {
   return c.layout == out.layout || c.layout == LayoutRule::any;
 }
 
+// Elements that are found by indices are not adjacent.
+bool takes_indices(const OperandRules& rules, SimtGroups groups) {
+  if (groups != SimtGroups::indexed_rows && groups != SimtGroups::indexed_columns) return true;
+  const bool is_of_rows = groups == SimtGroups::indexed_rows;
+  const LayoutRule along = is_of_rows ? LayoutRule::column : LayoutRule::row;
+  return (is_of_rows ? rules.a : rules.b).layout != along && rules.out.layout != along &&
+         (!rules.has_c || rules.c.layout != along);
+}
+
 // Calls visit(rules, tile) for every useful combination of the given rules and tiles.
 template <class Visit>
 void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
@@ -121,7 +156,7 @@ void walk(std::span<const OperandRule> a, std::span<const OperandRule> b,
           for (const OperandRule& c_rule : c_or_none) {
             if (rules.has_c && !is_useful(c_rule, out_rule)) continue;
             rules.c = c_rule;
-            visit(rules, tile);
+            if (takes_indices(rules, tile.groups)) visit(rules, tile);
           }
         }
       }
@@ -190,7 +225,11 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
   if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
   const SimtTile tile = simt_tile(kernel);
-  if (Status status = check_groups(tile.has_groups != 0, rules, problem); !status) return status;
+  if (Status status = check_groups(tile.groups != SimtGroups::none, rules, problem); !status)
+    return status;
+  if (tile.groups != groups_of(problem))
+    return Status::fail(fmt::format("groups: expected {}, got {}", text_of(tile.groups),
+                                    text_of(groups_of(problem))));
   const auto arithmetic = *simt_arithmetic(rules.a.dtype, rules.b.dtype, rules.accumulator);
   const auto check = [&](const char* operand, const OperandRule& rule) {
     if (holds_whole_runs(rule, tile, arithmetic, problem)) return Status::success();
@@ -248,7 +287,7 @@ void SimtFamily::enumerate(const std::function<void(const Kernel&)>& visit) cons
           const auto a_rules = simt_input_rules(a);
           const auto b_rules = simt_input_rules(b);
           const auto out_rules = simt_output_rules(out);
-          for (const auto tiles : {simt_tiles(arithmetic), simt_grouped_tiles(arithmetic)}) {
+          for (const auto tiles : all_tiles(arithmetic)) {
             walk(a_rules, b_rules, out_rules, {}, accumulator_of(arithmetic), tiles, add);
             for (const DType c : outputs) {
               const auto c_rules = simt_output_rules(c);
@@ -283,7 +322,9 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
       {"threads", std::to_string(threads_of(tile))},
       {"k_slices", std::to_string(tile.k_slices)},
       {"stages", std::to_string(tile.stages)}};
-  if (tile.has_groups != 0) fields.push_back({"groups", "found on the device"});
+  if (tile.groups != SimtGroups::none) fields.push_back({"groups", "found on the device"});
+  if (tile.groups == SimtGroups::indexed_rows) fields.push_back({"indices", "rows"});
+  if (tile.groups == SimtGroups::indexed_columns) fields.push_back({"indices", "columns"});
   return fields;
 }
 

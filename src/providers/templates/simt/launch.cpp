@@ -50,7 +50,12 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const abi::SimtParams gemm = gemm_params(arguments, design);
   const unsigned tile_rows = abi::tiles_along(gemm.m, design.tile_m);
   const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
-  if (problem.groups) {
+  if (design.indexed != abi::IndexedExtent::none) {
+    plan.set_parameters(abi::SimtIndexedParams{.gemm = gemm,
+                                               .groups = group_params(arguments),
+                                               .gather = gather_params(arguments),
+                                               .scatter = scatter_params(arguments)});
+  } else if (problem.groups) {
     plan.set_parameters(abi::SimtGroupedParams{.gemm = gemm, .groups = group_params(arguments)});
   } else {
     plan.set_parameters(gemm);

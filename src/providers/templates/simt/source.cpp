@@ -25,6 +25,19 @@ std::string_view text_of(abi::Contiguity contiguity) {
   return "none";
 }
 
+// What is not there is not spelled.
+std::string_view text_of(abi::IndexedExtent indexed) {
+  switch (indexed) {
+    case abi::IndexedExtent::none:
+      return "";
+    case abi::IndexedExtent::rows:
+      return ", .indexed = IndexedExtent::rows";
+    case abi::IndexedExtent::columns:
+      return ", .indexed = IndexedExtent::columns";
+  }
+  return "";
+}
+
 std::string_view text_of(abi::DType dtype) { return name(static_cast<DType>(dtype)); }
 
 std::string design_text(const abi::SimtDesign& d) {
@@ -36,12 +49,12 @@ std::string design_text(const abi::SimtDesign& d) {
       "    .a_vector_bytes = {}, .b_vector_bytes = {}, .c_vector_bytes = {}, .out_vector_bytes = "
       "{},\n"
       "    .tile_m = {}, .tile_n = {}, .tile_k = {}, .thread_m = {}, .thread_n = {}, .k_slices = "
-      "{}, .stages = {}, .has_c = {}}}",
+      "{}, .stages = {}, .has_c = {}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.c), text_of(d.out), text_of(d.accumulator),
       text_of(d.a_contiguity), text_of(d.b_contiguity), text_of(d.c_contiguity),
       text_of(d.out_contiguity), d.a_vector_bytes, d.b_vector_bytes, d.c_vector_bytes,
       d.out_vector_bytes, d.tile_m, d.tile_n, d.tile_k, d.thread_m, d.thread_n, d.k_slices,
-      d.stages, d.has_c);
+      d.stages, d.has_c, text_of(d.indexed));
 }
 
 constexpr std::string_view entry_name = "gemmery_simt";
@@ -51,10 +64,13 @@ constexpr std::string_view entry_name = "gemmery_simt";
 runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const abi::SimtDesign design = simt_design(kernel);
   const bool is_default = kernel.epilogue() == default_epilogue;
-  const bool has_groups = simt_tile(kernel).has_groups != 0;
+  const bool has_groups = simt_tile(kernel).groups != SimtGroups::none;
+  const bool has_indices = design.indexed != abi::IndexedExtent::none;
   const EpilogueText epilogue =
-      has_groups ? epilogue_text(kernel, false, "SimtGroupedParams", "simt_grouped_gemm")
-                 : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
+      has_groups
+          ? epilogue_text(kernel, false, has_indices ? "SimtIndexedParams" : "SimtGroupedParams",
+                          "simt_grouped_gemm")
+          : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(

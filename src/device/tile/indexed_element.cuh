@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows (or columns) of groups that are found by indices.
+#pragma once
+
+#include <device/abi/groups.hpp>
+#include <device/ptx/memory.cuh>
+
+namespace gemmery::device {
+
+constexpr int no_element = -1;
+
+/// The element of a tensor that this element of all groups is; no_element for an index of -1.
+/// Indices that promise too much lead nowhere.
+__device__ inline int find_element(const abi::IndexParams& indices, unsigned position) {
+  if (indices.data == nullptr) return static_cast<int>(position);
+  const abi::Int64 index =
+      indices.is_wide != 0
+          ? ptx::ld_global_int64(static_cast<const abi::Int64*>(indices.data) + position)
+          : ptx::ld_global_int(static_cast<const int*>(indices.data) + position);
+  if (index < 0) return no_element;
+  const abi::Int64 element = indices.divide == 1 ? index : index / indices.divide;
+  return element < indices.extent ? static_cast<int>(element) : no_element;
+}
+
+}  // namespace gemmery::device
