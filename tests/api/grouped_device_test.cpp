@@ -374,7 +374,7 @@ TEST_F(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
     return GroupIndices(static_cast<const std::int64_t*>(memory.data()), T, rows.stream.device());
   };
   const GemmArguments arguments =
-      rows.arguments({.gather = indices(gather), .scatter = indices(scatter)});
+      rows.arguments(Math::native, {.gather = indices(gather), .scatter = indices(scatter)});
   for (const Kernel& kernel : get_kernels(arguments)) {
     if (kernel.operands().b.alignment != 16) continue;  // one of each tile
     SCOPED_TRACE(kernel.name());
