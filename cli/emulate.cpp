@@ -112,6 +112,10 @@ Record to_record(const EmulatedPlace& place) {
   record["ptx"] = place.ptx_text;
   record["file"] = place.source_file;
   record["line"] = place.source_line;
+  if (place.call_line != 0) {
+    record["call_file"] = place.call_file;
+    record["call_line"] = place.call_line;
+  }
   return record;
 }
 

@@ -66,6 +66,9 @@ struct EmulatedPlace {
   std::string ptx_text = {};
   std::string source_file = {};
   std::uint32_t source_line = 0;
+  // Where the outermost function that was inlined there is called: a line of the kernel itself.
+  std::string call_file = {};
+  std::uint32_t call_line = 0;
 };
 
 // What is wrong at one place, under whichever schedules.

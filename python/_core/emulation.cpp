@@ -99,6 +99,8 @@ void bind_places(nb::module_& module) {
       .def_ro("ptx", &EmulatedPlace::ptx_text)
       .def_ro("file", &EmulatedPlace::source_file)
       .def_ro("line", &EmulatedPlace::source_line)
+      .def_ro("call_file", &EmulatedPlace::call_file)
+      .def_ro("call_line", &EmulatedPlace::call_line)
       .def("__repr__",
            [](const EmulatedPlace& place) { return "EmulatedPlace(" + where(place) + " )"; });
   nb::class_<EmulatedLine>(module, "EmulatedLine",

@@ -557,6 +557,8 @@ class EmulatedPlace:
     ptx: str
     file: str
     line: int
+    call_file: str  # where the outermost function that was inlined there is called
+    call_line: int
 
 class EmulatedLine:
     """An instruction of the kernel, and whether a lane has executed it."""

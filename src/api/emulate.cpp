@@ -97,7 +97,9 @@ EmulatedPlace place_of(const emulator::FaultPlace& place) {
           .ptx_line = place.ptx_line,
           .ptx_text = place.ptx_text,
           .source_file = place.source_file,
-          .source_line = place.source_line};
+          .source_line = place.source_line,
+          .call_file = place.call_file,
+          .call_line = place.call_line};
 }
 
 EmulationFinding finding_of(const emulator::CollectedFault& found, std::uint64_t seed) {

@@ -61,8 +61,12 @@ bool fits_kernel(const std::string& pattern, const std::string& kernel) {
 
 bool fits_place(const FindingRule& rule, const EmulatedPlace& place) {
   if (rule.file == "ptx") return rule.line == 0 || rule.line == place.ptx_line;
-  return fits_file(rule.file, place.source_file) &&
-         (rule.line == 0 || rule.line == place.source_line);
+  const auto fits_line = [&](const std::string& file, std::uint32_t line) {
+    return fits_file(rule.file, file) && (rule.line == 0 || rule.line == line);
+  };
+  const bool is_inlined = place.call_line != 0;
+  return fits_line(place.source_file, place.source_line) ||
+         (is_inlined && fits_line(place.call_file, place.call_line));
 }
 
 // Kinds without * and ? must be ones that there are, so that a misspelt rule does not go unnoticed.

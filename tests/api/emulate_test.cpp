@@ -295,6 +295,26 @@ template __global__ void fill<float>(float*);)";
   EXPECT_THAT(refusal_of([&] { emulate(request); }), HasSubstr("known.txt:2"));
 }
 
+TEST_F(Emulate, a_place_in_an_inlined_function_has_its_call) {
+  constexpr const char* source = R"(
+__device__ void put(float* to, float value) {
+  to[threadIdx.x] = value;
+}
+__global__ void fill(float* out) {
+  put(out, 1);
+})";
+  EmulationRequest request = request_for(source, {EmulationArgument::unwritten(4 * 63)});
+  const EmulationReport report = emulate(request);
+  const EmulationFinding* const outside = find(report, "out of bounds");
+  ASSERT_NE(outside, nullptr);
+  EXPECT_EQ(outside->place.source_line, 3U);
+  EXPECT_EQ(outside->place.call_line, 6U);
+  for (const char* const rule : {"out of bounds, mine.cu:3", "out of bounds, mine.cu:6"}) {
+    request.rules = rule;
+    EXPECT_TRUE(emulate(request).passed()) << rule;
+  }
+}
+
 TEST_F(Emulate, variables_of_the_module_begin_anew_in_each_schedule) {
   constexpr const char* source = R"(
 __device__ unsigned calls = 5;
