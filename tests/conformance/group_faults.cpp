@@ -41,6 +41,12 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"if (groups_.ragged == abi::RaggedExtent::k) return tiles_across_;",
                  "if (groups_.ragged == abi::RaggedExtent::k) return size == 0 ? 0 : "
                  "tiles_across_;"}}}},
+    {.name = "padding behind a label is of its group",
+     .kernel = groups,
+     .edits = {{{"label_at(groups, begin + element) == group", "true"}}}},
+    {.name = "labels of 64 bits are read in 32",
+     .kernel = groups,
+     .edits = {{{"groups.is_wide != 0", "false"}}}},
     {.name = "nothing", .kernel = indexed},
     {.name = "indices of 64 bits are read in 32",
      .kernel = indexed,

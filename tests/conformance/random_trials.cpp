@@ -311,6 +311,9 @@ Groups draw_form(const Kernel& kernel, Choices& choices) {
   for (int tries = 0; tries < 1000 && !takes(kernel, groups); ++tries)
     groups = draw_any_form(choices);
   const std::string where(kernel.metadata().design_value("groups"));
+  // Tiles of kernels take the label of their first row.
+  if (!where.empty() && groups.sizes == GroupSizes::labels && choices.percent(90))
+    groups.alignment = choices.one_of({32, 64, 128});
   if (!where.empty() && groups.sizes != GroupSizes::list && choices.percent(90))
     groups.are_on_host = where == "in a table of the host";
   return groups;

@@ -11,8 +11,9 @@
 namespace gemmery::abi {
 
 /// What the array of sizes holds: the end of each group; the same after a leading 0; the size of
-/// each group, where groups are adjacent; or the size of each group in a matrix of its own.
-enum class GroupForm : unsigned { ends, prefix, counts, masked };
+/// each group, where groups are adjacent; the size of each group in a matrix of its own; or the
+/// group of each row or column.
+enum class GroupForm : unsigned { ends, prefix, counts, masked, labels };
 
 /// The extent that differs from group to group.
 enum class RaggedExtent : unsigned { m, n, k };
@@ -73,6 +74,7 @@ constexpr UInt64 most_group_tiles(const GroupParams& groups, unsigned tile, unsi
   const UInt64 whole = groups.extent / tile;
   const UInt64 parts = groups.extent % tile != 0 ? 1 : 0;
   if (groups.ragged == RaggedExtent::k) return UInt64{groups.count} * tiles_across;
+  if (groups.form == GroupForm::labels) return (whole + parts) * UInt64{tiles_across};
   if (groups.form == GroupForm::masked)
     return groups.count * (whole + parts) * UInt64{tiles_across};
   return (whole + groups.count) * UInt64{tiles_across};

@@ -23,6 +23,7 @@
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/schedule/grouped_tiles.cuh>
+#include <device/schedule/labelled_tiles.cuh>
 #include <device/tile/batch.cuh>
 #include <device/tile/element.cuh>
 
@@ -354,15 +355,18 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
   const unsigned rows = abi::tiles_along(params.gemm.m, design.tile_m);
   const unsigned columns = abi::tiles_along(params.gemm.n, design.tile_n);
   const bool is_of_n = ragged == abi::RaggedExtent::n;
-  const GroupScan groups(params.groups,
-                         static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m),
-                         is_of_n                          ? rows
-                         : ragged == abi::RaggedExtent::k ? rows * columns
-                                                          : columns);
+  const bool has_labels = params.groups.form == abi::GroupForm::labels;
+  const auto extent = static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m);
+  const unsigned across = is_of_n                          ? rows
+                          : ragged == abi::RaggedExtent::k ? rows * columns
+                                                           : columns;
+  const GroupScan groups(params.groups, extent, across);
 #pragma unroll 1
   for (unsigned index = blockIdx.x;; index += gridDim.x) {
-    const GroupTile tile = groups.find(index);
+    const GroupTile tile =
+        has_labels ? find_labelled_tile(params.groups, extent, across, index) : groups.find(index);
     if (!tile.is_found) return;
+    if (has_labels && tile.begin == tile.end) continue;  // padding
     abi::SimtParams own = params.gemm;
     SimtOrigin origin{};
     abi::TilePosition position{.batch = tile.group, .row = 0, .column = 0};

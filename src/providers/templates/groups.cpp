@@ -23,6 +23,8 @@ abi::GroupForm form_of(GroupSizes sizes) {
       return abi::GroupForm::counts;
     case GroupSizes::masked:
       return abi::GroupForm::masked;
+    case GroupSizes::labels:
+      return abi::GroupForm::labels;
     default:
       return abi::GroupForm::ends;
   }
@@ -83,6 +85,11 @@ bool is_form_of_kernels(const Groups& groups) {
 
 bool finds_groups(const Groups& groups) noexcept {
   return !groups.are_on_host && is_form_of_kernels(groups);
+}
+
+bool finds_labels(const Groups& groups) noexcept {
+  return groups.sizes == GroupSizes::labels && !groups.are_on_host &&
+         groups.outside == OutsideGroups::untouched;
 }
 
 bool has_table_of(const Groups& groups) noexcept {

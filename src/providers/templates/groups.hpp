@@ -20,6 +20,9 @@ namespace gemmery::templates {
 // True if kernels find groups of this form: their sizes are on the device, and elements outside all
 // groups stay unchanged.
 bool finds_groups(const Groups& groups) noexcept;
+
+// Whether kernels that read a tile's label take these groups: labels on the device.
+bool finds_labels(const Groups& groups) noexcept;
 // The same for sizes in host memory, of which kernels have a table.
 bool has_table_of(const Groups& groups) noexcept;
 

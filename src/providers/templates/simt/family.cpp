@@ -25,6 +25,8 @@ namespace {
 // --- constraints --------------------------------------------------------------------------------
 
 // The first constraint that the whole family fails, in words; empty if it supports the query.
+std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic);
+
 std::string find_failure(const Query& query) {
   const GemmProblem& problem = query.problem;
   std::string failure = find_device_failure(runtime::portable_targets, query.device);
@@ -38,7 +40,9 @@ std::string find_failure(const Query& query) {
   }
   failure = find_output_failure(simt_outputs(*arithmetic), problem);
   if (failure.empty()) failure = find_math_failure(problem);
-  return failure.empty() && problem.groups ? find_group_failure(problem) : failure;
+  if (!failure.empty() || !problem.groups) return failure;
+  failure = find_group_failure(problem);
+  return failure.empty() ? find_label_failure(problem, *arithmetic) : failure;
 }
 
 bool fits_operand(const OperandRule& rule, const MatrixType& matrix, std::int64_t rows,
@@ -59,6 +63,23 @@ bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
   if (problem.groups) return fits_grouped_grid({.m = tile.m, .n = tile.n}, problem);
   return abi::fits_grid(abi::tiles_along(static_cast<unsigned>(problem.m), tile.m),
                         abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
+}
+
+// The extent of a tile along that of the groups.
+int ragged_tile(const SimtTile& tile, const GemmProblem& problem) {
+  return problem.groups->ragged == Ragged::n ? tile.n : tile.m;
+}
+
+// Whether the label of a tile's first row is that of all of its rows.
+bool fits_labels(const SimtTile& tile, const GemmProblem& problem) {
+  if (!problem.groups || problem.groups->sizes != GroupSizes::labels) return true;
+  return problem.groups->alignment % ragged_tile(tile, problem) == 0;
+}
+
+std::string label_failure(int extent, const GemmProblem& problem) {
+  return fmt::format(
+      "labels: expected ones that change at multiples of {} (alignment of groups), got {}", extent,
+      problem.groups->alignment);
 }
 
 std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
@@ -100,6 +121,16 @@ std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic a
 }
 
 // Those rules of a list that one operand of the problem satisfies.
+// What no tile does for labels.
+std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic) {
+  const std::span<const SimtTile> tiles = tiles_for(problem, arithmetic);
+  const auto fits = [&](const SimtTile& tile) { return fits_labels(tile, problem); };
+  if (std::ranges::any_of(tiles, fits)) return {};
+  int least = ragged_tile(tiles.front(), problem);
+  for (const SimtTile& tile : tiles) least = std::min(least, ragged_tile(tile, problem));
+  return label_failure(least, problem);
+}
+
 std::array<std::span<const SimtTile>, 4> all_tiles(SimtArithmetic arithmetic) {
   return {simt_tiles(arithmetic), simt_grouped_tiles(arithmetic, SimtGroups::ordered),
           simt_grouped_tiles(arithmetic, SimtGroups::indexed_rows),
@@ -178,7 +209,9 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 
 }  // namespace
 
-bool SimtFamily::takes_groups(const Groups& groups) const noexcept { return finds_groups(groups); }
+bool SimtFamily::takes_groups(const Groups& groups) const noexcept {
+  return finds_groups(groups) || finds_labels(groups);
+}
 
 SimtFamily::SimtFamily()
     : TemplateFamily(
@@ -206,7 +239,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const GemmProblem& timed = average ? *average : problem;
   const SimtPrediction prediction(timed, arithmetic, query.device);
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) {
-    if (!fits_grid(tile, problem)) continue;
+    if (!fits_grid(tile, problem) || !fits_labels(tile, problem)) continue;
     const double padding = padding_factor(timed, tile);
     const double finding = average ? finding_us(tile, *average, query.device) : 0;
     const DesignBytes design = DesignBytes::of(tile);
@@ -238,6 +271,8 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
+  if (!fits_labels(tile, problem))
+    return Status::fail(label_failure(ragged_tile(tile, problem), problem));
   if (!fits_grid(tile, problem)) return Status::fail(too_many_tiles(tile, problem));
   if (Status status = check("out", rules.out); !status) return status;
   return rules.has_c ? check("C", rules.c) : Status::success();

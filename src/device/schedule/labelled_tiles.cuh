@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups by a label for each row (or column): the label of a tile's first one is that of all, since
+// labels change at multiples of the tile only, except to that of padding behind the group's last.
+#pragma once
+
+#include <device/abi/groups.hpp>
+#include <device/abi/simt_design.hpp>
+#include <device/ptx/memory.cuh>
+#include <device/ptx/warp.cuh>
+#include <device/schedule/grouped_tiles.cuh>
+
+namespace gemmery::device {
+
+/// The label of one element; that of padding (-1) where it names no group.
+__device__ inline int label_at(const abi::GroupParams& groups, unsigned element) {
+  const abi::Int64 label =
+      groups.is_wide != 0
+          ? ptx::ld_global_int64(static_cast<const abi::Int64*>(groups.sizes) + element)
+          : ptx::ld_global_int(static_cast<const int*>(groups.sizes) + element);
+  return label < 0 || label >= groups.count ? -1 : static_cast<int>(label);
+}
+
+/// Called by all lanes of a warp, for the same tile. Equal in all lanes. A tile of padding has no
+/// elements. `extent` and `tiles_across` as in GroupScan.
+__device__ inline GroupTile find_labelled_tile(const abi::GroupParams& groups, unsigned extent,
+                                               unsigned tiles_across, unsigned tile) {
+  const unsigned place = tile / tiles_across;
+  if (place >= abi::tiles_along(groups.extent, static_cast<int>(extent))) return {};
+  const unsigned begin = place * extent;
+  const unsigned most = min(extent, groups.extent - begin);
+  const int group = label_at(groups, begin);
+  unsigned elements = 0;
+  for (unsigned first = 0; first < most; first += 32) {
+    const unsigned element = first + ptx::lane_id();
+    const bool is_own = group >= 0 && element < most && label_at(groups, begin + element) == group;
+    elements += static_cast<unsigned>(__popc(static_cast<int>(ptx::lanes_where(is_own))));
+  }
+  return {.is_found = true,
+          .group = static_cast<unsigned>(max(group, 0)),
+          .begin = begin,
+          .end = begin + elements,
+          .tile = tile % tiles_across};
+}
+
+}  // namespace gemmery::device
