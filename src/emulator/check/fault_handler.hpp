@@ -34,8 +34,9 @@ class FaultHandlerScope {
 };
 
 // Returns if a handler has taken the fault, so that the caller goes on as if the kernel were right.
+// Apart from the paths of right kernels, which are short.
 template <class AnyFault>
-void take_or_throw(AnyFault fault) {
+[[gnu::noinline, gnu::cold]] void take_or_throw(AnyFault fault) {
   FaultHandler* const handler = fault_handler();
   if (handler == nullptr) throw fault;
   handler->take(fault);

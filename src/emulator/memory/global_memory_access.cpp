@@ -15,8 +15,9 @@ namespace {
 
 // A handler that takes the conflict has the access done nevertheless. `changes_nothing`: a write of
 // what the bytes hold already.
-void report_conflict(const Conflict& conflict, bool is_write, std::uint64_t begin, int lane,
-                     bool changes_nothing = false) {
+[[gnu::noinline, gnu::cold]] void report_conflict(const Conflict& conflict, bool is_write,
+                                                  std::uint64_t begin, int lane,
+                                                  bool changes_nothing = false) {
   ConflictFault fault(conflict, is_write, "global memory", begin + conflict.offset);
   fault.place.lane = lane;
   fault.is_by_the_letter = changes_nothing && conflict.is_race && conflict.other_was_write;

@@ -47,8 +47,8 @@ Fault out_of_bounds_fault(std::uint64_t offset, std::uint32_t bytes, std::uint32
 
 // A handler that takes the conflict has the access done nevertheless. `changes_nothing`: a write of
 // what the bytes hold already.
-void report_conflict(const Conflict& conflict, bool is_write, int lane,
-                     bool changes_nothing = false) {
+[[gnu::noinline, gnu::cold]] void report_conflict(const Conflict& conflict, bool is_write, int lane,
+                                                  bool changes_nothing = false) {
   ConflictFault fault(conflict, is_write, "shared memory", conflict.offset);
   fault.place.lane = lane;
   fault.is_by_the_letter = changes_nothing && conflict.is_race && conflict.other_was_write;
