@@ -464,7 +464,13 @@ TEST_F(GroupedEmulated, what_is_not_served_is_refused_by_name) {
   };
   EXPECT_EQ(of_line("grouped_gemm 64x64x64 groups=4 labels=i32/align=8 a=f32"),
             "labels: expected ones that change at multiples of 16 (alignment of groups), got 8");
-  EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=4 ends=i32/host a=f32").find("on the host"),
+  EXPECT_NE(
+      of_line("grouped_gemm 64x64x64 groups=4 labels=i32/host/align=64 a=f32").find("on the host"),
+      std::string::npos);
+  EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=400 ends=i32/host a=f32").find("at most 320"),
+            std::string::npos);
+  EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=4 ends=i32/host gather=i32 a=f32")
+                .find("a gather by indices"),
             std::string::npos);
   EXPECT_NE(of_line("grouped_gemm 64x64x64 groups=4 a=f32 epilogue=\"D = accum; s = sum(D)\" "
                     "s=f32[l,n]")

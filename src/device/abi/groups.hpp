@@ -45,6 +45,13 @@ struct SimtGroupedParams {
   GroupParams groups;
 };
 
+/// The same with a table instead of sizes in memory.
+struct SimtGroupTableParams {
+  SimtParams gemm;
+  GroupParams groups;
+  GroupTable table;
+};
+
 /// Where elements of groups lie: an index for each, -1 for none. Without data, element t is element
 /// t.
 struct IndexParams {

@@ -344,6 +344,19 @@ __device__ inline void simt_gemm(
                              });
 }
 
+/// The tile of this number among those of all groups. `extent` and `across` as in GroupScan.
+template <class Params>
+__device__ __forceinline__ GroupTile find_group_tile(const Params& params, unsigned extent,
+                                                     unsigned across, unsigned tile) {
+  if (params.groups.form == abi::GroupForm::labels)
+    return find_labelled_tile(params.groups, extent, across, tile);
+  return GroupScan(params.groups, extent, across).find(tile);
+}
+__device__ __forceinline__ GroupTile find_group_tile(const abi::SimtGroupTableParams& params,
+                                                     unsigned, unsigned, unsigned tile) {
+  return find_in_table(params.groups, params.table, tile);
+}
+
 /// Calls visit(gemm, tile) for the tiles of this block, in all groups. Stores end where a group
 /// does.
 template <abi::SimtDesign design, class Params, class Visit>
@@ -360,11 +373,9 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
   const unsigned across = is_of_n                          ? rows
                           : ragged == abi::RaggedExtent::k ? rows * columns
                                                            : columns;
-  const GroupScan groups(params.groups, extent, across);
 #pragma unroll 1
   for (unsigned index = blockIdx.x;; index += gridDim.x) {
-    const GroupTile tile =
-        has_labels ? find_labelled_tile(params.groups, extent, across, index) : groups.find(index);
+    const GroupTile tile = find_group_tile(params, extent, across, index);
     if (!tile.is_found) return;
     if (has_labels && tile.begin == tile.end) continue;  // padding
     abi::SimtParams own = params.gemm;

@@ -5,10 +5,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include <fmt/format.h>
+
 #include "device/abi/simt_design.hpp"
 #include "kernel/rules.hpp"
 #include "operation/groups.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "runtime/launch_plan.hpp"
 
 namespace gemmery::templates {
 namespace {
@@ -99,6 +102,23 @@ bool has_table_of(const Groups& groups) noexcept {
 std::string find_group_failure(const GemmProblem& problem) {
   if (!has_reductions(problem.epilogue)) return {};
   return "groups: expected an epilogue without reductions, got one with";
+}
+
+std::string find_table_failure(const GemmProblem& problem, std::size_t bytes) {
+  constexpr std::int64_t most_groups = abi::GroupTable::most_groups;
+  if (problem.l > most_groups)
+    return fmt::format(
+        "groups: expected at most {} with sizes in host memory, or sizes in memory of the device, "
+        "got {}",
+        most_groups, problem.l);
+  constexpr std::size_t bytes_of_operand =
+      sizeof(abi::EpiloguePlace) + sizeof(abi::ReductionSchedule);
+  const std::size_t most_operands =
+      (runtime::LaunchPlan::parameter_capacity - bytes - 128) / bytes_of_operand;
+  if (problem.epilogue_operands.size() <= most_operands) return {};
+  return fmt::format(
+      "groups: expected at most {} operands of an epilogue with sizes in host memory, got {}",
+      most_operands, problem.epilogue_operands.size());
 }
 
 GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores) {

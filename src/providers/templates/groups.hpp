@@ -29,6 +29,10 @@ bool has_table_of(const Groups& groups) noexcept;
 // Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
 
+// What of a table of groups no kernel can hold beside the operands of an epilogue; `bytes`: of its
+// parameters without those.
+std::string find_table_failure(const GemmProblem& problem, std::size_t bytes);
+
 // How a kernel stores at the end of a group: single elements along the extent that differs, or
 // whole accesses up to the last one, which is stored element by element.
 enum class GroupStores : std::uint8_t { of_elements, clipped };

@@ -119,8 +119,8 @@ int word_bytes(SimtArithmetic arithmetic) noexcept {
 }
 
 // Behind a name, in the order of SimtGroups.
-constexpr std::array<std::string_view, 4> groups_words{"", "groups", "groups-rows",
-                                                       "groups-columns"};
+constexpr std::array<std::string_view, 5> groups_words{"", "groups", "groups-rows",
+                                                       "groups-columns", "groups-host"};
 
 abi::IndexedExtent indexed_extent(SimtGroups groups) noexcept {
   switch (groups) {
@@ -147,14 +147,16 @@ constexpr std::array<SimtTile, count> with_groups(const SimtTile (&tiles)[count]
 
 template <std::size_t count>
 struct GroupedTiles {
-  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns;
+  std::array<SimtTile, count> ordered, indexed_rows, indexed_columns, in_table;
 
   constexpr explicit GroupedTiles(const SimtTile (&tiles)[count])
       : ordered(with_groups(tiles, SimtGroups::ordered)),
         indexed_rows(with_groups(tiles, SimtGroups::indexed_rows)),
-        indexed_columns(with_groups(tiles, SimtGroups::indexed_columns)) {}
+        indexed_columns(with_groups(tiles, SimtGroups::indexed_columns)),
+        in_table(with_groups(tiles, SimtGroups::in_table)) {}
   std::span<const SimtTile> of(SimtGroups groups) const noexcept {
     if (groups == SimtGroups::indexed_rows) return indexed_rows;
+    if (groups == SimtGroups::in_table) return in_table;
     return groups == SimtGroups::indexed_columns ? indexed_columns : ordered;
   }
 };

@@ -18,8 +18,8 @@ namespace gemmery::templates {
 inline constexpr int simt_version = 1;
 
 // What a kernel computes: one GEMM or a batch; groups, whose tiles it finds on the device; groups
-// whose rows (or columns) are found by indices, too.
-enum class SimtGroups : std::uint8_t { none, ordered, indexed_rows, indexed_columns };
+// whose rows (or columns) are found by indices, too; groups whose sizes were in host memory.
+enum class SimtGroups : std::uint8_t { none, ordered, indexed_rows, indexed_columns, in_table };
 
 // A simt kernel's design apart from its operand rules; stored in DesignBytes. It has no padding, so
 // equal tiles have equal bytes.

@@ -42,6 +42,8 @@ std::string find_failure(const Query& query) {
   if (failure.empty()) failure = find_math_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
+  if (failure.empty() && problem.groups->are_on_host)
+    failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
   return failure.empty() ? find_label_failure(problem, *arithmetic) : failure;
 }
 
@@ -102,6 +104,8 @@ std::string_view text_of(SimtGroups groups) {
       return "rows by index";
     case SimtGroups::indexed_columns:
       return "columns by index";
+    case SimtGroups::in_table:
+      return "sizes in host memory";
     default:
       return "elements in their groups' order";
   }
@@ -109,6 +113,7 @@ std::string_view text_of(SimtGroups groups) {
 
 SimtGroups groups_of(const GemmProblem& problem) {
   if (!problem.groups) return SimtGroups::none;
+  if (problem.groups->are_on_host) return SimtGroups::in_table;
   if (!problem.groups->have_indices()) return SimtGroups::ordered;
   return problem.groups->ragged == Ragged::n ? SimtGroups::indexed_columns
                                              : SimtGroups::indexed_rows;
@@ -131,10 +136,11 @@ std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithm
   return label_failure(least, problem);
 }
 
-std::array<std::span<const SimtTile>, 4> all_tiles(SimtArithmetic arithmetic) {
+std::array<std::span<const SimtTile>, 5> all_tiles(SimtArithmetic arithmetic) {
   return {simt_tiles(arithmetic), simt_grouped_tiles(arithmetic, SimtGroups::ordered),
           simt_grouped_tiles(arithmetic, SimtGroups::indexed_rows),
-          simt_grouped_tiles(arithmetic, SimtGroups::indexed_columns)};
+          simt_grouped_tiles(arithmetic, SimtGroups::indexed_columns),
+          simt_grouped_tiles(arithmetic, SimtGroups::in_table)};
 }
 
 template <std::size_t count>
@@ -210,7 +216,7 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 }  // namespace
 
 bool SimtFamily::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) || finds_labels(groups);
+  return finds_groups(groups) || finds_labels(groups) || has_table_of(groups);
 }
 
 SimtFamily::SimtFamily()
@@ -271,6 +277,10 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
+  if (tile.groups == SimtGroups::in_table) {
+    const std::string failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
+    if (!failure.empty()) return Status::fail(failure);
+  }
   if (!fits_labels(tile, problem))
     return Status::fail(label_failure(ragged_tile(tile, problem), problem));
   if (!fits_grid(tile, problem)) return Status::fail(too_many_tiles(tile, problem));
@@ -357,7 +367,11 @@ std::vector<DesignField> SimtFamily::design_fields(const Kernel& kernel) const {
       {"threads", std::to_string(threads_of(tile))},
       {"k_slices", std::to_string(tile.k_slices)},
       {"stages", std::to_string(tile.stages)}};
-  if (tile.groups != SimtGroups::none) fields.push_back({"groups", "found on the device"});
+  if (tile.groups == SimtGroups::in_table) {
+    fields.push_back({"groups", "in a table of the host"});
+  } else if (tile.groups != SimtGroups::none) {
+    fields.push_back({"groups", "found on the device"});
+  }
   if (tile.groups == SimtGroups::indexed_rows) fields.push_back({"indices", "rows"});
   if (tile.groups == SimtGroups::indexed_columns) fields.push_back({"indices", "columns"});
   return fields;

@@ -17,7 +17,7 @@ class SimtFamily final : public TemplateFamily {
   // Adjacent and masked groups with sizes on the device.
   bool takes_groups(const Groups& groups) const noexcept override;
   // Rows where M differs and columns where N does.
-  bool takes_indices(const Groups&) const noexcept override { return true; }
+  bool takes_indices(const Groups& groups) const noexcept override { return !groups.are_on_host; }
   void match(const Query& query, std::vector<RankedKernel>& kernels) const override;
   void explain(const Query& query, std::vector<Reason>& reasons) const override;
   void enumerate(const std::function<void(const Kernel&)>& visit) const override;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of simt kernels: their parameters and grids.
+#include <algorithm>
+
 #include "device/abi/simt_params.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/groups.hpp"
@@ -41,6 +43,19 @@ abi::SimtParams gemm_params(const GemmArguments& arguments, const abi::SimtDesig
                                         abi::tiles_along(n, design.tile_n), 1)};
 }
 
+abi::SimtGroupTableParams table_params(const GemmArguments& arguments, const abi::SimtParams& gemm,
+                                       const abi::SimtDesign& design) {
+  const abi::GroupParams groups = group_params(arguments);
+  const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
+  const unsigned rows = abi::tiles_along(gemm.m, design.tile_m);
+  const unsigned columns = abi::tiles_along(gemm.n, design.tile_n);
+  const unsigned across = is_of_n                                 ? rows
+                          : groups.ragged == abi::RaggedExtent::k ? rows * columns
+                                                                  : columns;
+  const auto tile = static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m);
+  return {.gemm = gemm, .groups = groups, .table = group_table(arguments, groups, tile, across)};
+}
+
 }  // namespace
 
 void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
@@ -50,12 +65,19 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const abi::SimtParams gemm = gemm_params(arguments, design);
   const unsigned tile_rows = abi::tiles_along(gemm.m, design.tile_m);
   const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
+  unsigned group_tiles = 0;
   if (design.indexed != abi::IndexedExtent::none) {
+    group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
     plan.set_parameters(abi::SimtIndexedParams{.gemm = gemm,
                                                .groups = group_params(arguments),
                                                .gather = gather_params(arguments),
                                                .scatter = scatter_params(arguments)});
+  } else if (problem.groups && problem.groups->are_on_host) {
+    const abi::SimtGroupTableParams params = table_params(arguments, gemm, design);
+    plan.set_parameters(params);
+    group_tiles = std::max(params.table.rows[params.groups.count].first_tile, 1U);
   } else if (problem.groups) {
+    group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
     plan.set_parameters(abi::SimtGroupedParams{.gemm = gemm, .groups = group_params(arguments)});
   } else {
     plan.set_parameters(gemm);
@@ -75,10 +97,9 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const unsigned limit = request.max_multiprocessors > 0
                              ? static_cast<unsigned>(request.max_multiprocessors)
                              : 0x7fffffffU;
-  const abi::SimtGrid grid =
-      problem.groups
-          ? abi::simt_grid(most_tiles({.m = design.tile_m, .n = design.tile_n}, problem), 1, limit)
-          : abi::simt_grid(tile_rows * tile_columns, gemm.batches, limit);
+  const abi::SimtGrid grid = problem.groups
+                                 ? abi::simt_grid(group_tiles, 1, limit)
+                                 : abi::simt_grid(tile_rows * tile_columns, gemm.batches, limit);
   plan.shape.grid = {grid.x, grid.y, 1};
   plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
   plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::shared_bytes(design));

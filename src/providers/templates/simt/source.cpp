@@ -66,11 +66,14 @@ runtime::EmittedSource SimtFamily::emit(const Kernel& kernel, Target) const {
   const bool is_default = kernel.epilogue() == default_epilogue;
   const bool has_groups = simt_tile(kernel).groups != SimtGroups::none;
   const bool has_indices = design.indexed != abi::IndexedExtent::none;
-  const EpilogueText epilogue =
-      has_groups
-          ? epilogue_text(kernel, false, has_indices ? "SimtIndexedParams" : "SimtGroupedParams",
-                          "simt_grouped_gemm")
-          : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
+  const bool has_table = simt_tile(kernel).groups == SimtGroups::in_table;
+  const EpilogueText epilogue = has_groups
+                                    ? epilogue_text(kernel, false,
+                                                    has_indices ? "SimtIndexedParams"
+                                                    : has_table ? "SimtGroupTableParams"
+                                                                : "SimtGroupedParams",
+                                                    "simt_grouped_gemm")
+                                    : epilogue_text(kernel, false, "SimtParams", "simt_gemm");
   // A program needs additional registers: with two blocks per multiprocessor they would spill.
   const std::string_view blocks = is_default ? "least_blocks_per_multiprocessor(design)" : "1";
   return {.text = fmt::format(

@@ -47,28 +47,11 @@ std::span<const Target> targets_of(const Kernel& kernel) {
 
 // --- constraints --------------------------------------------------------------------------------
 
-// What of a table of groups no kernel can hold beside the operands of an epilogue.
-std::string find_table_failure(const GemmProblem& problem) {
-  constexpr std::int64_t most_groups = abi::GroupTable::most_groups;
-  if (problem.l > most_groups)
-    return fmt::format(
-        "groups: expected at most {} with sizes in host memory, or sizes in memory of the device, "
-        "got {}",
-        most_groups, problem.l);
-  constexpr std::size_t bytes_of_operand =
-      sizeof(abi::EpiloguePlace) + sizeof(abi::ReductionSchedule);
-  constexpr std::size_t most_operands =
-      (runtime::LaunchPlan::parameter_capacity - sizeof(abi::Sm80GroupTableParams) - 128) /
-      bytes_of_operand;
-  if (problem.epilogue_operands.size() <= most_operands) return {};
-  return fmt::format(
-      "groups: expected at most {} operands of an epilogue with sizes in host memory, got {}",
-      most_operands, problem.epilogue_operands.size());
-}
-
 std::string find_sm80_group_failure(const GemmProblem& problem) {
   std::string failure = find_group_failure(problem);
-  return failure.empty() && problem.groups->are_on_host ? find_table_failure(problem) : failure;
+  return failure.empty() && problem.groups->are_on_host
+             ? find_table_failure(problem, sizeof(abi::Sm80GroupTableParams))
+             : failure;
 }
 
 // The first constraint on types that the whole family fails, in words; empty if it supports them.
