@@ -189,11 +189,33 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
   return design.has_c ? 112 : 128;
 }
 
+/// The limit where the blocks of a cluster split k. Beside transposed words of 32 bits 84 to 1056
+/// bytes spill at 96 and more, 108 to 860 at 64 of three consumers; beside operands of 8 bits with
+/// a C up to 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed
+/// ones 8 at 112 and 84 at 128, promoted ones 32 at 192.
+GEMMERY_HOST_DEVICE
+constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
+  if (design.split_k == 1 || splits_operands(design.math)) return 208;
+  const bool transposes =
+      is_transposed(design.a, design.a_major) || is_transposed(design.b, design.b_major);
+  const bool are_three = consumers_per_tile(design) == 3;
+  switch (bytes_of(design.a)) {
+    case 1:
+      if (!design.has_c) return !transposes ? 208 : design.math == MmaMath::promoted ? 160 : 96;
+      return !transposes ? 112 : are_three ? 48 : 80;
+    case 4:
+      return !transposes ? 208 : are_three ? 48 : 80;
+    default:
+      return 208;
+  }
+}
+
 GEMMERY_HOST_DEVICE
 constexpr int most_accumulator_registers(const Sm90Design& design) {
   int most = most_registers_beside_stores(design);
   for (const int registers :
-       {most_registers_beside_parts(design), most_registers_beside_transposition(design)})
+       {most_registers_beside_parts(design), most_registers_beside_transposition(design),
+        most_registers_beside_cluster_parts(design)})
     if (registers < most) most = registers;
   return most;
 }

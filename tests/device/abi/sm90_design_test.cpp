@@ -186,6 +186,26 @@ TEST(Sm90Design, float16_sums_take_half_of_the_registers) {
   EXPECT_TRUE(is_legal(design));
 }
 
+TEST(Sm90Design, transposed_operands_of_clusters_that_split_k_leave_fewer_registers) {
+  Sm90Design design = sound;
+  design.a = design.b = DType::float32;
+  design.c = design.out = DType::float32;
+  design.math = MmaMath::tf32;
+  design.a_major = design.b_major = Major::k;
+  design.tile_m = 128;
+  design.tile_n = 192;
+  design.split_k = 2;
+  design.stages = 2;
+  EXPECT_TRUE(is_legal(design));
+  design.b_major = Major::extent;
+  EXPECT_EQ(find_fault(design), Sm90Fault::accumulators);
+  design.tile_n = 160;
+  EXPECT_TRUE(is_legal(design));
+  design.tile_n = 192;
+  design.split_k = 1;
+  EXPECT_TRUE(is_legal(design)) << "not split";
+}
+
 TEST(Sm90Design, a_stage_has_a_swizzled_row_of_k_of_any_type) {
   const auto with_operands = [](DType dtype) {
     return with([dtype](auto& d) { d.a = d.b = dtype; });
