@@ -69,15 +69,15 @@ class DeviceInfo:
 
 def devices() -> list[str]: ...
 def device_info(device: DeviceLike | str) -> DeviceInfo:
-    """The facts of a device of this machine, or of one of `known_device_names()`, which need not be here."""
+    """The facts of a device of this machine, or of one of `known_device_names()`, which this machine need not have."""
 
 def known_device_names() -> list[str]: ...
 def parse_target(cc: int | str) -> str:
-    """ "sm_90a" of 90, "90a", "sm_90a"; "cpu". ValueError for anything else."""
+    """The canonical target: "sm_90a" for 90, "90a" and "sm_90a"; "cpu". ValueError for anything else."""
 
 def version() -> str: ...
 def set_leak_warnings(are_wanted: bool) -> None:
-    """Turns reports about objects that are alive when the interpreter ends on or off."""
+    """Enables or disables reports about objects that are alive when the interpreter exits."""
 
 # --- tensors -------------------------------------------------------------------------------------
 
@@ -102,10 +102,10 @@ class Tensor:
     def shape(self) -> tuple[int, ...]: ...
     @property
     def strides(self) -> tuple[int, ...]:
-        """In elements; of a batch by pointers those of rows and columns."""
+        """Strides in elements; for a batch by pointers only those of rows and columns."""
     @property
     def has_pointers(self) -> bool:
-        """Whether it is a batch by pointers: `data_ptr` is their array."""
+        """True for a batch by pointers; `data_ptr` is then the address of their array."""
     @property
     def dtype(self) -> DType: ...
     @property
@@ -121,7 +121,7 @@ class Tensor:
         """The object that it was made from; None for memory from the library."""
 
     def copy_from(self, source: TensorLike, stream: StreamLike = None) -> None:
-        """Elements of a tensor of the same shape and type, from any device; both packed. Waits for it on GPUs."""
+        """Copies from a tensor of the same shape and type on any device; both must be packed. On GPUs it waits for the copy."""
 
     def __dlpack__(
         self,
@@ -131,8 +131,9 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A capsule of DLPack 1.x where max_version allows it, else of the form before versions. A copy (for another
-        device, the CPU) has been made when it returns. BufferError for what cannot be said or is no place to go to."""
+        """A capsule of DLPack 1.x if max_version allows it, otherwise of the unversioned form. If a copy is requested (for
+        another device, the CPU), it is complete on return. BufferError for a type that DLPack cannot describe or an impossible
+        device."""
 
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
@@ -165,16 +166,16 @@ def synchronize(stream: StreamLike = None, device: DeviceLike = "cuda:0") -> Non
     """Waits for everything on a stream of a device."""
 
 def is_capturing(stream: StreamLike, device: DeviceLike) -> bool:
-    """Whether work put on a stream of a device is recorded into a graph instead of run; False on the CPU. Whoever began
-    the capture."""
+    """True if work put on a stream of a device is recorded into a graph instead of run, whoever began the capture; False on the
+    CPU."""
 
 def call_beside_captures(device: DeviceLike, work: Callable[[], _T]) -> _T:
-    """Calls where memory may be reserved and code loaded though other streams of the process are captured, which stay
-    valid."""
+    """Calls a function that may reserve memory and load code although other streams of the process are being captured; their
+    captures stay valid."""
 
 def resolve_stream(stream: StreamLike, args: RuntimeArguments | None = None) -> int:
-    """The handle of a stream of any framework. None: what the frameworks of args' operands report as current for
-    their device. ValueError where two frameworks differ."""
+    """The handle of a stream of any framework. None: the stream that the frameworks of args' operands report as current for
+    their device. ValueError if two frameworks differ."""
 
 # --- arguments -----------------------------------------------------------------------------------
 
@@ -220,14 +221,14 @@ class GemmArguments(RuntimeArguments):
     def set_scalars(self, alpha: float, beta: float) -> None: ...
     def set_scalar(self, name: str, value: float) -> None: ...
     def to_operands_metadata(self) -> Any:
-        """The operands in the words in which kernels ask for theirs: gemmery.metadata.GemmOperandsMetadata, or
+        """The operands as metadata, in the form in which kernels declare theirs: gemmery.metadata.GemmOperandsMetadata, or
         ElementwiseOperandsMetadata."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
-        """The same with operands copied to a device (the first GPU); `sync()` of it copies results back."""
+        """The same arguments with operands copied to a device (default: the first GPU); their `sync()` copies results back."""
 
     def sync(self, stream: StreamLike = None) -> None:
-        """Waits for the work on the stream; results of staged arguments are then where the user's arrays are."""
+        """Waits for the work on the stream, and copies the results of staged arguments back to the user's arrays."""
 
 class ElementwiseArguments(GemmArguments):
     def __init__(
@@ -241,30 +242,30 @@ class ElementwiseArguments(GemmArguments):
     ) -> None: ...
 
 class GroupedGemmArguments(GemmArguments):
-    """GEMMs that differ along one extent, with G groups and T elements along it, of all groups together.
+    """Grouped GEMM: G GEMMs whose M, N or K differs. T is the sum of that extent over all groups.
 
     M differs: A (T, K), B (G, K, N), out (T, N).    out[s:e] = epilogue(A[s:e] @ B[g])
     N differs: A (G, M, K), B (K, T), out (M, T).    out[:, s:e] = epilogue(A[g] @ B[:, s:e])
     K differs: A (M, T), B (T, N), out (G, M, N).    out[g] = epilogue(A[:, s:e] @ B[s:e])
     masked:    A (G, M, K), B (G, K, N), out (G, M, N); the sizes tell how many rows (`ragged`: "m", "n" or "k") are used.
-    A list of tensors for each of A, B and out (and C): problems of their own extents; alpha and beta may be lists, too.
+    A list of tensors for each of A, B and out (and C): problems with separate extents; alpha and beta may be lists, too.
 
-    The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, the same behind a 0;
-    `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32 or int64
-    on the operands' device are read when work runs, may change between runs and share no memory with out; numbers in a list,
-    and arrays that are read_now, are kept when the arguments are made.
+    The sizes are one of: `offsets`, the end of every group (torch's offs, cutlass's offsets); `prefix`, the same after a
+    leading 0; `counts`; `labels`, the group of every row or column, -1 for none; `masked`, counts of a stack. Arrays of int32
+    or int64 on the operands' device are read when the work runs; they may change between runs and must not share memory with
+    out. Numbers in a list, and arrays with read_now, are read when the arguments are made.
 
     outside: elements of out that belong to no group stay "untouched" or become "zero".
     alignment: a group starts at the next multiple of this after the end of the one before it.
-    expected: how large a group is on average; a hint for predicted times that changes no result.
-    check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run does.
+    expected: the average size of a group; a hint for predicted times that changes no result.
+    check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run checks them.
 
     gather, scatter: T indices of int32 or int64 on the operands' device, read when work runs. Row t of all groups (column where N
     differs) is row gather[t] // gather_divide of A, which may have any number of rows, and goes to row scatter[t] of out. -1 is
     read as zeros and goes nowhere; one row at most goes to each row of out. The epilogue, C included, is of out's rows.
     On the CPU every run checks indices before it writes; elsewhere one out of range is treated like -1.
 
-    Operands of an epilogue broadcast to (G, M, N), T standing for the extent that differs: (G, 1, N) is a row for every group.
+    Operands of an epilogue broadcast to (G, M, N), with T for the extent that differs: (G, 1, N) is one row for every group.
     Kernels of the CPU run these, and those of simt on GPUs where the sizes are there.
     ValueError names the operand or the first size that does not fit.
     """
@@ -301,7 +302,7 @@ class GroupedGemmArguments(GemmArguments):
     gather: TensorLike | None
     scatter: TensorLike | None
     def set_data(self, operand: str, tensor: TensorLike | int) -> None:
-        """Another tensor or address for an operand; "sizes", "gather" and "scatter" are other arrays of as many."""
+        """Replaces the tensor or address of an operand; "sizes", "gather" and "scatter" take other arrays of as many."""
 
     def to_device(self, device: DeviceLike = None) -> GemmArguments:
         """Refused: copy the tensors to the device and make new arguments."""
@@ -385,7 +386,7 @@ def explain(args: GemmArguments, cc: int | str | None = None) -> Explanation: ..
 
 class CompiledArtifact:
     def __init__(self, compiled_obj: object, kernel_obj: object) -> None:
-        """Of a kernel of the user's own; those of the library come from `Kernel.compile`."""
+        """The artifact of a user's kernel; those of the library come from `Kernel.compile`."""
 
     @property
     def compiled_obj(self) -> object: ...
@@ -428,7 +429,7 @@ def compile_all(
 # --- kernels of users (gemmery.own_kernels) -------------------------------------------------------
 
 def register_kernel(fields: Mapping[str, Any]) -> Kernel:
-    """A user's kernel, from the fields that gemmery.own_kernels collects."""
+    """Registers a user's kernel from the fields that gemmery.own_kernels collects."""
 
 def withdraw_kernel(kernel: Kernel) -> None: ...
 
@@ -476,7 +477,7 @@ def cast(
     overflow: Literal["natural", "saturate"] = "natural",
 ) -> Expression: ...
 def call(function: str, operands: Sequence[Expression | float]) -> Expression:
-    """Calls a function of the text form by name. ValueError for unknown names and wrong numbers of operands."""
+    """Calls a function of the text form by name. ValueError for an unknown name or a wrong number of operands."""
 
 def functions() -> dict[str, int]:
     """The rows of ops.def: names with the numbers of their operands."""
@@ -506,8 +507,8 @@ class EpilogueArguments:
     """A program with its operands. `gemmery.EpilogueArguments` derives from it and traces callables."""
 
     def __init__(self, program: Program | str, operands: Mapping[str, TensorLike | float] = ...) -> None:
-        """Tensors and numbers by name. D may be among them: GemmArguments then writes there, not to `out`,
-        which gives type and shape only."""
+        """Tensors and numbers by name. If D is among them, GemmArguments writes there and not to `out`, which then gives only
+        type and shape."""
 
     @property
     def program(self) -> Program: ...
@@ -537,7 +538,7 @@ def verify(
     device: DeviceLike = "cpu",
 ) -> VerifyReport: ...
 def check_result(args: GemmArguments, kernel: Kernel, stream: StreamLike = None) -> VerifyReport:
-    """Checks the result in `out` against the oracle, element by element; copies it from a GPU first."""
+    """Checks the result in `out` against the oracle, element by element; if it is on a GPU, it is copied first."""
 
 def measure(
     kernel: Kernel, problem: str, *, device: DeviceLike = "cpu", samples: int = 11, sample_ms: float = 5.0
@@ -547,7 +548,7 @@ def doctor() -> str: ...
 # --- kernels on emulated devices; gemmery.emulate converts ----------------------------------------
 
 class EmulatedPlace:
-    """A place in the kernel, and who was there. What is not known is -1, 0 or ""."""
+    """A place in the kernel, and the block and threads that were there. Unknown fields are -1, 0 or ""."""
 
     kernel: str  # as in the source
     block: tuple[int, int, int]
@@ -570,7 +571,7 @@ class EmulatedLine:
     has_run: bool
 
 class EmulationFinding:
-    """What is wrong at one place, under whichever schedules; str() is the report for people."""
+    """A fault at one place, under one or more schedules; str() is the report for people."""
 
     kind: str  # "race", "out of bounds", ...; "results differ" of schedules
     message: str  # what is wrong, and what to do
@@ -584,7 +585,8 @@ class EmulationFinding:
     rule: str  # that suppresses it; "": none
 
 class EmulationReport:
-    """What came out of `gemmery.emulate`: true if no wrong result is possible and time did not run out; str() is all of it."""
+    """The result of `gemmery.emulate`: true if no wrong result is possible and time did not run out; str() is the whole
+    report."""
 
     kernel: str
     findings: list[EmulationFinding]
@@ -628,7 +630,7 @@ def verify_cache() -> tuple[int, list[str]]: ...
 def prune_cache(most_bytes: int) -> tuple[int, int]: ...
 def clear_cache() -> tuple[int, int]: ...
 def forward_logs(receiver: Callable[[int, str], None] | None, level: int = 30) -> None:
-    """Calls receiver(level, text) in the main thread for each message of the library; None stops that."""
+    """Calls receiver(level, text) in the main thread for each message of the library; None stops this."""
 
 # --- the explicit description; gemmery.describe has the classes that users make ------------------
 
@@ -797,7 +799,7 @@ class DescribedArguments:
     def partials(self) -> Partials: ...
 
 def add_module(operations: Sequence[GemmOperationUniversal], target: str | None) -> list[Exception | None]:
-    """For each operation None, or what it failed with."""
+    """Compiles operations; returns None for each one that succeeded, or the error text."""
 
 class Partials:
     def __init__(self, data: int, dtype: DTypeLike, slices: int, rows: int, columns: int, device: DeviceLike) -> None: ...
@@ -838,7 +840,7 @@ def configure_pool(device: DeviceLike, initial_bytes: int = 0, limit_bytes: int 
     """Configures the library's memory pool of a GPU; a limit of 0 bytes means none."""
 
 def pool_statistics(device: DeviceLike) -> dict[str, int]:
-    """The bytes that the library's memory pool of a GPU holds, and those that are allocated from it."""
+    """The bytes that the library's memory pool of a GPU holds, and the bytes that are allocated from it."""
 
 def current_stream(tensors: Sequence[Tensor], roles: Sequence[str]) -> int:
     """The handle of the stream that the frameworks of tensors report as current."""

@@ -23,7 +23,7 @@ def forward(level: int = logging.WARNING) -> None:
 
 
 def install() -> None:
-    """Called by import: warnings go to the logger, which prints nothing unless the program sets up logging."""
+    """Called on import: warnings go to the logger, which prints nothing unless the program configures logging."""
     LOGGER.addHandler(logging.NullHandler())
     forward()
     atexit.register(_core.forward_logs, None)

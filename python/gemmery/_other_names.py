@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names here of what other libraries' later interfaces call otherwise, for error hints."""
+"""Names of other libraries' later interfaces and their names in this package, for error hints."""
 
 OTHER_NAMES = {
     "ArchPortability": "targets are texts: sm_90a",

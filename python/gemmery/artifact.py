@@ -26,10 +26,10 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> list[CompiledArtifact]:
-    """The artifacts of a file; no compiler is needed. `artifact.kernel_obj` is the kernel of each.
+    """Loads the artifacts of a file; no compiler is needed. `artifact.kernel_obj` is the kernel of each.
 
-    FileError for a file that cannot be read or is damaged anywhere, UnsupportedError for one that this version does
-    not know.
+    FileError for a file that cannot be read or is damaged; UnsupportedError for a file version that this version does not
+    support.
     """
     return _core.load_artifacts(path)
 

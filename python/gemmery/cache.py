@@ -11,17 +11,17 @@ __all__ = ["clear", "entries", "prune", "report", "verify"]
 
 
 def report() -> dict[str, Any]:
-    """Its folder, its contents, and what this process did with it. Never fails."""
+    """The folder of the cache, its contents, and what this process did with it. Never raises."""
     return _core.cache_report()
 
 
 def entries() -> list[dict[str, Any]]:
-    """Its entries, the most recently used first."""
+    """The entries, the most recently used first."""
     return _core.list_cache()
 
 
 def verify() -> tuple[int, list[str]]:
-    """Reads every byte; returns how many entries are sound, and the faults of the others."""
+    """Reads every byte; returns the number of valid entries, and the faults of the others."""
     return _core.verify_cache()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the whole process. Those of the library are environment variables: docs/environment.md."""
+"""Options of the whole process. The library's own options are environment variables: docs/environment.md."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["GlobalOptions"]
 class GlobalOptions:
     """One object per process.
 
-    log_level: the least level of messages that go to `logging.getLogger("gemmery")`: "debug", "info", "warning" (what import
-        sets) or "error". The program's logging handles them.
-    use_tvm_ffi: accepted with one warning, and False always: tensors are exchanged by DLPack's C functions.
+    log_level: the lowest level of messages that go to `logging.getLogger("gemmery")`: "debug", "info", "warning" (the
+        default) or "error". The program's logging handles them.
+    use_tvm_ffi: accepted with one warning, and always False: tensors are exchanged by DLPack's C functions.
     """
 
     _instance: GlobalOptions | None = None

@@ -30,13 +30,13 @@ def get_kernels(
 
     metadata_filter: keeps kernels for whose metadata it returns true.
     cc: 90, "sm_90a" or "h200" asks about a device that need not be here. None: the device of the operands.
-    providers: names, or classes of Python's providers; ValueError for an unknown one, with the known ones.
+    providers: names, or classes of Python providers; ValueError for an unknown one lists the known ones.
     heuristic: orders or narrows the list: an object with `rank(args, kernels, *, target_sm, limit)`. None: by prediction.
-    limit: at most this many, after ranking. ValueError below 1.
+    limit: the largest number of kernels, applied after ranking. ValueError below 1.
 
-    Without args every kernel of every family, for all targets or those of `cc`. An empty list comes with reasons from
-    `explain(args)`. On a GPU the list ends with simt, on the CPU with the reference. UnavailableError where the device
-    is not there.
+    Without args it returns every kernel of every family, for all targets or those of `cc`. If the list is empty,
+    `explain(args)` has the reasons. On a GPU the last kernels are those of simt, on the CPU the reference. UnavailableError if
+    the device is missing.
     """
     if metadata_filter is not None and not callable(metadata_filter):
         raise TypeError(f"metadata_filter: expected a function of a KernelMetadata, got {type(metadata_filter).__name__}")
@@ -78,8 +78,8 @@ class Explanation:
 
 
 def explain(args: Any, cc: int | str | None = None) -> Explanation:
-    """Why each family serves these arguments on a device, or does not; also classes of Python kernels, with what they
-    raised."""
+    """Why each family supports these arguments on a device or does not; also for classes of Python kernels, with the exceptions
+    that they raised."""
     native = _core.explain(args, cc)
     ours: list[search.Reason] = []
     if search.has_kernel_classes():
@@ -90,7 +90,7 @@ def explain(args: Any, cc: int | str | None = None) -> Explanation:
 
 
 def _cc_of(args: Any, cc: int | str | None) -> int | None:
-    """The compute capability of the query; None for the CPU and for all."""
+    """The compute capability of the query; None for the CPU and for a query about all targets."""
     if isinstance(cc, int):
         return cc
     if cc is not None:

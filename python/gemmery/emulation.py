@@ -21,8 +21,8 @@ Extents: TypeAlias = int | Sequence[int]
 
 
 class Unwritten:
-    """An array argument whose contents count as never written when the kernel begins, whatever they are: what the kernel must
-    not read. The array gets the results like any other."""
+    """An array argument whose contents count as never written when the kernel begins: memory that the kernel must not read. The
+    array receives results like any other."""
 
     def __init__(self, array: Any) -> None:
         self.array = array

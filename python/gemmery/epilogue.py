@@ -17,7 +17,7 @@ from gemmery.utils import add_batch_mode, permuted
 
 __all__ = ["EpilogueArguments", "Program", "accum", "define_op", "operand"]
 
-# What a program may be given as.
+# The forms in which a program may be given.
 ProgramLike = str | Program | Callable[..., Any] | Mapping[str, Value | Reduced | float]
 
 
@@ -38,15 +38,15 @@ class EpilogueArguments(_core.EpilogueArguments):
         EpilogueArguments("D = gelu(accum + bias); amax = max(abs(D))", bias=bias, amax=amax)
         EpilogueArguments({"D": gelu(accum() + operand("bias"))}, bias=bias)
 
-    Tensors that are read broadcast to (L, M, N) by NumPy's rule; numbers are passed with each launch. Results other than D
-    are stored where a tensor is bound to their name: one of out's shape, or for a reduction one with an extent of 1, or
-    without the dimension, along what it reduces. `D` may be bound, too: then it is written in place of `out`, which
-    tells type and shape. The tensors are kept alive. A callable is traced as `gemmery.fusion.trace` says.
+    Tensors that are read broadcast to (L, M, N) by NumPy's rule; numbers are passed with each launch. Results other than D are
+    stored if a tensor is bound to their name: one of out's shape, or for a reduction one whose reduced dimensions have extent 1
+    or are absent. `D` may be bound, too: then it is written instead of `out`, which gives only type and shape. The tensors are
+    kept alive. A callable is traced as `gemmery.fusion.trace` says.
 
     A result of a function other than D needs a tensor. In text, an assignment without one is a local variable.
 
-    ValueError for what a program cannot do (with the line of the function), for results of a function without a tensor,
-    for names that the program does not have, and for operands that nothing is bound to.
+    ValueError for operations that a program does not support (with the line of the function), for results of a function without
+    a tensor, for names that the program does not have, and for unbound operands.
     """
 
     # Tensors as `to_tensor_wrappers` and `add_batch_modes` left them.
@@ -73,14 +73,15 @@ class EpilogueArguments(_core.EpilogueArguments):
 
     @property
     def parameter_names(self) -> list[str]:
-        """What is bound: first what the program reads, in the order of its first use, then its results."""
+        """The names of the bound operands: first those that the program reads, in the order of first use, then its results."""
         names = [*self.program.inputs, *self.program.outputs]
         return [name for name in dict.fromkeys(names) if name in self.operands]
 
     def trace(self, accumulator_shape: Sequence[int], accumulator_type: Any) -> Program:
-        """The program, after a check of the bound operands against accumulators of a shape, (M, N) or (L, M, N), and a type.
+        """Returns the program, after a check of the bound operands against accumulators of a shape, (M, N) or (L, M, N), and a
+        type.
 
-        ValueError for what does not fit them. GemmArguments does the same; nobody has to call this.
+        ValueError for operands that do not fit. GemmArguments does the same, so calling this is optional.
         """
         shape = tuple(accumulator_shape)
         if len(shape) not in (2, 3):
@@ -90,13 +91,13 @@ class EpilogueArguments(_core.EpilogueArguments):
         return self.program
 
     def to_tensor_wrappers(self, permute: Sequence[int] | None = None) -> None:
-        """From now on `tensors` and `parameters` return views of type gemmery.Tensor, whatever the framework; with
-        `permute` their dimensions stand in that order. Launches use what was bound, as ever."""
+        """Makes `tensors` and `parameters` return views of type gemmery.Tensor, whatever the framework; with `permute`, with
+        their dimensions in that order. Launches still use the bound tensors."""
         self._shown = {name: _wrapped(name, tensor, permute) for name, tensor in self.tensors.items()}
 
     def add_batch_modes(self) -> None:
-        """From now on `tensors` and `parameters` show a matrix as a batch of one, (1, M, N); vectors and batches as they
-        are. Launches use what was bound, as ever."""
+        """Makes `tensors` and `parameters` return a matrix as a batch of one, (1, M, N); vectors and batches stay as they are.
+        Launches still use the bound tensors."""
         self._shown = {
             name: add_batch_mode(tensor) if len(tensor.shape) == 2 else tensor for name, tensor in self.tensors.items()
         }
@@ -107,7 +108,7 @@ class EpilogueArguments(_core.EpilogueArguments):
 
 
 def _check_results_are_bound(program: Program, bound: Mapping[str, Any]) -> None:
-    """A function returns what it wants stored; only D has a tensor without being named, `out`."""
+    """Every result that a function returns is stored, so each one except D needs a tensor."""
     given = {"D", *bound, *(["accum_out"] if "accum" in bound else [])}
     missing = [name for name in program.outputs if name not in given]
     if missing:

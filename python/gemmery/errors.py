@@ -15,7 +15,7 @@ class Error(Exception):
     cause: str = ""
 
     def __init_subclass__(cls, kind: str = "", **options: Any) -> None:
-        """`kind` is the library's name of what the class stands for; without it the base's."""
+        """`kind` is the library's name of the error kind; by default that of the base class."""
         super().__init_subclass__(**options)
         cls.kind = kind or cls.kind
 
@@ -29,11 +29,11 @@ class UnsupportedError(Error, ValueError, kind="unsupported"):
 
 
 class UnavailableError(Error, RuntimeError, kind="unavailable"):
-    """A library, device or service that is needed is not there."""
+    """A required library, device or service is missing."""
 
 
 class CompileError(Error, RuntimeError, kind="compile"):
-    """The source of a kernel was refused by its compiler, or its compilation was cancelled."""
+    """The compiler rejected the source of a kernel, or the compilation was cancelled."""
 
 
 class LaunchError(Error, RuntimeError, kind="launch"):
@@ -65,7 +65,7 @@ _CLASSES: tuple[type[Error], ...] = (
 
 
 def _make(kind: int, message: str, operand: str, expected: str, got: str, hint: str, cause: str) -> Error:
-    """The exception of an error of the library, as the native module makes it."""
+    """Makes the exception for an error of the library; the native module calls it."""
     error = _CLASSES[kind](message)
     error.operand, error.expected = operand, expected
     error.got, error.hint, error.cause = got, hint, cause

@@ -21,8 +21,8 @@ __all__ = ["Kernel"]
 
 
 class _Registrations:
-    """The providers of kernel classes by class, and how often a kernel or a class was registered or withdrawn in Python.
-    Lists found at another count may be out of date."""
+    """The provider of each kernel class, and a count of registrations and withdrawals in Python. Lists that were made at
+    another count may be out of date."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -57,21 +57,21 @@ class Kernel(abc.ABC):
 
     # Where operands lie: "cuda" or "cpu". Operands elsewhere are refused before `_supports` is asked.
     runs_on: ClassVar[str] = "cuda"
-    # Whether `_run` multiplies by args.alpha; without it only an alpha of 1 is served. C is served where the metadata's
+    # True if `_run` multiplies by args.alpha; otherwise only an alpha of 1 is supported. C is supported if the metadata's
     # operands have one.
     takes_alpha: ClassVar[bool] = False
-    # Microseconds that discovery expected; set by it for the arguments that were asked about.
+    # Microseconds predicted for the arguments of the query; set by discovery.
     predicted_us: float | None = None
     is_measured = False
 
     def __init__(self, metadata: KernelMetadata) -> None:
         self._metadata = metadata
 
-    # --- what it is ---
+    # --- description ---
 
     @property
     def metadata(self) -> KernelMetadata:
-        """Its operands, design, epilogue and targets. A subclass may assign it, as those of cutlass_api do."""
+        """Operands, design, epilogue and targets. A subclass may assign it, as those of cutlass_api do."""
         return self._metadata
 
     @metadata.setter
@@ -100,12 +100,12 @@ class Kernel(abc.ABC):
         epilogue_args: Any = None,
         cc: int | None = None,
     ) -> Iterable[Kernel]:
-        """Kernels whose metadata the filter is true of, for an epilogue and a device's compute capability (None: all).
-        Asked by every `get_kernels`: make it cheap."""
+        """Yields the kernels whose metadata the filter accepts, for an epilogue and a device's compute capability (None: all).
+        Every `get_kernels` calls it, so it must be cheap."""
 
     @abc.abstractmethod
     def compile(self, args: Any, cc: int | str | None = None) -> CompiledArtifact:
-        """What `_run` is given: `CompiledArtifact(compiled_obj, self)`."""
+        """Returns the artifact that `_run` receives: `CompiledArtifact(compiled_obj, self)`."""
 
     @abc.abstractmethod
     def _run(self, args: Any, artifact: CompiledArtifact, stream: int, workspace: Any) -> None:
@@ -121,15 +121,16 @@ class Kernel(abc.ABC):
         return 0
 
     def initialize_workspace(self, args: Any, workspace: Any) -> None:  # noqa: B027 - few kernels need it
-        """What the workspace must hold before the first run with it; called by the user."""
+        """Fills the workspace with what it must hold before its first run; called by the user."""
 
     def predict_us(self, args: Any) -> float | None:
-        """Microseconds that it is expected to take, by which discovery ranks it; None: behind those with predictions."""
+        """The predicted time in microseconds, by which discovery ranks the kernel; None: it ranks after those with
+        predictions."""
         return None
 
     def compile_key(self, args: Any) -> Any:
-        """What `run` without an artifact keeps compiled code by. Equal keys, equal code: by default all of the problem,
-        its device and the numbers of multiprocessors to use."""
+        """The key under which `run` without an artifact keeps compiled code. Equal keys mean equal code: by default all of the
+        problem, its device and the number of multiprocessors to use."""
         return args.problem, args.device, args.performance
 
     # --- final ---
@@ -146,7 +147,7 @@ class Kernel(abc.ABC):
         return self._supports(args) if status else status
 
     def _supports_scaling(self, args: Any) -> Status:
-        """What no kernel may leave out unseen."""
+        """Refuses an alpha or a C that the kernel would ignore."""
         operands = self._metadata.operands
         if args.alpha != 1 and not self.takes_alpha:
             return Status.fail(f"expected alpha = 1, got {args.alpha}")
@@ -209,8 +210,8 @@ class Kernel(abc.ABC):
         return workspace
 
     def _scratch(self, size: int, device: str, stream: int) -> Any:
-        """Memory for one launch, which a framework's own allocator gives out again in the order of the launch's stream;
-        in a capture only where torch's current stream is captured, whose memory torch keeps for the graph."""
+        """Memory for one launch, from the framework's own allocator, which reuses it in the order of the launch's stream.
+        During capture only if torch's current stream is captured, whose memory torch keeps for the graph."""
         if device == "cpu":
             return _core.empty((size,), "uint8", "cpu")
         torch = _torch_with_gpus()
@@ -231,7 +232,7 @@ class Kernel(abc.ABC):
         return _beside_captures(device, allocate)
 
 
-# What the library makes is a Kernel, too.
+# Kernels of the library are instances of Kernel, too.
 Kernel.register(_core.Kernel)
 
 
@@ -243,14 +244,14 @@ def _elements(shape: Iterable[int]) -> int:
 
 
 def _torch_with_gpus() -> Any:
-    """torch, where the program uses it and it has GPUs; None otherwise."""
+    """torch, if the program uses it and it has GPUs; otherwise None."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and torch.cuda.is_available() else None
 
 
 @functools.cache
 def _is_here(device: str) -> bool:
-    """Whether there is a driver that may be asked about a GPU."""
+    """True if there is a driver for GPUs."""
     return device.startswith("cuda") and device in _core.devices()
 
 
@@ -259,8 +260,8 @@ def _is_captured(device: str, stream: int) -> bool:
 
 
 def _is_capturing(device: str, stream: int) -> bool:
-    """Whether the launch's stream is captured, by whomever, or torch's current one of its device or of the current device:
-    what compiling puts on a stream without saying on which goes there. Captures of other streams stay valid beside it."""
+    """True if the launch's stream is captured, by anyone, or torch's current stream of its device or of the current device:
+    work that a compilation puts on an unnamed stream goes there. Captures of other streams stay valid."""
     if _is_captured(device, stream):
         return True
     torch = _torch_with_gpus()
@@ -277,7 +278,8 @@ def _beside_captures(device: str, work: Callable[[], Any]) -> Any:
 
 
 class _Store:
-    """Compiled code of Python kernels; the least recently used goes first. One build for a key, whoever asks."""
+    """A cache of the compiled code of Python kernels; the least recently used entry is evicted first. Concurrent requests for
+    one key share one build."""
 
     most = 256
 

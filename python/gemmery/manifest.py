@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A list of kernels that several queries found."""
+"""A list of kernels, found by several queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Manifest:
         heuristic: Any = None,
         limit: int | None = None,
     ) -> list[Any]:
-        """Appends what get_kernels finds, and returns it."""
+        """Appends the kernels that get_kernels finds, and returns them."""
         found = self.get_kernels(args, metadata_filter, cc, providers, heuristic, limit)
         self.kernels.extend(found)
         return found

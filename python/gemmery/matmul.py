@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A product in one call: makes arguments, finds the best kernel, compiles it once and runs it."""
+"""A matrix product in one call: makes arguments, finds the best kernel, compiles it once and runs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def matmul(
     stream: Any = None,
     **operands: Any,
 ) -> Any:
-    """a @ b, (M, K) by (K, N) or batches of them, by the kernel that discovery puts first.
+    """a @ b, (M, K) by (K, N) or batches of them, by the kernel that discovery ranks first.
 
         gemmery.matmul(a, b)
         gemmery.matmul(a, b, out=out, C=residual)                    # a @ b + residual
@@ -40,10 +40,10 @@ def matmul(
     out: written and returned; None: a new tensor of a's framework and of `out_dtype` (None: the narrowest type that
         holds all values of a's and b's types, as NumPy promotes them; int32 of integers). Views of any strides
         serve, also for a and b.
-    epilogue: what EpilogueArguments takes, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
-        is traced once while what it reads does not change (gemmery.fusion.trace).
-    C, alpha, beta: alpha * a @ b + beta * C, beta 1 where C is given; without an epilogue.
-    stream: None: what a's framework reports as current. The work is put there, not waited for, except with jax.
+    epilogue: a program as for EpilogueArguments, with its tensors and numbers as `operands`; or EpilogueArguments. A callable
+        is traced only once as long as nothing that it reads changes (gemmery.fusion.trace).
+    C, alpha, beta: alpha * a @ b + beta * C; beta is 1 if C is given. Only without an epilogue.
+    stream: None: the stream that a's framework reports as current. The call does not wait for the work, except with jax.
 
     The kernel of a problem is found once per process and compiled at its first use. UnsupportedError with the reasons
     of `explain` if there is none; ValueError for shapes that do not fit.
@@ -85,7 +85,8 @@ _most_kernels = 8192
 
 
 def kernel_for(args: _core.GemmArguments) -> Any:
-    """The first of get_kernels(args), kept by problem and device until a kernel or a class comes or goes."""
+    """The first kernel of get_kernels(args), cached by problem and device until a kernel or a class is registered or
+    withdrawn."""
     key = (args._identity, registrations.count)
     kernel = _kernels.get(key)
     if kernel is None:
@@ -108,7 +109,7 @@ def _first(args: _core.GemmArguments) -> Any:
 
 
 def result_shape(a: Any, b: Any) -> tuple[int, ...]:
-    """(M, N), or (L, M, N) where a or b are batches."""
+    """(M, N), or (L, M, N) if a or b is a batch."""
     shapes = (_shape_of(a, "a"), _shape_of(b, "b"))
     if any(len(shape) not in (2, 3) for shape in shapes):
         raise ValueError(f"matmul: expected operands of rank 2 or 3, got {tuple(shapes[0])} and {tuple(shapes[1])}")
@@ -118,7 +119,7 @@ def result_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 
 def _shape_of(operand: Any, name: str) -> tuple[int, ...]:
-    """As its framework tells it; of what has DLPack alone, as the library sees it."""
+    """The shape according to the framework; for objects with only DLPack, according to the library."""
     if not hasattr(operand, "shape") and not hasattr(operand, "__dlpack__"):
         raise TypeError(
             f"{name}: expected a tensor (torch, numpy, cupy, jax or any with DLPack 1.x), got {type(operand).__name__}"
@@ -147,7 +148,8 @@ def _dtype_of(operand: Any) -> Any:
 
 
 def _product_dtype(library: Any, a: Any, b: Any) -> Any:
-    """The library's own object for it: that of an operand where it is one's type (ml_dtypes are not the library's)."""
+    """The type of the product as the framework's own object: that of an operand if it has this type (ml_dtypes are not the
+    library's)."""
     types = (_core.dtype(a.dtype), _dtype_of(b))
     dtype = product_dtype(*types)
     if dtype in types:
@@ -162,7 +164,7 @@ def _torch_dtype(torch: Any, dtype: Any) -> Any:
 
 
 def _of_framework(a: Any, out: Any) -> Any:
-    """As an array of jax where a is one; the work has ended then, as of everything with operands of jax."""
+    """Converts to an array of jax if a is one. The work has completed then, as always with operands of jax."""
     if _framework(a) not in ("jax", "jaxlib"):
         return out
     import jax

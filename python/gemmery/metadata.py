@@ -35,7 +35,7 @@ class TensorAttributes:
 
     stride: 1 along the contiguous dimension of a matrix, (0, 0, 1) for row major and (0, 1, 0) for column major;
     None for any. alignment: bytes that divide the address of every row (or column).
-    dtype: in any spelling; cutlass.TFloat32 is float32 in memory and sets is_tf32, by which operands choose math "tf32".
+    dtype: in any spelling; cutlass.TFloat32 is float32 in memory and sets is_tf32, which selects math "tf32".
     """
 
     dtype: _core.DType
@@ -52,7 +52,7 @@ class TensorAttributes:
 
     @classmethod
     def from_tensor(cls, tensor: Any) -> TensorAttributes:
-        """Those of a tensor of rank 2 or 3."""
+        """The attributes of a tensor of rank 2 or 3."""
         view = _core.as_tensor(tensor)
         stride = _normalised(view)
         return cls(view.dtype, stride, _alignment(view, stride))
@@ -96,7 +96,7 @@ def _alignment(view: _core.Tensor, stride: tuple[int, ...] | None) -> int:
 
 
 class DenseTensorAttributes(TensorAttributes):
-    """TensorAttributes by the name and with the arguments of later releases of the peers: divisibility is in elements."""
+    """TensorAttributes with the name and arguments of later releases of the peers: divisibility is in elements."""
 
     def __init__(
         self, dtype: Any, stride: tuple[int, ...] | None, divisibility: int, ptr_alignment_bytes: int | None = None
@@ -110,7 +110,7 @@ class OperandsMetadata:
     """The requirements of a kernel on all operands of an operation."""
 
     def _tensors_support(self, args: Any, kind: type[Any]) -> Status:
-        """Whether arguments of a kind have an A, a B and an out that serve."""
+        """True if arguments of this kind have A, B and out that meet the requirements."""
         if not isinstance(args, kind):
             return Status.fail(f"expected {kind.__name__}, got {type(args).__name__}")
         for name in ("A", "B", "out"):
@@ -194,7 +194,7 @@ class BLASDesignMetadata(DesignMetadata):
 
 
 class Sm100DesignMetadata(BLASDesignMetadata):
-    """A design for sm_100. No kernel of the library has one; those of users may, and filters that ask for it find them."""
+    """A design for sm_100. No kernel of the library has one; users' kernels may, and filters for it find them."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Sm100DesignMetadata(BLASDesignMetadata):
 
 @dataclasses.dataclass(frozen=True)
 class EpilogueMetadata:
-    """The epilogue that a kernel applies to its accumulators: made of EpilogueArguments, a Program, or a text."""
+    """The epilogue that a kernel applies to its accumulators, made from EpilogueArguments, a Program, or a text."""
 
     text: str
 
@@ -220,11 +220,11 @@ class EpilogueMetadata:
 
     @classmethod
     def from_args(cls, epilogue_args: Any) -> EpilogueMetadata:
-        """That of EpilogueArguments."""
+        """The metadata of EpilogueArguments."""
         return cls(epilogue_args)
 
     def supports(self, epilogue: Any) -> Status:
-        """Whether it is the program of EpilogueArguments, or of arguments that have some."""
+        """True if EpilogueArguments, or arguments that contain them, have the same program."""
         if isinstance(epilogue, _core.GemmArguments):
             epilogue = epilogue.epilogue
         if epilogue is None:
@@ -236,7 +236,7 @@ class EpilogueMetadata:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KernelMetadata:
-    """What a kernel is.
+    """The description of a kernel: operands, design, epilogue and targets.
 
     kernel_name is stable, unique and versioned. kernel_class names its family. min_cc is the least compute capability
     (0: the CPU). epilogue is None for the default program, alpha * accum + beta * C.
@@ -254,7 +254,7 @@ class KernelMetadata:
     kernel: Any = dataclasses.field(default=None, repr=False, compare=False)
 
     def supports(self, args: Any) -> Status:
-        """Whether the kernel would run these arguments, as `Kernel.supports` says."""
+        """True if the kernel would run these arguments, as `Kernel.supports` says."""
         if self.kernel is not None:
             return cast(Status, self.kernel.supports(args))
         status = cast(Status, self.operands.supports(args))
@@ -266,7 +266,7 @@ class KernelMetadata:
 
     @classmethod
     def _of_kernel(cls, kernel: _core.Kernel) -> KernelMetadata:
-        """Of a kernel of the library."""
+        """The metadata of a kernel of the library."""
         metadata = object.__new__(_LibraryKernelMetadata)
         metadata.__dict__["kernel"] = kernel
         return metadata
@@ -284,7 +284,7 @@ _compared_fields = tuple(field.name for field in dataclasses.fields(KernelMetada
 
 
 class _lazy:
-    """functools.cached_property without its lock: a value that two threads compute is the same."""
+    """functools.cached_property without its lock: two threads that compute a value get the same one."""
 
     def __init__(self, compute: Callable[[Any], Any]) -> None:
         self._compute = compute
@@ -298,7 +298,7 @@ class _lazy:
 
 
 class _LibraryKernelMetadata(KernelMetadata):
-    """Fields are read from the kernel when they are first asked for: filters ask every kernel for few of them."""
+    """Fields are read from the kernel on first use: filters read few of them for every kernel."""
 
     @_lazy
     def kernel_name(self) -> str:  # type: ignore[override]
@@ -368,7 +368,7 @@ def _asked_operands(rules: dict[str, Any]) -> GemmOperandsMetadata:
 
 @functools.lru_cache(maxsize=8192)
 def _design_of(fields: tuple[tuple[str, str], ...]) -> DesignMetadata:
-    """Sizes become tuples of numbers, numbers numbers; `tile` and `cluster` also go by the peers' names."""
+    """Converts sizes to tuples of numbers and numbers to numbers; `tile` and `cluster` also have the peers' names."""
     values = {name: _value_of(text) for name, text in fields}
     tile = values.get("tile")
     if not isinstance(tile, tuple):

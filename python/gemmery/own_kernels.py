@@ -76,7 +76,7 @@ class KernelCall:
     problem: str
     problem_size: tuple[int, int, int, int]
     device: str
-    stream: int = 0  # a handle of the device's, which the work is to be put on
+    stream: int = 0  # the handle of the stream for the work
     workspace: int = 0  # the address
     workspace_bytes: int = 0
     max_multiprocessors: int = 0
@@ -85,7 +85,7 @@ class KernelCall:
 
 OperandLike = Operand | str | Any  # an Operand, or a type alone
 
-# Extents, numbers and constants joined by '*', or asked of a function of (problem, device).
+# Extents, numbers and constants joined by '*', or a function of (problem, device).
 Factors = int | str | Callable[[Problem, _core.DeviceInfo], int]
 
 
@@ -99,16 +99,16 @@ class Declaration(_Operands, total=False):
     """What every own kernel declares, as keywords of the functions that register one.
 
     A, B, out, C: an `Operand`, or a type alone. accumulator_type: float32. math: "native".
-    multiples: what m, n and k are multiples of: {"n": 64}.
+    multiples: numbers that divide m, n and k: {"n": 64}.
     epilogue: the one program that the kernel computes (text, callable, Program), with epilogue_operands: for every
         name an `EpilogueOperand`, or "number". Without it D = alpha * accum + beta * C.
-    design: words for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores
+    design: fields for people and filters: {"tile": "64x64x16"}; {"instruction": "mma"} says that tensor cores
         compute the accumulators.
     targets: the devices it runs on ("sm_80", "cpu"). Source: sm_80 and later. deterministic: equal inputs, equal bits.
     workspace: bytes of scratch memory: a number, factors ("4*m*n"), or a function of (problem, device).
-    supports: a function of (problem, device): what cannot be declared. True or None, or a text that says why not.
+    supports: a function of (problem, device) for other conditions. It returns True or None, or the reason as a text.
     predicted_us: a function of (problem, device) that discovery ranks by; without it the kernel comes last.
-    version: to be raised with every change that others could notice.
+    version: must be increased with every change that others could notice.
     """
 
     C: OperandLike
@@ -133,10 +133,10 @@ class _Launch(TypedDict):
 
 
 class LaunchedDeclaration(Declaration, _Launch, total=False):
-    """What a kernel of source or machine code declares beside that: how it is launched.
+    """The further declarations of a kernel of source or machine code: how it is launched.
 
     entry: the name of its `extern "C" __global__` function.
-    parameters: what the entry takes, in its order, one word each: "A", "out" (addresses), "m", "n", "k", "l" (i32),
+    parameters: the entry's parameters, in order, one word each: "A", "out" (addresses), "m", "n", "k", "l" (i32),
         "A.row_stride", "A.leading" (i64), "alpha", "beta" (f32), a name of the epilogue, "=3.5", "workspace",
         "A.map=64x128/128" (a tensor map); ":u32" behind a word gives it another type.
     grid: blocks along x, y, z: "n/64" is rounded up, "multiprocessors*2", or a function of (problem, device).
@@ -151,22 +151,22 @@ class LaunchedDeclaration(Declaration, _Launch, total=False):
 
 
 def register_source(name: str, source: str, *, options: Sequence[str] = (), **declared: Unpack[LaunchedDeclaration]) -> Kernel:
-    """A kernel of CUDA C++ source with an `extern "C" __global__` function, compiled when it is first needed and kept by
-    the disk cache.
+    """Registers a kernel of CUDA C++ source with an `extern "C" __global__` function. It is compiled on first use, and the disk
+    cache keeps the code.
 
         register_source("mine", source, entry="mine", parameters=["A", "B", "out", "m", "n", "k"], grid=["n/64", "m/64"],
                         block=[256], A="float16", B="float16", out="float32")
 
-    options: of the compiler. declared: the fields of `LaunchedDeclaration` and of `Declaration`.
+    options: compiler options. declared: the fields of `LaunchedDeclaration` and of `Declaration`.
 
-    Registered is declared, and what is declared is checked of every problem: types, layouts, alignments, `multiples`;
-    a kernel that takes no stride of an operand gets it packed only. ValueError or TypeError that names the field.
+    The declaration is checked for every problem: types, layouts, alignments, `multiples`. A kernel that takes no stride of an
+    operand gets only packed operands. ValueError or TypeError names the field.
     """
     return _register({**_launched(name, declared), "source": source, "options": _words(options, "options")})
 
 
 def register_image(name: str, images: Mapping[str, bytes | str], **declared: Unpack[LaunchedDeclaration]) -> Kernel:
-    """A kernel of machine code: for every target ("sm_90a") a cubin (bytes) or PTX (str); the rest as
+    """Registers a kernel of machine code: for every target ("sm_90a") a cubin (bytes) or PTX (str); otherwise as
     `register_source`."""
     code = {target: _image(image) for target, image in _mapping(images, "images").items()}
     return _register({**_launched(name, declared), "images": code})
@@ -175,16 +175,16 @@ def register_image(name: str, images: Mapping[str, bytes | str], **declared: Unp
 def register_callable(
     name: str, *, prepare: Callable[[str], None] | None = None, **declared: Unpack[Declaration]
 ) -> Callable[[Callable[[KernelCall], None]], Kernel]:
-    """A decorator: any function of a `KernelCall` as a kernel.
+    """A decorator that registers a function of a `KernelCall` as a kernel.
 
         @register_callable("numpy_gemm", A="float32", B="float32", out="float32", targets=["cpu"])
         def numpy_gemm(call):
             numpy.matmul(numpy.from_dlpack(call.A), numpy.from_dlpack(call.B), out=numpy.from_dlpack(call.out))
 
-    It puts the work on `call.stream` and returns; on the CPU the work is done then. What it raises comes out of `run`
-    with the kernel's name; KeyboardInterrupt and SystemExit come out as they are. It may be called from any thread.
+    The function puts the work on `call.stream` and returns; on the CPU the work is complete then. Its exceptions pass through
+    `run` with the kernel's name added; KeyboardInterrupt and SystemExit pass unchanged. It may be called from any thread.
 
-    prepare: called with a device before the first run there and by `compile`: whatever must not happen while a stream
+    prepare: called with a device before the first run there and by `compile`, for work that must not happen while a stream
         is captured, such as compiling.
     declared: the fields of `Declaration`. ValueError or TypeError that names the field.
     """
@@ -197,8 +197,8 @@ def register_callable(
 
 
 def withdraw_kernel(kernel: Kernel) -> None:
-    """Takes a kernel that was registered here out of discovery; its name may then be given to another. What is in hand
-    stays valid. ValueError for any other kernel."""
+    """Removes a kernel that was registered here from discovery; its name becomes free. Existing objects of it stay valid.
+    ValueError for any other kernel."""
     _core.withdraw_kernel(kernel)
     registrations.note()
 
@@ -209,7 +209,7 @@ def _register(fields: dict[str, Any]) -> Kernel:
     return kernel
 
 
-# --- what was declared, as the native module takes it --------------------------------------------
+# --- conversion of declarations for the native module --------------------------------------------
 
 
 def _check_words(function: str, given: Mapping[str, Any], known: Any) -> None:
@@ -309,14 +309,14 @@ def _mapping(given: Any, field: str) -> dict[Any, Any]:
 
 
 def _words(given: Any, field: str) -> list[Any]:
-    """One word would be a list of its letters."""
+    """Splits words; a single text would be iterated by letters."""
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise TypeError(f"{field}: expected a list, got {given!r}")
     return list(given)
 
 
 def _three(given: Any, field: str) -> list[Any]:
-    """One number or factor stands for itself and two of 1."""
+    """Completes one number or factor with two of 1."""
     values = [given] if isinstance(given, (int, str)) else _words(given, field)
     return values + [1] * (3 - len(values))
 

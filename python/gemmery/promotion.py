@@ -22,10 +22,10 @@ _floats = {
 
 @functools.cache
 def product_dtype(a: _core.DType, b: _core.DType) -> _core.DType:
-    """int32 of integers; of floats the narrowest type that holds every value of both (a's where both are one type).
+    """int32 for integers; for floats the narrowest type that holds every value of both (a's type if both are the same).
 
-    As NumPy promotes float16, float32 and float64, and torch adds bfloat16: float16 with bfloat16 gives float32. Mixes of
-    integers and floats keep a's type: no product takes them, and its arguments say so.
+    float16, float32 and float64 promote as in NumPy, bfloat16 as in torch: float16 with bfloat16 gives float32. Mixes of
+    integers and floats get a's type; no kernel multiplies them, and the arguments refuse them.
     """
     if not a.is_floating and not b.is_floating:
         return _core.DType.int32

@@ -21,7 +21,7 @@ def pointer_array(
     strides: tuple[int, int] | None = None,
     alignment: int | None = None,
 ) -> Tensor:
-    """A batch whose matrices lie anywhere, as an operand of shape (L, rows, columns).
+    """A batch by pointers: matrices at any addresses, as an operand of shape (L, rows, columns).
 
     matrices: a list of L matrices of one shape, layout, type and device, whose addresses are copied into an array on the device
     now; or such an array, a packed tensor of L 64-bit integers, with `shape`, `dtype` and `strides` of (rows, columns) in
@@ -44,7 +44,7 @@ def pointer_array(
 
 
 def _in_words(array: Any) -> Any:
-    """The same memory as 32-bit integers: no operand has elements of 64."""
+    """Views the same memory as 32-bit integers: operands have no elements of 64 bits."""
     if str(getattr(array, "dtype", "")).removeprefix("torch.") not in ("int64", "uint64"):
         return array
     torch = sys.modules.get("torch")

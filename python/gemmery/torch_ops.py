@@ -28,7 +28,7 @@ from gemmery.promotion import product_dtype
 
 __all__ = ["Fused", "fused", "matmul"]
 
-# torch keeps its operators, and with them this module, until the process ends; that is no leak of ours.
+# torch keeps its operators, and with them this module, until the process ends; this is not a leak of ours.
 _core.set_leak_warnings(False)
 
 _library = torch.library.Library("gemmery", "DEF")
@@ -82,7 +82,7 @@ class Fused:
         out_dtype: Any = None,
         **operands: Any,
     ) -> torch.Tensor:
-        """D: `out`, or a new tensor of `out_dtype` (None: the type that holds a's and b's). Not differentiable."""
+        """Returns D: `out`, or a new tensor of `out_dtype` (None: the type that holds a's and b's). Not differentiable."""
         results = {name: operands.pop(name) for name in self._results if name in operands}
         names = [name for name, value in operands.items() if isinstance(value, torch.Tensor)]
         numbers = [name for name in operands if name not in names]
@@ -125,7 +125,7 @@ def _run(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, epilogue: Epilogue
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    """Without its history, which nothing but torch may carry on."""
+    """Detaches a tensor from its autograd history."""
     return tensor.detach() if tensor.requires_grad else tensor
 
 
@@ -234,7 +234,7 @@ def _differentiate(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _summed(gradient: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """Over batches that the operand was repeated along."""
+    """Sums over the batches along which the operand was broadcast."""
     if gradient.dim() > like.dim():
         return gradient.sum(0)
     if gradient.dim() == 3 and like.shape[0] == 1 and gradient.shape[0] != 1:

@@ -19,7 +19,7 @@ class TensorLike(Protocol):
 
 # An element type: gemmery's, its name, a torch, numpy or ml_dtypes dtype.
 DTypeLike: TypeAlias = Any
-# What numbers of an epilogue may be.
+# The types of an epilogue's numbers.
 NumericLike: TypeAlias = int | float | SupportsFloat
 # A stream: a handle, or one of torch, cupy, numba, cuda.core, anything with __cuda_stream__.
 StreamLike: TypeAlias = Any

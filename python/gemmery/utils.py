@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for devices, streams, types and layouts, by the names that users of the peers know."""
+"""Helpers for devices, streams, types and layouts, by the peers' names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _WrapperType(type):
 class TensorWrapper(metaclass=_WrapperType):
     """gemmery.Tensor by the peers' name: TensorWrapper(tensor) is as_tensor(tensor), and views of tensors are instances.
 
-    alignment_bytes: ValueError for a tensor at an address that it does not divide; None: any address.
+    alignment_bytes: must divide the tensor's address, else ValueError; None: any address.
     static_layout has no effect: kernels are compiled for any extents.
     """
 
@@ -58,12 +58,12 @@ to_gemmery_type = dtype
 
 
 def device_cc(device: int | str = 0) -> int:
-    """The compute capability of a GPU: 90 for an H200. UnavailableError (a RuntimeError) where it is not there."""
+    """The compute capability of a GPU: 90 for an H200. UnavailableError (a RuntimeError) if the GPU is missing."""
     return _core.device_info(f"cuda:{device}" if isinstance(device, int) else device).cc
 
 
 def is_device_cc_supported(supported: Iterable[int], device: int | str = 0) -> Status:
-    """Whether the capability of a GPU is one of these. Never raises."""
+    """True if a GPU has one of these compute capabilities. Never raises."""
     expected = sorted(supported)
     try:
         found = device_cc(device)
@@ -85,20 +85,20 @@ def tuple_to_string(numbers: Sequence[int]) -> str:
 
 
 def leading_dim(tensor: Any) -> int | None:
-    """The dimension whose elements are neighbours (the last one that is); None where there is none."""
+    """The dimension whose elements are adjacent (the last one of several); None if there is none."""
     view = as_tensor(tensor)
     fitting = [d for d, (extent, stride) in enumerate(zip(view.shape, view.strides, strict=True)) if stride == 1 or extent == 1]
     return fitting[-1] if fitting else None
 
 
 def get_stride_order(strides: Sequence[int]) -> tuple[int, ...]:
-    """The place of each dimension among its like, smallest stride first; equal strides from the last on."""
+    """The rank of each dimension by its stride, the smallest first; of equal strides the last dimension comes first."""
     order = sorted(range(len(strides)), key=lambda d: (strides[d], -d))
     return tuple(order.index(d) for d in range(len(strides)))
 
 
 def strides_to_layout_string(*strides: Sequence[int]) -> str:
-    """One letter a matrix: t row major, n column major, as BLAS has them; x where neither stride is 1."""
+    """One letter per matrix: t for row major, n for column major, as in BLAS; x if neither stride is 1."""
     return "".join("t" if s[-1] == 1 else "n" if s[-2] == 1 else "x" for s in strides)
 
 
@@ -137,8 +137,8 @@ def _relaid(view: _core.Tensor, shape: Sequence[int], strides: Sequence[int]) ->
 
 
 def to_cutlass_type(dtype_like: Any) -> Any:
-    """The CuTe DSL's class of an element type (cutlass.Float16 of torch.float16), for kernels that are written in it;
-    everything of ours takes either. UnavailableError where the package is not installed."""
+    """The CuTe DSL's class for an element type (cutlass.Float16 for torch.float16), for kernels that are written in it. This
+    package accepts either. UnavailableError if the package is not installed."""
     name = str(dtype(dtype_like))
     try:
         import cutlass

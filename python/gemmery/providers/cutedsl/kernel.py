@@ -13,16 +13,16 @@ __all__ = ["CuteDslKernel"]
 
 
 class CuteDslKernel(Kernel):
-    """A kernel whose `compile` goes through cute.compile and whose `_run` calls what that gave.
+    """A kernel whose `compile` calls cute.compile and whose `_run` calls the result.
 
-    Register it with gemmery.providers.CuTeDSLProvider, which says where the DSL is missing.
+    Register it with gemmery.providers.CuTeDSLProvider, which reports if the DSL is missing.
     """
 
     def cute_compile(
         self, function: Callable[..., Any], *args: Any, target: int | str | None = None, **options: Any
     ) -> CompiledArtifact:
-        """cute.compile of a @cute.jit function for these arguments: for the current GPU, and loaded, so that even the
-        first launch may be captured; or for a `target` ("sm_90a", 90) that need not be here."""
+        """Compiles a @cute.jit function with cute.compile for these arguments: for the current GPU, and loaded, so that even
+        the first launch may be captured; or for a `target` ("sm_90a", 90) that this machine need not have."""
         from cutlass import cute
 
         if target is not None:
