@@ -71,7 +71,8 @@ void add_verification(Record& record, const VerifyReport& report) {
   record["seed"] = report.seed;
   record["elements"] = report.elements;
   record["mismatches"] = report.mismatches;
-  record["open"] = report.open;
+  record["without_bound"] = report.without_bound;
+  record["open"] = report.without_bound;  // its former name, until the next version
   record["worst_ratio"] = report.worst_ratio;
   record["worst_error"] = report.worst_error;
   record["guard_violations"] = report.guard_violations;

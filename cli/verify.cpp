@@ -29,7 +29,9 @@ void print_report(const Kernel& kernel, const VerifyReport& report, Output& outp
       "{}  {}  {} of the bound, {} of {} elements outside,{} {} guard bytes changed ({}, seed {})",
       report.passed ? "ok    " : "FAILED", kernel.name(), share_text(report.worst_ratio),
       report.mismatches, report.elements,
-      report.open > 0 ? fmt::format(" {} with no bound (not judged),", report.open) : "",
+      report.without_bound > 0
+          ? fmt::format(" {} without a bound (not checked),", report.without_bound)
+          : "",
       report.guard_violations, report.method, report.seed));
   if (!report.passed) output.write_line("        " + report.first_failure);
 }

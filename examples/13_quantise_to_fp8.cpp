@@ -52,7 +52,7 @@ int main(int count, char** words) {
         sum += from_bfloat16(a[row * k + index]) * from_bfloat16(b[index * n + column]);
       largest = std::max(largest, std::fabs(sum));
       const double want = std::clamp(sum * scale, -largest_code, largest_code);
-      // Three bits behind the leading one: half a unit is 2^-4 of the number at most.
+      // A mantissa of three bits: half a unit in the last place is at most 2^-4 of the number.
       const double got = decode_e4m3(codes[row * n + column]);
       differences += gallery::differs(got, want, 0x1p-4) ? 1 : 0;
     }

@@ -2,7 +2,7 @@
 // Bring your own kernel, as machine code: a cubin from a file, or the PTX below, joins discovery
 // with rules for its operands and a launch recipe. No compiler is needed.
 //
-//   17_own_cubin [FILE.cubin TARGET]    of a kernel that takes the same parameters, made by
+//   17_own_cubin [FILE.cubin TARGET]    a kernel with the same parameters, made by
 //                                       nvcc -cubin -arch=TARGET
 #include <cstdio>
 #include <cstring>

@@ -28,15 +28,17 @@ struct VerifyOptions {
   Device device = Device::cpu();
 };
 
-// What came out. `passed` means: every element within its bound, nothing else written.
+// The result of a check. `passed`: every element is within its bound, and nothing else was written.
 struct VerifyReport {
   bool passed = false;
   std::uint64_t seed = 0;
   std::int64_t elements = 0;
   std::int64_t mismatches = 0;  // elements outside their bound
-  // Elements without a bound (or with a sign only), because the epilogue may amplify errors without
-  // limit (a division by what may be 0). They count neither in worst_ratio nor in worst_error.
-  std::int64_t open = 0;
+  // Elements without a bound, or with a sign as their only bound, because the epilogue may amplify
+  // errors without limit (a division by a value that may be 0). They do not count in worst_ratio
+  // and worst_error.
+  std::int64_t without_bound = 0;
+  std::int64_t open = 0;              // its former name, until the next version
   double worst_ratio = 0;             // largest |result - exact| / bound; at most 1 passes
   double worst_error = 0;             // largest |result - exact|
   std::int64_t guard_violations = 0;  // bytes outside out that changed

@@ -88,7 +88,7 @@ void construct(PyGemmArguments* self, nb::handle A, nb::handle B, nb::handle out
   new (self) PyGemmArguments(std::move(arguments));
 }
 
-// Without a program it is A + B.
+// The default program of elementwise arguments: A + B.
 nb::object sum_of(nb::handle A, nb::handle B) {
   nb::dict names;
   names["A"] = A;
@@ -105,8 +105,8 @@ bool is_same_tensor(const ImportedTensor& one, const ImportedTensor& other) {
   return one.view.data() == other.view.data() && has_same_layout(one.view, other.view);
 }
 
-// What is computed is what the program says of the tensors that are bound to it, so A and B must be
-// among these. One of them may stand for both.
+// The program computes on the tensors that are bound to it, so A and B must be among them. One
+// tensor may be both.
 void check_named(const PyElementwiseArguments& arguments, const char* name,
                  const ImportedTensor& given, const ImportedTensor& other) {
   const PyEpilogueArguments& epilogue = *arguments.epilogue_arguments();
@@ -140,7 +140,7 @@ void construct_elementwise(PyElementwiseArguments* self, nb::handle A, nb::handl
   new (self) PyElementwiseArguments(std::move(arguments));
 }
 
-// --- what they tell ------------------------------------------------------------------------------
+// --- properties ---------------------------------------------------------------------------------
 
 std::string device_text(const PyGemmArguments& arguments) {
   return arguments.is_meta ? "meta" : to_string(arguments.native->device());
@@ -270,7 +270,7 @@ const ImportedTensor& PyGemmArguments::result() const {
 
 void* stream_of(const PyGemmArguments& arguments, nb::handle given) {
   const Device device = arguments.native->device();
-  // What is no stream is refused on the CPU, too, where a stream means nothing.
+  // Objects that are not streams are refused on the CPU, too, where a stream has no effect.
   void* const named = given.is_none() ? nullptr : to_stream_handle(given, device);
   if (device.is_cpu()) return nullptr;
   if (!given.is_none()) return named;
@@ -384,7 +384,7 @@ nb::tuple problem_size(const PyGemmArguments& arguments) {
 
 void bind_arguments(nb::module_& module) {
   nb::class_<PyRuntimeArguments>(module, "RuntimeArguments",
-                                 "What all arguments of operations derive from.")
+                                 "The base class of all arguments of operations.")
       .def(
           "__init__",
           [](PyRuntimeArguments* self, nb::handle epilogue, nb::handle performance) {
@@ -424,8 +424,8 @@ void bind_arguments(nb::module_& module) {
       .def_prop_ro("device", &device_text)
       .def_ro("is_fake", &PyGemmArguments::is_fake)
       .def_ro("must_finish", &PyGemmArguments::must_finish,
-              "Whether a run waits for its end: an operand's framework (JAX) takes memory back at "
-              "once.")
+              "True if a run waits for its end, because an operand's framework (JAX) may reuse "
+              "memory at once.")
       .def("set_data", &set_operand_data, nb::arg("operand"), nb::arg("tensor"))
       .def(
           "set_scalars",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled kernels: what they are, their files, prepared launches, and many compilations at once.
+// Compiled kernels, their files, prepared launches, and parallel compilation.
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 
@@ -94,7 +94,7 @@ void launch(PyPreparedLaunch& self, nb::handle stream) {
   const auto* const arguments = nb::inst_ptr<PyGemmArguments>(self.arguments);
   void* const handle = stream_of(*arguments, stream);
   if (!self.device.is_cpu()) {
-    // A launch on a GPU takes less time than to hand the GIL to somebody and get it back.
+    // A launch on a GPU takes less time than releasing the GIL and getting it back.
     const Stream where = Stream::of(handle, self.device);
     if (self.device.type == DeviceType::emulated) {
       run_on(self.device, [&] {

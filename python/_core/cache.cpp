@@ -50,19 +50,20 @@ nb::tuple removal(const CacheRemoval& removed) {
 }  // namespace
 
 void bind_cache(nb::module_& module) {
-  module.def("cache_report", &report, "Where the cache is, what is in it, and what it did.");
-  module.def("list_cache", &entries, "What is in it, the most recently used first.");
+  module.def("cache_report", &report,
+             "The folder of the cache, its contents, and what this process did with it.");
+  module.def("list_cache", &entries, "The entries, the most recently used first.");
   module.def(
       "verify_cache",
       [] {
         const CacheCheck check = verify_cache();
         return nb::make_tuple(check.sound, check.faulty);
       },
-      "Reads every byte: how many entries are sound, and what is wrong with the others.");
+      "Reads every byte; returns the number of valid entries, and the faults of the others.");
   module.def(
       "prune_cache", [](std::int64_t most_bytes) { return removal(prune_cache(most_bytes)); },
       nb::arg("most_bytes"),
-      "Removes the least recently used until at most this many bytes remain.");
+      "Removes the least recently used entries until at most this many bytes remain.");
   module.def(
       "clear_cache", [] { return removal(clear_cache()); }, "Removes everything.");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that take long: other Python threads run meanwhile, and Ctrl-C ends them.
+// Long calls: other Python threads run meanwhile, and Ctrl-C ends them.
 #include "bindings.hpp"
 
 #include <gemmery/emulator.hpp>
@@ -50,7 +50,7 @@ bool has_handler_raised() {
   return PyErr_CheckSignals() != 0;
 }
 
-// Throws the exception that the handler raised; what the call failed with is its context.
+// Throws the exception that the handler raised, with the error of the call as its context.
 [[noreturn]] void raise_interruption(const std::exception_ptr& error) {
   nb::python_error raised;
   add_context(raised, error);

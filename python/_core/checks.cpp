@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification against the oracle, measurement, and what this machine offers.
+// Verification against the oracle, measurement, and the report on this machine.
 #include <gemmery/doctor.hpp>
 #include <gemmery/measure.hpp>
 #include <gemmery/verify.hpp>
@@ -68,7 +68,7 @@ bool lacks_nvrtc(const DoctorReport& report) {
 
 }  // namespace
 
-// The oracle needs what was read, which is gone where a result was written over it.
+// The oracle needs the inputs, which are lost if a result was written over them.
 void require_inputs_to_stay(const GemmArguments& arguments) {
   const auto is_result = [&](const Tensor& tensor) {
     return tensor.data() == arguments.out().data() && tensor.element_count() != 0;
@@ -101,13 +101,15 @@ VerifyReport check_against_oracle(const PyGemmArguments& arguments, const Kernel
 
 void bind_checks(nb::module_& module) {
   nb::class_<VerifyReport>(module, "VerifyReport",
-                           "What came out. `passed`: every element within its bound, nothing else "
-                           "written.")
+                           "The result of a check. `passed`: every element is within its bound, "
+                           "and nothing else was written. `without_bound`: elements without a "
+                           "bound.")
       .def_ro("passed", &VerifyReport::passed)
       .def_ro("seed", &VerifyReport::seed)
       .def_ro("elements", &VerifyReport::elements)
       .def_ro("mismatches", &VerifyReport::mismatches)
-      .def_ro("open", &VerifyReport::open)
+      .def_ro("without_bound", &VerifyReport::without_bound)
+      .def_ro("open", &VerifyReport::without_bound)  // its former name, until the next version
       .def_ro("worst_ratio", &VerifyReport::worst_ratio)
       .def_ro("worst_error", &VerifyReport::worst_error)
       .def_ro("guard_violations", &VerifyReport::guard_violations)
@@ -121,11 +123,11 @@ void bind_checks(nb::module_& module) {
       });
   module.def("verify", &verify_kernel, nb::arg("kernel"), nb::arg("problem"), nb::kw_only(),
              nb::arg("fill") = "normal", nb::arg("seed") = 0, nb::arg("device") = "cpu",
-             "Runs a kernel on random operands of a problem and holds every element against its "
+             "Runs a kernel on random operands of a problem and checks every element against its "
              "proven bound.");
   module.def("check_result", &check_arguments, nb::arg("args"), nb::arg("kernel"),
              nb::arg("stream").none() = nb::none(),
-             "Holds the result that `out` has against the oracle, element by element.");
+             "Checks the result in `out` against the oracle, element by element.");
   module.def("measure", &measure_kernel, nb::arg("kernel"), nb::arg("problem"), nb::kw_only(),
              nb::arg("device") = "cpu", nb::arg("samples") = 11, nb::arg("sample_ms") = 5.0,
              "Times of a kernel on random data, in rotating buffers larger than the cache.");
@@ -136,7 +138,7 @@ void bind_checks(nb::module_& module) {
         if (lacks_nvrtc(report) && offer_nvrtc_wheel()) report = examine_machine();
         return to_string(report);
       },
-      "What this machine offers: libraries, devices, the cache.");
+      "The libraries, devices and cache of this machine.");
 }
 
 }  // namespace gemmery::python

@@ -154,7 +154,7 @@ void bind_operations(nb::module_& module) {
              new (self) PyDescribedArguments(make_arguments(operation, size, a, b, c, d, device,
                                                             mode, op, slices, batch, bias));
            })
-      .def_prop_ro("kernels", &kernels_of, "What a run launches, in order.")
+      .def_prop_ro("kernels", &kernels_of, "The kernels that a run launches, in order.")
       .def_prop_ro(
           "partials", [](const PyDescribedArguments& self) { return self.native.partials(); },
           nb::keep_alive<0, 1>(), "They keep the arguments, whose workspace they are.");
@@ -227,7 +227,7 @@ void bind_pool(nb::module_& module) {
         configure_pool(where, {.initial_bytes = initial_bytes, .limit_bytes = limit_bytes});
       },
       nb::arg("device"), nb::arg("initial_bytes") = 0, nb::arg("limit_bytes") = 0,
-      "Sets up the library's memory pool of a GPU; 0 bytes as limit: none.");
+      "Configures the library's memory pool of a GPU; a limit of 0 bytes means none.");
   module.def(
       "pool_statistics",
       [](nb::handle device) {
@@ -240,7 +240,9 @@ void bind_pool(nb::module_& module) {
         numbers["limit_bytes"] = statistics.limit_bytes;
         return numbers;
       },
-      nb::arg("device"), "What the library's memory pool of a GPU holds and has given out.");
+      nb::arg("device"),
+      "The bytes that the library's memory pool of a GPU holds, and the bytes that are allocated "
+      "from it.");
   module.def(
       "current_stream",
       [](nb::sequence tensors, const std::vector<std::string>& roles) {

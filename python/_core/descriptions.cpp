@@ -39,16 +39,17 @@ auto bind_words(nb::module_& module, const char* type, Word last, const char* do
 void bind_all_words(nb::module_& module) {
   using enum describe::MathOperation;
   bind_words(module, "OpcodeClass", describe::OpcodeClass::TensorOp,
-             "Which units multiply: plain ones or tensor cores.");
+             "The units that multiply: CUDA cores or tensor cores.");
   bind_words(module, "MathOperation", multiply_add_mixed_input_upcast,
-             "What is done with the products.");
+             "How products are accumulated.");
   bind_words(module, "Element", Element::float8_e5m2,
              "Scalar types; tfloat32 is stored as float32.")
       .def_prop_ro("dtype", [](Element element) { return describe::storage_type(element); });
   bind_words(module, "Layout", describe::Layout::TensorC32RSK32, "Packed orders of memory.");
   bind_words(module, "SwizzlingFunctor", describe::SwizzlingFunctor::BatchedIdentitySwizzle,
              "The order in which tiles are visited; results do not depend on it.");
-  bind_words(module, "GemmMode", describe::Mode::Array, "What a GEMM's pointers and slices mean.");
+  bind_words(module, "GemmMode", describe::Mode::Array,
+             "The meaning of a GEMM's pointers and slices.");
 }
 
 // --- values --------------------------------------------------------------------------------------
@@ -92,8 +93,8 @@ EpilogueFunctor make_tree(const epilogue::Program& program, nb::sequence operand
 }
 
 void bind_functors(nb::module_& module) {
-  auto functor =
-      nb::class_<EpilogueFunctor>(module, "EpilogueFunctor", "What is done with the accumulators.");
+  auto functor = nb::class_<EpilogueFunctor>(module, "EpilogueFunctor",
+                                             "The functor that is applied to the accumulators.");
   functor.def(
       "__eq__", [](const EpilogueFunctor& x, const EpilogueFunctor& y) { return x == y; },
       nb::is_operator());

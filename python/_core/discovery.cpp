@@ -27,7 +27,8 @@ Filter make_filter(nb::handle cc, nb::handle providers) {
 
 KernelList find_for(const PyGemmArguments& arguments, nb::handle cc, const Filter& filter) {
   const WithoutGil released;
-  // An architecture that the operands are not on is asked about as a device that need not be here.
+  // Another architecture than that of the operands is queried as a device that this machine need
+  // not have.
   if (cc.is_none() && !arguments.is_meta) return get_shared_kernels(*arguments.native, filter);
   Filter of_device = filter;
   const DeviceInfo* info = nullptr;
@@ -65,8 +66,8 @@ nb::list list_of(const std::vector<RankedKernel>& answer, nb::handle metadata_fi
 constexpr std::size_t most_kept_lists = 32;
 nb::handle kept_lists;  // the module's, which ends with the interpreter
 
-// The Python objects of answers that the library keeps, made once: an answer that is asked for
-// again is the same object. Called with the GIL held.
+// The Python objects of cached answers, made once: the same query returns the same object. Called
+// with the GIL held.
 nb::list kept_list_of(const KernelList& answer) {
   static auto* const answers = new std::array<KernelList, most_kept_lists>;
   const std::size_t at = reinterpret_cast<std::uintptr_t>(answer.get()) / 64 % most_kept_lists;
@@ -117,7 +118,8 @@ std::string text_of(const Reason& reason) {
 
 void bind_discovery(nb::module_& module) {
   nb::class_<Reason>(module, "Reason",
-                     "Why a family, or a class of its designs, does not serve; or how many do.")
+                     "Why a family, or a class of its designs, does not support a problem; or how "
+                     "many designs do.")
       .def_ro("provider", &Reason::provider)
       .def_ro("family", &Reason::family)
       .def_ro("design_class", &Reason::design_class)
@@ -125,7 +127,7 @@ void bind_discovery(nb::module_& module) {
       .def_ro("fitting", &Reason::fitting)
       .def_prop_ro("nearest", &nearest_of)
       .def("__repr__", [](const Reason& reason) { return "Reason(" + text_of(reason) + ")"; });
-  nb::class_<Explanation>(module, "Explanation", "Why each family serves a problem, or does not.")
+  nb::class_<Explanation>(module, "Explanation", "Why each family supports a problem, or does not.")
       .def_ro("problem", &Explanation::problem)
       .def_ro("device", &Explanation::device)
       .def_ro("reasons", &Explanation::reasons)
@@ -145,7 +147,7 @@ void bind_discovery(nb::module_& module) {
         const std::optional<Kernel> kernel = find_kernel(to_text(kernel_name, "name"));
         return kernel ? nb::cast(PyKernel{*kernel}) : nb::none();
       },
-      nb::arg("name"), "The kernel of a name; None where no family knows it.");
+      nb::arg("name"), "The kernel with this name; None if no family has it.");
   module.def("provider_names", &provider_names, "Names of the providers, best first.");
 }
 

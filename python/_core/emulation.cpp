@@ -87,7 +87,8 @@ std::string where(const EmulatedPlace& place) {
 
 void bind_places(nb::module_& module) {
   nb::class_<EmulatedPlace>(module, "EmulatedPlace",
-                            "A place in the kernel, and who was there. Unknown: -1, 0 or \"\".")
+                            "A place in the kernel, and the block and threads that were there. "
+                            "Unknown fields are -1, 0 or \"\".")
       .def_ro("kernel", &EmulatedPlace::kernel)
       .def_prop_ro("block",
                    [](const EmulatedPlace& place) {
@@ -114,7 +115,7 @@ void bind_places(nb::module_& module) {
 
 void bind_findings(nb::module_& module) {
   nb::class_<EmulationFinding>(module, "EmulationFinding",
-                               "What is wrong at one place, under whichever schedules.")
+                               "A fault at one place, under one or more schedules.")
       .def_ro("kind", &EmulationFinding::kind)
       .def_ro("message", &EmulationFinding::message)
       .def_prop_ro("place", [](const EmulationFinding& it) { return place_or_none(it.place); })
@@ -134,7 +135,7 @@ void bind_findings(nb::module_& module) {
 
 void bind_report(nb::module_& module) {
   nb::class_<EmulationReport>(module, "EmulationReport",
-                              "What came out of `gemmery.emulate`. True if it passed.")
+                              "The result of `gemmery.emulate`; true if it passed.")
       .def_ro("kernel", &EmulationReport::kernel)
       .def_ro("findings", &EmulationReport::findings)
       .def_prop_ro("outputs", outputs_of)

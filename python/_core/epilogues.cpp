@@ -204,13 +204,13 @@ void bind_expressions(nb::module_& module) {
   nb::implicitly_convertible<double, Expression>();
   nb::implicitly_convertible<int, Expression>();
 
-  module.def("accum", &epilogue::accum, "The sums of the product, in the compute type.");
+  module.def("accum", &epilogue::accum, "The accumulators, in the compute type.");
   module.def(
       "operand", [](const nb::str& name) { return epilogue::operand(to_text(name, "name")); },
       nb::arg("name"), "A tensor or number, by the name under which EpilogueArguments binds it.");
   module.def("cast", &cast_expression, nb::arg("x"), nb::arg("dtype"),
              nb::arg("rounding") = "nearest_even", nb::arg("overflow") = "natural",
-             "The value rounded to a narrower type, and computed on in the compute type.");
+             "The value rounded to a narrower type; the program continues in the compute type.");
   module.def(
       "call",
       [](const nb::str& function, const std::vector<Expression>& operands) {
@@ -287,7 +287,7 @@ void bind_epilogues(nb::module_& module) {
   bind_expressions(module);
   bind_programs(module);
   nb::class_<PyEpilogueArguments>(module, "EpilogueArguments", nb::type_slots(arguments_slots),
-                                  "A program with what it names.")
+                                  "A program with its operands.")
       .def(
           "__init__",
           [](PyEpilogueArguments* self, nb::handle program, const nb::dict& operands) {

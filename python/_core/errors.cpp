@@ -8,7 +8,7 @@
 namespace gemmery::python {
 namespace {
 
-// Words may hold the name of a file, which need not be UTF-8: as os.fsdecode reads them.
+// A text may contain a file name, which need not be UTF-8; it is decoded as os.fsdecode does.
 nb::object text(std::string_view words) {
   PyObject* const decoded =
       PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "surrogateescape");

@@ -26,7 +26,8 @@ constexpr bool is_versioned = has_version(static_cast<const Layout*>(nullptr));
 template <class Layout>
 constexpr const char* capsule_name = is_versioned<Layout> ? "dltensor_versioned" : "dltensor";
 
-// What an exported tensor holds until its consumer lets go: the Python object, whose memory it is.
+// An exported tensor until its consumer releases it; it keeps the Python object alive, whose memory
+// it is.
 template <class Layout>
 struct Exported {
   Layout managed;
@@ -35,7 +36,8 @@ struct Exported {
   PyObject* owner;
 };
 
-// On any thread, and after the interpreter has gone, when nothing may be touched any more.
+// May be called on any thread, and after the interpreter has exited, when nothing may be touched
+// any more.
 template <class Layout>
 void delete_exported(Layout* managed) {
   auto* const exported = static_cast<Exported<Layout>*>(managed->context);
@@ -93,7 +95,7 @@ nb::object make_capsule(nb::handle owner, [[maybe_unused]] std::uint64_t flags) 
   return nb::steal(capsule);
 }
 
-// --- what the consumer asks for ------------------------------------------------------------------
+// --- requests of the consumer --------------------------------------------------------------------
 
 Pair read_pair(nb::handle object, const std::string& name, const std::string& meaning) {
   if (const std::optional<Pair> pair = find_pair(object)) return *pair;
@@ -102,12 +104,12 @@ Pair read_pair(nb::handle object, const std::string& name, const std::string& me
                            .c_str());
 }
 
-// Who names no version was written before there was one.
+// A consumer that passes no version predates versions.
 bool is_version_1_understood(nb::handle max_version) {
   return !max_version.is_none() && read_pair(max_version, "max_version", "major, minor")[0] >= 1;
 }
 
-// Where the memory is to lie: copies go to the CPU alone.
+// The requested device: copies are made to the CPU only.
 Device target_of(const ImportedTensor& tensor, nb::handle dl_device) {
   const Device own = tensor.view.device();
   if (dl_device.is_none()) return own;
@@ -134,7 +136,7 @@ bool must_copy(const ImportedTensor& tensor, Device target, nb::handle copy) {
   return is_wanted != 0;
 }
 
-// --- what it gets --------------------------------------------------------------------------------
+// --- the exported tensor -------------------------------------------------------------------------
 
 nb::object copy_to(Device target, const Tensor& source) {
   ImportedTensor made = allocate(source.shape(), source.dtype(), target);

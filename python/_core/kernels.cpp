@@ -307,9 +307,9 @@ void bind_kernels(nb::module_& module) {
       .def_prop_ro("family", [](const PyKernel& self) { return self.kernel.family().name(); })
       .def_prop_ro("metadata", &metadata_of)
       .def_ro("predicted_us", &PyKernel::predicted_us,
-              "Microseconds that it is expected to take on the problem that was asked about.")
+              "Predicted microseconds for the problem of the query.")
       .def_ro("is_measured", &PyKernel::is_measured,
-              "Whether that was measured on this device, not predicted.")
+              "True if the time was measured on this device, not predicted.")
       .def_prop_ro("design", &design_of)
       .def_prop_ro("targets", &targets_of)
       .def_prop_ro("operand_rules", &operand_rules)
@@ -337,7 +337,7 @@ void bind_kernels(nb::module_& module) {
       .def(
           "initialize_workspace", [](const PyKernel&, const PyGemmArguments&, nb::handle) {},
           nb::arg("args"), nb::arg("workspace").none(),
-          "Nothing: no kernel of the library asks for it.")
+          "Does nothing: no kernel of the library needs it.")
       .def(
           "__eq__",
           [](const PyKernel& self, nb::handle other) {

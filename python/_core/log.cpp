@@ -82,10 +82,9 @@ void forward_logs(nb::handle receiver, int level) {
 }  // namespace
 
 void bind_log(nb::module_& module) {
-  module.def(
-      "forward_logs", &forward_logs, nb::arg("receiver").none(), nb::arg("level") = 30,
-      "Calls receiver(level, text) in the main thread for every word of the library at least "
-      "as grave as a level of Python's logging; None ends it.");
+  module.def("forward_logs", &forward_logs, nb::arg("receiver").none(), nb::arg("level") = 30,
+             "Calls receiver(level, text) in the main thread for every message of the library at "
+             "or above a level of Python's logging; None stops this.");
 }
 
 }  // namespace gemmery::python

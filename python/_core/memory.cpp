@@ -218,7 +218,7 @@ PyType_Slot tensor_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_ten
 
 void bind_tensors(nb::module_& module) {
   nb::class_<ImportedTensor>(module, "Tensor", nb::is_final(), nb::type_slots(tensor_slots),
-                             "A view of at most five dimensions, and what keeps its memory alive.")
+                             "A view of at most five dimensions; it keeps its memory alive.")
       .def(
           "__init__",
           [](ImportedTensor* self, std::uint64_t data, const std::vector<std::int64_t>& shape,
@@ -248,8 +248,8 @@ void bind_tensors(nb::module_& module) {
       .def_ro("is_read_only", &ImportedTensor::is_read_only)
       .def_prop_ro("base", [](const ImportedTensor& t) { return t.base; })
       .def("copy_from", &copy_into, nb::arg("source"), nb::arg("stream") = nb::none(),
-           "Copies the elements of a tensor of the same shape and type, from any device; returns "
-           "when they are here.")
+           "Copies from a tensor of the same shape and type on any device; on GPUs it waits for "
+           "the copy.")
       .def("__dlpack__", &export_tensor, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none())
@@ -274,7 +274,7 @@ void bind_tensors(nb::module_& module) {
         return allocate(shape, to_dtype(dtype, "dtype"), to_device(device, "device"));
       },
       nb::arg("shape"), nb::arg("dtype"), nb::arg("device") = "cpu",
-      "Memory of our own, packed, row major, not initialised.");
+      "Memory from the library: packed, row major, not initialised.");
 }
 
 }  // namespace gemmery::python

@@ -190,7 +190,7 @@ void bind_streams(nb::module_& module) {
         return !where.is_cpu() && is_capturing(Stream::of(to_stream_handle(stream, where), where));
       },
       nb::arg("stream"), nb::arg("device"),
-      "Whether work put on a stream of a device is captured.");
+      "True if work put on a stream of a device is captured.");
   module.def(
       "call_beside_captures",
       [](nb::handle device, nb::callable work) -> nb::object {
@@ -198,7 +198,8 @@ void bind_streams(nb::module_& module) {
         return work();
       },
       nb::arg("device"), nb::arg("work"),
-      "Calls where memory may be reserved and code loaded though other streams are captured.");
+      "Calls a function that may reserve memory and load code although other streams are being "
+      "captured.");
   module.def(
       "synchronize",
       [](nb::handle stream, nb::handle device) {

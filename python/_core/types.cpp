@@ -211,7 +211,7 @@ void bind_types(nb::module_& module) {
       "The element type that an object stands for: a name, a torch, NumPy or ml_dtypes dtype.");
 
   nb::class_<DeviceInfo>(module, "DeviceInfo",
-                         "What is known of a device; rates are peaks by data sheet or driver.")
+                         "The facts of a device; rates are peaks by data sheet or driver.")
       .def_ro("name", &DeviceInfo::name)
       .def_prop_ro("target", [](const DeviceInfo& info) { return to_string(info.target); })
       .def_prop_ro(

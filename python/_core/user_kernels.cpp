@@ -393,14 +393,14 @@ PyKernel register_user_kernel(const nb::dict& fields) {
 void bind_user_kernels(nb::module_& module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&let_go_of_functions));
   module.def("register_kernel", &register_user_kernel, nb::arg("fields"),
-             "A kernel of the user's own, of the fields that gemmery.own_kernels collects.");
+             "Registers a user's kernel from the fields that gemmery.own_kernels collects.");
   module.def(
       "withdraw_kernel",
       [](const PyKernel& kernel) {
         const WithoutGil released;
         withdraw_kernel(kernel.kernel);
       },
-      nb::arg("kernel"), "Takes a kernel of the user's own out of discovery.");
+      nb::arg("kernel"), "Removes a user's kernel from discovery.");
 }
 
 }  // namespace gemmery::python

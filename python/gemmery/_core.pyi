@@ -522,7 +522,8 @@ class VerifyReport:
     seed: int
     elements: int
     mismatches: int
-    open: int
+    without_bound: int
+    open: int  # its former name, until the next version
     worst_ratio: float
     worst_error: float
     guard_violations: int

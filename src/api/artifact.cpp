@@ -51,8 +51,8 @@ void check_abi(const ArtifactFile& file, const std::string& path) {
   if (file.abi_digest == own) return;
   throw Error({.kind = ErrorKind::unsupported,
                .operand = path,
-               .expected = "kernels whose parameters are laid out as this library (" +
-                           std::string(version()) + ") does it, device/abi " + own.substr(0, 12),
+               .expected = "kernels whose parameters have the layout of this library (" +
+                           std::string(version()) + "), device/abi " + own.substr(0, 12),
                .got = "those of library " + file.library_version + ", device/abi " +
                       file.abi_digest.substr(0, 12),
                .hint = "compile the kernels again with this version of gemmery, or use the one "

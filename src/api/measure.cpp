@@ -250,9 +250,9 @@ void check_options(const MeasureOptions& options) {
   if (options.device.type == DeviceType::emulated) {
     throw Error({.kind = ErrorKind::unsupported,
                  .operand = "device",
-                 .expected = "a device whose times mean something",
+                 .expected = "a device that can be timed",
                  .got = to_string(options.device) + ", which is emulated",
-                 .hint = "verify and run serve on it; measure on a GPU or on the CPU"});
+                 .hint = "verify and run support it; measure on a GPU or on the CPU"});
   }
   if (options.samples >= 1) return;
   throw Error({.kind = ErrorKind::invalid_argument,

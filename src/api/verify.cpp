@@ -28,7 +28,8 @@ VerifyReport make_report(const host::Comparison& comparison, std::string method)
   return {.passed = comparison.mismatches == 0,
           .elements = comparison.elements,
           .mismatches = comparison.mismatches,
-          .open = comparison.open,
+          .without_bound = comparison.without_bound,
+          .open = comparison.without_bound,
           .worst_ratio = comparison.worst_ratio,
           .worst_error = comparison.worst_error,
           .method = std::move(method),
@@ -73,7 +74,8 @@ void add_group(std::int64_t group, const VerifyReport& one, VerifyReport& all) {
   all.passed = all.passed && one.passed;
   all.elements += one.elements;
   all.mismatches += one.mismatches;
-  all.open += one.open;
+  all.without_bound += one.without_bound;
+  all.open = all.without_bound;
   all.worst_ratio = std::max(all.worst_ratio, one.worst_ratio);
   all.worst_error = std::max(all.worst_error, one.worst_error);
   if (all.method.empty()) all.method = one.method + " of each group";

@@ -46,7 +46,7 @@ void check_pointer(const char* operand, const void* pointer, std::size_t bytes) 
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "stream",
                .expected = std::move(expected),
-               .got = "one of " + to_string(stream.device())});
+               .got = "a stream of " + to_string(stream.device())});
 }
 
 // The GPU side of a copy that is not within the CPU.

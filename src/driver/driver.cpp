@@ -168,7 +168,7 @@ Driver::Driver(DeviceType type, const DriverApi& api, std::string path, CodeForm
                  .operand = "CUDA driver",
                  .expected = "cuInit to succeed",
                  .got = describe(api_, initialised),
-                 .hint = may_be_forked ? std::string(fork_hint) : "nvidia-smi may tell more",
+                 .hint = may_be_forked ? std::string(fork_hint) : "nvidia-smi may show more",
                  .cause = path_});
   }
   check(api_, api_.cuDriverGetVersion(&version_), "cuDriverGetVersion");

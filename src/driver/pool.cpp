@@ -141,9 +141,9 @@ void MemoryPool::count_or_throw(std::size_t bytes) {
   given_out_.fetch_sub(bytes, std::memory_order_relaxed);
   throw Error({.kind = ErrorKind::out_of_memory,
                .operand = "memory pool of " + to_string(device_.device()),
-               .expected = "at most " + std::to_string(limit) + " bytes given out, its limit",
-               .got = std::to_string(before) + " given out and " + std::to_string(bytes) +
-                      " more asked for",
+               .expected = "at most " + std::to_string(limit) + " bytes allocated, its limit",
+               .got = std::to_string(before) + " allocated and " + std::to_string(bytes) +
+                      " more requested",
                .hint = "raise limit_bytes by configure_pool"});
 }
 

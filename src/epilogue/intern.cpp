@@ -164,11 +164,12 @@ EpilogueId find_epilogue(std::string_view digest) noexcept {
 
 EpilogueId parse_epilogue(std::string_view program) {
   if (epilogue::Program(program) == epilogue::linear_combination()) return default_epilogue;
-  throw Error({.kind = ErrorKind::unsupported,
-               .operand = "epilogue",
-               .expected = '"' + std::string(default_text) + '"',
-               .got = '"' + std::string(program.substr(0, 200)) + '"',
-               .hint = "a program beside the default one wants its operands' types and shapes"});
+  throw Error(
+      {.kind = ErrorKind::unsupported,
+       .operand = "epilogue",
+       .expected = '"' + std::string(default_text) + '"',
+       .got = '"' + std::string(program.substr(0, 200)) + '"',
+       .hint = "a program other than the default needs the types and shapes of its operands"});
 }
 
 }  // namespace gemmery

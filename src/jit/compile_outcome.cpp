@@ -95,7 +95,7 @@ void throw_late(const CompileRequest& request, const std::string& log) {
 void throw_cancelled(const CompileRequest& request) {
   throw Cancelled({.kind = ErrorKind::compile,
                    .operand = subject_of(request),
-                   .expected = "a compilation that goes on to its end",
+                   .expected = "a compilation that runs to its end",
                    .got = "one that was cancelled"});
 }
 

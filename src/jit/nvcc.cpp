@@ -95,7 +95,7 @@ std::optional<Nvcc> ask_version(const std::string& path) {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "nvcc",
                .expected = "nvcc of version " + to_string(oldest_nvcc) + " or later",
-               .got = tried.empty() ? "nothing to look at: GEMMERY_HIDE_CUDA is set"
+               .got = tried.empty() ? "no place to search: GEMMERY_HIDE_CUDA is set"
                                     : "looked for " + tried,
                .hint = "set CUDA_HOME to the absolute path of a toolkit, or unset "
                        "GEMMERY_COMPILER: NVRTC needs no toolkit"});

@@ -148,7 +148,7 @@ Opened& opened_nvrtc() {
   throw Error({.kind = ErrorKind::unavailable,
                .operand = "NVRTC",
                .expected = "libnvrtc of version " + to_string(oldest_nvrtc) + " or later",
-               .got = tried.empty() ? "nothing to look at: GEMMERY_HIDE_CUDA is set"
+               .got = tried.empty() ? "no place to search: GEMMERY_HIDE_CUDA is set"
                                     : "looked for " + tried,
                .hint = std::string("install it (pip install nvidia-cuda-nvrtc) and set ") +
                        library_variable + " to its absolute path"});

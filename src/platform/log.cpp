@@ -70,7 +70,7 @@ int open_log_file(const std::string& path) {
   if (file >= 0) return file;
   throw Error({.kind = ErrorKind::io,
                .operand = file_variable,
-               .expected = "a file that can be written, in a folder that is there",
+               .expected = "a writable file in a folder that exists",
                .got = path + ": " + std::generic_category().message(errno),
                .hint = "unset the environment variable or correct it"});
 }

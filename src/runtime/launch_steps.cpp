@@ -18,7 +18,7 @@ namespace {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "stream",
                .expected = "a stream of the operands' device, " + to_string(operands),
-               .got = "one of " + to_string(stream.device())});
+               .got = "a stream of " + to_string(stream.device())});
 }
 
 driver::cuda::Result launch_plan(const driver::DriverApi& api, driver::cuda::Function function,

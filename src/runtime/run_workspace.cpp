@@ -33,7 +33,7 @@ void check_workspace(const Workspace& workspace, std::size_t bytes) {
                  .operand = "workspace",
                  .expected = "at least " + std::to_string(bytes) + " bytes",
                  .got = std::to_string(workspace.bytes),
-                 .hint = "get_workspace_size(args) tells"});
+                 .hint = "get_workspace_size(args) returns the size"});
   }
   if (reinterpret_cast<std::uintptr_t>(workspace.data) % workspace_alignment != 0) {
     throw Error(

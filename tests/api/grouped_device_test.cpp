@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products on emulated devices: sizes that change between the launches of one graph, ends
-// that clip stores, promises that are broken, and what is refused by name.
+// Grouped GEMM on emulated devices: sizes that change between the launches of one graph, clipped
+// stores at the ends of groups, broken promises, and refusals by name.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products on the CPU, one test for each row of the list of what users met elsewhere: empty
-// groups, K = 0, tails, odd extents, lists, sizes that change between runs.
+// Grouped GEMM on the CPU, one test for each known failure of other libraries: empty groups, K = 0,
+// tails, odd extents, lists, sizes that change between runs.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of groups by indices on the CPU, against loops that know nothing of groups.
+// Rows of groups by index on the CPU, compared with plain loops.
 #include <gemmery/gemmery.hpp>
 
 #include <gtest/gtest.h>

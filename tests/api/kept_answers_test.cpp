@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer that is kept is the answer that would be given now.
+// A cached answer of discovery equals the answer that a new search would give.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems that padded operands would make much faster are told, with the reason.
+// A warning names problems that would be much faster with padded operands, with the reason.
 #include <gtest/gtest.h>
 
 #include <optional>

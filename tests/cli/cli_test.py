@@ -374,9 +374,9 @@ class Verify(unittest.TestCase):
     def test_tells_how_many_elements_have_no_bound(self):
         done = run("verify", "--device", "cpu", 'gemm 8x8x8 a=f32 epilogue="D = 1/((accum+1)-accum-1)"')
         self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
-        self.assertIn("64 with no bound", done.stdout)
+        self.assertIn("64 without a bound", done.stdout)
         done = run("verify", "--device", "cpu", 'gemm 8x8x8 a=f32 epilogue="D = abs(1/((accum+1)-accum-1))"')
-        self.assertIn("64 with no bound", done.stdout)
+        self.assertIn("64 without a bound", done.stdout)
 
     def test_repeats_with_its_seed(self):
         first, second = (json_lines(run("verify", "--device", "cpu", "--seed", "42", "--json", *SMALL).stdout)[0] for _ in range(2))

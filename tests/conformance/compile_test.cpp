@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are made from source compile for every target that they name, without spilling
-// more than they may. The same random sample each time; GEMMERY_SOAK=1 draws a larger one afresh.
-// No GPU is needed.
+// Kernels with source compile for every target that they name, without spilling more than allowed.
+// A short run uses the same random sample every time; GEMMERY_SOAK=1 draws a larger new one. No GPU
+// is needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel that discovery knows for a device, through the suite.
+// Runs the suite on every kernel that discovery offers for a device.
 #include "tests/conformance/device_conformance.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixture of what every device that runs GPU kernels goes through: GPUs and emulated ones
-// alike. A program instantiates the suite with its devices.
+// The fixture of the conformance suite for devices that run GPU kernels, GPUs and emulated ones
+// alike. A program instantiates it with its devices.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of faults, and sources with them.
+// The table of planted faults, and the sources with a fault.
 #include "tests/conformance/device_faults.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The family of mutants: all but the source is asked of the family that the sound kernel is of.
+// The family of mutants: it changes the source only, and forwards everything else to the family of
+// the sound kernel.
 #include "tests/conformance/device_mutants.hpp"
 
 #include <algorithm>

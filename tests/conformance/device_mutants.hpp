@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the simt and sm90 families whose device code is wrong on purpose, each in one way: a
-// device's conformance is worth what it finds of them.
+// Kernels whose device code is wrong on purpose, each in one way. The conformance of a device is
+// judged by how many of them it catches.
 #pragma once
 
 #include <cstdint>

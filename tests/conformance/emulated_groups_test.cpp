@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that find groups on the device, on emulated devices of several architectures: groups of
-// every size and form, under random schedules. GEMMERY_SOAK=1 asks for 6,000 cases.
+// Grouped kernels on emulated devices of several architectures: groups of every size and form,
+// under random schedules. GEMMERY_SOAK=1 runs 6,000 cases.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conformance on an emulated device passes the sound kernels and catches every fault that is
-// planted in device code.
+// Conformance on an emulated device passes the sound kernels and catches every planted fault of
+// device code.
 #include <gtest/gtest.h>
 
 #include <iostream>

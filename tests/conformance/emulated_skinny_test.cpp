@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite of devices for the family skinny, on emulated devices of three architectures: types,
+// The device suite for the family skinny, on emulated devices of three architectures: types,
 // layouts, alignments of 1 to 16 bytes, either side, rows, slices of k, random schedules.
-// GEMMERY_SOAK=1 asks for 3,600 cases.
+// GEMMERY_SOAK=1 runs 3,600 cases.
 #include "tests/conformance/device_conformance.hpp"
 
 namespace gemmery::conformance {

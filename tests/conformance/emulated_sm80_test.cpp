@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite of devices for the family sm80, on emulated devices of three architectures: types,
-// layouts, alignments of 1 to 16 bytes, every way to split k, random schedules. GEMMERY_SOAK=1 asks
-// for 3,600 cases.
+// The device suite for the family sm80, on emulated devices of three architectures: types, layouts,
+// alignments of 1 to 16 bytes, every split of k, random schedules. GEMMERY_SOAK=1 runs 3,600 cases.
 #include "tests/conformance/device_conformance.hpp"
 
 namespace gemmery::conformance {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite of devices on an emulated H200: PTX as NVRTC emits it, every access checked, schedules
-// shuffled. No GPU is needed. GEMMERY_SOAK=1 asks for 2,000 cases.
+// The device suite on an emulated H200: PTX as NVRTC emits it, every access checked, random
+// schedules. No GPU is needed. GEMMERY_SOAK=1 runs 2,000 cases.
 #include "tests/conformance/device_conformance.hpp"
 
 namespace gemmery::conformance {
 namespace {
 
-// Small problems, for each instruction of a warp takes a fraction of a microsecond; few kernels to
-// many problems, for each is compiled first.
+// Small problems, because each instruction of a warp takes a fraction of a microsecond; few kernels
+// with many problems each, because every kernel is compiled first.
 const DeviceUnderTest h200{
     .device = "emulated:h200",
     .scale = {.rounds = 4,

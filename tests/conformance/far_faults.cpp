@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 32 bits in addresses of sm90 kernels.
+// Planted faults: 32-bit products in address arithmetic of sm90 kernels.
 #include "tests/conformance/device_faults.hpp"
 
 namespace gemmery::conformance {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GPU family on operands of more than 2^32 elements, in each role and along each extent, on
-// emulated devices. GEMMERY_SOAK=1 runs every design that discovery lists of a family.
+// Every GPU family on operands that span more than 2^32 elements, in each role and along each
+// extent, on emulated devices. GEMMERY_SOAK=1 runs every design that discovery lists for a family.
 #include <gtest/gtest.h>
 
 #include <iostream>

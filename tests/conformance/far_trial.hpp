@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of few elements that lie more than 2^32 elements apart, for products of 32 bits in the
-// arithmetic of addresses. Emulated devices keep only the memory that is touched.
+// Problems with few elements that are more than 2^32 elements apart, to find 32-bit products in
+// address arithmetic. Emulated devices keep only memory that is touched.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hunting one planted fault on one device: in random trials, or in a few problems at its edges.
+// Searches for one planted fault on one device: in random trials, or in a few problems at its
+// edges.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which planted faults show on a GPU, and to whom: to conformance, to conformance with delays in
-// the kernel, to the tools of compute-sanitizer (under GEMMERY_SOAK=1), and to the emulator. Each
-// hunt is a process of its own, for a faulty kernel may hang or end its context. Prints the table
-// that tests/results/ keeps. GEMMERY_TEST_FAULTS limits it to rows ("simt, stores a row too many")
-// that hold that text.
+// Which planted faults are caught on a GPU, and by what: conformance, conformance with delays in
+// the kernel, the tools of compute-sanitizer (with GEMMERY_SOAK=1), and the emulator. Each search
+// runs in a process of its own, because a faulty kernel may hang or end its context. Prints the
+// table that tests/results/ keeps. GEMMERY_TEST_FAULTS limits it to rows whose name ("simt, stores
+// a row too many") contains that text.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite of devices on a GPU, and what only a GPU can show. GEMMERY_TEST_DEVICE picks it (0
-// unless set), GEMMERY_TEST_FAMILY one family; GEMMERY_SOAK=1 asks for 20,000 cases on at most 600
+// The device suite on a GPU, and tests that only a GPU can run. GEMMERY_TEST_DEVICE selects it
+// (default 0), GEMMERY_TEST_FAMILY one family; GEMMERY_SOAK=1 runs 20,000 cases on at most 600
 // kernels.
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel that discovery knows for the CPU, through the suite. GEMMERY_SOAK=1 asks for 100,000
+// Runs the suite on every kernel that discovery offers for the CPU. GEMMERY_SOAK=1 runs 100,000
 // cases.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel says of itself, held against what discovery and its family do.
+// The metadata of every kernel agree with discovery and with its family.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tests; or, with --replay 'PROBLEM' --kernel NAME --seed N --fill KIND …, as a failure
-// printed it, that one case.
+// Runs the tests; or, with --replay 'PROBLEM' --kernel NAME --seed N --fill KIND …, as printed by a
+// failure, that one case.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family whose kernels are wrong on purpose, each in one way: the suite is worth what it finds of
-// them.
+// A family whose kernels are wrong on purpose, each in one way. The suite is judged by how many of
+// them it catches.
 #pragma once
 
 #include <memory>

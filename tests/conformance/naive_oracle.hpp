@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second oracle that shares no arithmetic with the library's: the definition, in long double, for
-// small problems. It holds the first one to account.
+// small problems. It checks the first one.
 #pragma once
 
 #include <cstdint>

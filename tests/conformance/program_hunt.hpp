@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hunting a fault in a kernel with a program: in random problems of several tiles to a block, and
-// in launches that leave their workspace to the next one.
+// Searches for a fault in a kernel with a program: in random problems with several tiles per block,
+// and in launches that leave their workspace to the next one.
 #pragma once
 
 #include <string>

@@ -77,7 +77,7 @@ void add(EpilogueTally& sum, const EpilogueTally& part) {
   sum.programs += part.programs;
   sum.runs += part.runs;
   sum.elements += part.elements;
-  sum.open += part.open;
+  sum.without_bound += part.without_bound;
 }
 
 void add(EpilogueReport& sum, const EpilogueReport& part) {
@@ -152,7 +152,7 @@ class Run {
                           .max_multiprocessors = most_multiprocessors(kernel, seed)},
                          kernel);
       tally.elements = report.elements;
-      tally.open = report.open;
+      tally.without_bound = report.without_bound;
       if (!report.passed) fail(kernel.name() + ": " + report.first_failure);
     } catch (const Error& error) {
       fail(kernel.name() + ": " + error.what());
@@ -213,11 +213,12 @@ EpilogueReport run_random_epilogues(const EpilogueOptions& options) {
 
 std::string to_string(const EpilogueReport& report) {
   std::string text = fmt::format(
-      "{} programs ran, {} were refused; {} runs, {} elements, {} of them open\n",
-      report.all.programs, report.refused, report.all.runs, report.all.elements, report.all.open);
+      "{} programs ran, {} were refused; {} runs, {} elements, {} of them without a bound\n",
+      report.all.programs, report.refused, report.all.runs, report.all.elements,
+      report.all.without_bound);
   for (const auto& [family, tally] : report.of_family) {
-    text += fmt::format("  {}: {} programs, {} runs, {} elements, {} of them open\n", family,
-                        tally.programs, tally.runs, tally.elements, tally.open);
+    text += fmt::format("  {}: {} programs, {} runs, {} elements, {} of them without a bound\n",
+                        family, tally.programs, tally.runs, tally.elements, tally.without_bound);
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(report.failures.size(), 10); ++i)
     text += report.failures[i] + "\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random epilogues for every kernel that discovery offers: what carries a program computes it
-// within its interval, what does not says so.
+// Random epilogues for every kernel that discovery offers: a kernel that carries the program
+// computes it within its interval, others refuse it.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct EpilogueTally {
   std::int64_t programs = 0;
   std::int64_t runs = 0;
   std::int64_t elements = 0;
-  std::int64_t open = 0;  // of the elements, those about which the oracle says nothing
+  std::int64_t without_bound = 0;  // of the elements
 };
 
 struct EpilogueReport {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code in a driver: loaded once, let go where nothing can need it.
+// Code in a driver: loaded once, unloaded if nothing can need it.
 #include "driver/code.hpp"
 
 #include <gtest/gtest.h>

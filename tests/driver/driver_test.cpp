@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers and devices: what is said when there is none, facts, errors, fork.
+// Drivers and devices: errors when there is none, facts, fork.
 #include "driver/driver.hpp"
 
 #include <gtest/gtest.h>

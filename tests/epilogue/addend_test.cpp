@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel may add to the sums before it runs a program.
+// The addend that a kernel may add to the accumulators before it runs a program.
 #include "epilogue/addend.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brief formulas: for which results they are taken, that they are emitted, and that results are
-// judged by their errors then.
+// Brief formulas: for which results they are used, that they are emitted, and that verification
+// then applies their errors.
 #include "epilogue/brief.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What discovery takes a program to cost.
+// The cost of a program as discovery estimates it.
 #include "epilogue/cost.hpp"
 
 #include <gtest/gtest.h>

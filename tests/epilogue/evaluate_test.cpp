@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in blocks and in intervals: blocks compute what is written, intervals hold what any
-// computation of theirs may give, and no more than they must.
+// Programs evaluated in blocks and in intervals: blocks compute the program; an interval contains
+// every result that a computation of it may give, and no more than necessary.
 #include "epilogue/evaluate.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users of other interfaces with programs write, one row for each source that is known to
-// fail there, or to give wrong answers: here it computes what a plain loop computes, or gives one
-// error with its place and reason.
+// Programs that users of other interfaces write, one row for each that is known to fail there or to
+// give wrong answers. Here it computes the result of a plain loop, or gives one error with its
+// place and reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs make of zeros beyond out's edge.
+// The results of programs for zeros beyond the edge of out.
 #include "epilogue/zeros.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cache does where the system answers in ways that it rarely does: each case is one that
-// no other test of the cache leads to.
+// The cache when the system answers in rare ways; no other test of the cache covers these cases.
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>

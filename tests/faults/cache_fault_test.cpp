@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY G12: whatever a system call does while code is looked for or kept, the caller gets
+// RELIABILITY G12: whatever a system call does while code is searched or stored, the caller gets
 // the right code or none, and the cache works again when the fault is gone.
 #include <gtest/gtest.h>
 #include <sys/mount.h>

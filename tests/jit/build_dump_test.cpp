@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMERY_DUMP_DIR: every build leaves its files there, whole, for its user alone; and never costs
-// more than itself.
+// GEMMERY_DUMP_DIR: every build writes its complete files there, readable by its user only; a
+// failing dump never fails a build.
 #include "jit/build_dump.hpp"
 
 #include <gemmery/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM while NVRTC compiles. In children only: what NVRTC does about signals it does
-// in the first compilation of a process.
+// Ctrl-C and SIGTERM while NVRTC compiles. Runs in child processes, because NVRTC changes signal
+// handlers in the first compilation of a process.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

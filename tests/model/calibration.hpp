@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bench/calibrate measured of the sm90 family (kept by tools/keep_calibration.py), and how
-// well a prediction chooses by it.
+// Measurements of the sm90 family by bench/calibrate (kept by tools/keep_calibration.py), and how
+// well a prediction ranks by them.
 #pragma once
 
 #include <string>

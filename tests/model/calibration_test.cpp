@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first kernel that discovery returns, held against what all kernels took when they were
-// measured.
+// Compares the first kernel of discovery with the measured times of all kernels.
 #include "tests/model/calibration.hpp"
 
 #include <gtest/gtest.h>

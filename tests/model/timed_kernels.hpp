@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of kernels of all families, by their names, and what discovery makes of the same problems.
+// Times of kernels of all families, by their names, and the ranking of discovery for the same
+// problems.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of predictions whatever the constants are, on random problems.
+// Properties of predictions that hold for all constants, on random problems.
 #include "model/warp_specialized_gemm.hpp"
 
 #include <gtest/gtest.h>

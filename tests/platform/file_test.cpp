@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells files apart, and where folders lie. Folders themselves: tests/faults and
+// The identity of files, and the places of folders. Folders themselves: tests/faults and
 // tests/jit/disk_cache_test.cpp.
 #include <gtest/gtest.h>
 #include <unistd.h>

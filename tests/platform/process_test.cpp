@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are run, and the folders that they are run in.
+// Programs started by the library, and the folders in which they run.
 #include "platform/process.hpp"
 
 #include <gtest/gtest.h>

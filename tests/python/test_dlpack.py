@@ -517,7 +517,7 @@ def test_streams_that_say_they_belong_to_another_device_are_refused_where_they_a
         return stream
 
     args = gpu_arguments()
-    with pytest.raises(gemmery.InvalidArgumentError, match="stream of cuda:0, got one of cuda:1") as raised:
+    with pytest.raises(gemmery.InvalidArgumentError, match="stream of cuda:0, got a stream of cuda:1") as raised:
         _core.resolve_stream(stream_of(1), args)
     assert raised.value.operand == "stream"
     assert _core.resolve_stream(stream_of(0), args) == gemmery.utils.to_cuda_stream(stream_of(1)), "a handle is a handle"

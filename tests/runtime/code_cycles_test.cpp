@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is compiled, loaded and let go again and again (RELIABILITY G16): memory stays flat,
-// the process's and the device's.
+// Code that is compiled, loaded and unloaded again and again (RELIABILITY G16): memory stays flat,
+// that of the process and of the device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixture of what launches of sm90 kernels must keep to, on an H200 and on an emulated one.
+// The fixture of the launch tests of sm90 kernels, on an H200 and on an emulated one.
 #pragma once
 
 #include <gtest/gtest.h>

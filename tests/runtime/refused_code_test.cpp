@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code in the cache that is as it was written and that a driver refuses all the same (RELIABILITY
-// F4, F24): it is compiled anew, once, and the kernel runs.
+// Intact code in the cache that a driver refuses (RELIABILITY F4, F24): it is compiled again, once,
+// and the kernel runs.
 #include <gtest/gtest.h>
 #include <gemmery/cache.hpp>
 #include <gemmery/error.hpp>

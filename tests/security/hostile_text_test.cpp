@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELIABILITY S12: text that would be code, a command or a path elsewhere. Each is refused with an
-// error of ours, soon, before anything is compiled; or is not known.
+// RELIABILITY S12: text that would be code, a command or a path elsewhere. It is refused quickly
+// with an error of ours, before anything is compiled, or it is unknown.
 #include <gemmery/discovery.hpp>
 #include <gemmery/epilogue.hpp>
 #include <gemmery/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel would launch with: its grid, its workspace, without launching it.
+// The launch plan of a kernel (grid, workspace) without launching it.
 #pragma once
 
 #include <gemmery/arguments.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a long test has behind it, kept in build/soak/, so that one that was stopped goes on where
-// it was: with the same seed, by the same program, never by another build of it.
+// The progress of a long test, kept in build/soak/, so that an interrupted test continues where it
+// was: with the same seed and the same build of the program.
 #pragma once
 
 #include <xxhash.h>

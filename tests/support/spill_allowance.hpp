@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel may spill.
+// The spills that a kernel may have.
 #pragma once
 
 #include <gemmery/kernel.hpp>
@@ -7,9 +7,9 @@
 
 namespace gemmery::tests {
 
-// In bytes, stores and loads together; 0 but for sm80's 8-bit floats from Hopper to sm_110. These
-// targets widen 8-bit floats before they multiply them, which takes registers that large tiles do
-// not have; what that spills was 20 to 300 bytes. They are to have families of their own for these
+// In bytes, stores and loads together; 0 except for sm80's 8-bit floats from Hopper to sm_110.
+// These targets convert 8-bit floats before they multiply them, which takes registers that large
+// tiles do not have; 20 to 300 bytes spilled. They are to get families of their own for these
 // types.
 inline int allowed_spills(const Kernel& kernel, Target target) {
   const DType a = kernel.operands().a.dtype;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a test, gone at its end: in memory where there is such a place, since disks are slow
-// at being sure that they have written.
+// A folder that is removed at the end of a test: in memory if possible, since disks are slow to
+// confirm writes.
 #pragma once
 
 #include <unistd.h>

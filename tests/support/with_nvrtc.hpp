@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that compile kernels are skipped where there is no compiler; what was searched is said.
+// Tests that compile kernels are skipped without a compiler, with the places that were searched.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -423,7 +423,7 @@ Status onednn_serves_types(DType a, DType b, DType accumulator, Math math) {
     return Status::fail("accumulator: expected float32 or int32, got " +
                         std::string(name(accumulator)));
   if (b == DType::uint8)
-    return Status::fail("B: expected int8 (oneDNN multiplies by it only), got uint8");
+    return Status::fail("B: expected int8 (the only integer B of oneDNN), got uint8");
   const ComputeTypes types = compute_types(a, b);
   if (onednn::multiplies(types.a, types.b, types.sum)) return Status::success();
   return Status::fail("unavailable: this oneDNN on this CPU does not multiply " +

@@ -185,7 +185,7 @@ void Comparison::merge(const Comparison& other) {
   };
   elements += other.elements;
   mismatches += other.mismatches;
-  open += other.open;
+  without_bound += other.without_bound;
   worst_ratio = std::max(worst_ratio, other.worst_ratio);
   worst_error = std::max(worst_error, other.worst_error);
   if (other.first && (!first || key(*other.first) < key(*first))) first = other.first;

@@ -43,7 +43,7 @@ struct Mismatch {
 struct Comparison {
   std::int64_t elements = 0;
   std::int64_t mismatches = 0;
-  std::int64_t open = 0;  // elements of epilogues that may be any number, or any of a sign
+  std::int64_t without_bound = 0;  // elements that may be any number, or any of a sign
   double worst_ratio =
       0;  // |got − exact| relative to the bound; infinite for a wrong infinity or NaN
   double worst_error = 0;  // largest finite |got − exact|

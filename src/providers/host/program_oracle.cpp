@@ -47,12 +47,12 @@ double ratio_of(const Middle& middle, double got, bool is_right) {
   return is_right ? 0 : infinity;
 }
 
-// True if every number of the type passes, or every one of a sign.
-bool is_open(const Interval& stored, DType dtype) {
+// False if every number of the type passes, or every one of a sign.
+bool has_bound(const Interval& stored, DType dtype) {
   const Interval any = epilogue::stored_interval(Interval::everything(), dtype);
   const bool takes_positive = stored.low <= 0 && stored.high >= any.high;
   const bool takes_negative = stored.low <= any.low && stored.high >= 0 && any.low < 0;
-  return stored.has_numbers && (takes_positive || takes_negative);
+  return !stored.has_numbers || (!takes_positive && !takes_negative);
 }
 
 void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) {
@@ -62,9 +62,9 @@ void judge(Comparison& comparison, const Interval& x, DType dtype, Mismatch at) 
   at.exact = middle.value;
   at.allowed = middle.reach;
   ++comparison.elements;
-  const bool is_judged = !is_open(stored, dtype);
-  comparison.open += is_judged ? 0 : 1;
-  if (!is_judged && is_right) return;
+  const bool is_bounded = has_bound(stored, dtype);
+  comparison.without_bound += is_bounded ? 0 : 1;
+  if (!is_bounded && is_right) return;
   const double ratio = ratio_of(middle, at.got, is_right);
   comparison.worst_ratio =
       std::max(comparison.worst_ratio, is_right ? std::min(ratio, 1.0) : std::max(ratio, 1.0));

@@ -83,7 +83,7 @@ void CodeFamily::check_code(std::span<const std::byte> code, CodeForm form) cons
                .operand = declared().kernel_name() + ": launch.parameters",
                .expected = "what " + entry + " takes, " + runtime::describe(*taken),
                .got = runtime::describe(packed),
-               .hint = "a parameter's type can be said behind it: \"m:i64\", \"alpha:f64\""});
+               .hint = "a parameter's type may follow it: \"m:i64\", \"alpha:f64\""});
 }
 
 std::shared_ptr<const runtime::DeviceArtifact> CodeFamily::make_artifact(const Kernel& kernel,

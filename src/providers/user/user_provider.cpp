@@ -51,7 +51,7 @@ void remove_kernel(const Kernel& kernel) {
   if (is_ours && kernel::remove_family(family)) return;
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "withdraw_kernel",
-               .expected = "a kernel that register_kernel gave and that is still registered",
+               .expected = "a kernel that register_kernel returned and that is still registered",
                .got = kernel.name()});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of 8 bits on their way to the registers of a wgmma: which element a lane gets, and the
-// banks of every access.
+// 8-bit operands loaded to the registers of a wgmma: which elements a lane gets, and the banks of
+// every access.
 #include "device/abi/atom_fragment.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of float32 operands: which products are formed, where parts lie, the banks of every access.
+// Parts of float32 operands: which products are computed, where parts lie, the banks of every
+// access.
 #include "device/abi/operand_parts.hpp"
 
 #include <gtest/gtest.h>

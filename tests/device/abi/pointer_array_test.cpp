@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far matrices that lie anywhere are from a tensor map. Compiled by the host alone.
+// The map distances of batches by pointers. Compiled for the host only.
 #include "device/abi/pointer_array.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory of sm80 designs: every chunk has a place of its own, and no access meets another in
-// a bank.
+// Shared memory of sm80 designs: every chunk has a place of its own, and no access has a bank
+// conflict.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from an sm90 design, and which field a bad one is refused for. Compiled by the host
-// alone.
+// Values that follow from an sm90 design, and the field for which a bad one is refused. Compiled
+// for the host only.
 #include "device/abi/sm90_faults.hpp"
 
 #include <gtest/gtest.h>

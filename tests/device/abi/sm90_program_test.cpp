@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operands of programs come to sm90 blocks. Compiled by the host alone.
+// How operands of programs reach sm90 blocks. Compiled for the host only.
 #include "device/abi/sm90_program.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tile is cut into units: every element is moved once, by one thread, and transposing stores
-// meet no bank twice.
+// How a tile is cut into units: every element is copied once, by one thread, and transposing stores
+// have no bank conflict.
 #include "device/copy/operand_plan.cuh"
 
 #include <gtest/gtest.h>

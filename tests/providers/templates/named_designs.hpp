@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that discovery does not offer and a name asks for, run on an emulated A100, or an H200
-// where their target asks for it, with whole numbers and poisoned outputs.
+// Kernels that discovery does not offer but that have a name, run on an emulated A100, or an H200
+// if their target requires it, with integers and poisoned outputs.
 #pragma once
 
 #include <gtest/gtest.h>

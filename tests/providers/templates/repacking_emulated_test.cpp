@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copy kernel alone, bit for bit, on an emulated H200: every width of elements, alignments and
-// strides of all kinds, zeros behind the ends of lines, and nothing written behind these.
+// The copy kernel alone, bit for bit, on an emulated H200: every element width, all kinds of
+// alignments and strides, zeros after the ends of lines, and nothing written after these.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 

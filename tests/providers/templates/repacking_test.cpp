@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of operands, host half: how they lie, how the copying is shared out, which banks a tile
-// that is transposed meets. The kernels themselves: sm90/repacking_emulated_test.cpp.
+// Repacked operands, host half: their layout, the distribution of the copy over blocks, the banks
+// of a transposed tile. The kernels themselves: sm90/repacking_emulated_test.cpp.
 #include "providers/templates/repacking.hpp"
 
 #include <gtest/gtest.h>

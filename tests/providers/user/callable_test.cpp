@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callables of users: found, run, bound and verified; and what a faulty one does to the rest, which
-// is nothing.
+// Callables of users: found, run, bound and verified; and a faulty one does not affect the others.
 #include <gemmery/artifact.hpp>
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>

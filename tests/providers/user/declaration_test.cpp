@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What register_kernel refuses, each by the kernel and the field, and how grids and bytes are
-// spelled.
+// What register_kernel refuses, naming the kernel and the field, and the syntax of grids and bytes.
 #include <gemmery/discovery.hpp>
 #include <gemmery/error.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's kernel that leaves with its test, and the look into what is said of it.
+// A user's kernel that is withdrawn at the end of its test, and access to the reasons given for it.
 #pragma once
 
 #include <gemmery/user_kernel.hpp>

@@ -66,7 +66,7 @@ std::string find_failure(const Query& query) {
   std::string failure = find_device_failure(runtime::portable_targets, query.device);
   if (!failure.empty()) return failure;
   if (problem.k != 0)
-    return fmt::format("K: expected 0, a program without a product, got {}", problem.k);
+    return fmt::format("K: expected 0 (a program without a matrix product), got {}", problem.k);
   if (problem.epilogue == default_epilogue)
     return "epilogue: expected a program other than alpha * accum + beta * C";
   return find_math_failure(problem);

@@ -67,7 +67,7 @@ std::string find_partial_run(const char* operand, std::int64_t run, const Skinny
                              const GemmProblem& problem) {
   const std::int64_t columns = skinny_column_count(tile, problem);
   if (columns % run == 0) return {};
-  return fmt::format("{}: expected {} a multiple of {} for vectors of so many, got {}", operand,
+  return fmt::format("{}: expected {} a multiple of {} for vectors of that width, got {}", operand,
                      is_turned(tile) ? "M" : "N", run, columns);
 }
 

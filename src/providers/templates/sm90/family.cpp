@@ -33,7 +33,8 @@ std::string find_room_failure(const GemmProblem& problem) {
   for (const OperandRules& rules : FittingLayouts(problem))
     if (!fits_count(count_tiles(extents_of(is_turned(rules), problem), largest_tile), problem.l))
       return too_many("tiles", problem);
-  return "epilogue: expected tensors that fit into shared memory beside two stages, got more";
+  return "epilogue: expected tensors that fit into shared memory beside two stages, got larger "
+         "ones";
 }
 
 // Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each

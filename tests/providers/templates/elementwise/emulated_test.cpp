@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs without a product on an emulated H200: types, layouts, broadcasts, tails, results beside
-// out; which kernel is first; what is refused.
+// Elementwise programs without a matrix product on an emulated H200: types, layouts, broadcasts,
+// tails, results beside out; which kernel ranks first; refusals.
 #include <gtest/gtest.h>
 #include <gemmery/buffer.hpp>
 #include <gemmery/discovery.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the family simt as a description asks for them: alignments, tiles and stages beyond
+// Kernels of the family simt that a description may request: alignments, tiles and stages beyond
 // those that discovery offers.
 #include "tests/providers/templates/named_designs.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the family skinny answers: where it comes first and where not, what it refuses and why, how
-// it splits k, and that a name is a kernel.
+// The answers of the family skinny: where it ranks first and where not, what it refuses and why,
+// how it splits k, and that names parse back.
 #include <gtest/gtest.h>
 
 #include <algorithm>

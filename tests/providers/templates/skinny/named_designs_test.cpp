@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the family skinny as a name may ask for them: every alignment, layout, side and type;
+// Kernels of the family skinny that a name may request: every alignment, layout, side and type;
 // loads, slots and lanes beyond those that discovery offers.
 #include "tests/providers/templates/named_designs.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code of the family sm80, design by design and target by target: no register is spilled beyond
-// what the design allows, the instruction that the design promises is there, and none of its kind
-// in simt. GEMMERY_SOAK=1 asks for 60 designs on all targets and prints how long compilation took.
+// Machine code of the family sm80, for each design and target: no spills beyond what the design
+// allows, the promised instruction is present, and simt kernels have no instruction of its kind.
+// GEMMERY_SOAK=1 compiles 60 designs for all targets and prints the compile times.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 

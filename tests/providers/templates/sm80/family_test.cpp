@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the family sm80 answers: where it comes first, what it refuses and why, how it splits k, and
-// that a name is a kernel.
+// The answers of the family sm80: where it ranks first, what it refuses and why, how it splits k,
+// and that names parse back.
 #include <gtest/gtest.h>
 
 #include <algorithm>

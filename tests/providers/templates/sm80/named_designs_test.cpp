@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the family sm80 as a description asks for them: alignments, stages, warps and
+// Kernels of the family sm80 that a description may request: alignments, stages, warps and
 // instructions beyond those that discovery offers.
 #include "tests/providers/templates/named_designs.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split k in float16, on an emulated A100: what all slices give together is what the accumulators
-// of the whole k give, rounded once. Partial sums are kept in the accumulator's type: in float16
-// they would be rounded once a slice. GEMMERY_SOAK=1 asks for 500 cases.
+// Split k in float16, on an emulated A100: the slices together give the accumulators of the whole
+// k, rounded once. Partial sums are kept in the accumulator's type; in float16 they would be
+// rounded once per slice. GEMMERY_SOAK=1 runs 500 cases.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 

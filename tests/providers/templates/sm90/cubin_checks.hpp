@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an sm90 design promises of its machine code, held against a cubin: resources as the compiler
-// reports them, instructions as nvdisasm shows them.
+// Checks a cubin against the promises of its sm90 design: resources as the compiler reports them,
+// instructions as nvdisasm shows them.
 #pragma once
 
 #include <gemmery/kernel.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code of sm90 kernels of split float32: any legal tile, schedule and cluster, also those
-// that discovery does not offer. A short run compiles a few, GEMMERY_SOAK=1 many. No GPU is needed.
+// Machine code of sm90 kernels with split float32 operands: any legal tile, schedule and cluster,
+// also those that discovery does not offer. A short run compiles a few, GEMMERY_SOAK=1 many. No GPU
+// is needed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <gemmery/error.hpp>

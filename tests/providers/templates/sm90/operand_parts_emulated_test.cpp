@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split float32 on an emulated H200: how accurate it is beside native float32, numbers at the ends
-// of float32, programs, operands of any alignment, shares of k.
+// Split float32 on an emulated H200: its accuracy compared with native float32, numbers at the ends
+// of float32's range, programs, operands of any alignment, split k.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code of sm90 kernels that carry programs: everyday ones fit into the registers beside the
-// sums, and no program keeps wgmmas from running side by side. A short run compiles a few,
-// GEMMERY_SOAK=1 many.
+// Machine code of sm90 kernels with epilogue programs: common ones fit the registers beside the
+// accumulators, and no program serialises wgmmas. A short run compiles a few, GEMMERY_SOAK=1 many.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <gemmery/discovery.hpp>
