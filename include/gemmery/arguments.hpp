@@ -24,15 +24,15 @@ class IndexedGroup;
 
 // What a GEMM may have beside A, B, out and the accumulator.
 struct GemmOptions {
-  // Its shape broadcasts to out's by NumPy's rule. Whether there is a C belongs to the problem;
-  // with beta = 0 nothing of it is read.
+  // Its shape broadcasts to out's by NumPy's rule. The presence of a C is part of the problem; with
+  // beta = 0 it is not read.
   std::optional<Tensor> c = std::nullopt;
   double alpha = 1;  // with alpha = 0, A and B are not read (BLAS rule)
   double beta = 0;   // another value needs a C
   Math math = Math::native;
-  // A program in place of alpha * accum + beta * C, with everything that it reads and stores: then
-  // c, alpha and beta stay as they are here. One that computes just that, with numbers alpha and
-  // beta and a tensor C, is the default program.
+  // A program in place of alpha * accum + beta * C, with all tensors and numbers that it reads and
+  // stores; c, alpha and beta must then keep their defaults. A program for exactly this formula,
+  // with numbers alpha and beta and a tensor C, is the default program.
   std::optional<EpilogueArguments> epilogue = std::nullopt;
 };
 
@@ -46,24 +46,23 @@ struct GemmOptions {
 // Zero extents are legal; K = 0 gives alpha * 0 + beta * C. The tensors' memory stays the caller's.
 // All operands are on one device.
 //
-// A, B, C, out and what an epilogue reads or stores without reducing may be batches by pointers
-// (PointerArray), each by itself: as many pointers as out has matrices. Kernels read them, so work
-// may be captured into a graph and the addresses changed between its launches. That the matrices of
-// out overlap each other and those of inputs no more than is said above is the caller's promise, as
-// is their alignment; on the CPU a run checks for null, alignment and equal addresses in out.
+// A, B, C, out and the tensors of an epilogue, except results of reductions, may each be a batch by
+// pointers (PointerArray), with as many pointers as out has matrices. Kernels read the pointers
+// when they run, so work may be captured into a graph and the addresses changed between its
+// launches. The caller promises their alignment, and that matrices overlap only as described above;
+// on the CPU a run checks for null, alignment and equal addresses in out.
 //
-// Tensors that an epilogue reads broadcast to (L, M, N) by NumPy's rule: they may lack leading
-// dimensions, and extents of 1 are repeated. Its further results have out's shape; those of
-// reductions have an extent of 1, or lack the dimension, where they reduce. Results must not
-// overlap other tensors, except that a tensor that is read may be exactly out, or exactly another
-// result of out's shape.
+// Tensors that an epilogue reads broadcast to (L, M, N) by NumPy's rule: leading dimensions may be
+// absent, and extents of 1 are repeated. Its other results have out's shape; the reduced dimensions
+// of a reduction have extent 1 or are absent. Results must not overlap other tensors, except that a
+// tensor that is read may be exactly out, or exactly another result of out's shape.
 class GEMMERY_API GemmArguments {
  public:
-  // Throws Error (invalid_argument, or unsupported for types that no kernel serves) naming operand,
-  // expected and got.
+  // Throws Error (invalid_argument, or unsupported for types that no kernel supports) naming
+  // operand, expected and got.
   GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out, DType accumulator_type,
                 const GemmOptions& options = {});
-  // With the accumulator that `default_accumulator` names.
+  // With the accumulator of `default_accumulator`.
   GemmArguments(const Tensor& A, const Tensor& B, const Tensor& out,
                 const GemmOptions& options = {});
 
@@ -72,25 +71,25 @@ class GEMMERY_API GemmArguments {
   double alpha() const noexcept { return alpha_; }
   double beta() const noexcept { return beta_; }
 
-  // Views of rank 3 (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0. `c` is empty
-  // where none was given.
+  // Views of rank 3: (L,M,K), (L,K,N), (L,M,N), broadcast dimensions with stride 0. `c` is empty if
+  // there is no C.
   const Tensor& a() const noexcept { return a_; }
   const Tensor& b() const noexcept { return b_; }
   const Tensor& out() const noexcept { return out_; }
   const std::optional<Tensor>& c() const noexcept { return c_; }
 
-  // What the epilogue reads and stores beside out, in the order of its rules; empty for the default
-  // program. Tensors are views of rank 3: of (L, M, N) with strides of 0 where they are broadcast,
-  // and with extents of 1 where a reduction leaves one.
+  // The tensors and numbers that the epilogue reads, and its results beside out, in the order of
+  // its rules; empty for the default program. Tensors are views of rank 3: of (L, M, N) with
+  // strides of 0 where they are broadcast, and with extents of 1 along reduced dimensions.
   const std::vector<EpilogueOperand>& epilogue_operands() const noexcept {
     return epilogue_operands_;
   }
 
-  // New memory or scalars for the same problem. Throws Error (invalid_argument) where the result
-  // would be another problem: a null or less aligned pointer, an overlap, a beta other than 0
-  // without a C. Of a batch by pointers `data` is another array. Operands are "A", "B", "C", "out",
-  // "sizes" of groups, and the names of the epilogue's tensors; one of those that is called A, B or
-  // out is "epilogue.A", …
+  // New memory or scalars for the same problem. Throws Error (invalid_argument) if the problem
+  // would change: a null or less aligned pointer, an overlap, a beta other than 0 without a C. For
+  // a batch by pointers, `data` is another array. Operands are "A", "B", "C", "out", "sizes" of
+  // groups, and the names of the epilogue's tensors; one of those that is called A, B or out is
+  // "epilogue.A", …
   void set_data(std::string_view operand, const void* data);
   void set_scalars(double alpha, double beta);           // of the default program
   void set_scalar(std::string_view name, double value);  // a number of the epilogue

@@ -37,10 +37,10 @@ struct CompileOptions {
   int jobs = 0;  // at a time; 0: GEMMERY_NUM_COMPILE_JOBS, else the cores
   // Also the PTX of each kernel, which emulated devices run, for a file to keep.
   bool with_ptx = false;
-  // Called when one has ended, by one thread at a time: that result, how many have ended, and how
-  // many there are.
+  // Called after each compilation, by one thread at a time, with the result, the number that are
+  // done, and the number of all.
   std::function<void(const CompileResult&, std::size_t done, std::size_t all)> progress = {};
-  // Asks for the end: what is being compiled is cancelled, what has not begun does not begin.
+  // Requests cancellation: running compilations are cancelled, and no other one starts.
   std::stop_token stop = {};
 };
 
@@ -60,27 +60,26 @@ struct StoredArtifact {
 };
 
 struct SaveOptions {
-  // Also keeps PTX, which emulated devices run; compiled now where it is not there.
+  // Also keeps PTX, which emulated devices run; it is compiled now if it is missing.
   bool with_ptx = false;
 };
 
-// Writes one self-contained file: cubins, sources, logs, designs, resources. What is given twice
-// for a target is kept once, with the problems of both. Written aside and renamed. Throws Error:
-// unsupported for kernels that are not compiled (those of the CPU), io.
+// Writes one self-contained file: cubins, sources, logs, designs, resources. Code that is given
+// twice for a target is stored once, with the problems of both. Written to a temporary file and
+// renamed. Throws Error: unsupported for kernels that are not compiled (those of the CPU), io.
 GEMMERY_API void save_artifacts(const std::string& path, std::span<const StoredArtifact> artifacts,
                                 const SaveOptions& options = {});
 
-// The artifacts of a file, one for each kernel with all its targets; no compiler is needed or
-// looked for. Families of the user's own must be registered before. Throws Error: io for a file
-// that cannot be read or is damaged anywhere; unsupported for one of another format, or with a
-// family, a version of a family, a kernel or a target that this library does not have. What no
-// launch has used is unloaded from its devices with the last copy of the artifact; the rest stays
-// loaded, once for the same code.
+// Loads the artifacts of a file, one for each kernel with all its targets; no compiler is needed.
+// Families of users must be registered before. Throws Error: io for a file that cannot be read or
+// is damaged; unsupported for one of another format, or with a family, a version of a family, a
+// kernel or a target that this library does not have. Code that was never launched is unloaded from
+// its devices with the last copy of the artifact; other code stays loaded, once for the same code.
 GEMMERY_API std::vector<StoredArtifact> load_artifacts(const std::string& path);
 
 // --- looking into files --------------------------------------------------------------------------
 
-// What a file says of one kernel for one target, whether this library can load it or not.
+// The entry of a file for one kernel and one target, also if this library cannot load it.
 struct ArtifactSummary {
   std::string kernel_name;
   std::string provider;
@@ -96,9 +95,9 @@ struct ArtifactSummary {
   std::optional<CodeResources> resources;  // of the cubin
   std::size_t cubin_bytes = 0;             // 0: none
   std::size_t ptx_bytes = 0;
-  std::string refusal;  // why `load_artifacts` refuses it; empty where it does not
-  // Machine instructions by their names with modifiers, where a disassembler is on this machine;
-  // else why not.
+  std::string refusal;  // why `load_artifacts` refuses it; empty if it does not
+  // Counts of machine instructions by their names with modifiers, if this machine has a
+  // disassembler; otherwise the reason.
   std::map<std::string, int> instructions;
   std::string no_instructions;
 };
@@ -109,7 +108,7 @@ struct ArtifactFileSummary {
   std::vector<ArtifactSummary> kernels;
 };
 
-// Throws Error (io, unsupported) for what is not an undamaged file of this format.
+// Throws Error (io, unsupported) if the file is not an undamaged file of this format.
 GEMMERY_API ArtifactFileSummary inspect_artifacts(const std::string& path);
 
 }  // namespace gemmery

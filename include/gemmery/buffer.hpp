@@ -22,8 +22,8 @@ class ScopedRelaxedCapture;
 class GEMMERY_API Buffer {
  public:
   Buffer() noexcept = default;
-  // Throws Error: out_of_memory, unavailable where the device is not there. Allocated in the order
-  // of `stream`, whose device is the buffer's.
+  // Throws Error: out_of_memory, unavailable if the device is missing. Allocated in the order of
+  // `stream`, whose device is the buffer's.
   Buffer(std::size_t bytes, Stream stream);
   ~Buffer();  // freed in the order of the stream it was allocated on
   Buffer(Buffer&& other) noexcept;
@@ -40,25 +40,24 @@ class GEMMERY_API Buffer {
   void* stream_ = nullptr;
 };
 
-// Copies between any two places, in the order of the stream (of the GPU that takes part); host
-// memory must stay as it is until the stream has been synchronised. Fills with one byte value
-// likewise.
+// Copies between any two devices, in the order of the stream (of the GPU involved); host memory
+// must stay unchanged until the stream has been synchronised. Fills with one byte value likewise.
 GEMMERY_API void copy(void* destination, Device to, const void* source, Device from,
                       std::size_t bytes, Stream stream);
 GEMMERY_API void fill(void* destination, std::uint8_t value, std::size_t bytes, Stream stream);
 
-// Waits until everything on the stream is done; throws Error (launch) with the driver's words if
+// Waits until everything on the stream is done; throws Error (launch) with the driver's message if
 // any of it failed.
 GEMMERY_API void synchronize(Stream stream);
 
-// Whether work put on the stream is recorded into a graph instead of run; false on the CPU. The
-// legacy default stream also counts as captured while another stream's capture forbids its use.
-// Asking ends no capture.
+// True if work put on the stream is recorded into a graph instead of run; false on the CPU. The
+// legacy default stream also counts as captured while another stream's capture forbids its use. The
+// query ends no capture.
 GEMMERY_API bool is_capturing(Stream stream);
 
 // While it lives, this thread may allocate memory and load code on a GPU although other streams of
-// the process are being captured; those captures stay valid. Work that it puts on such a stream,
-// and waits for one, still count. No effect on the CPU.
+// the process are being captured; those captures stay valid. Work on a captured stream, and waits
+// for one, remain subject to the rules of capture. No effect on the CPU.
 class GEMMERY_API BesideCaptures {
  public:
   explicit BesideCaptures(Device device);
@@ -70,7 +69,7 @@ class GEMMERY_API BesideCaptures {
   std::unique_ptr<driver::ScopedRelaxedCapture> relaxed_;
 };
 
-// A stream of our own; destroyed with the object.
+// A stream that the object owns and destroys.
 class GEMMERY_API OwnedStream {
  public:
   explicit OwnedStream(Device device);
@@ -85,11 +84,11 @@ class GEMMERY_API OwnedStream {
   Stream stream_;
 };
 
-// The pool of a device: how much it keeps and how much it has given out.
+// The memory that the pool of a device has reserved, and the memory that is allocated from it.
 struct PoolStatistics {
-  std::uint64_t reserved_bytes = 0;  // held from the driver now
+  std::uint64_t reserved_bytes = 0;  // reserved from the driver now
   std::uint64_t reserved_peak_bytes = 0;
-  std::uint64_t used_bytes = 0;  // given out now
+  std::uint64_t used_bytes = 0;  // allocated from the pool now
   std::uint64_t used_peak_bytes = 0;
   std::uint64_t limit_bytes = 0;  // 0 = none
 };
@@ -97,11 +96,11 @@ struct PoolStatistics {
 struct PoolOptions {
   std::uint64_t initial_bytes = 0;        // reserved at once
   std::uint64_t limit_bytes = 0;          // an allocation beyond it throws out_of_memory; 0 = none
-  std::uint64_t keep_bytes = UINT64_MAX;  // what is kept from the driver at synchronisation
+  std::uint64_t keep_bytes = UINT64_MAX;  // not returned to the driver at synchronisation
 };
 
-// Sets up the pool of a GPU; before its first use, or between uses to change limit and keep. Throws
-// Error (invalid_argument) where initial_bytes exceeds the limit.
+// Configures the pool of a GPU, before its first use, or later to change limit and keep. Throws
+// Error (invalid_argument) if initial_bytes exceeds the limit.
 GEMMERY_API void configure_pool(Device device, const PoolOptions& options);
 GEMMERY_API PoolStatistics pool_statistics(Device device);
 

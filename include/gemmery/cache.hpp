@@ -14,29 +14,29 @@
 
 namespace gemmery {
 
-// How often what happened.
+// Counts of events.
 struct CacheCounters {
   std::uint64_t hits = 0;
   // Misses, by reason:
-  std::uint64_t absent = 0;         // not there
+  std::uint64_t absent = 0;         // no such entry
   std::uint64_t damaged = 0;        // bytes are not those that were written
   std::uint64_t foreign = 0;        // another user's, writable by others, or of another key
   std::uint64_t other_version = 0;  // written by a library with another format
   std::uint64_t unreadable = 0;     // the file system failed
   // What was compiled then:
   std::uint64_t kept = 0;
-  std::uint64_t duplicates = 0;  // another process had kept it already
+  std::uint64_t duplicates = 0;  // another process had stored it already
   std::uint64_t not_kept = 0;    // the file system failed, or it is larger than the cache may be
   std::uint64_t evicted = 0;     // removed for others to find room
   // Locks, which save work only:
   std::uint64_t waits = 0;     // for another process that was compiling the same
-  std::uint64_t timeouts = 0;  // waits that were given up
+  std::uint64_t timeouts = 0;  // waits that timed out
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
 };
 
 struct CacheReport {
-  std::string folder;  // empty where the environment names none
+  std::string folder;  // empty if the environment names none
   bool is_usable = false;
   std::string refusal;  // why it is not
   bool is_read_only = false;
@@ -70,11 +70,11 @@ struct CacheRemoval {
   std::int64_t bytes = 0;
 };
 
-// Never fails for a cache that cannot be used: that is what it reports.
+// Does not fail if the cache cannot be used: it reports the reason.
 GEMMERY_API CacheReport cache_report();
 
 // The functions below are for the user's own cache, not for shared ones. All throw Error:
-// unavailable where it cannot be used, invalid_argument for a variable that cannot be read.
+// unavailable if it cannot be used, invalid_argument for an invalid environment variable.
 
 // Most recently used first.
 GEMMERY_API std::vector<CachedCode> list_cache();

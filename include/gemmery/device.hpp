@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device, and what is known of it. Facts are data: from the driver where there is one, from a
-// table by name elsewhere.
+// Devices and their facts. Facts are data: from the driver if there is one, otherwise from a table
+// by name.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,17 @@ struct Device {
 // "cpu", "cuda:1", "emulated:h200"
 GEMMERY_API std::string to_string(Device device);
 
-// What `to_string` writes, and "emulated:1" for "emulated:h200"; nothing for other text. Whether
-// the device is there is seen when it is used.
+// Parses the output of `to_string`, and "emulated:1" for "emulated:h200"; nullopt for other text.
+// It does not check if the device exists; its first use does.
 GEMMERY_API std::optional<Device> parse_device(std::string_view text) noexcept;
 
-// What predictions and matching need to know of a device. Rates are peaks by the data sheet or the
-// driver.
+// The facts of a device that predictions and matching need. Rates are peaks by the data sheet or
+// the driver.
 struct DeviceInfo {
   std::string name;  // "NVIDIA H200", or the table's name
   Target target;
   int multiprocessors = 0;                  // SMs; cores of a CPU
-  std::int64_t shared_bytes_per_block = 0;  // dynamic shared memory that one block may ask for
+  std::int64_t shared_bytes_per_block = 0;  // the limit of a block's dynamic shared memory
   std::int64_t shared_bytes_per_multiprocessor = 0;
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
@@ -58,11 +58,11 @@ struct DeviceInfo {
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
-// The facts of a device that need not be here, by one of `known_device_names()` such as "h200";
-// nothing for an unknown name.
+// The facts of a device that this machine need not have, by one of `known_device_names()` such as
+// "h200"; nullopt for an unknown name.
 GEMMERY_API std::optional<DeviceInfo> find_device_info(std::string_view table_name);
 
-// The facts of the first known device of a GPU target's architecture (any suffix). Where none is
+// The facts of the first known device of a GPU target's architecture (any suffix). If none is
 // known: those of the closest one, with this architecture and a name that says so.
 GEMMERY_API DeviceInfo typical_device_info(Target target);
 

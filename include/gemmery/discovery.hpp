@@ -18,23 +18,23 @@
 
 namespace gemmery {
 
-// Narrows what is returned. Empty fields do not.
+// Restricts the result. Empty fields have no effect.
 struct Filter {
   std::function<bool(const Metadata&)> metadata = {};
-  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a. Default: that of
-  // `environment_target`, which leaves the CPU's kernels in.
+  // "sm_90" means the device: kernels for sm_80 … sm_90 and sm_90a. Default: the target of
+  // `environment_target`, which does not exclude the CPU's kernels.
   std::optional<Target> target = {};
   std::vector<std::string> providers =
       {};  // by name; an unknown one throws Error (invalid_argument) listing the known
 };
 
-// Kernels that run these arguments where their memory is, best first; an empty list comes with
-// reasons from `explain`. On a GPU the list ends with simt, on the CPU with the reference. Throws
-// Error (unavailable) where the device is not there.
+// Kernels that run these arguments on the device of their memory, best first. If the list is empty,
+// `explain` has the reasons. On a GPU the last kernels are those of simt, on the CPU the reference.
+// Throws Error (unavailable) if the device is missing.
 GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmArguments& arguments,
                                                   const Filter& filter = {});
 
-// The same for a problem on a device that need not be here.
+// The same for a problem on a device that this machine need not have.
 GEMMERY_API std::vector<RankedKernel> get_kernels(const GemmProblem& problem,
                                                   const DeviceInfo& device,
                                                   const Filter& filter = {});
@@ -52,13 +52,13 @@ GEMMERY_API std::vector<Kernel> get_kernels(const Filter& filter = {});
 GEMMERY_API void for_each_kernel(const std::function<void(const Kernel&)>& visit,
                                  const Filter& filter = {});
 
-// GEMMERY_TARGET_SM: the target of filters that name none. Nothing where it is not set; throws
-// Error (invalid_argument) where it cannot be read, as all of discovery does then.
+// GEMMERY_TARGET_SM: the target of filters that name none. nullopt if it is not set; throws Error
+// (invalid_argument) if it is invalid, as every function of discovery does then.
 GEMMERY_API std::optional<Target> environment_target();
 
-// The kernel of a name that `Kernel::name` gave, in this process or another of this version;
-// nothing where no family knows it. A name that ends in an epilogue's digest is known to processes
-// that have read its program, in a problem's line or in arguments.
+// The kernel whose `Kernel::name` is this, in this process or another one of this version; nullopt
+// if no family has it. A name that ends in an epilogue's digest is known only to processes that
+// have read its program, in a problem line or in arguments.
 GEMMERY_API std::optional<Kernel> find_kernel(std::string_view kernel_name);
 
 // For every family and design class: the first constraint that failed, or how many kernels fit. A
@@ -74,9 +74,9 @@ GEMMERY_API Explanation explain(const GemmProblem& problem, const DeviceInfo& de
                                 const Filter& filter = {});
 GEMMERY_API std::string to_string(const Explanation& explanation);
 
-// True where the models of kernels' times were fitted to runs on this architecture: sm_90 and the
-// CPU. Elsewhere a predicted time follows from the device's facts alone (rates, bandwidth, caches,
-// multiprocessors) and ranks kernels better than it tells their time.
+// True if the time models of kernels were fitted to measurements on this architecture: sm_90 and
+// the CPU. Elsewhere a predicted time follows from the device's facts only (rates, bandwidth,
+// caches, multiprocessors); it ranks kernels better than it predicts their times.
 GEMMERY_API bool is_model_calibrated(Target target) noexcept;
 
 // A problem that misses a much faster kernel only because of its operands' alignment: padded to 16
@@ -88,25 +88,25 @@ struct PerformanceCliff {
   std::string failed;   // the constraint that keeps its family from the problem as it is
 };
 
-// Nothing where padding would not help, and on the CPU. Discovery logs the same as one warning per
+// nullopt if padding would not help, and on the CPU. Discovery logs the same as one warning per
 // problem and process, unless GEMMERY_WARN_CLIFFS is off.
 GEMMERY_API std::optional<PerformanceCliff> find_cliff(const GemmProblem& problem,
                                                        const DeviceInfo& device);
 GEMMERY_API std::string to_string(const PerformanceCliff& cliff);
 
-// The devices of this machine: GPUs by index; and the facts of one (the CPU included). Throws Error
-// (unavailable, with what was looked for) for one that is not there.
+// The devices of this machine, GPUs by index; and the facts of one (the CPU included). Throws Error
+// (unavailable, with the places that were searched) for a missing device.
 GEMMERY_API std::vector<Device> devices();
 GEMMERY_API const DeviceInfo& device_info(Device device);
 
-// Names of the providers, best first; "user" among them, whether it has kernels yet or not.
+// Names of the providers, best first, including "user" even if it has no kernels yet.
 GEMMERY_API std::vector<std::string> provider_names();
 
 // Adds a family to discovery; seen by every later call. The family is never destroyed. Throws Error
-// (invalid_argument) where a family of the same provider and name is there.
+// (invalid_argument) if a family of the same provider and name exists.
 GEMMERY_API void register_family(std::unique_ptr<Family> family);
 
-// Replaces the history that get_kernels asks; nullptr = none.
+// Replaces the history that get_kernels uses; nullptr = none.
 GEMMERY_API void set_history(std::shared_ptr<const History> history);
 
 // Keeps a measured time in the history of this process (the one that is set by default).

@@ -17,10 +17,10 @@ namespace gemmery {
 // A view of a DLTensor; nothing is owned and nothing is synchronised: the caller orders the
 // producer's stream before ours. Missing strides mean row major; `byte_offset` is applied. Throws
 // Error: invalid_argument for malformed tensors (rank, lanes, null data with elements, misaligned
-// offset), unsupported for element types and devices that we do not serve.
+// offset), unsupported for element types and devices that are not supported.
 GEMMERY_API Tensor from_dlpack(const DLTensor& tensor);
 
-// Owns what a producer handed over, and calls its deleter exactly once, on whichever thread lets go
+// Owns a producer's tensor, and calls its deleter exactly once, on the thread that releases it
 // last.
 class GEMMERY_API DlpackTensor {
  public:

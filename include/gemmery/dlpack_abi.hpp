@@ -47,7 +47,7 @@ struct ManagedLayout {
 };
 
 inline constexpr std::uint64_t flag_read_only = 1;
-inline constexpr std::uint64_t flag_copied = 2;  // nobody else sees this memory
+inline constexpr std::uint64_t flag_copied = 2;  // this memory is not shared
 
 struct ManagedVersionedLayout {
   Version version;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine offers: which libraries were found, where, in which version, and what each
+// A report on this machine: which libraries were found, where, in which version, and what each
 // enables.
 #pragma once
 
@@ -32,7 +32,7 @@ struct DoctorReport {
   CacheReport cache;  // of compiled code, on disk
 };
 
-// Never throws for what is missing: that is what it reports.
+// Does not throw for missing libraries and devices: it reports them.
 GEMMERY_API DoctorReport doctor();
 GEMMERY_API std::string to_string(const DoctorReport& report);
 

@@ -20,7 +20,7 @@ enum class DType : std::uint8_t {
 
 enum class DTypeKind : std::uint8_t { floating, signed_integer, unsigned_integer };
 
-// What is known of an element type. `exponent_bits` and `mantissa_bits` are those of the encoding
+// The facts of an element type. `exponent_bits` and `mantissa_bits` are those of the encoding
 // (explicit bits), 0 for integers.
 struct DTypeFacts {
   DType dtype;
@@ -56,11 +56,11 @@ constexpr std::size_t byte_width(DType dtype) noexcept {
   return static_cast<std::size_t>(bit_width(dtype)) / 8;
 }
 
-// Understands the canonical names, the short forms, NumPy's and CUDA's spellings ("<f4",
-// "CUDA_R_16BF", "half"); nothing for a word that names no type. Case matters.
+// Parses canonical names, short forms, NumPy's and CUDA's spellings ("<f4", "CUDA_R_16BF", "half");
+// nullopt for other words. Case matters.
 GEMMERY_API std::optional<DType> parse_dtype(std::string_view word) noexcept;
 
-// The type that a C++ element type stands for, where there is exactly one.
+// The element type of a C++ type, if there is exactly one.
 template <class T>
 struct dtype_of;
 template <>

@@ -31,11 +31,11 @@ enum class Op : std::uint8_t {
 #include <gemmery/ops.def>
 };
 
-// How a value is narrowed. Both kinds of rounding are IEEE's; NaN stays NaN where the type has one
+// How a cast narrows a value. Both kinds of rounding are IEEE's; NaN stays NaN if the type has one
 // (integers: 0).
 enum class Rounding : std::uint8_t { nearest_even, toward_zero };
 enum class Overflow : std::uint8_t {
-  natural,  // infinity where the type has one, else its NaN; integers saturate always
+  natural,  // infinity if the type has one, else its NaN; integers always saturate
   saturate  // the largest finite value of the sign
 };
 
@@ -66,8 +66,8 @@ GEMMERY_API Expression cast(const Expression& x, DType dtype,
                             Rounding rounding = Rounding::nearest_even,
                             Overflow overflow = Overflow::natural);
 // An operation of ops.def with as many operands as its arity. Throws Error (invalid_argument) for
-// another number, and where a truth value stands for a number of a comparison or the other way
-// about (a truth value in arithmetic counts as 0 or 1).
+// another number, and for comparisons that mix truth values and numbers (a truth value in
+// arithmetic counts as 0 or 1).
 GEMMERY_API Expression apply(Op op, std::span<const Expression> operands);
 inline Expression apply(Op op, std::initializer_list<Expression> operands) {
   return apply(op, std::span<const Expression>(operands.begin(), operands.size()));
@@ -121,20 +121,19 @@ struct Result {
       : name(std::move(result_name)), value(std::move(result_value)), reduction(result_reduction) {}
 };
 
-// A whole program. Immutable; copies are cheap. Programs that compute the same by the same
-// operations are equal however they were written: common subexpressions are shared, constants
-// folded, operands of commutative operations ordered.
+// A program. Immutable; copies are cheap. Programs that compute the same by the same operations are
+// equal, however they were written: common subexpressions are shared, constants folded, operands of
+// commutative operations ordered.
 class GEMMERY_API Program {
  public:
-  // Reads text: statements "name = expression", separated by ';' or line ends, comments from '#'.
-  // D must be assigned; a name is assigned once; what is assigned may be used in later statements
-  // (D, too: its value before it is rounded to out's type) and, where no tensor is bound to it, is
-  // not stored. A name with an underscore in front is never stored. The text may be a Python
-  // function or lambda instead, whose parameters are read and whose returned names are stored;
-  // accum, where it is returned, under the name accum_out. sum(x), max(x), min(x) and amax(x) of
-  // one operand reduce, as the whole right side of a statement only. Throws Error
-  // (invalid_argument) with line, column, the word and a hint. The grammar stands in
-  // docs/epilogues.md.
+  // Reads text: statements "name = expression", separated by ';' or line ends, comments from '#'. D
+  // must be assigned. A name is assigned once and may be used in later statements (D, too: its
+  // value before it is rounded to out's type). It is stored only if a tensor is bound to it; a name
+  // that begins with an underscore is never stored. The text may be a Python function or lambda
+  // instead: its parameters are operands, the names that it returns are results, and a returned
+  // accum is stored as accum_out. sum(x), max(x), min(x) and amax(x) of one operand are reductions;
+  // each must be the whole right side of a statement. Throws Error (invalid_argument) with line,
+  // column, the word and a hint. docs/epilogues.md has the grammar.
   explicit Program(std::string_view text);
 
   // From expressions. Throws Error (invalid_argument): no result named D, a name twice.
@@ -154,13 +153,13 @@ class GEMMERY_API Program {
   std::shared_ptr<const Graph> graph_;
 };
 
-// Gives an expression of x (of x and y; of x, y and z) a name, from now on a function of programs
-// in text: define_op("quick_gelu", "x * sigmoid(1.702 * x)"). Programs hold what the name stands
-// for, not the name. Throws Error (invalid_argument) for what does not parse, with line and column,
-// and for a name that is taken by another meaning. Any thread.
+// Names an expression of x (of x and y; of x, y and z), which then is a function of programs in
+// text: define_op("quick_gelu", "x * sigmoid(1.702 * x)"). Programs contain the expression, not the
+// name. Throws Error (invalid_argument) for an expression that does not parse, with line and
+// column, and for a name with another meaning. Any thread.
 GEMMERY_API void define_op(std::string_view name, std::string_view expression);
 
-// The functions that programs in text may call now: rows of ops.def, aliases, names of define_op,
+// The functions that programs in text may call: rows of ops.def, aliases, names of define_op,
 // reductions and cast. Any thread.
 GEMMERY_API std::vector<std::string> function_names();
 
@@ -179,9 +178,9 @@ struct EpilogueOperand {
 // A program with its operands and results, except D (which is out). The caller owns the memory.
 class GEMMERY_API EpilogueArguments {
  public:
-  // Throws Error (invalid_argument) for a name that the program does not have, one that is bound
-  // twice or not at all, a number for a result. Results other than D that nothing is bound to are
-  // not stored; what is called accum is bound to accum_out. More than 16 tensors to read, 8 to
+  // Throws Error (invalid_argument) for a name that the program does not have, for one that is
+  // bound twice or not at all, and for a number as a result. Results other than D without a tensor
+  // are not stored; a tensor named accum is bound to accum_out. More than 16 tensors to read, 8 to
   // write or 16 numbers: unsupported.
   EpilogueArguments(epilogue::Program program, std::vector<EpilogueOperand> operands = {});
   EpilogueArguments(std::string_view text, std::vector<EpilogueOperand> operands = {})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exception of this library: what was wrong with what, what was expected, what was found, and
-// what to do about it.
+// The exception of this library. It names the operand, what was expected, what was found, and what
+// to do.
 #pragma once
 
 #include <exception>
@@ -13,9 +13,9 @@ namespace gemmery {
 
 enum class ErrorKind : unsigned char {
   invalid_argument,  // the caller's values contradict each other or the documentation
-  unsupported,       // legal, but not served by what was asked to serve it
-  unavailable,       // a library, device or service that is needed is not there
-  compile,           // a kernel's source was refused by its compiler
+  unsupported,       // legal, but not supported by the kernel, file or device
+  unavailable,       // a required library, device or service is missing
+  compile,           // the compiler rejected a kernel's source
   launch,            // the driver refused or lost a launch
   out_of_memory,
   io,
@@ -23,17 +23,17 @@ enum class ErrorKind : unsigned char {
 
 GEMMERY_API std::string_view name(ErrorKind kind) noexcept;
 
-// What an Error tells. Empty fields are left out of the message.
+// The fields of an Error. Empty fields are left out of the message.
 struct ErrorDetails {
   ErrorKind kind = ErrorKind::invalid_argument;
   std::string operand = {};  // what it is about: "B", "stream", "GEMMERY_LOG_LEVEL"
   std::string expected = {};
   std::string got = {};
   std::string hint = {};   // what to do
-  std::string cause = {};  // what a library below said
+  std::string cause = {};  // the message of an underlying library
 };
 
-// Thrown by everything that fails except questions (`supports`, `explain`), which return a Status.
+// Thrown by everything that fails except queries (`supports`, `explain`), which return a Status.
 class GEMMERY_API Error : public std::exception {
  public:
   explicit Error(ErrorDetails details);
@@ -51,9 +51,9 @@ class GEMMERY_API Error : public std::exception {
   std::string message_;
 };
 
-// What a function of the caller's throws where it is no fault of the function but is to end the
-// call that it was asked in, such as Python's KeyboardInterrupt. Derive from it: nobody reports it,
-// replaces it or goes on without it, as is done with what else such functions throw.
+// The base class of exceptions by which a function of the caller ends the library call that invoked
+// it, such as Python's KeyboardInterrupt. The library passes them on unchanged; other exceptions of
+// such functions are reported or replaced.
 class GEMMERY_API Interruption {
  public:
   virtual ~Interruption();

@@ -27,13 +27,14 @@ struct Query {
   const GemmArguments* arguments = nullptr;
 };
 
-// Why a family, or one of its design classes, does not serve a query, or how many kernels serve it.
+// Why a family, or one of its design classes, does not support a query, or how many of its kernels
+// do.
 struct Reason {
   std::string provider = {};
   std::string family = {};
   std::string design_class = {};     // "128x128x16"; empty for the whole family
-  std::string failed = {};           // the first constraint that failed; empty where it fits
-  int fitting = 0;                   // kernels that serve the query
+  std::string failed = {};           // the first constraint that failed; empty if kernels fit
+  int fitting = 0;                   // kernels that support the query
   std::vector<Kernel> nearest = {};  // kernels that nearly fit, at most three
 };
 
@@ -47,19 +48,21 @@ class GEMMERY_API Family {
   virtual std::string_view name() const noexcept = 0;
   virtual int version() const noexcept = 0;
 
-  // Whether the family's libraries are present: "unavailable: libdnnl.so.3 not found, looked in …".
+  // Success if the family's libraries are present, else for example "unavailable: libdnnl.so.3 not
+  // found, looked in …".
   virtual Status availability() const { return Status::success(); }
 
-  // Whether kernels of this family can fuse the problem's epilogue; if not, which node of its
-  // program they cannot, and why. The base class accepts the default program only. `match`,
+  // Success if kernels of this family can fuse the problem's epilogue, else which node of its
+  // program they cannot compute, and why. The base class accepts the default program only. `match`,
   // `explain` and `supports` are only called for epilogues that are accepted here.
   virtual Status carries(const GemmProblem& problem) const;
 
-  // Whether kernels of this family take batches by pointers (Tensor). If not, `match` and `explain`
-  // are not called for problems with one, and `supports` refuses it by the operand's name.
+  // True if kernels of this family take batches by pointers (Tensor). Otherwise `match` and
+  // `explain` are not called for problems with one, and `supports` refuses it by the operand's
+  // name.
   virtual bool takes_pointers() const noexcept { return false; }
 
-  // Whether kernels of this family take groups of this form (GroupedGemmArguments). The same holds
+  // True if kernels of this family take groups of this form (GroupedGemmArguments). The same holds
   // as for pointers.
   virtual bool takes_groups(const Groups&) const noexcept { return false; }
 
@@ -67,7 +70,7 @@ class GEMMERY_API Family {
   // is asked beside `takes_groups`.
   virtual bool takes_indices(const Groups&) const noexcept { return false; }
 
-  // Appends every kernel that serves the query, with its predicted time.
+  // Appends every kernel that supports the query, with its predicted time.
   virtual void match(const Query& query, std::vector<RankedKernel>& kernels) const = 0;
 
   // Appends at least one reason: why not, or how many fit.
@@ -82,20 +85,19 @@ class GEMMERY_API Family {
   virtual std::optional<Kernel> parse_name(std::string_view kernel_name) const = 0;
   virtual std::vector<DesignField> design_fields(const Kernel& kernel) const = 0;
   virtual std::vector<Target> targets(const Kernel& kernel) const = 0;
-  // Whether equal inputs give equal bits on one device.
+  // True if equal inputs give equal bits on one device.
   virtual bool is_deterministic(const Kernel&) const { return true; }
 
-  // The facts of a device that this family's kernels run on; nullptr for devices of another type
-  // ("cpu" asked of a GPU family). Throws Error (unavailable) for a device of the right type that
-  // is not there.
+  // The facts of a device on which this family's kernels run; nullptr for devices of another type
+  // (such as "cpu" for a GPU family). Throws Error (unavailable) for a missing device of the right
+  // type.
   virtual const DeviceInfo* device_info(Device device) const = 0;
 
-  // The target of `targets(kernel)` to compile for when the kernel is to run on this device; any
-  // other of them where none does.
+  // The target of `targets(kernel)` whose code runs on this device; any of them if there is none.
   virtual Target target_for(const Kernel& kernel, const DeviceInfo& device) const = 0;
 
-  // Checks what operand rules cannot express. The rules, the target and the availability have been
-  // checked before.
+  // Checks conditions that operand rules cannot express. The rules, the target and the availability
+  // have been checked before.
   virtual Status supports(const Kernel& kernel, const Query& query) const = 0;
 
   virtual std::size_t workspace_bytes(const Kernel& kernel,
@@ -105,8 +107,8 @@ class GEMMERY_API Family {
   // threads).
   virtual Artifact compile(const Kernel& kernel, Target target) const = 0;
 
-  // Runs without an artifact in hand: takes it from the process-wide store, or compiles and loads
-  // first, unless the stream is being captured: then throws Error (unsupported) naming `compile`,
+  // Runs without a given artifact: takes it from the process-wide store, or compiles and loads
+  // first. If the stream is being captured, it throws Error (unsupported) naming `compile` instead,
   // before any call that would end the capture.
   virtual void run(const Kernel& kernel, const GemmArguments& arguments,
                    const RunOptions& options) const = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups: how the GEMMs of a grouped problem differ, and who carries their sizes. The sizes
+// Groups: how the GEMMs of a grouped problem differ, and the form of their sizes. The sizes
 // themselves are in memory and not part of a problem.
 #pragma once
 

@@ -14,10 +14,10 @@ class GEMMERY_API History {
  public:
   virtual ~History();
 
-  // Whether nothing was measured yet: then kernels are not asked about one by one.
+  // True if nothing was measured yet; then single kernels are not looked up.
   virtual bool is_empty() const noexcept { return false; }
 
-  // Microseconds of this kernel on this problem and device, where it was measured.
+  // Microseconds of this kernel for this problem and device, if it was measured.
   virtual std::optional<double> measured_us(const Query& query, const Kernel& kernel) const = 0;
 };
 

@@ -29,22 +29,22 @@ class Family;
 class Artifact;
 class PreparedLaunch;
 
-// Which layouts of an operand a kernel takes.
+// The layouts of an operand that a kernel takes.
 enum class LayoutRule : std::uint8_t { row, column, any };
 GEMMERY_API std::string_view name(LayoutRule rule) noexcept;
 
-// What a kernel asks of one operand.
+// The requirements of a kernel on one operand.
 struct OperandRule {
   DType dtype = DType::float32;
   LayoutRule layout = LayoutRule::any;
-  std::uint8_t alignment = 1;  // bytes that the problem's alignment must be a multiple of
+  std::uint8_t alignment = 1;  // bytes that must divide the problem's alignment
 
   friend bool operator==(const OperandRule&, const OperandRule&) = default;
 };
 
-// What a kernel asks of a problem's operands.
+// The requirements of a kernel on a problem's operands.
 struct OperandRules {
-  OperandRule a, b, c, out;  // c counts only where has_c
+  OperandRule a, b, c, out;  // c is used only with has_c
   DType accumulator = DType::float32;
   Math math = Math::native;
   bool has_c = false;
@@ -98,7 +98,7 @@ struct GEMMERY_API Metadata {
   std::string epilogue;       // its text
   bool deterministic = true;  // equal inputs give equal bits
 
-  // The value of a design field; empty where the family has no such field.
+  // The value of a design field; empty if the family has no such field.
   GEMMERY_API std::string_view design_value(std::string_view field) const noexcept;
 };
 
@@ -149,7 +149,7 @@ class GEMMERY_API Kernel {
   // Success if `run` can run these arguments, else the first reason why not.
   Status supports(const GemmArguments& arguments) const;
 
-  // The same for a problem on a device that need not be here.
+  // The same for a problem on a device that this machine need not have.
   Status supports(const GemmProblem& problem, const DeviceInfo& device) const;
 
   // Compiles for the device of the arguments, loads the code there and sets its attributes, so that
@@ -223,8 +223,8 @@ class GEMMERY_API PreparedLaunch {
   explicit PreparedLaunch(std::unique_ptr<PreparedLaunchState> state) noexcept
       : state_(std::move(state)) {}
 
-  // "A", "B", "C", "out" or a tensor of the epilogue. Throws Error (invalid_argument) where the
-  // pointer does not fit the problem it was bound for.
+  // "A", "B", "C", "out" or a tensor of the epilogue. Throws Error (invalid_argument) if the
+  // pointer does not fit the problem that the launch was bound for.
   void set_data(std::string_view operand, const void* data) { state_->set_data(operand, data); }
   void set_scalars(double alpha, double beta) { state_->set_scalars(alpha, beta); }
   // A number of the epilogue, by its name.

@@ -39,7 +39,7 @@ struct Measurement {
 GEMMERY_API Measurement measure(const ProblemLine& line, const Kernel& kernel,
                                 const MeasureOptions& options);
 
-// Several kernels in turn, sample by sample, so that drifts of the clock meet all of them: one
+// Several kernels in turn, sample by sample, so that drifts of the clock affect all of them: one
 // measurement per kernel.
 GEMMERY_API std::vector<Measurement> measure_interleaved(const ProblemLine& line,
                                                          const std::vector<Kernel>& kernels,

@@ -40,13 +40,13 @@ enum class Math : std::uint8_t {
 GEMMERY_API std::string_view name(Math math) noexcept;
 GEMMERY_API std::optional<Math> parse_math(std::string_view word) noexcept;
 
-// Which direction of a matrix is contiguous. Where both fit, row major wins.
+// The contiguous direction of a matrix. If both fit, it is row major.
 enum class Layout : std::uint8_t { row, column, strided };
 GEMMERY_API std::string_view name(Layout layout) noexcept;
 
 // One matrix (or batch of them) of a problem. Strides are in elements; those of extents 0 and 1 are
-// stored as 0 and ignored. What an epilogue reduces to keeps those of extents 0. The batch stride
-// is `by_pointers` where an array of pointers says where the matrices lie, also where it is one.
+// stored as 0 and ignored, except strides of extents 0 of a reduction's result. The batch stride is
+// `by_pointers` for a batch by pointers, also with a single matrix.
 struct MatrixType {
   DType dtype = DType::float32;
   std::uint8_t alignment =
@@ -59,11 +59,11 @@ struct MatrixType {
   friend bool operator==(const MatrixType&, const MatrixType&) = default;
 };
 
-// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ), where `c` is there with a C, of
-// which nothing is read where beta is 0.
+// out[l,m,n] = epilogue( sum over k of a[l,m,k] * b[l,k,n] ). `c` is present with a C, which is not
+// read if beta is 0.
 //
-// With `groups` it is a batch of l GEMMs that differ along one extent, which here is that of all
-// groups together (T), or of the largest one where each has matrices of its own (masked, list). A
+// With `groups` it is a batch of l GEMMs that differ along one extent, which here is the sum over
+// all groups (T), or that of the largest group if each has its own matrices (masked, list). A
 // tensor that groups share has a batch stride of 0. See grouped.hpp.
 struct GEMMERY_API GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, l = 1;
@@ -72,17 +72,18 @@ struct GEMMERY_API GemmProblem {
   DType accumulator = DType::float32;
   Math math = Math::native;
   EpilogueId epilogue = default_epilogue;
-  // Where the operands of the epilogue's rules lie, in their order: strides are 0 along what an
-  // operand does not vary with. An entry for a number means nothing. Empty for the default program.
+  // The memory layout of the epilogue's operands, in the order of its rules: strides are 0 along
+  // dimensions with which an operand does not vary. Entries for numbers are unused. Empty for the
+  // default program.
   std::vector<MatrixType> epilogue_operands = {};
   std::optional<Groups> groups = {};
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 
-  // 2 for every product and sum; the epilogue is not counted. Of groups those of all T elements, or
-  // of groups as large as expected.
+  // 2 for every multiply-add; the epilogue is not counted. For groups those of all T elements, or
+  // of groups of the expected size.
   GEMMERY_API double flops() const noexcept;
-  // Every operand once: the least that must move through memory.
+  // The bytes of every operand once: the least memory traffic.
   GEMMERY_API double bytes() const noexcept;
 };
 
@@ -110,8 +111,7 @@ GEMMERY_API std::string to_string(const GemmProblem& problem);
 // position, unsupported for words that the grammar has and this version does not implement.
 GEMMERY_API ProblemLine parse_problem(std::string_view line);
 
-// The accumulator that is used when none is named: f64 for f64, int32 for integers, f32 for
-// everything else.
+// The default accumulator: f64 for f64, int32 for integers, f32 for everything else.
 GEMMERY_API DType default_accumulator(DType a, DType b) noexcept;
 
 // The type in which the epilogue computes: f64 for f64 and int32 accumulators (exact for integers),

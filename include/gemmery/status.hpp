@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer to a question: yes, or no with the reason.
+// The answer to a query: success, or failure with the reason.
 #pragma once
 
 #include <string>

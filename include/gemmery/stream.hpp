@@ -6,7 +6,7 @@
 
 namespace gemmery {
 
-// There is no default stream on purpose: leaving a stream out does not compile. `Stream::cpu()`
+// There is intentionally no default stream: leaving a stream out does not compile. `Stream::cpu()`
 // stands for the calling thread.
 class Stream {
  public:

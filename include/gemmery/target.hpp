@@ -31,7 +31,7 @@ GEMMERY_API std::string to_string(Target target);
 // unknown form, 'a' below sm_90, 'f' below sm_100.
 GEMMERY_API Target parse_target(std::string_view text);
 
-// Whether a cubin built for `code` loads on a device whose own target is `device` (its suffix is
+// True if a cubin built for `code` loads on a device whose own target is `device` (its suffix is
 // ignored).
 GEMMERY_API bool runs_on(Target code, Target device) noexcept;
 

@@ -29,24 +29,23 @@ concept MdspanLike = requires(const T& view) {
   typename T::element_type;
 };
 
-// The batch stride of matrices that lie anywhere: an array of pointers says where (Tensor,
-// MatrixType).
+// The batch stride of a batch by pointers (Tensor, MatrixType).
 inline constexpr std::int64_t by_pointers = std::numeric_limits<std::int64_t>::min();
 
-// A batch of matrices, each at an address of its own.
+// A batch by pointers: every matrix has an address of its own.
 struct PointerArray {
   // As many addresses as the batch has matrices, in memory of the device. They are read when work
   // runs, never before: they may change between runs.
   const void* const* pointers = nullptr;
-  // What the caller promises: every address is a multiple of so many bytes, a power of two from
-  // the element's width on. More than 16 serve as 16.
+  // The caller promises that every address is a multiple of this many bytes, a power of two not
+  // below the element's width. Values above 16 count as 16.
   int alignment = 16;
 };
 
 // A view of at most five dimensions. `data` points at the element of index 0 in every dimension,
-// also where strides are negative. The memory stays the caller's and must outlive every use of the
-// view, asynchronous ones included. Whether a view is written is decided by its role in an
-// operation; inputs are never written.
+// also with negative strides. The memory stays the caller's and must outlive every use of the view,
+// asynchronous ones included. Its role in an operation decides if a view is written; inputs are
+// never written.
 class GEMMERY_API Tensor {
  public:
   static constexpr int max_rank = 5;
@@ -138,8 +137,9 @@ class GEMMERY_API Tensor {
   DType dtype_ = DType::float32;
 };
 
-// The addresses that a view touches, as [first, last) in bytes; both 0 for a view without elements.
-// Of a batch by pointers those of the array: where its matrices lie is known only when work runs.
+// The addresses that a view covers, as [first, last) in bytes; both 0 for a view without elements.
+// For a batch by pointers those of the array: the addresses of its matrices are known only when
+// work runs.
 struct ByteRange {
   std::uintptr_t first = 0;
   std::uintptr_t last = 0;

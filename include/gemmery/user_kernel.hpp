@@ -49,23 +49,23 @@ using UserImages = std::vector<UserImage>;
 // The arguments of one call of a callable.
 struct UserCall {
   const GemmArguments& arguments;
-  Stream stream;        // of the arguments' device; Stream::cpu() on the CPU
-  Workspace workspace;  // of the size that the kernel asked for; null where it asked for none
+  Stream stream;                // of the arguments' device; Stream::cpu() on the CPU
+  Workspace workspace;          // of the size that the kernel requested; null if it requested none
   int max_multiprocessors = 0;  // 0 = all
 };
 
 // A callable: a library's function, another language's kernel. It has no code that
 // could be saved.
 struct UserCallable {
-  // Puts the work on the stream and returns; on the CPU the work is done when it returns. Any
-  // number of threads may call it at a time. Not called for an out without elements. What it throws
-  // comes out of `Kernel::run` as an Error (launch) that names the kernel, the original nested in
+  // Puts the work on the stream and returns; on the CPU the work is complete when it returns.
+  // Several threads may call it concurrently. Not called for an out without elements. `Kernel::run`
+  // rethrows its exceptions as an Error (launch) that names the kernel, with the original nested in
   // it (std::rethrow_if_nested).
   std::function<void(const UserCall&)> run;
   // Called by `compile(args)`, `Artifact::load` and before the first run on a device, once for each
   // device unless it throws. Do here whatever must not happen in a captured stream.
   std::function<void(Device)> prepare = {};
-  // Whether it also takes operands on emulated devices, as one that launches kernels of this
+  // True if it also takes operands on emulated devices, as a callable that launches kernels of this
   // library does. Their addresses mean nothing to CUDA.
   bool takes_emulated_devices = false;
 };
@@ -127,10 +127,10 @@ struct UserKernel {
   std::optional<EpilogueRules> epilogue = std::nullopt;
 
   // For people and filters. A field {"instruction", "wgmma"} or {"instruction", "mma"} says that
-  // tensor cores form the sums, whose rounding `verify` then allows.
+  // tensor cores compute the accumulators, whose rounding `verify` then allows.
   std::vector<DesignField> design = {};
-  // What it runs on. Empty: sm_80 and later for source, those of the images, the CPU for a
-  // callable.
+  // The targets on which it runs. Empty: sm_80 and later for source, those of the images, the CPU
+  // for a callable.
   std::vector<Target> targets = {};
   bool deterministic = true;
 

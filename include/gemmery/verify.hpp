@@ -12,7 +12,7 @@
 
 namespace gemmery {
 
-// Which random numbers operands are filled with.
+// The random numbers with which operands are filled.
 enum class Fill : std::uint8_t {
   normal,    // standard normal, rounded to the operand's type
   uniform,   // [-1, 1]
@@ -22,7 +22,7 @@ enum class Fill : std::uint8_t {
 
 struct VerifyOptions {
   Fill fill = Fill::normal;
-  std::uint64_t seed = 0;  // 0 = fresh; the report tells it
+  std::uint64_t seed = 0;  // 0 = fresh; the report has it
   bool guard_bands =
       true;  // NaN around inputs, canaries around outputs, poison in outputs and workspace
   Device device = Device::cpu();
