@@ -36,7 +36,7 @@ class Map:
     header_room: dict = dataclasses.field(default_factory=dict)
 
     def room_of(self, path):
-        """The innermost room that a path relative to src/ lies in, or None."""
+        """The innermost room that contains a path relative to src/, or None."""
         parts = pathlib.PurePosixPath(path).parts[:-1]
         for length in range(len(parts), 0, -1):
             name = "/".join(parts[:length])
@@ -189,7 +189,7 @@ class Checker:
         return None if self.map.may_include(room, other) else f"{room} may not include {other}"
 
     def is_own_file(self, path, name):
-        """Whether a file outside src/ names a neighbour, from the root of the tree or of its own folder."""
+        """True if a file outside src/ includes a neighbour, by a path from the root of the tree or from its own folder."""
         if path.startswith(("src/", "include/")):
             return False
         folder = pathlib.PurePosixPath(path).parent

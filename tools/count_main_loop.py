@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the instructions of a cubin's main loop: the innermost loop with the most tensor core instructions.
+"""Counts the instructions of a cubin's mainloop: the innermost loop with the most tensor core instructions.
 
 usage: count_main_loop.py NVDISASM [--rounds N] CUBIN...
 
-Of a loop with wgmma (the family sm90) the instructions of one warp in one block of k are counted by kind. Where operands are
-transposed in shared memory, a loop without wgmma lies within it, which a warp passes N times in a block of k: the parts of all
-transposed atoms (8 an atom of 8-bit elements, 1 of 32-bit ones) over the warps that multiply the tile.
+For a loop with wgmma (the family sm90) the instructions of one warp in one block of k are counted by kind. If operands are
+transposed in shared memory, this loop contains a loop without wgmma, which a warp executes N times per block of k: the parts of
+all transposed atoms (8 for an atom of 8-bit elements, 1 for 32-bit ones) divided by the warps that multiply the tile.
 """
 
 import collections
@@ -40,7 +40,7 @@ WGMMA_KINDS = {
 
 
 def read_instructions(nvdisasm, cubin):
-    """Returns the instructions without predicates, and the labels' places among them."""
+    """Returns the instructions without predicates, and the positions of the labels among them."""
     text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True, text=True).stdout
     instructions, labels = [], {}
     for line in text.splitlines():
@@ -60,7 +60,7 @@ def find_loops(instructions, labels):
 
 
 def kind_of(instruction, kinds):
-    """Returns what column of the table an instruction is counted in."""
+    """Returns the column of the table for an instruction."""
     for kind, beginnings in kinds.items():
         if instruction.startswith(beginnings):
             return kind
@@ -76,7 +76,7 @@ def find_main_loop(instructions, loops, beginnings):
 
 
 def is_within(inner, outer):
-    """Returns whether a loop lies in another one."""
+    """Returns True if a loop lies within another one."""
     return inner != outer and inner[0] in outer and inner[-1] in outer
 
 

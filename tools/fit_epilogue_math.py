@@ -44,7 +44,7 @@ def log2_normal_tail(a):
 
 
 def fit_deficit(name, log2_tail, last, degree):
-    """a 2^p(a), what a function lacks to max(a, 0), from 0 to last."""
+    """a 2^p(a), the difference between a function and max(a, 0), from 0 to last."""
     x = np.linspace(0, last, 4001)
     wanted = log2_tail(x)
     # An absolute error where the function is large, a relative one of 2^-11 where it is tiny.

@@ -4,12 +4,14 @@
 
     tools/fit_sm90.py CSV --program PATH [--device h200] [--only NAME,NAME] [--generations 300] [--reach 0] [--seed 1] [--write]
 
-With --only other constants keep their values. CSV is what tools/keep_calibration.py wrote, or tests/model/designs_h100.csv, PATH is tests/model/fit_objective as built: predictions are the library's own, with other constants. Minimised over all sets
-but "heldout" is the regret of the choice (its measured time over the best one's), what good designs' errors differ by, and a
-share of the error in time, plus a little for constants that leave the middle of their range. The search is differential evolution, then steps along single
-constants; with --reach random ones for so many seconds, which also want every listed problem's choice to be near its best,
-for constants that differ a little, too, as facts of boards do. Prints the constants, the regret of every problem, and the mean and worst regret of each set; --write puts the
-constants into the header. Needs nothing but Python.
+With --only the other constants keep their values. CSV was written by tools/keep_calibration.py, or is
+tests/model/designs_h100.csv; PATH is the built tests/model/fit_objective: predictions are the library's own, with other
+constants. Over all sets but "heldout" the search minimises the regret of the choice (its measured time over the best one's),
+the spread of the errors of good designs, and a share of the error in time, plus a small penalty for constants away from the
+middle of their range. The search is differential evolution, then steps along single constants; with --reach, random steps for
+this many seconds, which also require every listed problem's choice to be near its best, even for slightly different constants,
+as the facts of boards differ. Prints the constants, the regret of every problem, and the mean and worst regret of each set;
+--write writes the constants to the header. It needs only Python.
 """
 
 import argparse

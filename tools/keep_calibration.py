@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what tests and fits need of a file of bench/calibrate: a quarter of it.
+"""Extracts from a file of bench/calibrate what tests and fits need, a quarter of it.
 
     tools/keep_calibration.py MEASURED KEPT
 
-Of each row the set, problem, kernel, pass and one time are kept: the median, or the lower quartile of passes with few samples, in
-which one launch of a large problem amid a falling clock shows (4096x16384x6656: 1260 to 1600 us for one kernel). A row is left out if
-a later pass of its problem measured the same kernel again, unless it is the fastest of its pass, by which regrets of that pass are
-taken. A row with an empty set and problem belongs to those above it; its kernel's name shares theirs up to `_acc-`.
+Keeps the set, problem, kernel, pass and one time of each row: the median, or the lower quartile for passes with few samples, in
+which a single launch of a large problem while the clock falls would show (4096x16384x6656: 1260 to 1600 us for one kernel). A
+row is left out if a later pass of its problem measured the same kernel again, unless it is the fastest of its pass, which is
+the reference for that pass. A row with an empty set and problem belongs to those above it; its kernel's name shares theirs up
+to `_acc-`.
 """
 
 import csv
@@ -24,7 +25,7 @@ def microseconds(row):
 
 
 def kept_rows(rows):
-    """Of one problem: the last row of each kernel, and the fastest of each pass."""
+    """For one problem: the last row of each kernel, and the fastest of each pass."""
     last = {row["kernel"]: row for row in rows}
     fastest = {number: min(of_pass, key=lambda row: float(microseconds(row)))
                for number, of_pass in ((key, list(group)) for key, group in itertools.groupby(rows, lambda row: row["pass"]))}

@@ -91,7 +91,7 @@ def build(jobs):
 
 
 def run_tests():
-    """Children that drop to other users write counts, too: into a folder that everybody may write."""
+    """Child processes that switch to other users write counts, too: into a folder that everybody may write."""
     profiles = pathlib.Path("/tmp") / f"gemmery-coverage-{os.getpid()}"
     profiles.mkdir()
     profiles.chmod(0o1777)
@@ -121,7 +121,8 @@ def read_never_taken():
 
 
 def as_count(number):
-    """Counts that are differences fall below zero where threads raced at the counters; llvm-cov writes its largest number for that."""
+    """Counts computed as differences can be negative if threads raced at the counters; llvm-cov then prints its largest
+    number."""
     return 0 if number >= 2**63 - 1 else number
 
 

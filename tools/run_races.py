@@ -69,7 +69,7 @@ def sets_of(races):
 
 
 def list_first_kernels(races, options):
-    """What `gemmery list` says of each problem, without a GPU."""
+    """Prints the output of `gemmery list` for each problem, without a GPU."""
     failures = 0
     for race in races:
         command = [options.build / "gemmery", "list", race.problem, "--device", options.dry_run, "--limit", "1", "--json"]
@@ -122,14 +122,15 @@ def chunks_of(races):
 
 
 def run_chunk(chunk, options, deadline):
-    """Races them in order. A problem that fails may leave the GPU's context unusable, so those behind it get a new process."""
+    """Races them in order. A problem that fails may leave the GPU's context unusable, so the following ones get a new
+    process."""
     waiting = list(chunk)
     while waiting and time.monotonic() < deadline:
         waiting = waiting[run_process(waiting, options, deadline):]
 
 
 def run_process(races, options, deadline):
-    """How many of them are done with, the last of them perhaps by failing."""
+    """Returns how many are finished, the last of them perhaps by failing."""
     command = [
         options.build / "bench/peers/gemm_peers", "--announce", "--pairs", str(options.pairs), "--sample-ms", str(options.sample_ms),
         *(["--families", "--rotate"] if races[0].by_family else []), *(race.problem for race in races),
@@ -177,7 +178,7 @@ def row_of(race, record):
 
 
 def print_table(races, options):
-    """Of all records in the folder; returns how many problems failed or were not reached."""
+    """Prints the table of all records in the folder; returns how many problems failed or were not reached."""
     records = read_records(races, options)
     print(f"\n{'set':10} {'problem':60} {'ours us':>9} {'predicted':>9} {'theirs us':>9} {'ours TF':>7} {'ratio':>7} {'range':16} {'differs':>8}  kernel")
     failed = missing = 0
@@ -196,7 +197,7 @@ def print_table(races, options):
 
 
 def first_ratio(found):
-    """Of the kernel that discovery returns first."""
+    """The ratio for the kernel that discovery returns first."""
     return next((record["ratio_median"] for record in found if "ratio_median" in record), None)
 
 

@@ -44,7 +44,7 @@ def build(preset, *targets):
 
 
 def list_tests():
-    """What tests.json says. The tests are the same in all presets; configuring is enough to know them."""
+    """The tests in tests.json. They are the same in all presets, so configuring is enough."""
     build(RELEASE, "build.ninja")
     return json.loads((ROOT / "build" / RELEASE / "tests.json").read_text())
 
@@ -64,7 +64,7 @@ def nvrtc_parts():
 
 
 def target_of(test):
-    """What is built for a test; a script tells nobody what it looks at."""
+    """The target to build for a test; for a script everything, since its dependencies are unknown."""
     return {"gtest": test["name"], "pytest": "gemmery_python_package"}.get(test["kind"], "all")
 
 
@@ -83,7 +83,7 @@ def tree_identity():
 
 
 class Stamps:
-    """What passed, by part; of the tree as it is now only."""
+    """The parts that passed, for the current tree only."""
 
     def __init__(self):
         self.tree = tree_identity()

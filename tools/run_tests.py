@@ -32,7 +32,7 @@ TIME_LIMIT_S = float(os.environ.get("GEMMERY_TEST_TIME_LIMIT", "1200"))
 
 @dataclasses.dataclass
 class Outcome:
-    """What one test program did."""
+    """The outcome of one test program."""
 
     name: str
     passed: int = 0
@@ -205,7 +205,7 @@ def print_outcome(outcome):
 
 
 def output_of_failures(output):
-    """Of a GoogleTest program without what cases said that did not fail, but for the seed; of others all."""
+    """The output of a failed program; for GoogleTest without the output of cases that passed, except the seed."""
     if "[ RUN      ]" not in output:
         return output
     kept, case = [], []

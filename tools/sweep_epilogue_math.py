@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the operations of ops.def, as a GPU computes them for float, against the errors that their
-rows declare, brief formulas (brief_gelu) too: all 2^32 arguments of those of one operand, 2^31 random pairs and triples of the
-others, with double on the same GPU as the reference; and casts of doubles to integers against what
-docs/epilogues.md says. Needs a GPU, its driver and NVRTC, nothing else.
-Usage: sweep_epilogue_math.py [ROOT OF THE REPOSITORY]
+"""Checks the operations of ops.def, as a GPU computes them for float, against the errors that their rows declare, brief
+formulas (brief_gelu) too: all 2^32 arguments for operations with one operand, 2^31 random pairs and triples for the others,
+with double on the same GPU as the reference; and casts of doubles to integers against docs/epilogues.md. It needs a GPU, its
+driver and NVRTC, nothing else. Usage: sweep_epilogue_math.py [ROOT OF THE REPOSITORY]
 """
 import ctypes
 import math
