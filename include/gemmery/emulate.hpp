@@ -27,7 +27,7 @@ struct GEMMERY_API EmulationArgument {
   static EmulationArgument number(std::string text);
   static EmulationArgument value(std::vector<std::byte> bytes);   // in the parameter's own type
   static EmulationArgument buffer(std::vector<std::byte> bytes);  // with these contents
-  static EmulationArgument unwritten(std::size_t bytes);  // a buffer that nobody has written
+  static EmulationArgument unwritten(std::size_t bytes);  // a buffer with unwritten contents
 
   Kind kind = Kind::number;
   std::string text = {};
@@ -56,7 +56,8 @@ struct EmulationRequest {
   std::string rules_file = "rules";  // for errors
 };
 
-// A place in the kernel, and who was there. What is not known keeps its default.
+// A place in the kernel, and the block and threads that were there. Unknown fields keep their
+// defaults.
 struct EmulatedPlace {
   std::string kernel = {};  // as in the source
   std::array<std::uint32_t, 3> block{};
@@ -71,17 +72,17 @@ struct EmulatedPlace {
   std::uint32_t call_line = 0;
 };
 
-// What is wrong at one place, under whichever schedules.
+// A fault at one place, under one or more schedules.
 struct EmulationFinding {
   std::string kind = {};     // "race", "out of bounds", …; "results differ" of schedules
   std::string message = {};  // what is wrong, and what to do
   EmulatedPlace place = {};
   EmulatedPlace other = {};  // the other access of a race; ptx_line 0: none
   std::string report = {};   // all of it, for people
-  // The model of memory demands an order that is missing, but what happened cannot give another
-  // result: both sides stored the same value, for example. False: a wrong result is possible.
+  // The memory model requires an order that is missing, but in this run no other result was
+  // possible: both sides stored the same value, for example. False: a wrong result is possible.
   bool is_by_the_letter = false;
-  bool ended_block = false;  // the block could not go on behind it (a deadlock, a trap)
+  bool ended_block = false;  // the block could not continue (a deadlock, a trap)
   std::uint64_t count = 0;   // instances in all schedules, one per instruction of a warp
   std::vector<std::uint64_t> seeds = {};  // of the schedules that have it
   std::string rule = {};                  // that suppresses it; empty: none does
@@ -91,7 +92,7 @@ struct EmulationFinding {
 struct EmulationOutput {
   std::size_t argument = 0;
   std::vector<std::byte> bytes = {};
-  std::uint64_t unwritten_bytes = 0;  // that nobody has written
+  std::uint64_t unwritten_bytes = 0;  // never written
 };
 
 struct EmulatedLine {
@@ -117,16 +118,16 @@ struct EmulationReport {
   GEMMERY_API bool passed() const noexcept;
 };
 
-// The finding with how often and under which seeds it was met, on several lines.
+// The finding with its count and seeds, on several lines.
 GEMMERY_API std::string to_string(const EmulationFinding& finding);
-// All findings, and a line that sums up.
+// All findings, and a summary line.
 GEMMERY_API std::string to_string(const EmulationReport& report);
 
 // Runs the kernel under every schedule, each from the same contents of the buffers, and compares
 // the results. A fault does not end a launch: a racing access takes effect as it comes, a load out
-// of bounds returns zeros that count as unwritten, a store out of bounds does nothing. Faults
-// behind which a block cannot go on (deadlock, trap, misuse of a barrier) end the block, and the
-// launch if its blocks communicate.
+// of bounds returns zeros that count as unwritten, a store out of bounds does nothing. Faults after
+// which a block cannot continue (deadlock, trap, misuse of a barrier) end the block, and the launch
+// if its blocks communicate.
 //
 // Throws Error: invalid_argument for code, an entry, arguments, rules or a shape that are not
 // valid, compile with the compiler's log, unsupported for an instruction that the emulator does not

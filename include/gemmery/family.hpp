@@ -66,8 +66,8 @@ class GEMMERY_API Family {
   // as for pointers.
   virtual bool takes_groups(const Groups&) const noexcept { return false; }
 
-  // Whether kernels of this family take those of these groups that gather or scatter by indices. It
-  // is asked beside `takes_groups`.
+  // True if kernels of this family take these groups with gather or scatter indices, beside
+  // `takes_groups`.
   virtual bool takes_indices(const Groups&) const noexcept { return false; }
 
   // Appends every kernel that supports the query, with its predicted time.

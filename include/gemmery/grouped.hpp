@@ -52,16 +52,17 @@ struct GroupOffsets {
   // Checks the sizes when the arguments are made: they must be in host memory. On the CPU every run
   // checks them.
   bool check = false;
-  // Rows by index, in any order (columns where N differs): row t of all groups is row
-  // gather[t] / gather_divide of A, which may have any number of rows, and goes to row scatter[t]
-  // of out. There are T indices each, in the memory where out is; they are read when the work runs.
-  // An index of -1 is read as a row of zeros, and goes nowhere. Indices of rows in no group are not
-  // read. An epilogue, C included, is of out's rows: its operands have as many rows as out has.
+  // Rows by index, in any order (columns where N differs): row t of all groups is row gather[t] /
+  // gather_divide of A, which may have any number of rows, and is stored to row scatter[t] of out.
+  // There are T indices each, in the memory where out is; they are read when the work runs. A
+  // gather index of -1 reads a row of zeros; a scatter index of -1 stores nothing. Indices of rows
+  // in no group are not read. An epilogue, C included, applies to out's rows: its operands have as
+  // many rows as out has.
   //
-  // Several rows may be gathered from one, but only one may go to each row of out. On the CPU every
-  // run checks this and the range of each index before it writes anything, and with `check` it is
+  // Several rows may be gathered from one, but each row of out must get at most one. On the CPU
+  // every run checks this and the range of each index before it writes anything; with `check` it is
   // checked when the arguments are made. On a GPU an index out of range is treated like -1, and
-  // which of several rows stays is not said.
+  // which of several rows is stored is unspecified.
   std::optional<GroupIndices> gather = {};
   std::int32_t gather_divide = 1;
   std::optional<GroupIndices> scatter = {};

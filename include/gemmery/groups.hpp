@@ -34,8 +34,8 @@ enum class OutsideGroups : std::uint8_t { untouched, zero };
 GEMMERY_API std::string_view name(OutsideGroups outside) noexcept;
 GEMMERY_API std::optional<OutsideGroups> parse_outside_groups(std::string_view word) noexcept;
 
-// Rows by index (columns where N differs): element t of all groups is an element of a tensor that
-// the caller's array names. An index of -1 names none.
+// Rows by index (columns where N differs): the caller's array gives the index, in a tensor, of
+// element t of all groups. An index of -1 means no element.
 struct IndexedElements {
   std::uint8_t bits = 0;    // of an index: 32 or 64; 0: no indices, element t is element t
   std::int32_t divide = 1;  // element t is element index / divide
@@ -57,8 +57,8 @@ struct Groups {
   std::int32_t alignment = 1;
   // The average size of a group, a hint for predictions; 0 if unknown. It never changes a result.
   std::int64_t expected = 0;
-  // Where element t of all groups is read from A (from B where N differs), and where it goes in
-  // out. -1 is read as zeros, and goes nowhere.
+  // The element of A (of B where N differs) from which element t of all groups is read, and the
+  // element of out to which it is stored. -1 reads zeros, and stores nothing.
   IndexedElements gather = {};
   IndexedElements scatter = {};
 

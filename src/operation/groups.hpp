@@ -104,8 +104,8 @@ class GroupSlicer {
   const GemmArguments& arguments_;
 };
 
-// The GEMM of a group whose elements are found by indices, on copies of them. Elements that go
-// nowhere are left out.
+// The GEMM of a group with gather or scatter indices, on copies of its elements. Elements without a
+// destination are left out.
 class IndexedGroup {
  public:
   // What the copies of out and of further results begin with: anything, or what they have now.

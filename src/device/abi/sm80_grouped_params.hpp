@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run-time parameters of sm80 kernels of grouped products.
+// The run-time parameters of grouped sm80 kernels.
 #pragma once
 
 #include <device/abi/groups.hpp>
@@ -7,14 +7,14 @@
 
 namespace gemmery::abi {
 
-/// `gemm` has the extents of all groups together; its order, schedule of k and workspace say
-/// nothing.
+/// `gemm` has the extents of all groups together; its tile order, split schedule and workspace are
+/// unused.
 struct Sm80GroupedParams {
   Sm80Params gemm;
   GroupParams groups;
 };
 
-/// The same where the host has found the tiles.
+/// The same with a table of groups from the host.
 struct Sm80GroupTableParams {
   Sm80Params gemm;
   GroupParams groups;  // without sizes

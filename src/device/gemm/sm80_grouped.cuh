@@ -25,7 +25,7 @@ struct Sm80GroupParamsOf<abi::GroupSchedule::host> {
   using Type = abi::Sm80GroupTableParams;
 };
 
-/// The tiles of a block, which asks for them in ascending order.
+/// The tiles of a block, which requests them in ascending order.
 template <abi::Sm80Design design>
 class Sm80GroupTiles {
   using Params = typename Sm80GroupParamsOf<design.groups>::Type;

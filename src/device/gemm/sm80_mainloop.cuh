@@ -31,7 +31,7 @@ class Sm80Mainloop {
   using ReaderA = FragmentReader<a, abi::Side::a, Blocks::rows, step_k>;
   using ReaderB = FragmentReader<b, abi::Side::b, Blocks::columns, step_k>;
 
-  /// A step's fragments as the mmas take them.
+  /// The fragments of a step, as the mmas take them.
   struct Factors {
     SplitFragment<design.math, ReaderA::registers> a[Blocks::rows];
     SplitFragment<design.math, ReaderB::registers> b[Blocks::columns];
@@ -200,7 +200,7 @@ class Sm80Mainloop {
       read_b_.load(b_fragments_[index], shared_ + stage + a_bytes, step);
     }
   }
-  /// A block of A, and as many of B as there are for each.
+  /// Loads a block of A, and its share of the blocks of B.
   __device__ __forceinline__ void load_row(Factors& factors, int row, unsigned stage, int step) {
     typename ReaderA::Block of_a;
     read_a_.load_block(of_a, shared_ + stage, step, row);
@@ -214,7 +214,7 @@ class Sm80Mainloop {
     }
   }
 
-  /// Multiplies a step of k in this stage; loads the fragments of the step behind it, which may be
+  /// Multiplies a step of k in this stage, and loads the fragments of the next step, which may be
   /// the first of the next block.
   __device__ __forceinline__ void multiply(Sums& sums, int step, unsigned stage, unsigned next) {
     const unsigned stage_behind = step + 1 == steps ? next : stage;

@@ -20,8 +20,8 @@ __device__ inline const Value* same_in_warp(const Value* address) {
   return reinterpret_cast<const Value*>(static_cast<unsigned long long>(high) << 32 | low);
 }
 
-/// The same value, of which the compiler knows nothing: it computes what follows from it here
-/// rather than earlier.
+/// The same value, opaque to the compiler: values that depend on it are computed here and not
+/// earlier.
 __device__ inline unsigned opaque(unsigned value) {
   asm volatile("" : "+r"(value));
   return value;

@@ -25,7 +25,8 @@ struct GroupTile {
   unsigned tile;  // among those of the group
 };
 
-/// Where a scan goes on: at a multiple of 32 groups, behind so many tiles and elements of counts.
+/// Where a scan continues: at a multiple of 32 groups, with the number of tiles and elements before
+/// it.
 struct GroupScanPlace {
   unsigned group;
   unsigned tiles;
@@ -45,7 +46,7 @@ class GroupScan {
     return find_from(start, tile);
   }
 
-  /// The same from where a smaller tile was found on; `place` becomes where this one is.
+  /// The same, continuing where a smaller tile was found; `place` becomes the place of this one.
   __device__ GroupTile find_from(GroupScanPlace& place, unsigned tile) const {
 #pragma unroll 1
     for (; place.group < groups_.count; place.group += 32) {
@@ -132,8 +133,8 @@ class GroupScan {
   unsigned tiles_across_;
 };
 
-/// The group of a tile in the host's table. `first_tiles` of groups ascend; of equal ones the last
-/// group has tiles, those before it have none.
+/// The group of a tile in the host's table. `first_tiles` ascend; of groups with equal values only
+/// the last one has tiles.
 __device__ inline GroupTile find_in_table(const abi::GroupParams& groups,
                                           const abi::GroupTable& table, unsigned tile) {
   if (tile >= table.rows[groups.count].first_tile) return {};

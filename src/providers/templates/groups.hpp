@@ -23,7 +23,7 @@ bool finds_groups(const Groups& groups) noexcept;
 
 // Whether kernels that read a tile's label take these groups: labels on the device.
 bool finds_labels(const Groups& groups) noexcept;
-// The same for sizes in host memory, of which kernels have a table.
+// The same for sizes in host memory, for which kernels get a table.
 bool has_table_of(const Groups& groups) noexcept;
 
 // Why no kernel here supports a grouped problem, in words; empty if some do.
@@ -43,9 +43,9 @@ GemmProblem as_seen_by_groups(GemmProblem problem, GroupStores stores = GroupSto
 // The problem with all groups of the average size, for predictions.
 GemmProblem average_groups(const GemmProblem& problem);
 
-// What a block takes to find so many tiles in the sizes: for every 32 groups a trip to the
-// second-level cache and a scan, from the start for each tile unless it goes on where it found the
-// last one. Estimated, not measured.
+// The time of a block to find its tiles in the sizes: for every 32 groups a round trip to L2 and a
+// scan, from the start for each tile unless the scan continues where the last tile was found.
+// Estimated, not measured.
 double finding_us(std::int64_t groups, double tiles_of_block, bool goes_on,
                   const DeviceInfo& device);
 

@@ -61,7 +61,7 @@ std::span<const DType> sm80_outputs(DType accumulator) noexcept;
 std::vector<OperandRule> sm80_input_rules(DType dtype);
 std::vector<OperandRule> sm80_output_rules(DType dtype);
 
-// Where groups may end anywhere, also single elements of a row or column.
+// For groups that may end anywhere: also single elements of a row or column.
 std::vector<OperandRule> sm80_grouped_output_rules(DType dtype);
 
 // The tiles that discovery offers for these operands, best for large problems first, without splits
@@ -70,7 +70,7 @@ std::vector<Sm80Tile> sm80_tiles(const OperandRules& rules);
 // A tile with k split `slices` times, or streamed.
 Sm80Tile with_split(Sm80Tile tile, abi::SplitMode mode, std::uint16_t slices) noexcept;
 
-// The same tile in a kernel of grouped products.
+// The same tile in a grouped kernel.
 Sm80Tile with_groups(Sm80Tile tile, abi::GroupSchedule schedule) noexcept;
 
 // True if the kernel computes out^T = B^T A^T, for a column-major out.
@@ -91,7 +91,7 @@ struct Sm80Extents {
 Sm80Extents sm80_extents(const OperandRules& rules, const Sm80Tile& tile,
                          const GemmProblem& problem) noexcept;
 
-// A tile in rows and columns of out, where the kernel may compute its transpose.
+// The tile in rows and columns of out, also if the kernel computes its transpose.
 GroupTileExtents extents_in_out(const Sm80Tile& tile, const OperandRules& rules) noexcept;
 
 // "128x128x32", "2x2x1", "none", "parallel4"
@@ -100,7 +100,7 @@ std::string warps_text(const Sm80Tile& tile);
 SplitWord split_word(const Sm80Tile& tile) noexcept;
 std::string split_text(const Sm80Tile& tile);
 
-// "device", "persistent", "host"; empty where the kernel is of one GEMM.
+// "device", "persistent", "host"; empty for a kernel for one GEMM.
 std::string_view schedule_text(abi::GroupSchedule schedule) noexcept;
 
 // "sm80v1_gemm_bf16r16_bf16c16_bf16r16_acc-f32_mma_128x128x32_2x2x1_none_m8_s4"; with "_groups",

@@ -145,7 +145,7 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   return {};
 }
 
-// Whether a kernel comes to its tiles as the problem's sizes allow.
+// Success if the kernel's schedule supports the place of the problem's sizes.
 Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
   if (!problem.groups) return Status::success();
   const bool has_table = tile.groups == abi::GroupSchedule::host;
@@ -159,7 +159,7 @@ Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
 
 // --- walking the space --------------------------------------------------------------------------
 
-// Calls add(tile) for the schedules of a tile that serve the sizes.
+// Calls add(tile) for the schedules of a tile that support the sizes.
 template <class Add>
 void walk_schedules(const Sm80Tile& tile, const Groups& groups, Add&& add) {
   if (groups.are_on_host) return add(with_groups(tile, abi::GroupSchedule::host));

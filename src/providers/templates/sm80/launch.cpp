@@ -46,7 +46,7 @@ void set_workspace(const SplitWord& split, const abi::Sm80Design& design, unsign
 // --- launches
 // -------------------------------------------------------------------------------------
 
-// What all launches of a kernel have in common.
+// The parameters that all launches of a kernel share.
 struct Sm80Launch {
   const runtime::PackRequest& request;
   const GemmProblem& problem;

@@ -107,8 +107,8 @@ double epilogue_us(const GemmProblem& problem, const DeviceInfo& device) {
   return elements * clocks / (std::max(device.multiprocessors, 1) * device.clock_ghz * 1e3);
 }
 
-// Where memory decides, tiles of any size take the same time by the model. Groups of few rows then
-// get a tile of few rows, which wastes the least: a preference, not a measurement.
+// If memory is the bottleneck, tiles of any size have the same predicted time. Groups of few rows
+// then get a tile of few rows, which wastes the least: a preference, not a measurement.
 double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
   const auto padded = [](std::int64_t extent, int along) {
     const auto whole = static_cast<double>(std::max<std::int64_t>(extent, 1));
@@ -118,8 +118,7 @@ double padding_factor(const GemmProblem& average, const Sm80Tile& tile) {
   return 1 + 0.02 * std::min(waste, 15.0);
 }
 
-// What a kernel of grouped products takes to find its tiles; a table of the host is bisected in the
-// constant cache.
+// The time of a grouped kernel to find its tiles; a host table is bisected in the constant cache.
 double finding_us(const Sm80Tile& tile, std::int64_t groups, double tiles_of_block,
                   const DeviceInfo& device) {
   constexpr double clocks_a_bisection = 400;  // an estimate
