@@ -12,7 +12,7 @@ namespace gemmery::cli {
 
 enum class Format : std::uint8_t { text, json, csv };
 
-// Those of gemmery emulate alone; docs/cli.md explains them.
+// Options of gemmery emulate only; docs/cli.md explains them.
 struct EmulateOptions {
   std::string kernel;  // the file
   std::string entry;

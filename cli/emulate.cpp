@@ -18,7 +18,7 @@
 namespace gemmery::cli {
 namespace {
 
-// --- what is asked for --------------------------------------------------------------------------
+// --- the request --------------------------------------------------------------------------------
 
 std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -155,7 +155,7 @@ void write_summary(const EmulationReport& report, const EmulationRequest& reques
 
 // --- results ------------------------------------------------------------------------------------
 
-// Written to the folder, if one was named; "" otherwise.
+// Writes the array to the output folder, if there is one, and returns its path; otherwise "".
 std::string save(const EmulationOutput& result, const NamedArgument& argument,
                  const std::string& folder) {
   if (folder.empty()) return {};

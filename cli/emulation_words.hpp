@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of gemmery emulate: "4x4", "a.npy", "out=zeros:f32:128x128", "1.5f".
+// Parses the arguments of gemmery emulate: "4x4", "a.npy", "out=zeros:f32:128x128", "1.5f".
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace gemmery::cli {
 // "4", "4x4" or "4x4x2"; what is left out is 1. Throws Error (invalid_argument).
 std::array<std::uint32_t, 3> parse_extents(const std::string& word, const char* option);
 
-// An argument with what it is written as, where it is a buffer.
+// An argument; for a buffer also the type in which its result is written.
 struct NamedArgument {
   std::string name;  // "arg0" where none was given
   EmulationArgument argument;

@@ -166,7 +166,7 @@ std::vector<std::byte> bytes_of(const std::vector<std::int64_t>& values, int bit
   return bytes;
 }
 
-// What may stand for an element in no group: nobody reads it.
+// An arbitrary index for an element in no group, which is never read.
 std::vector<std::int64_t> draw_garbage(std::int64_t count, int bits, Draw& draw) {
   std::vector<std::int64_t> values;
   for (std::int64_t index = 0; index < count; ++index)

@@ -19,7 +19,7 @@ struct FindingRule {
   std::uint32_t line = 0;  // 0: any; of the PTX where file is "ptx"
   std::string kernel = "*";
 
-  // True if either side of the finding lies where the rule says.
+  // True if the rule matches the place of either side of the finding.
   bool matches(const EmulationFinding& finding) const;
 };
 

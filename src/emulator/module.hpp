@@ -56,7 +56,7 @@ struct KernelLaunch {
   std::vector<std::byte> parameters;  // laid out by KernelImage::parameter_offset
 };
 
-// What a launch is watched with; the fields of LaunchRequest.
+// The observers of a launch; the fields of LaunchRequest.
 struct Watch {
   FaultCollector* collector = nullptr;
   std::vector<std::atomic<bool>>* executed = nullptr;

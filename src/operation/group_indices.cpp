@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of groups that lie anywhere: their indices, checked, and GEMMs on copies of them.
+// Gather and scatter: the indices of groups' elements, checked, and GEMMs on copies of the
+// elements.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -59,7 +60,7 @@ void check_once(const GroupIndices& indices, const GroupSlice& slice,
 
 // --- copies -------------------------------------------------------------------------------------
 
-// What lies along the extent that differs, of one matrix.
+// The lines of one matrix along the extent that differs.
 struct Lines {
   std::byte* data;
   std::int64_t line_stride;     // bytes, from one row (or column) to the next
@@ -94,8 +95,8 @@ void copy_line(const Lines& to, std::int64_t to_line, const Lines& from, std::in
   }
 }
 
-// Whether a tensor of the epilogue has elements along the extent that differs. Where there is one
-// element, all are this one.
+// True if a tensor of the epilogue varies along the extent that differs; a single element is
+// broadcast.
 bool is_along(const Tensor& view, Ragged ragged, std::int64_t extent) {
   const int line = ragged == Ragged::m ? 1 : 2;
   return extent > 1 && view.extent(line) == extent && view.stride(line) != 0;

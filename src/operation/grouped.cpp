@@ -116,8 +116,8 @@ void require_count(std::string_view operand, const GroupIndices& indices, std::i
            std::to_string(indices.count));
 }
 
-// How many elements all groups have, T, where some of them are found by indices: as many as there
-// are indices, and as there are elements of a tensor without.
+// T, the number of elements of all groups, with indices: the number of indices, which must equal
+// the extent of the tensor without indices.
 std::int64_t count_elements(const GroupOffsets& offsets, Ragged ragged, std::int64_t read,
                             std::int64_t written) {
   const bool is_m = ragged == Ragged::m;

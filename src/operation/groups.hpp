@@ -39,8 +39,7 @@ std::int64_t ragged_extent(const GemmProblem& problem) noexcept;
 std::int64_t size_count(const Groups& groups, std::int64_t group_count,
                         std::int64_t ragged_extent) noexcept;
 
-// Throws Error (invalid_argument, unsupported) where no elements of these groups are found by
-// indices that are asked for.
+// Throws Error (invalid_argument, unsupported) if these groups cannot have the requested indices.
 void check_indexable(const Groups& groups);
 
 // Throws Error (invalid_argument, unsupported) for groups that no arguments can have, and for
@@ -108,13 +107,14 @@ class GroupSlicer {
 // destination are left out.
 class IndexedGroup {
  public:
-  // What the copies of out and of further results begin with: anything, or what they have now.
+  // The initial contents of the copies of out and of other results: anything, or their present
+  // values.
   enum class Results : bool { undefined, present };
 
   IndexedGroup(const GemmArguments& arguments, const GroupSlice& slice, Results results);
 
   const GemmArguments& gemm() const noexcept { return *gemm_; }
-  // Puts the copies of results to where their elements go.
+  // Stores the copies of results to the destinations of their elements.
   void store() const;
 
  private:

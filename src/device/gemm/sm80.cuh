@@ -29,8 +29,8 @@
 
 namespace gemmery::device {
 
-// Where a mainloop takes all registers, what is needed behind it is read or computed there: kept
-// from before, 4 to 28 bytes of it were spilled (ptxas 13.0).
+// If the mainloop takes all registers, values that are needed after it are read or computed there:
+// kept across it, 4 to 28 bytes of them spilled (ptxas 13.0).
 template <abi::Sm80Design design>
 constexpr bool takes_all_registers = Sm80Mainloop<design>::takes_all_registers;
 
@@ -45,7 +45,7 @@ __device__ __forceinline__ TileShare read_again(TileShare share) {
   return share;
 }
 
-/// Where a tile of a group lies: in out, and where its group begins along k.
+/// The place of a group's tile in out, and the begin of its group along k.
 struct GroupedTilePlace {
   TileCorner corner;
   unsigned first_k;

@@ -37,9 +37,8 @@ class Sm80Mainloop {
     SplitFragment<design.math, ReaderB::registers> b[Blocks::columns];
   };
 
-  // Registers of a thread: those that it may have; those of accumulators, also of a step where
-  // there are three products; and of the fragments of two steps, as loaded or as the mmas take
-  // them.
+  // Registers of a thread: the limit; those of accumulators, including a step's where there are
+  // three products; and those of the fragments of two steps, as loaded or as the mmas take them.
   static constexpr int most_registers = threads > 256 ? 65536 / threads : 255;
   static constexpr int sum_registers =
       Blocks::rows * Blocks::columns * MmaAccumulator<design>::registers *
@@ -59,14 +58,14 @@ class Sm80Mainloop {
   // both.
   static constexpr bool loads_ahead =
       sum_registers + factor_registers + ahead_registers + address_registers <= most_registers;
-  // True if nothing should be kept in registers that can be had behind the mainloop.
+  // True if values that can be recomputed after the mainloop should not be kept in registers.
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
  private:
   // A round multiplies one block of k per stage. In blocks of up to 64 mmas rounds save a fifth of
   // the other instructions. Larger blocks have few of these anyway, and rounds would double the
-  // compile time. Split products do without rounds, too: their parts and step accumulators take the
-  // registers that rounds need (52 to 68 bytes spilled in tiles of 32x128 and 128x16; ptxas 13.0).
+  // compile time. Split products and float32 that is multiplied in 16 bits do without rounds, whose
+  // registers would spill (8 to 68 bytes, ptxas 13.0).
   static constexpr bool has_rounds = is_async && loads_ahead && !has_parts &&
                                      !splits_loaded_blocks &&
                                      Blocks::rows * Blocks::columns * steps <= 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For launches that go on after a fault: checks that know how to go on hand their fault over here
-// instead of throwing it.
+// For launches that continue after a fault: checks that can continue pass their fault to a handler
+// here instead of throwing it.
 #pragma once
 
 #include "emulator/check/fault.hpp"
@@ -33,8 +33,7 @@ class FaultHandlerScope {
   FaultHandler* outer_;
 };
 
-// Returns if a handler has taken the fault, so that the caller goes on as if the kernel were right.
-// Apart from the paths of right kernels, which are short.
+// Returns if a handler has taken the fault; the caller then continues as if the kernel were right.
 template <class AnyFault>
 [[gnu::noinline, gnu::cold]] void take_or_throw(AnyFault fault) {
   FaultHandler* const handler = fault_handler();

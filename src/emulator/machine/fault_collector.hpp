@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults of a launch that goes on after them: one for each place, counted.
+// The faults of a launch that continues after them: one for each place, counted.
 #pragma once
 
 #include <cstdint>

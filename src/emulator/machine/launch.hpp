@@ -28,8 +28,9 @@ struct LaunchRequest {
                                  // asynchronous operations are
   int host_threads = 0;          // 0: as many as the machine has
   std::uint64_t step_limit = 0;  // warp instructions per cluster, 0: a generous default
-  // Not null: faults go there and the launch goes on. A fault behind which a cluster cannot go on
-  // ends that cluster; a time-out, or any such fault of clusters that communicate, ends the grid.
+  // If not null, faults go there and the launch continues. A fault after which a cluster cannot
+  // continue ends that cluster; a time-out, or such a fault in clusters that communicate, ends the
+  // grid.
   FaultCollector* collector = nullptr;
   // Not null: by pc of the image; set to true where a lane executed the operation.
   std::vector<std::atomic<bool>>* executed = nullptr;

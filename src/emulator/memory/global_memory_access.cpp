@@ -13,8 +13,8 @@
 namespace gemmery::emulator {
 namespace {
 
-// A handler that takes the conflict has the access done nevertheless. `changes_nothing`: a write of
-// what the bytes hold already.
+// If a handler takes the conflict, the access is done nevertheless. `changes_nothing`: a write of
+// the present contents.
 [[gnu::noinline, gnu::cold]] void report_conflict(const Conflict& conflict, bool is_write,
                                                   std::uint64_t begin, int lane,
                                                   bool changes_nothing = false) {

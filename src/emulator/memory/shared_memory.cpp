@@ -45,8 +45,8 @@ Fault out_of_bounds_fault(std::uint64_t offset, std::uint32_t bytes, std::uint32
   throw fault;
 }
 
-// A handler that takes the conflict has the access done nevertheless. `changes_nothing`: a write of
-// what the bytes hold already.
+// If a handler takes the conflict, the access is done nevertheless. `changes_nothing`: a write of
+// the present contents.
 [[gnu::noinline, gnu::cold]] void report_conflict(const Conflict& conflict, bool is_write, int lane,
                                                   bool changes_nothing = false) {
   ConflictFault fault(conflict, is_write, "shared memory", conflict.offset);

@@ -77,7 +77,7 @@ void store_single_elements(MatrixType& matrix, Ragged ragged) {
         std::min(matrix.alignment, static_cast<std::uint8_t>(byte_width(matrix.dtype)));
 }
 
-// Ranges of one tensor or of a stack, beside which nothing is written.
+// Ranges of one tensor or of a stack; nothing outside of them is written.
 bool is_form_of_kernels(const Groups& groups) {
   const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
   const bool leaves_rest = groups.outside == OutsideGroups::untouched || groups.ragged == Ragged::k;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How lanes hold the fragments of wmma. No manual says it, so programs may only rely on loads,
-// stores and products agreeing, and on accumulators of one shape having their elements in the same
-// places in f16 and f32. Both hold here.
+// The distribution of wmma fragments over lanes. No manual specifies it, so programs may only rely
+// on loads, stores and products agreeing, and on accumulators of one shape having their elements in
+// the same places in f16 and f32. Both hold here.
 #pragma once
 
 #include <array>

@@ -88,7 +88,7 @@ std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
   return too_many(fmt::format("tiles of {}x{} in a matrix", tile.m, tile.n), problem);
 }
 
-// What blocks take to find their tiles, two of them on each multiprocessor.
+// The time of blocks to find their tiles, with two blocks on each multiprocessor.
 double finding_us(const SimtTile& tile, const GemmProblem& average, const DeviceInfo& device) {
   const double tiles =
       abi::tiles_along(static_cast<unsigned>(average.m), tile.m) *

@@ -136,7 +136,7 @@ std::optional<Sm80Tile> read_tile(std::span<const std::string_view> words) {
   return with_split(tile, split->mode, static_cast<std::uint16_t>(split->slices));
 }
 
-// What a kernel of grouped products ends in, by its schedule.
+// The suffix of a grouped kernel's name, by its schedule.
 constexpr std::string_view group_words[] = {"", "groups", "groups-persistent", "groups-host"};
 
 std::string group_word(abi::GroupSchedule schedule) {

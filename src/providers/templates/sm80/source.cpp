@@ -32,7 +32,7 @@ std::string_view text_of(abi::GroupSchedule schedule) {
   return texts[static_cast<std::size_t>(schedule)];
 }
 
-// Fields that most designs leave as they are.
+// Fields that have their default in most designs.
 std::string rest_of_design(const abi::Sm80Design& design) {
   std::string text;
   if (design.mma_k > 0) text += fmt::format(", .mma_k = {}", design.mma_k);
