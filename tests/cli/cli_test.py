@@ -82,7 +82,7 @@ class BadInput(unittest.TestCase):
 
     ROWS = [
         ([], BAD_INPUT, "verb"),
-        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, cache, doctor, got 'dance'"),
+        (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, emulate, cache, doctor, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
         (["run"], BAD_INPUT, "problem: expected one, got none"),
         (["verify"], BAD_INPUT, "problem: expected one, got none"),
