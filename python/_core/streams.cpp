@@ -58,7 +58,7 @@ void require_device(std::optional<Device> of_stream, Device device) {
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "stream",
                .expected = "a stream of " + to_string(device),
-               .got = "one of " + to_string(*of_stream)});
+               .got = "a stream of " + to_string(*of_stream)});
 }
 
 // The protocol of CUDA's Python packages: (version, handle), by a method or a property.
