@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an emitted epilogue on a warpgroup's accumulators and yields the values of D for the staging
-// tiles.
+// Runs an emitted epilogue on a warpgroup's accumulators, to the values of D.
 //
 // A thread's patches are two rows, 8 apart, by two adjacent columns; a staging tile has one for
 // every 8 columns. How an input reaches the program depends on its form:
@@ -64,12 +63,11 @@ class WarpgroupProgram {
   /// True if a wgmma adds the program's addend to the accumulators.
   static constexpr bool adds_vector = Staged::addend_input >= 0;
 
-  /// True if a reduction covers whole tiles, including what lies beyond the edges of out.
-  /// Accumulators there are set to 0 by the kernel, inputs there are 0, and the program maps zeros
-  /// to zero, so they do not change the result. Then no row or column is tested, and no result
-  /// waits for such a test. Only for the amax of everything, in rotation, where enough registers
-  /// remain to keep all accumulators. With float32 results or a cluster of two 8 to 76 bytes
-  /// spilled, with a sum 24 (ptxas 13.0).
+  /// True if a reduction covers whole tiles, beyond the edges of out, too. Accumulators and inputs
+  /// there are 0, and the program maps zeros to zero, so the result is the same, and no row or
+  /// column is tested. Only for the amax of everything, in rotation, where enough registers remain
+  /// to keep all accumulators. With float32 results or a cluster of two 8 to 76 bytes spilled, with
+  /// a sum 24 (ptxas 13.0).
   static constexpr bool reduces_whole_tiles =
       Epilogue::reduces_zeros_to_nothing && Epilogue::inputs == (adds_vector ? 1 : 0) &&
       Epilogue::outputs == 1 && Epilogue::output[0].reduction == abi::Reduction::amax &&
@@ -82,7 +80,7 @@ class WarpgroupProgram {
                     abi::count_full(Epilogue::input, Epilogue::inputs),
                     Epilogue::outputs - (reduces_whole_tiles ? 1 : 0));
 
-  /// Starts copying the inputs of the consumer's share of a tile, at `place`, during the mainloop.
+  /// Starts copying the inputs of the consumer's share of a tile, at `place`.
   __device__ __forceinline__ void begin_share(const OutputPlace& place) {
     // Waits until all have read the vectors of the previous share.
     if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
@@ -91,8 +89,8 @@ class WarpgroupProgram {
     prefetch(place);
   }
 
-  /// Starts copying the addend of the consumer's next tile, at `place`. A barrier of the warpgroup
-  /// separates this from the wgmma that read the previous addend there.
+  /// Starts copying the addend of the consumer's next tile. A barrier of the warpgroup separates it
+  /// from the wgmma that read the previous addend there.
   __device__ __forceinline__ void bring_next_addend(const OutputPlace& place) const {
     if (holds_output(place)) staged_.bring_next_addend(place, params_.m, params_.n);
   }
@@ -273,13 +271,13 @@ class WarpgroupProgram<design, Epilogue>::Block {
         ++count;
     return count;
   }
-  /// True if the results of 16 columns enter a reduction along rows together, so that one test
-  /// decides if out has these columns; a test for each column costs half an instruction per
-  /// element. The test also bounds how many chains of arithmetic are in flight: those of 16 columns
-  /// slow wgmmas down less than those of a whole staging tile (amax, 8192x8192x1024: 3.6 to 1.6 %
-  /// over the plain kernel, docs/performance.md). False for several reductions, which would share
-  /// the test: values that waited for it spilled. False for a reduction of each row beside many
-  /// accumulators: up to 24 bytes spilled (ptxas 13.0).
+  /// True if the results of 16 columns enter a reduction along rows together: one test decides if
+  /// out has these columns (a test for each column costs half an instruction per element). The test
+  /// also bounds how many chains of arithmetic are in flight; those of 16 columns slow wgmmas down
+  /// less than those of a staging tile (amax, 8192x8192x1024: 3.6 to 1.6 % over the plain kernel,
+  /// docs/performance.md). False for several reductions, whose values spilled while they waited for
+  /// a shared test, and for a reduction of each row beside many accumulators (up to 24 bytes; ptxas
+  /// 13.0).
   GEMMERY_HOST_DEVICE
   static constexpr bool collects() {
     if (count_along_rows(true) + count_along_rows(false) != 1) return false;
@@ -304,8 +302,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
     }
   }
 
-  /// Vectors are in shared memory for the whole share, so those of the next patches can be read
-  /// before a staging tile is stored; they arrive while it is stored.
+  /// Vectors of the next patches are read before a staging tile is stored; they arrive meanwhile.
   static constexpr bool reads_vectors_ahead = abi::has_room_beside_sums(design);
 
   /// Reads the vectors for `near` patches from `first` on.
