@@ -260,10 +260,11 @@ class GroupedGemmArguments(GemmArguments):
     expected: the average size of a group; a hint for predicted times that changes no result.
     check: checks the sizes, which must be in host memory, when the arguments are made. On the CPU every run checks them.
 
-    gather, scatter: T indices of int32 or int64 on the operands' device, read when work runs. Row t of all groups (column where N
-    differs) is row gather[t] // gather_divide of A, which may have any number of rows, and goes to row scatter[t] of out. -1 is
-    read as zeros and goes nowhere; one row at most goes to each row of out. The epilogue, C included, is of out's rows.
-    On the CPU every run checks indices before it writes; elsewhere one out of range is treated like -1.
+    gather, scatter: T indices of int32 or int64 on the operands' device, read when the work runs. Row t of all groups (column
+    where N differs) is row gather[t] // gather_divide of A, which may have any number of rows, and is stored to row scatter[t]
+    of out. A gather index of -1 reads zeros, a scatter index of -1 stores nothing; each row of out must get at most one. The
+    epilogue, C included, applies to out's rows. On the CPU every run checks indices before it writes; elsewhere an index out of
+    range is treated like -1.
 
     Operands of an epilogue broadcast to (G, M, N), with T for the extent that differs: (G, 1, N) is one row for every group.
     Kernels of the CPU run these, and those of simt on GPUs where the sizes are there.
