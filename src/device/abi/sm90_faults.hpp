@@ -160,7 +160,8 @@ constexpr int most_registers_beside_stores(const Sm90Design& design) {
   const bool takes_turns = abi::takes_turns(design);
   if (splits_operands(design.math)) return design.has_c ? 160 : takes_turns ? 176 : 192;
   const bool has_half_sums = design.accumulator == DType::float16;
-  if (design.a_by_registers) return 160;
+  // 3 registers spill beside 144 accumulators and a C of 32 bits (192x96, ping-pong).
+  if (design.a_by_registers) return design.has_c && takes_turns ? 128 : 160;
   // Without a C, 16 registers spill beside 192 accumulators if out has 8 bits (192x128, ping-pong).
   const bool narrows_bytes = bytes_of(design.a) == 1 && bytes_of(design.out) == 1;
   if (!design.has_c) return narrows_bytes ? 160 : takes_turns && has_half_sums ? 192 : 208;
