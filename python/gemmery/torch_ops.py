@@ -7,6 +7,7 @@
     gt.matmul(a, b, out=y)
     swish = gt.fused(lambda accum, bias: silu(accum + bias))
     y = swish(a, b, bias=bias)                             # traced here, once; inside torch.compile one operator
+    y = gt.grouped_mm(tokens, experts, offs=ends)          # groups of rows, as torch has it
 
 Each operator has a fake kernel, so that torch.compile sees shapes without a graph break. The first call of a problem
 compiles: make it before a CUDA graph is captured (torch.compile's own graphs do).
@@ -21,30 +22,30 @@ from typing import Any
 import torch
 
 from gemmery import _core
+from gemmery._torch_grouped import grouped_mm
+from gemmery._torch_tensors import plain, refuse_derivatives, result_dtype, tags
 from gemmery.epilogue import EpilogueArguments, Program
 from gemmery.fusion.tracing import trace
 from gemmery.matmul import kernel_for, result_shape
-from gemmery.promotion import product_dtype
 
-__all__ = ["Fused", "fused", "matmul"]
+__all__ = ["Fused", "fused", "grouped_mm", "matmul"]
 
 # torch keeps its operators, and with them this module, until the process ends; this is not a leak of ours.
 _core.set_leak_warnings(False)
 
 _library = torch.library.Library("gemmery", "DEF")
-_tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
 
-_library.define("matmul(Tensor a, Tensor b, ScalarType? out_dtype=None) -> Tensor", tags=_tags)
-_library.define("matmul_out(Tensor a, Tensor b, Tensor(a!) out) -> ()", tags=_tags)
+_library.define("matmul(Tensor a, Tensor b, ScalarType? out_dtype=None) -> Tensor", tags=tags)
+_library.define("matmul_out(Tensor a, Tensor b, Tensor(a!) out) -> ()", tags=tags)
 _library.define(
     "fused_matmul(Tensor a, Tensor b, str program, str[] names, Tensor[] tensors, str[] number_names, float[] numbers,"
     " ScalarType? out_dtype=None) -> Tensor",
-    tags=_tags,
+    tags=tags,
 )
 _library.define(
     "fused_matmul_out(Tensor a, Tensor b, str program, str[] names, Tensor[] tensors, str[] number_names, float[] numbers,"
     " Tensor(a!) out, str[] result_names, Tensor(b!)[] results) -> ()",
-    tags=_tags,
+    tags=tags,
 )
 
 
@@ -55,7 +56,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, *,
     """a @ b, (M, K) by (K, N) or batches of them. Differentiable without `out`."""
     if out is None:
         return torch.ops.gemmery.matmul(a, b, out_dtype)
-    _refuse_derivatives("matmul with out=", a, b, out)
+    refuse_derivatives("matmul with out=", a, b, out)
     torch.ops.gemmery.matmul_out(a, b, out)
     return out
 
@@ -96,37 +97,22 @@ class Fused:
         if out is None and not results:
             return torch.ops.gemmery.fused_matmul(a, b, *bound, out_dtype)
         if out is None:
-            out = torch.empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a, b), device=a.device)
-        _refuse_derivatives("a fused product that writes tensors", a, b, out, *bound[2])
+            out = torch.empty(result_shape(a, b), dtype=out_dtype or result_dtype(a, b), device=a.device)
+        refuse_derivatives("a fused product that writes tensors", a, b, out, *bound[2])
         torch.ops.gemmery.fused_matmul_out(a, b, *bound, out, list(results), list(results.values()))
         return out
-
-
-def _refuse_derivatives(what: str, *operands: torch.Tensor) -> None:
-    if torch.is_grad_enabled() and any(operand.requires_grad for operand in operands):
-        raise RuntimeError(f"{what} has no derivative, and an operand wants one: detach it, or call under torch.no_grad()")
 
 
 # --- what runs -----------------------------------------------------------------------------------
 
 
-def _result_dtype(a: torch.Tensor, b: torch.Tensor) -> torch.dtype:
-    dtype: torch.dtype = getattr(torch, product_dtype(_core.dtype(a.dtype), _core.dtype(b.dtype)).name)
-    return dtype
-
-
 def _empty_result(a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype | None) -> torch.Tensor:
-    return a.new_empty(result_shape(a, b), dtype=out_dtype or _result_dtype(a, b))
+    return a.new_empty(result_shape(a, b), dtype=out_dtype or result_dtype(a, b))
 
 
 def _run(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, epilogue: EpilogueArguments | None = None) -> None:
     args = _core.GemmArguments(a, b, out, None, epilogue=epilogue)
     kernel_for(args).run(args)
-
-
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    """Detaches a tensor from its autograd history."""
-    return tensor.detach() if tensor.requires_grad else tensor
 
 
 _program = functools.lru_cache(maxsize=1024)(Program)
@@ -140,12 +126,12 @@ def _bound(
 
 def _matmul(a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype | None = None) -> torch.Tensor:
     out = _empty_result(a, b, out_dtype)
-    _run(_plain(a), _plain(b), out)
+    _run(plain(a), plain(b), out)
     return out
 
 
 def _matmul_out(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    _run(_plain(a), _plain(b), _plain(out))
+    _run(plain(a), plain(b), plain(out))
 
 
 def _fused_matmul(
@@ -175,9 +161,9 @@ def _fused_matmul_out(
     result_names: Sequence[str],
     results: Sequence[torch.Tensor],
 ) -> None:
-    bound = _bound(program, names, [_plain(tensor) for tensor in tensors], number_names, numbers)
-    bound |= dict(zip(result_names, [_plain(result) for result in results], strict=True))
-    _run(_plain(a), _plain(b), _plain(out), EpilogueArguments(_program(program), **bound))
+    bound = _bound(program, names, [plain(tensor) for tensor in tensors], number_names, numbers)
+    bound |= dict(zip(result_names, [plain(result) for result in results], strict=True))
+    _run(plain(a), plain(b), plain(out), EpilogueArguments(_program(program), **bound))
 
 
 for _device in ("CPU", "CUDA"):
