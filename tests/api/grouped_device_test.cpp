@@ -97,11 +97,15 @@ const std::vector<std::vector<std::int32_t>> cases{{18, 36, 54, 72, 90},
                                                    {7, 8, 25, 25, 83}};
 
 // simt multiplies float32 as it is, sm80 as tf32.
-class GroupedEmulated : public tests::WithNvrtc {
+class GroupedEmulated : public tests::WithNvrtc, public testing::WithParamInterface<const char*> {
  protected:
   static constexpr Math maths[] = {Math::native, Math::tf32};
-  const Device device_ = parse_device("emulated:a100").value();
+  const Device device_ = parse_device(GetParam()).value();
 };
+
+INSTANTIATE_TEST_SUITE_P(Devices, GroupedEmulated,
+                         testing::Values("emulated:a100", "emulated:h200"),
+                         [](const auto& device) { return std::string(device.param).substr(9); });
 
 // The best of each family and schedule, and the best but one.
 std::vector<Kernel> two_of_each(const GemmArguments& arguments) {
@@ -116,7 +120,7 @@ std::vector<Kernel> two_of_each(const GemmArguments& arguments) {
 }
 
 // Row 30 of the acceptance list: nothing is known of the sizes when the graph is made.
-TEST_F(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
+TEST_P(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
   const Rows rows(device_);
   for (const Math math : maths) {
     const GemmArguments arguments = rows.arguments(math);
@@ -138,7 +142,7 @@ TEST_F(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
 }
 
 // A graph has the sizes that the host had when it was made.
-TEST_F(GroupedEmulated, tables_of_the_host_are_in_the_launch) {
+TEST_P(GroupedEmulated, tables_of_the_host_are_in_the_launch) {
   const Rows rows(device_);
   for (const auto& sizes : cases) {
     const GemmArguments arguments =
@@ -173,7 +177,7 @@ std::vector<std::uint32_t> bits_of(const Rows& rows) {
 }
 
 // The three schedules differ in who finds a tile, not in what is done with it.
-TEST_F(GroupedEmulated, every_schedule_gives_the_same_bits) {
+TEST_P(GroupedEmulated, every_schedule_gives_the_same_bits) {
   const Rows rows(device_);
   draw_weights(rows);
   const std::vector<std::int32_t>& sizes = cases.back();
@@ -196,7 +200,7 @@ TEST_F(GroupedEmulated, every_schedule_gives_the_same_bits) {
 }
 
 // Row 31: a row's bits do not depend on what other groups hold.
-TEST_F(GroupedEmulated, row_31_rows_keep_their_bits_beside_other_groups) {
+TEST_P(GroupedEmulated, row_31_rows_keep_their_bits_beside_other_groups) {
   const Rows rows(device_);
   draw_weights(rows);
   for (const Math math : maths) {
@@ -216,7 +220,7 @@ TEST_F(GroupedEmulated, row_31_rows_keep_their_bits_beside_other_groups) {
   }
 }
 
-TEST_F(GroupedEmulated, few_blocks_stride_over_all_tiles) {
+TEST_P(GroupedEmulated, few_blocks_stride_over_all_tiles) {
   const Rows rows(device_);
   for (const Math math : maths) {
     const GemmArguments arguments = rows.arguments(math);
@@ -296,7 +300,7 @@ class FarRows {
   Buffer a_, b_, out_, ends_;
 };
 
-TEST_F(GroupedEmulated, row_15_elements_may_be_far_from_each_other) {
+TEST_P(GroupedEmulated, row_15_elements_may_be_far_from_each_other) {
   constexpr std::int64_t far = std::int64_t{1} << 30;
   const OwnedStream own(device_);
   for (const FarStrides& strides :
@@ -313,12 +317,12 @@ TEST_F(GroupedEmulated, row_15_elements_may_be_far_from_each_other) {
 
 // Rows 3, 14 and 17: more groups than a warp has lanes, or a block threads; operands of an epilogue
 // that vary with the group, with rows of all groups, or with neither.
-TEST_F(GroupedEmulated, rows_3_14_and_17_by_every_schedule) {
+TEST_P(GroupedEmulated, rows_03_14_and_17_by_every_schedule) {
   const auto check = [&](const std::string& text) {
     SCOPED_TRACE(text);
     const ProblemLine line = parse_problem(text);
     std::set<std::string> seen;
-    for (const Kernel& kernel : get_kernels(line.problem, *find_device_info("a100"))) {
+    for (const Kernel& kernel : get_kernels(line.problem, device_info(device_))) {
       const std::string schedule(kernel.metadata().design_value("schedule"));
       if (kernel.family().name() != "sm80" || !seen.insert(schedule).second) continue;
       const VerifyReport report = verify(line, kernel, {.device = device_});
@@ -343,7 +347,7 @@ TEST_F(GroupedEmulated, rows_3_14_and_17_by_every_schedule) {
 }
 
 // The emulator checks every access.
-TEST_F(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
+TEST_P(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
   const Rows rows(device_);
   for (const Math math : maths) {
     const GemmArguments arguments = rows.arguments(math);
@@ -355,7 +359,7 @@ TEST_F(GroupedEmulated, sizes_that_make_no_sense_reach_no_other_memory) {
 }
 
 // On a GPU they are treated like -1.
-TEST_F(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
+TEST_P(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
   const Rows rows(device_);
   std::vector<std::int64_t> read(T, 3), written(T);
   for (std::size_t row = 0; row < T; ++row) written[row] = static_cast<std::int64_t>(T - 1 - row);
@@ -396,7 +400,7 @@ TEST_F(GroupedEmulated, indices_out_of_range_are_read_as_zeros_and_go_nowhere) {
 }
 
 // Sizes of groups, indices and operands are drawn anew for each kernel.
-TEST_F(GroupedEmulated, programs_are_of_the_rows_that_indices_name) {
+TEST_P(GroupedEmulated, programs_are_of_the_rows_that_indices_name) {
   for (
       const char* const line :
       {"grouped_gemm 70x24x33 groups=3 counts=i64/align=8 gather=i32/of=50 scatter=i32/of=90 a=f16 "
@@ -418,7 +422,7 @@ TEST_F(GroupedEmulated, programs_are_of_the_rows_that_indices_name) {
 }
 
 // DeepGEMM's contiguous layout: aligned labels in any order, with padding behind each group.
-TEST_F(GroupedEmulated, tiles_take_the_label_of_their_first_row) {
+TEST_P(GroupedEmulated, tiles_take_the_label_of_their_first_row) {
   for (const char* const line :
        {"grouped_gemm 520x40x33 groups=4 labels=i32/align=64 a=f32",
         "grouped_gemm 40x520x33 groups=7 ragged=n labels=i64/align=128 a=bf16 out=f32 c=f32 beta=1",
@@ -436,7 +440,7 @@ TEST_F(GroupedEmulated, tiles_take_the_label_of_their_first_row) {
 }
 
 // Row 12: groups overlap, so two blocks write one row.
-TEST_F(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
+TEST_P(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
   const Rows rows(device_);
   const GemmArguments arguments = rows.arguments(Math::native);
   const Kernel kernel = get_kernels(arguments).front();
@@ -448,7 +452,7 @@ TEST_F(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
   EXPECT_NE(std::string(error.what()).find("race"), std::string::npos) << error.what();
 }
 
-TEST_F(GroupedEmulated, what_is_not_served_is_refused_by_name) {
+TEST_P(GroupedEmulated, what_is_not_served_is_refused_by_name) {
   const Rows rows(device_);
   const auto reason = [&](const GroupOffsets& offsets) {
     const Explanation explanation = explain(rows.arguments(Math::native, offsets));

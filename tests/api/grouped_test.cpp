@@ -123,30 +123,30 @@ void check_row_case(const RowCase& row) {
 
 // --- one tensor of rows -------------------------------------------------------------------------
 
-TEST(GroupedRows, row_1_no_groups) { check_row_case({{}, 8, 8}); }
+TEST(GroupedRows, row_01_no_groups) { check_row_case({{}, 8, 8}); }
 
-TEST(GroupedRows, row_2_empty_groups_and_single_rows) {
+TEST(GroupedRows, row_02_empty_groups_and_single_rows) {
   check_row_case({{0, 0, 0}, 64, 64});
   check_row_case({{1}, 64, 64});
   check_row_case({{5, 0}, 64, 64});
 }
 
-TEST(GroupedRows, row_3_257_groups_of_one_row) {
+TEST(GroupedRows, row_03_257_groups_of_one_row) {
   check_row_case({std::vector<std::int32_t>(257, 1), 72, 136});
 }
 
-TEST(GroupedRows, row_4_groups_of_every_kind) { check_row_case({{0, 7, 1, 13, 0, 11}, 48, 64}); }
+TEST(GroupedRows, row_04_groups_of_every_kind) { check_row_case({{0, 7, 1, 13, 0, 11}, 48, 64}); }
 
-TEST(GroupedRows, row_5_groups_about_a_tile) { check_row_case({{128, 130, 65}, 64, 32}); }
+TEST(GroupedRows, row_05_groups_about_a_tile) { check_row_case({{128, 130, 65}, 64, 32}); }
 
-TEST(GroupedRows, row_7_and_8_skewed_groups) {
+TEST(GroupedRows, rows_07_and_08_skewed_groups) {
   check_row_case({{8, 16, 24, 32, 40, 48, 56, 64}, 96, 40});
   std::vector<std::int32_t> counts(64, 0);
   counts[17] = 200;
   check_row_case({counts, 64, 96});
 }
 
-TEST(GroupedRows, row_9_rows_behind_the_last_end_stay_as_they_are) {
+TEST(GroupedRows, row_09_rows_behind_the_last_end_stay_as_they_are) {
   check_row_case({{3, 4}, 64, 64, 9});
   check_row_case({{3, 4}, 64, 64, 0});
 }

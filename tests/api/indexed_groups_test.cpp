@@ -110,7 +110,7 @@ void for_each_kernel(const GemmArguments& arguments, std::vector<float>& out, co
   }
 }
 
-TEST(IndexedRows, row_6_of_the_references_gather_weigh_scatter) {
+TEST(IndexedRows, rows_28_and_29_gather_weigh_scatter) {
   Rows rows;
   const std::vector<float> weights = numbers(R, 5), bias = numbers(G * N, 6);
   const GemmOptions options{

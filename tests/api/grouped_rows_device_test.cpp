@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the acceptance list of grouped GEMM (docs/grouped-rows.md) on the CPU and on emulated
+// devices, for each family that multiplies groups there. Extents are smaller than the list's where
+// it names those of models; numbers of groups and their shares are the list's.
+#include <gemmery/gemmery.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/api/group_trial.hpp"
+#include "tests/support/random_seed.hpp"
+#include "tests/support/with_nvrtc.hpp"
+
+namespace gemmery {
+namespace {
+
+using tests::GroupCase;
+using tests::GroupTrialResult;
+using tests::SizesIn;
+
+struct Place {
+  const char* device;
+  const char* family;
+
+  friend void PrintTo(const Place& place, std::ostream* stream) {
+    *stream << place.family << " on " << place.device;
+  }
+};
+
+class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterface<Place> {
+ protected:
+  void SetUp() override {
+    if (!is_host()) WithNvrtc::SetUp();
+  }
+  static bool is_host() { return device() == Device::cpu(); }
+  static Device device() { return parse_device(GetParam().device).value(); }
+
+  static constexpr DType halves[] = {DType::float16, DType::bfloat16};
+
+  // By every schedule, with sizes on the device and in host memory.
+  void expect_right(const GroupCase& groups) const {
+    // Where there are no elements, most families leave the problem to simt.
+    if (groups.counts.empty()) return expect_right_or_refused(groups);
+    SCOPED_TRACE(to_string(groups));
+    for (const SizesIn sizes : {SizesIn::device_memory, SizesIn::host_memory}) {
+      if (sizes == SizesIn::host_memory && groups.counts.size() > 320) continue;
+      const GroupTrialResult result = try_on(groups, sizes);
+      EXPECT_GT(result.kernels, 0) << result.refusal;
+      EXPECT_EQ(result.failure, "");
+    }
+  }
+  // Where the family does not have the type, the form or the alignment, it says so.
+  void expect_right_or_refused(const GroupCase& groups) const {
+    SCOPED_TRACE(to_string(groups));
+    const GroupTrialResult result = try_on(groups, SizesIn::device_memory);
+    EXPECT_EQ(result.failure, "");
+    EXPECT_TRUE(result.kernels > 0 || !result.refusal.empty()) << "no kernel, and no reason";
+  }
+  // Sizes and indices are drawn: some rows are read twice, some indices are -1.
+  void expect_verified_or_refused(const std::string& text) const {
+    SCOPED_TRACE(text);
+    const ProblemLine line = parse_problem(text);
+    for (const Kernel& kernel : get_kernels(line.problem, device_info(device())))
+      if (kernel.family().name() == GetParam().family) {
+        const VerifyReport report = verify(line, kernel, {.device = device()});
+        EXPECT_TRUE(report.passed) << kernel.name() << ": " << report.first_failure;
+        return;
+      }
+    EXPECT_NE(reason_of(explain(line.problem, device_info(device()))), "");
+  }
+  // Why the family has no kernel; empty if it does not say.
+  static std::string reason_of(const Explanation& explanation) {
+    for (const Reason& reason : explanation.reasons)
+      if (reason.family == GetParam().family && !reason.failed.empty()) return reason.failed;
+    return {};
+  }
+
+ private:
+  static GroupTrialResult try_on(const GroupCase& groups, SizesIn sizes) {
+    return try_groups(groups, GetParam().family, device(), sizes);
+  }
+};
+
+// --- rows of all groups in one tensor -----------------------------------------------------------
+
+TEST_P(GroupedRowsOf, row_01_no_groups) { expect_right({.counts = {}, .n = 8, .k = 8}); }
+
+TEST_P(GroupedRowsOf, row_02_empty_groups_and_single_rows) {
+  for (const DType dtype : halves)
+    for (const std::vector<std::int32_t>& counts :
+         {std::vector<std::int32_t>{0, 0, 0}, {1}, {5, 0}})
+      expect_right({.counts = counts, .n = 64, .k = 64, .dtype = dtype});
+}
+
+TEST_P(GroupedRowsOf, row_03_257_groups_of_one_row) {
+  expect_right({.counts = std::vector<std::int32_t>(257, 1), .n = 72, .k = 136});
+}
+
+const std::vector<std::int32_t> of_every_kind{0, 7, 1, 13, 0, 11};
+
+TEST_P(GroupedRowsOf, row_04_groups_of_every_kind) {
+  for (const DType dtype : {DType::float16, DType::bfloat16, DType::float32})
+    for (const bool is_column_major : {false, true})
+      expect_right({.counts = of_every_kind,
+                    .n = 48,
+                    .k = 64,
+                    .dtype = dtype,
+                    .b = {.is_column_major = is_column_major}});
+}
+
+TEST_P(GroupedRowsOf, row_05_groups_about_a_tile) {
+  expect_right({.counts = {128, 130, 65}, .n = 256, .k = 128});
+}
+
+TEST_P(GroupedRowsOf, row_06_groups_of_about_equal_size) {
+  expect_right({.counts = {166, 90, 141, 115}, .n = 96, .k = 112});
+}
+
+TEST_P(GroupedRowsOf, row_07_skewed_groups) {
+  expect_right({.counts = {14, 28, 43, 57, 71, 85, 100, 114}, .n = 112, .k = 64});
+}
+
+TEST_P(GroupedRowsOf, row_08_one_of_64_holds_all) {
+  std::vector<std::int32_t> counts(64, 0);
+  counts[37] = 130;
+  expect_right({.counts = counts, .n = 32, .k = 112});
+}
+
+TEST_P(GroupedRowsOf, row_09_rows_behind_the_last_end_stay_as_they_are) {
+  for (const std::int64_t tail : {0, 9}) {
+    expect_right({.counts = {3, 4}, .n = 64, .k = 64, .tail = tail});
+    expect_right({.counts = {3, 4}, .n = 64, .k = 64, .tail = tail, .out_dtype = DType::bfloat16});
+  }
+}
+
+TEST_P(GroupedRowsOf, row_10_odd_extents_and_strides) {
+  expect_right({.counts = {3, 5},
+                .n = 63,
+                .k = 65,
+                .a = {.padding = 2},
+                .b = {.padding = 4},
+                .out = {.padding = 2}});
+  for (const std::int32_t m : {36, 819})  // of users' reports
+    expect_right({.counts = {m, 1}, .n = 37, .k = 19});
+}
+
+TEST_P(GroupedRowsOf, row_11_memory_of_any_alignment) {
+  const tests::Placement shifted{.offset_bytes = 2};
+  expect_right_or_refused({.counts = {16, 16},
+                           .n = 64,
+                           .k = 64,
+                           .a = shifted,
+                           .b = shifted,
+                           .out = {.offset_bytes = 4}});
+}
+
+TEST_P(GroupedRowsOf, row_13_prefix_counts_and_wide_sizes) {
+  for (const GroupSizes form : {GroupSizes::ends, GroupSizes::prefix, GroupSizes::counts})
+    for (const int bits : {32, 64})
+      expect_right(
+          {.counts = of_every_kind, .n = 48, .k = 64, .tail = 3, .form = form, .bits = bits});
+}
+
+TEST_P(GroupedRowsOf, row_14_1025_groups) {
+  std::vector<std::int32_t> counts;
+  for (std::int32_t group = 0; group < 1025; ++group) counts.push_back(group * 7 % 9 / 3);
+  expect_right({.counts = counts, .n = 16, .k = 16});
+}
+
+TEST_P(GroupedRowsOf, row_16_no_products_give_the_epilogue_of_zero) {
+  expect_right({.counts = {3, 0, 7}, .n = 40, .k = 0, .tail = 2});
+  expect_right({.counts = {3, 0, 7}, .n = 40, .k = 0, .has_program = true});
+}
+
+TEST_P(GroupedRowsOf, row_17_operands_per_group_and_per_row) {
+  expect_right({.counts = {0, 9, 130}, .n = 64, .k = 72, .has_program = true});
+}
+
+// --- columns, depth, stacks ---------------------------------------------------------------------
+
+TEST_P(GroupedRowsOf, row_18_only_the_columns_of_groups_are_written) {
+  for (const std::vector<std::int32_t>& counts :
+       {std::vector<std::int32_t>{8, 0, 24, 16}, {1, 2, 3}})
+    for (const bool is_column_major : {false, true})
+      expect_right({.counts = counts,
+                    .ragged = Ragged::n,
+                    .m = 33,
+                    .k = 64,
+                    .tail = 5,
+                    .b = {.is_column_major = is_column_major}});
+}
+
+TEST_P(GroupedRowsOf, row_19_groups_without_depth_give_beta_c) {
+  for (const double beta : {0.0, 1.0})
+    for (const std::vector<std::int32_t>& counts :
+         {std::vector<std::int32_t>{128, 0, 256}, {0, 0, 0}})
+      expect_right({.counts = counts, .ragged = Ragged::k, .m = 128, .n = 192, .beta = beta});
+  // The sizes and shares of a real gradient, and groups of no depth between others.
+  for (const std::vector<std::int32_t>& counts :
+       {std::vector<std::int32_t>{162, 0, 2577, 446, 0, 83}, {0, 256, 0, 128}})
+    expect_right({.counts = counts, .ragged = Ragged::k, .m = 16, .n = 24});
+}
+
+TEST_P(GroupedRowsOf, row_20_depths_of_any_number) {
+  std::vector<std::int32_t> every_depth;
+  for (std::int32_t depth = 1; depth <= 33; ++depth) every_depth.push_back(depth);
+  for (const bool is_k_major : {false, true}) {
+    GroupCase groups{.counts = {1, 17, 44, 0},
+                     .ragged = Ragged::k,
+                     .m = 40,
+                     .n = 72,
+                     .a = {.is_column_major = !is_k_major},
+                     .b = {.is_column_major = is_k_major}};
+    expect_right(groups);
+    groups.dtype = DType::float8_e4m3fn;
+    expect_right_or_refused(groups);
+    groups.counts = every_depth;
+    expect_right_or_refused(groups);
+  }
+}
+
+TEST_P(GroupedRowsOf, row_21_accumulates_in_place) {
+  expect_right({.counts = {64, 80, 48, 96, 112, 33, 79, 0},
+                .ragged = Ragged::k,
+                .m = 64,
+                .n = 112,
+                .beta = 1});
+}
+
+TEST_P(GroupedRowsOf, row_22_masked_rows) {
+  for (const DType dtype : {DType::bfloat16, DType::float8_e4m3fn})
+    for (const std::int32_t most : {1, 8, 16, 32, 64, 192}) {
+      const GroupCase groups{.counts = {0, 1, most},
+                             .m = most,
+                             .n = 128,
+                             .k = 256,
+                             .form = GroupSizes::masked,
+                             .dtype = dtype};
+      if (dtype == DType::bfloat16)
+        expect_right(groups);
+      else
+        expect_right_or_refused(groups);
+    }
+}
+
+TEST_P(GroupedRowsOf, row_23_32_groups_of_about_20_rows) {
+  std::vector<std::int32_t> counts;
+  for (std::int32_t group = 0; group < 32; ++group) counts.push_back(16 + group * 5 % 9);
+  GroupCase groups{.counts = counts, .m = 64, .n = 112, .k = 48, .form = GroupSizes::masked};
+  expect_right(groups);
+  groups.dtype = DType::float8_e4m3fn;
+  expect_right_or_refused(groups);
+}
+
+TEST_P(GroupedRowsOf, row_24_a_wrong_expectation_changes_no_result) {
+  for (const std::int64_t expected : {1, 5000})
+    expect_right({.counts = {50, 3, 0},
+                  .m = 64,
+                  .n = 64,
+                  .k = 64,
+                  .form = GroupSizes::masked,
+                  .expected = expected});
+}
+
+// DeepGEMM's contiguous layout: groups begin at multiples of the alignment, padding has the label
+// -1. Labels that change amid a tile are refused.
+TEST_P(GroupedRowsOf, row_25_labels) {
+  GroupCase groups{.counts = {1, 0, 130, 128, 65},
+                   .n = 64,
+                   .k = 64,
+                   .form = GroupSizes::labels,
+                   .alignment = 128};
+  expect_right_or_refused(groups);
+  groups.alignment = 8;
+  expect_right_or_refused(groups);
+  groups = {.counts = {0},
+            .n = 64,
+            .k = 64,
+            .tail = 128,
+            .form = GroupSizes::labels,
+            .alignment = 128};  // nothing but padding
+  expect_right_or_refused(groups);
+}
+
+// Lists run on the CPU (GroupedLists); no family of a GPU takes them.
+TEST(GroupedRowsOfLists, rows_26_and_27_are_refused_by_name_on_a_gpu) {
+  for (const char* const name : {"emulated:a100", "emulated:h200"}) {
+    const Device device = parse_device(name).value();
+    const OwnedStream own(device);
+    const Buffer memory(1 << 12, own.get());
+    const auto matrix = [&](std::size_t offset) {
+      return Tensor(static_cast<std::byte*>(memory.data()) + offset, DType::float16, {16, 16},
+                    device);
+    };
+    const GroupedGemmArguments list(
+        {{matrix(0), matrix(512), matrix(1024)}, {matrix(0), matrix(512), matrix(1536)}},
+        DType::float32);
+    EXPECT_TRUE(get_kernels(list).empty());
+    for (const Reason& reason : explain(list).reasons)
+      if (reason.family == "simt" || reason.family == "sm80") {
+        EXPECT_NE(reason.failed.find("list"), std::string::npos) << reason.failed;
+      }
+  }
+}
+
+TEST_P(GroupedRowsOf, row_28_rows_are_gathered) {
+  for (const char* const line : {"grouped_gemm 70x24x33 groups=5 gather=i32/of=35/divide=2 a=bf16",
+                                 "grouped_gemm 70x24x33 groups=5 gather=i64/of=9 a=f16",
+                                 "grouped_gemm 0x24x33 groups=3 gather=i32/of=8 a=bf16"})
+    expect_verified_or_refused(line);
+}
+
+TEST_P(GroupedRowsOf, row_29_rows_are_scattered_with_weights) {
+  for (const char* const line :
+       {"grouped_gemm 70x24x33 groups=5 scatter=i32/of=90 a=bf16 out=f32 epilogue=\"D = w * "
+        "accum\" "
+        "w=f32[m]",
+        "grouped_gemm 70x24x33 groups=5 gather=i32/of=35/divide=2 scatter=i32/of=70 a=bf16 "
+        "epilogue=\"D = w * accum\" w=f32[m]"})
+    expect_verified_or_refused(line);
+}
+
+// --- all forms ----------------------------------------------------------------------------------
+
+TEST_P(GroupedRowsOf, row_58_every_form_with_extents_about_powers_of_two) {
+  static constexpr std::array extents{1, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 129};
+  const std::uint64_t seed = tests::random_seed();
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+  const auto extent = [&] { return std::int64_t{extents[below(extents.size())]}; };
+  for (int i = 0; i < 24 && !HasFailure(); ++i) {
+    GroupCase groups{.ragged = static_cast<Ragged>(below(3)),
+                     .m = extent(),
+                     .n = extent(),
+                     .k = extent(),
+                     .form = static_cast<GroupSizes>(below(3)),
+                     .bits = below(2) == 0 ? 32 : 64,
+                     .dtype = halves[below(2)],
+                     .a = {.is_column_major = below(2) == 0},
+                     .b = {.is_column_major = below(2) == 0},
+                     .out = {.is_column_major = below(2) == 0}};
+    if (below(3) == 0) groups.form = GroupSizes::masked;
+    const bool is_masked = groups.form == GroupSizes::masked;
+    const std::int64_t most = groups.ragged == Ragged::m   ? groups.m
+                              : groups.ragged == Ragged::n ? groups.n
+                                                           : groups.k;
+    for (std::size_t group = below(5); group > 0; --group)
+      groups.counts.push_back(
+          static_cast<std::int32_t>(is_masked       ? below(static_cast<std::size_t>(most) + 1)
+                                    : below(3) == 0 ? 0U
+                                                    : below(70)));
+    expect_right(groups);
+  }
+  if (HasFailure()) ADD_FAILURE() << "seed " << seed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
+                         testing::Values(Place{"cpu", "host_reference"}, Place{"cpu", "host_plain"},
+                                         Place{"emulated:a100", "simt"},
+                                         Place{"emulated:a100", "sm80"},
+                                         Place{"emulated:h200", "sm80"}),
+                         [](const testing::TestParamInfo<Place>& place) {
+                           const std::string device = place.param.device;
+                           return device.substr(device.find(':') + 1) + "_" + place.param.family;
+                         });
+
+}  // namespace
+}  // namespace gemmery
