@@ -251,7 +251,7 @@ TEST_P(GroupedRowsOf, row_22_masked_rows) {
     }
 }
 
-TEST_P(GroupedRowsOf, row_23_32_groups_of_about_20_rows) {
+TEST_P(GroupedRowsOf, row_23_masked_groups_of_about_20_rows) {
   std::vector<std::int32_t> counts;
   for (std::int32_t group = 0; group < 32; ++group) counts.push_back(16 + group * 5 % 9);
   GroupCase groups{.counts = counts, .m = 64, .n = 112, .k = 48, .form = GroupSizes::masked};
