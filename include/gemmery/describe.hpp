@@ -332,6 +332,57 @@ class GEMMERY_API GemmArguments {
   std::shared_ptr<State> state_;
 };
 
+// --- grouped GEMM -------------------------------------------------------------------------------
+
+// Where PyCUTLASS finds the tiles of problems. Sizes are in host memory either way, where problems
+// of equal size are joined into one launch, so both give the same launches and bits.
+enum class SchedulerMode : std::uint8_t { Device, Host };
+GEMMERY_API std::string_view name(SchedulerMode mode) noexcept;
+
+class GemmGroupedArguments;
+
+// The described kernel for a list of problems of different sizes. A visitor is refused.
+class GEMMERY_API GemmOperationGrouped : public GemmOperationUniversal {
+ public:
+  explicit GemmOperationGrouped(GemmDescription description,
+                                SchedulerMode precompute_mode = SchedulerMode::Device);
+
+  SchedulerMode precompute_mode() const noexcept { return precompute_mode_; }
+
+  // Puts the work on a stream and returns; compiles first if necessary. Throws like Kernel::run.
+  void run(const GemmGroupedArguments& arguments, Stream stream) const;
+
+  friend bool operator==(const GemmOperationGrouped& x, const GemmOperationGrouped& y) {
+    return x.precompute_mode_ == y.precompute_mode_ && x.description() == y.description();
+  }
+
+ private:
+  SchedulerMode precompute_mode_;
+};
+
+// The operands of each problem, packed in their layouts. Problems of equal size are one launch, so
+// there are as many launches as different sizes; where layouts are interleaved, copies more.
+class GEMMERY_API GemmGroupedArguments {
+ public:
+  // `pointers` has one of each operand for each problem; C may be empty with beta = 0. The caller
+  // owns the memory. Throws Error like GemmArguments, naming the problem: "problem_sizes[3].m",
+  // "A[3]"; invalid_argument for lists of other lengths than problem_sizes.
+  GemmGroupedArguments(const GemmOperationGrouped& operation, std::vector<GemmCoord> problem_sizes,
+                       const GemmPointers& pointers, Device device, const OutputOp& output_op = {});
+
+  const std::vector<GemmCoord>& problem_sizes() const noexcept;
+  Device device() const noexcept;
+
+  // The kernels that `run` launches, in order.
+  std::vector<Kernel> kernels() const;
+
+  struct State;
+  const std::shared_ptr<const State>& state() const noexcept { return state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
 // --- reduction ----------------------------------------------------------------------------------
 
 struct ReductionDescription {

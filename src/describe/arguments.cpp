@@ -341,15 +341,19 @@ void plan_steps(GemmArguments::State& state, const GemmPointers& pointers) {
 
 }  // namespace
 
+void check_arguments(const GemmDescription& description, const GemmCoord& size,
+                     const GemmPointers& pointers, Device device, const GemmOptions& options) {
+  check_sizes(size, options);
+  check_device(description, device);
+  check_output_op(description.epilogue_functor, options.output_op);
+  check_extents(description, size);
+  check_memory(description, size, pointers, options);
+}
+
 GemmArguments::GemmArguments(const GemmOperationUniversal& operation, const GemmCoord& problem_size,
                              const GemmPointers& pointers, Device device,
                              const GemmOptions& options) {
-  const GemmDescription& description = operation.description();
-  check_sizes(problem_size, options);
-  check_device(description, device);
-  check_output_op(description.epilogue_functor, options.output_op);
-  check_extents(description, problem_size);
-  check_memory(description, problem_size, pointers, options);
+  check_arguments(operation.description(), problem_size, pointers, device, options);
   state_ = std::make_shared<State>(operation, problem_size, device, options);
   plan_steps(*state_, pointers);
 }

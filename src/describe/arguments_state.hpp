@@ -13,6 +13,10 @@
 
 namespace gemmery::describe {
 
+// Sizes, device, scalars and pointers against a description. Throws Error naming the field.
+void check_arguments(const GemmDescription& description, const GemmCoord& size,
+                     const GemmPointers& pointers, Device device, const GemmOptions& options);
+
 struct GemmArguments::State {
   GemmOperationUniversal operation;
   GemmCoord size;

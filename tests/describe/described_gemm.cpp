@@ -143,7 +143,7 @@ std::byte* DescribedGemm::part_of(const Buffer& memory, const Operand& operand,
   return static_cast<std::byte*>(memory.data()) + (parts() - 1 - part) * part_step(operand);
 }
 
-GemmArguments DescribedGemm::arguments() {
+GemmPointers DescribedGemm::pointers() {
   if (memory_.empty()) upload();
   GemmPointers pointers;
   for (std::size_t product = 0; product < parts(); ++product) {
@@ -155,7 +155,11 @@ GemmArguments DescribedGemm::arguments() {
     if (!without_c) pointers.C.push_back(of_product(2, c));
     pointers.D.push_back(of_product(3, d));
   }
-  return GemmArguments(operation_, size_, pointers, device_, options_);
+  return pointers;
+}
+
+GemmArguments DescribedGemm::arguments() {
+  return GemmArguments(operation_, size_, pointers(), device_, options_);
 }
 
 void DescribedGemm::launch(const GemmArguments& arguments) const {

@@ -63,6 +63,7 @@ class DescribedGemm {
   // Copies in, runs, copies D out. D holds poison before.
   void run();
   GemmArguments arguments();
+  GemmPointers pointers();
   void upload();
   void download();
   void launch(const GemmArguments& arguments) const;
