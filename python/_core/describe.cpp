@@ -7,6 +7,7 @@
 #include <nanobind/stl/array.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gemmery/artifact.hpp>
@@ -58,7 +59,8 @@ PyDescribedArguments make_arguments(const PyGemmOperation& operation,
 }
 
 // A first launch on a GPU compiles, which Ctrl-C must end.
-void compile_before_first_launch(PyDescribedArguments& arguments) {
+template <class Arguments>
+void compile_before_first_launch(Arguments& arguments) {
   const Device device = arguments.native.device();
   if (arguments.is_compiled || device.type == DeviceType::emulated) return;
   std::vector<CompileJob> jobs;
@@ -82,7 +84,33 @@ void launch(const PyGemmOperation& self, PyDescribedArguments& arguments, nb::ha
   });
 }
 
-std::vector<PyKernel> kernels_of(const PyDescribedArguments& arguments) {
+void launch_groups(PyDescribedGroups& arguments, nb::handle stream) {
+  const Device device = arguments.native.device();
+  const Stream on = stream_on(device, stream);
+  with_nvrtc([&] {
+    compile_before_first_launch(arguments);
+    run_on(device, [&] { arguments.operation.run(arguments.native, on); });
+  });
+}
+
+PyDescribedGroups make_groups(const PyGemmOperation& operation, describe::SchedulerMode mode,
+                              const std::vector<std::array<std::int64_t, 3>>& sizes,
+                              const std::array<Addresses, 4>& operands, nb::handle device,
+                              const OutputOp& op) {
+  const describe::GemmOperationGrouped grouped(operation.operation.description(), mode);
+  std::vector<describe::GemmCoord> coords;
+  for (const auto& [m, n, k] : sizes) coords.push_back({m, n, k});
+  describe::GemmGroupedArguments arguments(grouped, std::move(coords),
+                                           {.A = to_pointers<const void*>(operands[0]),
+                                            .B = to_pointers<const void*>(operands[1]),
+                                            .C = to_pointers<const void*>(operands[2]),
+                                            .D = to_pointers<void*>(operands[3])},
+                                           to_device(device, "device"), op);
+  return {.operation = grouped, .native = std::move(arguments)};
+}
+
+template <class Arguments>
+std::vector<PyKernel> kernels_of(const Arguments& arguments) {
   std::vector<PyKernel> kernels;
   for (const Kernel& kernel : arguments.native.kernels()) kernels.push_back({.kernel = kernel});
   return kernels;
@@ -154,10 +182,23 @@ void bind_operations(nb::module_& module) {
              new (self) PyDescribedArguments(make_arguments(operation, size, a, b, c, d, device,
                                                             mode, op, slices, batch, bias));
            })
-      .def_prop_ro("kernels", &kernels_of, "The kernels that a run launches, in order.")
+      .def_prop_ro("kernels", &kernels_of<PyDescribedArguments>,
+                   "The kernels that a run launches, in order.")
       .def_prop_ro(
           "partials", [](const PyDescribedArguments& self) { return self.native.partials(); },
           nb::keep_alive<0, 1>(), "They keep the arguments, whose workspace they are.");
+  nb::class_<PyDescribedGroups>(module, "DescribedGroupedArguments",
+                                "Checked operands of a list of problems.")
+      .def("__init__",
+           [](PyDescribedGroups* self, const PyGemmOperation& operation,
+              describe::SchedulerMode mode, const std::vector<std::array<std::int64_t, 3>>& sizes,
+              const std::array<Addresses, 4>& operands, nb::handle device, const OutputOp& op) {
+             new (self)
+                 PyDescribedGroups(make_groups(operation, mode, sizes, operands, device, op));
+           })
+      .def("launch", &launch_groups, nb::arg("stream").none() = nb::none())
+      .def_prop_ro("kernels", &kernels_of<PyDescribedGroups>,
+                   "The kernels that a run launches, in order.");
   module.def("add_module", &add_module, nb::arg("operations"), nb::arg("target").none());
 }
 

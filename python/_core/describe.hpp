@@ -24,6 +24,13 @@ struct PyDescribedArguments {
   bool is_compiled = false;  // its kernels are in the process-wide store
 };
 
+// The same for a list of problems, with the operation that runs them.
+struct PyDescribedGroups {
+  describe::GemmOperationGrouped operation;
+  describe::GemmGroupedArguments native;
+  bool is_compiled = false;
+};
+
 void bind_descriptions(nb::module_& module);  // words and value types: descriptions.cpp
 
 }  // namespace gemmery::python

@@ -50,6 +50,8 @@ void bind_all_words(nb::module_& module) {
              "The order in which tiles are visited; results do not depend on it.");
   bind_words(module, "GemmMode", describe::Mode::Array,
              "The meaning of a GEMM's pointers and slices.");
+  bind_words(module, "SchedulerMode", describe::SchedulerMode::Host,
+             "Where tiles of grouped problems are found; results do not depend on it.");
 }
 
 // --- values --------------------------------------------------------------------------------------

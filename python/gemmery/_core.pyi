@@ -683,6 +683,10 @@ class SwizzlingFunctor(enum.Enum):
     HorizontalSwizzle = 4
     BatchedIdentitySwizzle = 5
 
+class SchedulerMode(enum.Enum):
+    Device = 0
+    Host = 1
+
 class GemmMode(enum.Enum):
     Gemm = 0
     GemmSplitKParallel = 1
@@ -799,6 +803,20 @@ class DescribedArguments:
     def kernels(self) -> list[Kernel]: ...
     @property
     def partials(self) -> Partials: ...
+
+class DescribedGroupedArguments:
+    def __init__(
+        self,
+        operation: GemmOperationUniversal,
+        mode: SchedulerMode,
+        sizes: Sequence[tuple[int, ...]],
+        operands: tuple[Sequence[int], ...],
+        device: DeviceLike,
+        op: OutputOp,
+    ) -> None: ...
+    def launch(self, stream: StreamLike = None) -> None: ...
+    @property
+    def kernels(self) -> list[Kernel]: ...
 
 def add_module(operations: Sequence[GemmOperationUniversal], target: str | None) -> list[Exception | None]:
     """Compiles operations; returns None for each one that succeeded, or the error text."""

@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "describe-rows.md"
 CPP_TEST = re.compile(r"TEST(?:_[FP])?\(\s*(\w+),\s*(row_(\d\d)(?:_and_(\d\d))?_\w+)\)")
 PYTHON_TEST = re.compile(r"^\s*def (test_row_(\d\d)(?:_and_(\d\d))?_\w+)\(", re.MULTILINE)
 
-# What the rows promise, in short. Rows of grouped products and convolutions come with them.
+# What the rows promise, in short. Rows of convolutions come with them.
 PROMISES = {
     1: "one program does all six duties: memory, description, compilation, arguments, launch, synchronisation",
     2: "a memory pool with a beginning and a limit",
@@ -45,8 +45,10 @@ PROMISES = {
     26: "D is like C; alignments beyond 16 bytes are refused",
     27: "what an alignment asks of sizes and pointers",
     28: "float64, float32, float16 and bfloat16 in all layouts",
+    29: "problems of different sizes: float64, float32, float16 and bfloat16 in all layouts",
     30: "int8 in all layouts",
     31: "interleaved int8",
+    32: "problems of different sizes: int8, interleaved, too",
     33: "operands of the caller stay as they are; the table of reordered columns",
     37: "LinearCombination",
     38: "LinearCombinationClamp",
@@ -71,6 +73,8 @@ PROMISES = {
     57: "swizzles: order and equal bits",
     58: "batches, more than a grid has",
     59: "the visitor flag",
+    60: "precompute_mode Host: any number of problems",
+    61: "precompute_mode Device: the same bits",
     71: "many operations in one call",
     72: "... in less time",
     73: "nvcc of CUDA_INSTALL_PATH",
@@ -88,6 +92,7 @@ PROMISES = {
     85: "parallel split k rounds once",
     86: "batched; a bias is said, not guessed",
     87: "arrays of pointers",
+    88: "arguments of problems of different sizes: lengths, and each problem by name",
     93: "numbers of a functor are counted",
     94: "running",
     95: "sync of arguments",
@@ -126,7 +131,7 @@ def page():
         "",
         "Each row is a promise about [described kernels](describe.md), and the tests that carry its number. They run in",
         "`make test` without a GPU: on emulated devices, by NVRTC, or on the CPU. What only a GPU can show is skipped there,",
-        "with the reason. Rows of grouped products and convolutions come with them. `tests/describe/rows_test.py --write`",
+        "with the reason. Rows of convolutions come with them. `tests/describe/rows_test.py --write`",
         "writes this page from the tests.",
         "",
         "| row | promise | tests |",

@@ -41,13 +41,12 @@ from gemmery.describe.functors import (
     LinearCombinationGeneric,
 )
 from gemmery.describe.gemm import Mode
+from gemmery.describe.grouped import GemmGroupedArguments, GemmOperationGrouped
 from gemmery.describe.later import (
     Conv2dArguments,
     Conv2dOperation,
     Conv2dProblemSize,
     Conv2dReduction,
-    GemmGroupedArguments,
-    GemmOperationGrouped,
 )
 from gemmery.describe.memory_pool import PoolMemoryManager, get_allocated_size, get_memory_pool
 from gemmery.describe.operation import GemmOperationUniversal
@@ -69,6 +68,7 @@ from gemmery.describe.words import (
     OpcodeClass,
     RowMajor,
     RowMajorInterleaved32,
+    SchedulerMode,
     SwizzlingFunctor,
     TensorC32RSK32,
     TensorNC32HW32,
@@ -124,6 +124,7 @@ __all__ = [
     "ReductionOperation",
     "RowMajor",
     "RowMajorInterleaved32",
+    "SchedulerMode",
     "SwizzlingFunctor",
     "TensorC32RSK32",
     "TensorDescription",

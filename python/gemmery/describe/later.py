@@ -12,8 +12,6 @@ __all__ = [
     "Conv2dOperation",
     "Conv2dProblemSize",
     "Conv2dReduction",
-    "GemmGroupedArguments",
-    "GemmOperationGrouped",
 ]
 
 
@@ -23,26 +21,13 @@ class _Later:
 
     def __init__(self, *args: Any, **options: Any) -> None:
         raise UnsupportedError(
-            f"unsupported: {type(self).__name__}: expected a dense or batched GEMM, got {self._kind}; {self._instead}"
+            f"unsupported: {type(self).__name__}: expected a dense, batched or grouped GEMM, got {self._kind}; {self._instead}"
         )
-
-
-class _Grouped(_Later):
-    _kind = "a grouped GEMM"
-    _instead = "products of equal size are Mode.Array of GemmArguments"
 
 
 class _Convolution(_Later):
     _kind = "a convolution"
     _instead = "convolutions of 1x1 filters over NHWC tensors are GEMMs of GemmOperationUniversal"
-
-
-class GemmOperationGrouped(_Grouped):
-    """Not served yet."""
-
-
-class GemmGroupedArguments(_Grouped):
-    """Not served yet."""
 
 
 class Conv2dOperation(_Convolution):

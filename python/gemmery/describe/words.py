@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from gemmery import _core
-from gemmery._core import Element, Layout, MathOperation, OpcodeClass, SwizzlingFunctor
+from gemmery._core import Element, Layout, MathOperation, OpcodeClass, SchedulerMode, SwizzlingFunctor
 from gemmery.errors import InvalidArgumentError
 
 int8 = Element.int8
@@ -53,6 +53,7 @@ __all__ = [
     "OpcodeClass",
     "RowMajor",
     "RowMajorInterleaved32",
+    "SchedulerMode",
     "SwizzlingFunctor",
     "TensorC32RSK32",
     "TensorNC32HW32",
