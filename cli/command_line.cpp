@@ -37,6 +37,13 @@ void add_format(CLI::App& verb, Parser& parser) {
   verb.add_flag("--csv", parser.wants_csv)->excludes(json);
 }
 
+void add_kernels(CLI::App& verb, Options& options) {
+  add_strings(verb, "--provider", options.providers);
+  add_strings(verb, "--kernel", options.kernels);
+  add_strings(verb, "--design", options.designs);
+  verb.get_option("--design")->excludes("--kernel");
+}
+
 void add_libraries(CLI::App& verb, Options& options) {
   add_strings(verb, "--load", options.libraries);
 }
@@ -44,8 +51,7 @@ void add_libraries(CLI::App& verb, Options& options) {
 void add_selection(CLI::App& verb, Options& options) {
   verb.add_option("--device", options.device);
   verb.add_option("--target", options.target);
-  add_strings(verb, "--provider", options.providers);
-  add_strings(verb, "--kernel", options.kernels);
+  add_kernels(verb, options);
   add_libraries(verb, options);
   verb.add_option("problem", options.words);
 }
@@ -65,6 +71,7 @@ void declare_list(CLI::App& verb, Parser& parser) {
 void declare_explain(CLI::App& verb, Parser& parser) {
   add_selection(verb, parser.line.options);
   verb.add_flag("--ranking", parser.line.options.ranking)->excludes("--kernel");
+  verb.get_option("--design")->needs("--ranking");
   verb.add_option("--limit", parser.line.options.limit)
       ->check(CLI::Range(0, 1'000'000'000))
       ->needs("--ranking");
@@ -103,8 +110,7 @@ void declare_compile(CLI::App& verb, Parser& parser) {
   Options& options = parser.line.options;
   verb.add_option("--device", options.device);
   add_strings(verb, "--target", options.targets);
-  add_strings(verb, "--provider", options.providers);
-  add_strings(verb, "--kernel", options.kernels);
+  add_kernels(verb, options);
   add_libraries(verb, options);
   verb.add_option("problem", options.words);
   add_top(verb, options);

@@ -40,6 +40,7 @@ struct Options {
   std::vector<std::string> targets;  // of compile, which takes several
   std::vector<std::string> providers;
   std::vector<std::string> kernels;
+  std::vector<std::string> designs;  // FIELD=VALUE
   std::vector<std::string> dtypes;
   std::string fill = "normal";
   std::string file;

@@ -3,6 +3,7 @@
 #include "cli/selection.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 #include <gemmery/error.hpp>
@@ -40,6 +41,7 @@ std::vector<Kernel> named_kernels(const Options& options, const GemmProblem& pro
 Error none_fits(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
   std::string narrowing = options.providers.empty() ? "" : " of that provider";
   if (!options.target.empty()) narrowing += " with code for " + options.target;
+  for (const std::string& design : options.designs) narrowing += " of " + design;
   return Error(
       {.kind = ErrorKind::unsupported,
        .operand = to_string(problem),
@@ -50,12 +52,41 @@ Error none_fits(const Options& options, const GemmProblem& problem, const Chosen
                                             filter_of(options)))});  // a list: told below the line
 }
 
+// Whether the metadata have this value in this design field: "schedule=persistent".
+class DesignRule {
+ public:
+  explicit DesignRule(const std::string& text)
+      : field_(text.substr(0, text.find('='))),
+        value_(text.substr(std::min(field_.size() + 1, text.size()))) {
+    if (field_.empty() || value_.empty())
+      throw Error({.kind = ErrorKind::invalid_argument,
+                   .operand = "--design",
+                   .expected = "FIELD=VALUE",
+                   .got = "'" + text + "'",
+                   .hint = "gemmery list --kernel NAME prints a kernel's fields"});
+  }
+  bool holds(const Metadata& metadata) const { return metadata.design_value(field_) == value_; }
+
+ private:
+  std::string field_;
+  std::string value_;
+};
+
+std::function<bool(const Metadata&)> metadata_filter_of(const Options& options) {
+  if (options.designs.empty()) return {};
+  const std::vector<DesignRule> rules(options.designs.begin(), options.designs.end());
+  return [rules](const Metadata& metadata) {
+    return std::ranges::all_of(rules, [&](const DesignRule& rule) { return rule.holds(metadata); });
+  };
+}
+
 }  // namespace
 
 Filter filter_of(const Options& options) {
   Filter filter;
   if (!options.target.empty()) filter.target = parse_target(options.target);
   filter.providers = options.providers;
+  filter.metadata = metadata_filter_of(options);
   return filter;
 }
 
@@ -79,7 +110,9 @@ std::vector<Kernel> select_kernels(const Options& options, const GemmProblem& pr
 }
 
 void tell_cliff(const Options& options, const GemmProblem& problem, const ChosenDevice& device) {
-  if (!options.kernels.empty() || !options.providers.empty() || !options.target.empty()) return;
+  if (!options.kernels.empty() || !options.providers.empty() || !options.target.empty() ||
+      !options.designs.empty())
+    return;
   if (const auto cliff = find_cliff(problem, device.info))
     tell(fmt::format("note: {} is {}", to_string(problem), to_string(*cliff)));
 }

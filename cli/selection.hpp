@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a command: those that serve a problem, narrowed by --kernel, --provider and
-// --target.
+// The kernels of a command: those that serve a problem, narrowed by --kernel, --provider,
+// --design and --target.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace gemmery::cli {
 
-// --target and --provider.
+// --target, --provider and --design.
 Filter filter_of(const Options& options);
 
 // The kernel with a name; throws Error (invalid_argument) if there is none.

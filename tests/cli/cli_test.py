@@ -216,6 +216,25 @@ class List(unittest.TestCase):
         providers = {record["provider"] for record in json_lines(run("list", "--provider", "host", "--json").stdout)}
         self.assertEqual(providers, {"host"})
 
+    def test_of_a_design_holds_no_other(self):
+        problem = ["grouped_gemm", "512x64x64", "groups=9", "a=bf16", "--device", "h200"]
+        names = {}
+        for schedule in ("device", "persistent"):
+            records = json_lines(run("list", *problem, "--design", f"schedule={schedule}", "--json").stdout)
+            self.assertEqual({record["design"]["schedule"] for record in records}, {schedule})
+            names[schedule] = [record["kernel_name"] for record in records]
+        few = run("list", *problem, "--design", "schedule=persistent", "--design", "stages=3", "--json")
+        self.assertLess(len(json_lines(few.stdout)), len(names["persistent"]))
+        ranked = run("explain", *problem, "--ranking", "--design", "schedule=device", "--limit", "1").stdout
+        self.assertIn(names["device"][0], ranked)
+        none = run("list", *problem, "--design", "schedule=host")
+        self.assertEqual(none.returncode, NOT_SERVED)
+        self.assertIn("of schedule=host", none.stderr)
+        for wrong in ("schedule", "=host", "schedule="):
+            done = run("list", *problem, "--design", wrong)
+            self.assertEqual((done.returncode, "FIELD=VALUE" in done.stderr), (BAD_INPUT, True), done.stderr)
+        self.assertEqual(run("explain", *problem, "--design", "schedule=host").returncode, BAD_INPUT)
+
     def test_of_a_kernel_by_name_prints_its_metadata(self):
         name = run("list", "--limit", "1").stdout.strip()
         self.assertEqual(json_lines(run("list", "--kernel", name, "--json").stdout)[0]["kernel_name"], name)
