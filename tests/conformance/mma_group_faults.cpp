@@ -69,11 +69,13 @@ constexpr DeviceFault fault_table[] = {
     {.name = "a scan that goes on has lost the counts before",
      .kernel = persistent,
      .edits = {{{"place.elements += elements;", "place.elements += elements & 0;"}}}},
-    {.name = "the next tile's copies overtake the reads of the staging tile",
+    {.name = "nothing waits between two tiles",
      .kernel = persistent,
-     .edits = {{{"    gemm.multiply_share(shares, share);\n    finish(gemm, share);\n    "
-                 "__syncthreads();",
-                 "    gemm.multiply_share(shares, share);\n    finish(gemm, share);"}}}},
+     .edits = {{{"kept = {.index = index, .tile = tile, .place = place_};\n    __syncthreads();",
+                 "kept = {.index = index, .tile = tile, .place = place_};"}}}},
+    {.name = "a tile is kept where the stages are",
+     .kernel = persistent,
+     .edits = {{{"(shared + abi::kept_group_tile_offset(design))", "(shared)"}}}},
 
     {.name = "nothing", .kernel = table},
     {.name = "the first of groups that begin at one tile has it",

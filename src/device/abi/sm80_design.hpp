@@ -193,12 +193,27 @@ constexpr int reduction_bytes(const Sm80Design& design) {
   return thread_count(design) * finished_columns(design) * compute_bytes;
 }
 
+/// Shared memory of a tile's phases, which use it in turn.
 GEMMERY_HOST_DEVICE
-constexpr int shared_bytes(const Sm80Design& design) {
+constexpr int phase_bytes(const Sm80Design& design) {
   int most = stage_bytes(design) * design.stages;
   for (const int bytes : {staging_bytes(design), slice_bytes(design), reduction_bytes(design)})
     if (bytes > most) most = bytes;
   return most;
+}
+
+/// The tile of a grouped product is kept behind that.
+inline constexpr int kept_group_tile_bytes = 48;
+GEMMERY_HOST_DEVICE
+constexpr int kept_group_tile_offset(const Sm80Design& design) {
+  return (phase_bytes(design) + 15) / 16 * 16;
+}
+
+GEMMERY_HOST_DEVICE
+constexpr int shared_bytes(const Sm80Design& design) {
+  return design.groups == GroupSchedule::none
+             ? phase_bytes(design)
+             : kept_group_tile_offset(design) + kept_group_tile_bytes;
 }
 
 // --- legality ------------------------------------------------------------------------------------

@@ -30,9 +30,10 @@
 namespace gemmery::device {
 
 // If the mainloop takes all registers, values that are needed after it are read or computed there:
-// kept across it, 4 to 28 bytes of them spilled (ptxas 13.0).
+// kept across it, 4 to 28 bytes of them spilled (ptxas 13.0). So did the ends of groups.
 template <abi::Sm80Design design>
-constexpr bool takes_all_registers = Sm80Mainloop<design>::takes_all_registers;
+constexpr bool takes_all_registers =
+    Sm80Mainloop<design>::takes_all_registers || design.groups != abi::GroupSchedule::none;
 
 template <abi::Sm80Design design>
 __device__ __forceinline__ unsigned block_count() {
@@ -81,6 +82,9 @@ class Sm80Gemm {
     if constexpr (design.split == abi::SplitMode::none) return true;
     return parts_.join(shares, share, sums_, holds_sums());
   }
+
+  /// Names the group's tile again, so that its place need not stay in registers meanwhile.
+  __device__ __forceinline__ void move_to(const GroupedTilePlace& group) { group_ = group; }
 
   __device__ __forceinline__ void store(const TileShare& share) {
     const StagedLinearCombination<design> epilogue(params_);
@@ -189,7 +193,7 @@ class Sm80Gemm {
   }
 
   const abi::Sm80Params& params_;
-  const GroupedTilePlace group_;
+  GroupedTilePlace group_;
   char* shared_;
   unsigned address_;
   const WarpPlace<design> place_;

@@ -51,23 +51,27 @@ class Sm80Mainloop {
   static constexpr int ahead_registers =
       splits_loaded_blocks ? factor_registers + ReaderA::registers + ReaderB::registers
                            : loaded_registers;
+  // The 16-bit factors of a step, where an mma of 8-bit floats converts them.
+  static constexpr int widened_registers =
+      abi::detail::is_float8(design.a) && ptx::widens_f8 ? 2 * factor_registers : 0;
   static constexpr int address_registers = 30;  // about
 
  public:
   // The fragments of a step are loaded while its predecessor multiplies, if there are registers for
   // both.
   static constexpr bool loads_ahead =
-      sum_registers + factor_registers + ahead_registers + address_registers <= most_registers;
+      sum_registers + factor_registers + ahead_registers + widened_registers + address_registers <=
+      most_registers;
   // True if values that can be recomputed after the mainloop should not be kept in registers.
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
  private:
   // A round multiplies one block of k per stage. In blocks of up to 64 mmas rounds save a fifth of
   // the other instructions. Larger blocks have few of these anyway, and rounds would double the
-  // compile time. Split products and float32 that is multiplied in 16 bits do without rounds, whose
-  // registers would spill (8 to 68 bytes, ptxas 13.0).
+  // compile time. Split products, float32 that is multiplied in 16 bits, and 8-bit floats that are
+  // converted do without rounds, whose registers would spill (8 to 68 bytes, ptxas 13.0).
   static constexpr bool has_rounds = is_async && loads_ahead && !has_parts &&
-                                     !splits_loaded_blocks &&
+                                     !splits_loaded_blocks && widened_registers == 0 &&
                                      Blocks::rows * Blocks::columns * steps <= 64;
 
  public:

@@ -98,6 +98,13 @@ __device__ __forceinline__ void mma_m16n8k32(int (&sums)[4], const unsigned (&a)
   }
 }
 
+/// True if an mma of 8-bit floats is compiled to conversions and mmas of 16 bits (ptxas 13.0).
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+inline constexpr bool widens_f8 = true;
+#else
+inline constexpr bool widens_f8 = false;
+#endif
+
 /// .row.col m16n8k32 of 8-bit floats, accumulated in float32 (sm_89 and later).
 template <bool a_is_e4m3, bool b_is_e4m3>
 __device__ __forceinline__ void mma_m16n8k32_f8(float (&sums)[4], const unsigned (&a)[4],
