@@ -193,7 +193,8 @@ constexpr int most_registers_beside_transposition(const Sm90Design& design) {
 /// The limit where the blocks of a cluster split k. Beside transposed words of 32 bits 84 to 1056
 /// bytes spill at 96 and more, 108 to 860 at 64 of three consumers; beside operands of 8 bits with
 /// a C up to 460 at 128, transposed ones 44 at 96 and 60 at 64 of three; without a C transposed
-/// ones 8 at 112 and 84 at 128, promoted ones 32 at 192, and 4 at 64 of three if out has 8 bits.
+/// ones 8 at 112 and 84 at 128, promoted ones 32 at 192, and integers 4 at 64 of three in clusters
+/// of four.
 GEMMERY_HOST_DEVICE
 constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
   if (design.split_k == 1 || splits_operands(design.math)) return 208;
@@ -204,7 +205,7 @@ constexpr int most_registers_beside_cluster_parts(const Sm90Design& design) {
     case 1:
       if (!design.has_c) {
         if (!transposes) return 208;
-        if (are_three && bytes_of(design.out) == 1) return 48;
+        if (are_three && is_integer(design.accumulator) && design.split_k == 4) return 48;
         return design.math == MmaMath::promoted ? 160 : 96;
       }
       return !transposes ? 112 : are_three ? 48 : 80;
