@@ -4,7 +4,7 @@
 
 usage: run_races.py BUILD [--out FOLDER] [--set NAME]… [--problems FILE] [--pairs N] [--sample-ms MS] [--budget-s S] [--dry-run DEVICE]
 
-BUILD holds bench/peers/gemm_peers; nothing is built here and nothing but Python's standard library is needed. Each set of the
+BUILD holds bench/peers/gemm_peers, and gemmery for grouped problems; nothing is built here and nothing but Python's standard library is needed. Each set of the
 problem list (bench/problems/races.txt) gets a file FOLDER/SET.jsonl with one JSON object per line (bench/results/README.md lists the
 fields). A line is written as soon as its race is over, so that a run that is stopped, or that ends at its budget, loses nothing: the next
 one continues behind the problems that are in FOLDER already, and tries those again that failed. Exit status: 0 when every problem was raced, 1 when one failed or
@@ -24,6 +24,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Kernels of a grouped problem that are timed: with fewer, one schedule might take no part.
+GROUPED_KERNELS = 4
 # Problems for one process of gemm_peers: what starting it costs is shared, and a crash takes few others along.
 PROBLEMS_A_PROCESS = 12
 
@@ -35,6 +37,11 @@ class Race:
     set_name: str
     by_family: bool
     problem: str
+
+    @property
+    def is_grouped(self):
+        """The vendor's library has no such product: our kernels are timed alone, by gemmery bench."""
+        return self.problem.startswith("grouped_gemm ")
 
 
 def parse_arguments(arguments):
@@ -108,12 +115,16 @@ def read_records(races, options):
     return found
 
 
+def kind_of(race):
+    return race.set_name, race.by_family, race.is_grouped
+
+
 def chunks_of(races):
     """Lists of races of one set and of one kind, each for one process."""
     chunk = []
     for race in races:
         is_full = len(chunk) == PROBLEMS_A_PROCESS
-        if chunk and (is_full or (race.set_name, race.by_family) != (chunk[0].set_name, chunk[0].by_family)):
+        if chunk and (is_full or kind_of(race) != kind_of(chunk[0])):
             yield chunk
             chunk = []
         chunk.append(race)
@@ -124,9 +135,44 @@ def chunks_of(races):
 def run_chunk(chunk, options, deadline):
     """Races them in order. A problem that fails may leave the GPU's context unusable, so the following ones get a new
     process."""
+    if chunk[0].is_grouped:
+        return time_groups(chunk, options, deadline)
     waiting = list(chunk)
     while waiting and time.monotonic() < deadline:
         waiting = waiting[run_process(waiting, options, deadline):]
+
+
+def time_groups(races, options, deadline):
+    for race in races:
+        if time.monotonic() >= deadline:
+            return
+        command = [
+            options.build / "gemmery", "bench", race.problem, "--device", "0", "--top", str(GROUPED_KERNELS), "--json",
+            "--samples", str(options.pairs), "--sample-ms", str(options.sample_ms),
+        ]
+        answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        if answer.returncode != 0:
+            last = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
+            write_record(race, {"problem": race.problem, "error": f"gemmery bench: {last}"}, options)
+            continue
+        for line in answer.stdout.splitlines():
+            write_record(race, record_of_bench(json.loads(line)), options)
+
+
+def record_of_bench(timed):
+    """A line of gemmery bench by the names of gemm_peers."""
+    return {
+        "problem": timed["problem"],
+        "kernel": timed["kernel_name"],
+        "device": timed["device_name"],
+        "peer_refusal": "timed alone: cuBLASLt has no grouped product before CUDA 13.2",
+        "pairs": timed["samples"],
+        "ours_runs_per_batch": timed["runs_per_sample"],
+        "operand_sets": timed["buffer_sets"],
+        "ours_us": timed["median_us"],
+        "ours_us_quartiles": [timed["quartile_low_us"], timed["quartile_high_us"]],
+        "ours_tflops": timed["flops_per_second"] * 1e-12,
+    }
 
 
 def run_process(races, options, deadline):

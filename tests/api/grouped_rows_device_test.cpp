@@ -13,6 +13,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/api/group_trial.hpp"
@@ -38,10 +39,13 @@ struct Place {
 class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterface<Place> {
  protected:
   void SetUp() override {
-    if (!is_host()) WithNvrtc::SetUp();
+    if (is_on("gpu") && devices().empty()) GTEST_SKIP() << "no GPU on this machine";
+    if (!is_on("cpu")) WithNvrtc::SetUp();
   }
-  static bool is_host() { return device() == Device::cpu(); }
-  static Device device() { return parse_device(GetParam().device).value(); }
+  static bool is_on(std::string_view device) { return device == GetParam().device; }
+  static Device device() {
+    return is_on("gpu") ? devices().front() : parse_device(GetParam().device).value();
+  }
 
   static constexpr DType halves[] = {DType::float16, DType::bfloat16};
 
@@ -366,7 +370,8 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
                          testing::Values(Place{"cpu", "host_reference"}, Place{"cpu", "host_plain"},
                                          Place{"emulated:a100", "simt"},
                                          Place{"emulated:a100", "sm80"},
-                                         Place{"emulated:h200", "sm80"}),
+                                         Place{"emulated:h200", "sm80"}, Place{"gpu", "simt"},
+                                         Place{"gpu", "sm80"}),
                          [](const testing::TestParamInfo<Place>& place) {
                            const std::string device = place.param.device;
                            return device.substr(device.find(':') + 1) + "_" + place.param.family;

@@ -21,6 +21,17 @@ for word in "$@"; do
 done
 echo "a table that is not JSON"
 """
+# Times two kernels of a grouped problem; groups=13 fails.
+BENCH = """#!/bin/sh
+echo "$@" >> calls
+case "$2" in
+  *groups=13*) echo "gemmery: unsupported: no kernel" >&2; exit 1 ;;
+esac
+for kernel in one two; do
+  echo '{"problem": "p", "kernel_name": "'$kernel'", "device_name": "d", "samples": 5, "runs_per_sample": 3, "buffer_sets": 2,'\
+    '"median_us": 4.0, "quartile_low_us": 3.5, "quartile_high_us": 4.5, "flops_per_second": 2e12}'
+done
+"""
 PROBLEMS = """# two sets
 small gemm 1x1x12 a=f32
 small gemm 1x1x13 a=f32
@@ -36,6 +47,9 @@ def build(tmp_path):
     program.parent.mkdir(parents=True)
     program.write_text(PLAYER.replace("calls", str(tmp_path / "calls")))
     program.chmod(0o755)
+    bench = tmp_path / "build/gemmery"
+    bench.write_text(BENCH.replace("calls", str(tmp_path / "timed")))
+    bench.chmod(0o755)
     (tmp_path / "problems").write_text(PROBLEMS)
     return tmp_path / "build"
 
@@ -78,6 +92,22 @@ def test_a_second_run_continues_and_tries_failures_again(build):
     race(build, "--set", "small")
     assert "1x1x12" not in (build.parent / "calls").read_text()
     assert "1x1x13" in (build.parent / "calls").read_text()
+
+
+def test_grouped_problems_are_timed_alone(build):
+    problems = ["grouped_gemm 64x64x64 groups=13 a=f32", "grouped_gemm 64x64x64 groups=4 a=f32", "gemm 1x1x12 a=f32"]
+    lines = [f"groups {problem}" for problem in problems]
+    (build.parent / "problems").write_text("\n".join(lines))
+    done = race(build, "--pairs", "5")
+    assert done.returncode == 1
+    assert "2 raced, 1 failed, 0 not reached" in done.stdout.splitlines()[-1]
+    failed, first, second, dense = records(build, "groups")
+    assert failed["error"] == "gemmery bench: gemmery: unsupported: no kernel"
+    assert [first["kernel"], second["kernel"], dense["kernel"]] == ["one", "two", "one"]
+    assert (first["ours_us"], first["ours_us_quartiles"], first["ours_tflops"], first["pairs"]) == (4.0, [3.5, 4.5], 2.0, 5)
+    assert "timed alone" in first["peer_refusal"]
+    race(build)  # what was timed is not timed again
+    assert len((build.parent / "timed").read_text().splitlines()) == 3
 
 
 def test_a_spent_budget_begins_no_race(build):
