@@ -138,7 +138,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   tile.by_registers = kernel == SoundKernel::registers;
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
-  tile.has_pointers = kernel == SoundKernel::pointers;
+  if (kernel == SoundKernel::pointers) tile.batches = templates::Sm90Batches::pointers;
   return tile;
 }
 

@@ -58,6 +58,8 @@ struct Sm90Design {
   bool has_adjacent_rows = false;
   // True if batches may be arrays of pointers. Tensor maps then have four dimensions.
   bool has_pointers = false;
+  // True if the batch is one of groups, whose rows or columns end where their sizes in memory say.
+  bool has_groups = false;
 
   bool operator==(const Sm90Design&) const = default;
 };

@@ -22,6 +22,7 @@ enum class Sm90Fault : unsigned char {
   split_k,
   raster,
   accumulators,
+  groups,
   stages,
   shared_bytes
 };
@@ -251,6 +252,15 @@ constexpr bool is_raster(const Raster& raster) {
   return is_power_of_two && raster.band >= 1 && raster.band <= 64;
 }
 
+/// A block finds the tiles of groups by itself, and consumers that share them. The group's ends and
+/// its tile's place take registers that more than 128 accumulators do not leave.
+GEMMERY_HOST_DEVICE
+constexpr bool can_find_groups(const Sm90Design& design) {
+  return design.schedule == Schedule::cooperative && !splits_columns(design) &&
+         cluster_size(design) == 1 && design.split == SplitMode::none && !design.adds_vector &&
+         !design.has_pointers && !design.a_by_registers && held_registers(design) <= 128;
+}
+
 }  // namespace detail
 
 /// Accumulators may be float16 if the operands are; those of integers are int32.
@@ -285,6 +295,7 @@ constexpr Sm90Fault find_fault(const Sm90Design& design) {
   if (!has_staging_tiles(design)) return Sm90Fault::tile_n;
   if (!is_raster(design.raster)) return Sm90Fault::raster;
   if (held_registers(design) > most_accumulator_registers(design)) return Sm90Fault::accumulators;
+  if (design.has_groups && !can_find_groups(design)) return Sm90Fault::groups;
   if (design.stages < 2 || design.stages > 8) return Sm90Fault::stages;
   return shared_bytes(design) > sm90_shared_limit ? Sm90Fault::shared_bytes : Sm90Fault::none;
 }

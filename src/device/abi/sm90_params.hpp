@@ -2,6 +2,7 @@
 // The run-time parameters of an sm90 kernel, byte for byte as the host passes them.
 #pragma once
 
+#include <device/abi/groups.hpp>
 #include <device/abi/host_device.hpp>
 #include <device/abi/split.hpp>
 #include <device/abi/tile_order.hpp>
@@ -63,6 +64,13 @@ struct Sm90Params {
   // For batches by pointers, the arrays of addresses of A's and B's matrices; else null.
   void* const* a_array;
   void* const* b_array;
+};
+
+/// `gemm` has the extents of all groups together; its tile order is unused.
+struct Sm90GroupedParams {
+  Sm90Params gemm;
+  GroupParams groups;
+  unsigned out_batch_step;  // 0 if all groups share one matrix of out
 };
 
 static_assert(sizeof(TensorMap) == 128);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <device/abi/sm90_design.hpp>
+#include <device/abi/sm90_params.hpp>
 #include <device/ptx/memory.cuh>
 
 namespace gemmery::device {
@@ -13,7 +14,29 @@ struct OutputPlace {
   unsigned row;
   unsigned column;
   unsigned batch;
+  unsigned row_end;  // of the tile's group; set in grouped kernels alone, as is column_end
+  unsigned column_end;
 };
+
+/// Where rows and columns end: with out, or with the group of a tile.
+template <abi::Sm90Design design>
+__device__ __forceinline__ unsigned row_end(const abi::Sm90Params& params,
+                                            const OutputPlace& place) {
+  if constexpr (design.has_groups) return place.row_end;
+  return params.m;
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ unsigned column_end(const abi::Sm90Params& params,
+                                               const OutputPlace& place) {
+  if constexpr (design.has_groups) return place.column_end;
+  return params.n;
+}
+
+/// The parameters of a grouped kernel, of which `params` are the first ones.
+__device__ __forceinline__ const abi::Sm90GroupedParams& with_groups(
+    const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90GroupedParams&>(params);
+}
 
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
 /// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,

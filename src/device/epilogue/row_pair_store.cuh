@@ -24,8 +24,8 @@ class RowPairStore {
     const abi::RowMajorMatrix& out = params.out_rows;
     const unsigned row = corner.row + abi::first_row_of_lane(design, lane);
     const unsigned column = corner.column + lane % 4 * 2;
-    rows_left_ = static_cast<int>(params.m) - static_cast<int>(row);
-    columns_left_ = static_cast<int>(params.n) - static_cast<int>(column);
+    rows_left_ = static_cast<int>(row_end<design>(params, corner)) - static_cast<int>(row);
+    columns_left_ = static_cast<int>(column_end<design>(params, corner)) - static_cast<int>(column);
     step_bytes_ = out.column_stride * element_bytes;
     const MatrixStart start =
         start_of_batch<design.has_pointers>(out.data, out.batch_stride, corner.batch);

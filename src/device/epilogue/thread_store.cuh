@@ -29,11 +29,12 @@ class ThreadStore {
     constexpr unsigned element_bytes = abi::bytes_of(design.out);
     const MatrixStart start = start_of(corner.batch);
     char* const first = start.address + (start.elements + corner.column) * element_bytes;
+    const Ends ends = ends_at(corner);
 #pragma unroll 1
     for (unsigned element = lane_; element < abi::sm90_warp_rows * columns; element += 32) {
       const unsigned row = element / columns;
       const unsigned column = element % columns;
-      if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
+      if (corner.row + row >= ends.row || corner.column + column >= ends.column) continue;
       const unsigned byte = column * element_bytes;
       const unsigned bits =
           ptx::ld_shared<element_bytes>(source + swizzled_chunk<pitch>(row, byte / 16) + byte % 16);
@@ -52,15 +53,16 @@ class ThreadStore {
     constexpr unsigned elements = access / element_bytes;
     constexpr unsigned vectors = columns / elements;
     char* const first = first_of(corner);
+    const Ends ends = ends_at(corner);
 #pragma unroll 1
     for (unsigned index = lane_; index < abi::sm90_warp_rows * vectors; index += 32) {
       const unsigned row = index / vectors;
       const unsigned column = index % vectors * elements;
-      if (corner.row + row >= params_.m) continue;
+      if (corner.row + row >= ends.row) continue;
       const auto vector = read_staging<access>(source, row, column);
       char* const target =
           first + (row * params_.out_rows.row_stride + column) * static_cast<int>(element_bytes);
-      const int left = static_cast<int>(params_.n - corner.column) - static_cast<int>(column);
+      const int left = static_cast<int>(ends.column - corner.column) - static_cast<int>(column);
       if (left >= static_cast<int>(elements)) {
         ptx::st_global<access>(target, vector);
       } else if constexpr (elements > 1) {
@@ -83,11 +85,12 @@ class ThreadStore {
     const auto distance = [](abi::Int64 stride) { return stride < 0 ? -stride : stride; };
     const bool walks_rows = distance(row_stride) < distance(column_stride);
     char* const first = first_of(corner);
+    const Ends ends = ends_at(corner);
 #pragma unroll 1
     for (unsigned index = lane_; index < abi::sm90_warp_rows * columns; index += 32) {
       const unsigned row = walks_rows ? index % abi::sm90_warp_rows : index / columns;
       const unsigned column = walks_rows ? index / abi::sm90_warp_rows : index % columns;
-      if (corner.row + row >= params_.m || corner.column + column >= params_.n) continue;
+      if (corner.row + row >= ends.row || corner.column + column >= ends.column) continue;
       ptx::st_global<element_bytes>(
           first + (row * row_stride + column * column_stride) * static_cast<int>(element_bytes),
           read_staging<element_bytes>(source, row, column));
@@ -97,6 +100,15 @@ class ThreadStore {
  private:
   static constexpr int columns = abi::staging_columns(design);
   static constexpr unsigned pitch = abi::staging_pitch_bytes(design);
+
+  /// Where the rows and columns end that may be stored.
+  struct Ends {
+    unsigned row;
+    unsigned column;
+  };
+  __device__ __forceinline__ Ends ends_at(const OutputPlace& corner) const {
+    return {row_end<design>(params_, corner), column_end<design>(params_, corner)};
+  }
 
   __device__ __forceinline__ MatrixStart start_of(unsigned batch) const {
     return start_of_batch<design.has_pointers>(params_.out_rows.data, params_.out_rows.batch_stride,

@@ -47,9 +47,11 @@ class AddendReader {
              (start.elements + row * params.c.row_stride + offset_of(column)) * element_bytes;
     // With beta = 0, C is not read.
     const int columns =
-        beta_of<Compute>(params) == 0 ? 0 : static_cast<int>(params.n) - static_cast<int>(column);
-    columns_left_[0] = row < params.m ? columns : 0;
-    columns_left_[1] = row + second_row < params.m ? columns : 0;
+        beta_of<Compute>(params) == 0
+            ? 0
+            : static_cast<int>(column_end<design>(params, place)) - static_cast<int>(column);
+    columns_left_[0] = row < row_end<design>(params, place) ? columns : 0;
+    columns_left_[1] = row + second_row < row_end<design>(params, place) ? columns : 0;
     if constexpr (!design.has_any_c) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) last_[half] = read_last(half);
@@ -160,8 +162,9 @@ class WarpgroupLinearCombination {
   __device__ __forceinline__ void begin_share(const OutputPlace& place) const {
     if constexpr (prefetches) {
       constexpr int element_bytes = abi::bytes_of(design.c);
-      if (beta_of<Compute>(params_) == 0 || place.row >= params_.m || place.column >= params_.n)
-        return;
+      const unsigned rows = row_end<design>(params_, place);
+      const unsigned columns = column_end<design>(params_, place);
+      if (beta_of<Compute>(params_) == 0 || place.row >= rows || place.column >= columns) return;
       const MatrixStart start =
           start_of_batch<design.has_pointers>(params_.c.data, params_.c.batch_stride, place.batch);
       const char* const first =
@@ -169,8 +172,8 @@ class WarpgroupLinearCombination {
           (start.elements + place.row * params_.c.row_stride + place.column) * element_bytes;
       prefetch_share<abi::blocks_per_consumer(design) * abi::sm90_block_rows,
                      abi::columns_per_consumer(design) * element_bytes>(
-          first, params_.c.row_stride * element_bytes, params_.m - place.row,
-          static_cast<abi::Int64>(params_.n - place.column) * element_bytes, thread_);
+          first, params_.c.row_stride * element_bytes, rows - place.row,
+          static_cast<abi::Int64>(columns - place.column) * element_bytes, thread_);
     }
   }
 

@@ -85,14 +85,16 @@ class WarpgroupProgram {
     // Waits until all have read the vectors of the previous share.
     if constexpr (Staged::has_vectors()) ptx::bar_sync<abi::warpgroup_threads>(1 + consumer_);
     if (!holds_output(place)) return;
-    staged_.begin_share(place, params_.m, params_.n);
+    staged_.begin_share(place, row_end<design>(params_, place), column_end<design>(params_, place));
     prefetch(place);
   }
 
   /// Starts copying the addend of the consumer's next tile. A barrier of the warpgroup separates it
   /// from the wgmma that read the previous addend there.
   __device__ __forceinline__ void bring_next_addend(const OutputPlace& place) const {
-    if (holds_output(place)) staged_.bring_next_addend(place, params_.m, params_.n);
+    if (holds_output(place))
+      staged_.bring_next_addend(place, row_end<design>(params_, place),
+                                column_end<design>(params_, place));
   }
   /// Waits until this tile's addend and vectors are in shared memory, for the whole warpgroup.
   __device__ __forceinline__ const WgmmaAddend<design>& wait_for_addend() {
@@ -133,7 +135,8 @@ class WarpgroupProgram {
   using Patch = LoadedPatch<Epilogue, 2, 2>;
 
   __device__ __forceinline__ bool holds_output(const OutputPlace& place) const {
-    return place.row < params_.m && place.column < params_.n;
+    return place.row < row_end<design>(params_, place) &&
+           place.column < column_end<design>(params_, place);
   }
 
   /// 32-bit registers for the inputs of one patch: of those that are staged, or of the others.
@@ -179,8 +182,9 @@ class WarpgroupProgram {
     const char* const first =
         start.address + (start.elements + place.row * matrix.row_stride + place.column) * bytes;
     prefetch_share<region_rows, region_columns * bytes>(
-        first, matrix.row_stride * bytes, params_.m - place.row,
-        static_cast<abi::Int64>(params_.n - place.column) * bytes, thread_);
+        first, matrix.row_stride * bytes, row_end<design>(params_, place) - place.row,
+        static_cast<abi::Int64>(column_end<design>(params_, place) - place.column) * bytes,
+        thread_);
   }
 
   __device__ unsigned lane() const { return thread_ % 32; }
@@ -208,7 +212,8 @@ class WarpgroupProgram<design, Epilogue>::Block {
         column_(place.column + program.lane() % 4 * 2),
         rows_(program.epilogue_,
               program_batch<Epilogue, design.has_pointers>(program.epilogue_, place.batch), row_,
-              column_, program.params_.m, program.params_.n) {
+              column_, row_end<design>(program.params_, place),
+              column_end<design>(program.params_, place)) {
     clear();
     read_ahead(0);
   }
@@ -224,7 +229,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   /// out.
   __device__ __forceinline__ void end_staging(int staging) {
     program_.staged_.replace_staging(index_ * staging_tiles + staging, program_.tile_,
-                                     program_.params_.n);
+                                     column_end<design>(program_.params_, program_.tile_));
   }
 
   /// Computes values of D from accumulators of two rows by two columns; `eight` counts columns by

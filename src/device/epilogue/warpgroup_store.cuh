@@ -52,25 +52,26 @@ class WarpgroupStore {
     corner.row += first_row_;
 #pragma unroll
     for (int staging = 0; staging < staging_tiles; ++staging) {
-      if (corner.column < params_.n) {
+      if (corner.column < column_end<design>(params_, place)) {
         block.begin_staging(staging);
         if constexpr (design.has_adjacent_rows) {
           pass<index>(sums, staging, block, corner);
         } else {
           fill<index>(sums, staging, block, index > 0 || staging > 0);
           filled_ = corner;
+          if constexpr (design.has_groups && stores_by_tma) store_ragged();
         }
       }
       block.end_staging(staging);
       corner.column += columns;
     }
     block.end();
-    if (stores_by_tma && place.column < params_.n) store_ragged();
+    if (stores_by_tma && !design.has_groups && place.column < params_.n) store_ragged();
   }
 
   /// Stores the last staging tile of a tile, whose first column is that of `place`.
   __device__ __forceinline__ void flush(const OutputPlace& place) const {
-    if (design.has_adjacent_rows || place.column >= params_.n) return;
+    if (design.has_adjacent_rows || place.column >= column_end<design>(params_, place)) return;
     if constexpr (!stores_by_tma) return store_by_threads();
     complete_writes();
     if (sends_by_all || ptx::elect_sync()) send();
@@ -102,18 +103,25 @@ class WarpgroupStore {
                                   : sixteens > 4                                           ? 4
                                                  : sixteens;
 
-  /// True if TMA can store a staging tile that begins at this column.
-  __device__ bool is_whole(unsigned column) const {
-    return static_cast<int>(column) <= params_.last_whole_staging;
+  /// True if TMA can store the last filled staging tile: it clips at the edges of out, but not at
+  /// those of a group.
+  __device__ bool is_whole() const {
+    const bool ends_whole = static_cast<int>(filled_.column) <= params_.last_whole_staging;
+    if constexpr (design.has_groups) {
+      return filled_.row + abi::sm90_warp_rows <= filled_.row_end &&
+             (ends_whole || filled_.column + columns <= filled_.column_end);
+    }
+    return ends_whole;
   }
 
   __device__ unsigned filled_staging() const { return staging_ + (next_ ^ staging_bytes); }
 
   __device__ __forceinline__ ThreadStore<design> by_threads() const { return {params_, lane_}; }
 
-  /// Stores the last filled staging tile if TMA cannot. A block has at most one such tile.
+  /// Stores the last filled staging tile if TMA cannot. A block has at most one such tile, except
+  /// at the end of a group.
   __device__ __forceinline__ void store_ragged() const {
-    if (is_whole(filled_.column)) return;
+    if (is_whole()) return;
     __syncwarp();  // waits until it is filled by all
     by_threads().store_by_elements(filled_staging(), filled_);
   }
@@ -149,6 +157,8 @@ class WarpgroupStore {
   __device__ MapMatrix<design.has_pointers> matrix() const {
     if constexpr (design.has_pointers)
       return matrix_;
+    else if constexpr (design.has_groups)
+      return {static_cast<int>(filled_.batch * with_groups(params_).out_batch_step)};
     else
       return {static_cast<int>(filled_.batch)};
   }
@@ -160,7 +170,7 @@ class WarpgroupStore {
         box_at(static_cast<int>(filled_.column), static_cast<int>(filled_.row), matrix());
     if constexpr (sends_by_all) {
       ptx::tma_store_by_one(*map_, place, filled_staging(), params_.last_whole_staging);
-    } else if (is_whole(filled_.column)) {
+    } else if (is_whole()) {
       ptx::tma_store(*map_, place, filled_staging());
     }
     ptx::bulk_commit_group();

@@ -84,7 +84,9 @@ class Sm90Gemm {
   /// exit), so that its prologue overlaps our last stages. Memory is safe: it waits for our end in
   /// `prepare`.
   __device__ __forceinline__ void produce() const {
-    if (threadIdx.x != 0) return;
+    // All lanes find the tiles of groups; the first one loads them.
+    if (threadIdx.x >= (design.has_groups ? 32 : 1)) return;
+    const bool loads = !design.has_groups || threadIdx.x == 0;
     const int first_k =
         params_.first_k + static_cast<int>(places_.split_rank() * params_.k_blocks * tile_k);
     Cursor cursor;
@@ -95,12 +97,14 @@ class Sm90Gemm {
       const unsigned k_blocks = places_.k_blocks_of(tiles);
 #pragma unroll 1
       for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-        const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
-        load_.load_stage(cursor.stage, tile, k + static_cast<int>(k_block * tile_k), barrier);
+        if (loads) {
+          const unsigned barrier = ring_.acquire(cursor, params_.a_bytes + params_.b_bytes);
+          load_.load_stage(cursor.stage, tile, k + static_cast<int>(k_block * tile_k), barrier);
+        }
         cursor.advance();
       }
     }
-    if (params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
+    if (loads && params_.lets_next_begin != 0) ptx::griddepcontrol_launch_dependents();
   }
 
   /// A consumer warpgroup multiplies and stores its share of the cluster's tiles: part of each
@@ -304,6 +308,13 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
         return WarpgroupLinearCombination<abi::stored_design(design)>(params, thread);
       },
       [](unsigned) {}, [](unsigned) {});
+}
+
+/// The same of groups.
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
+  static_assert(design.has_groups);
+  sm90_gemm<design>(params.gemm);
 }
 
 }  // namespace gemmery::device

@@ -49,8 +49,9 @@ class Sm90Finish {
   /// an infinity in A turns into NaN. Rare: at out's edges only.
   __device__ __forceinline__ static void clear_beyond(const abi::Sm90Params& params, Sums& sums,
                                                       const OutputPlace& place) {
-    const int rows = static_cast<int>(params.m) - static_cast<int>(place.row);
-    const int columns = static_cast<int>(params.n) - static_cast<int>(place.column);
+    const int rows = static_cast<int>(row_end<design>(params, place)) - static_cast<int>(place.row);
+    const int columns =
+        static_cast<int>(column_end<design>(params, place)) - static_cast<int>(place.column);
     if (rows >= static_cast<int>(rows_per_consumer) &&
         columns >= static_cast<int>(columns_per_consumer))
       return;

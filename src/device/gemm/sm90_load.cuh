@@ -59,11 +59,12 @@ class Sm90Load {
                                              unsigned barrier) const {
     load_operand<a_operand, design.has_pointers>(
         ptx::cvta_shared(&shared_.a[stage]), params_.a,
-        {.extent = static_cast<int>(tile.place.row), .k = k, .matrix = a_of(tile)}, barrier, rank_);
+        {.extent = first_of<design.a_major>(tile.place.row), .k = k, .matrix = a_of(tile)}, barrier,
+        rank_);
     load_operand<b_operand, design.has_pointers>(
         ptx::cvta_shared(&shared_.b[stage]), params_.b,
-        {.extent = static_cast<int>(tile.place.column), .k = k, .matrix = b_of(tile)}, barrier,
-        rank_);
+        {.extent = first_of<design.b_major>(tile.place.column), .k = k, .matrix = b_of(tile)},
+        barrier, rank_);
   }
 
  private:
@@ -75,6 +76,16 @@ class Sm90Load {
                                         .extent = design.tile_n,
                                         .atom = abi::atom_extent(design),
                                         .is_shared = design.cluster_m > 1};
+
+  /// The coordinate of a tile's first row or column. Where these are adjacent, groups begin at
+  /// whole units of 16 bytes, which is all that TMA takes; but at any element if K is 0, where all
+  /// coordinates of k are beyond the map.
+  template <abi::Major major>
+  __device__ __forceinline__ static int first_of(unsigned extent) {
+    constexpr unsigned unit = 16 / abi::bytes_of(design.a);
+    if constexpr (design.has_groups && major != abi::Major::k) extent -= extent % unit;
+    return static_cast<int>(extent);
+  }
 
   using Matrix = MapMatrix<design.has_pointers>;
 

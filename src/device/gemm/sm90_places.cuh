@@ -5,22 +5,35 @@
 #include <device/abi/sm90_design.hpp>
 #include <device/abi/sm90_params.hpp>
 #include <device/epilogue/output_place.cuh>
+#include <device/gemm/sm90_group_tiles.cuh>
 #include <device/schedule/persistent_shares.cuh>
 #include <device/schedule/persistent_tiles.cuh>
 
 namespace gemmery::device {
 
+/// The tile scheduler of a design.
+template <abi::Sm90Design design, bool has_groups = design.has_groups>
+struct TilesOf {
+  using Type = typename PersistentWork<design.split, design.raster>::Type;
+};
+template <abi::Sm90Design design>
+struct TilesOf<design, true> {
+  using Type = PersistentGroupTiles<design>;
+};
+
 template <abi::Sm90Design design>
 class Sm90Places {
  public:
-  using Tiles = typename PersistentWork<design.split, design.raster>::Type;
+  using Tiles = typename TilesOf<design>::Type;
 
   /// `rank` of the block in its cluster.
   __device__ Sm90Places(const abi::Sm90Params& params, unsigned rank)
       : params_(params), rank_(rank) {}
 
   __device__ Tiles all_tiles() const {
-    if constexpr (has_parts)
+    if constexpr (design.has_groups)
+      return {params_, with_groups(params_).groups};
+    else if constexpr (has_parts)
       return {params_.order, params_.split, params_.k_blocks, cluster_size};
     else
       return {params_.order, cluster_size};
@@ -44,7 +57,8 @@ class Sm90Places {
   __device__ unsigned split_rank() const { return splits_k ? rank_ : 0; }
 
   __device__ unsigned rows_left(const OutputPlace& place) const {
-    return place.row < params_.m ? params_.m - place.row : 0;
+    const unsigned end = row_end<design>(params_, place);
+    return place.row < end ? end - place.row : 0;
   }
 
   /// The first row and column of a consumer's share of a tile.
@@ -67,8 +81,11 @@ class Sm90Places {
     return {.row = row * design.tile_m, .column = column * design.tile_n, .batch = tile.batch};
   }
 
+  __device__ static OutputPlace place_of(const OutputPlace& tile) { return tile; }
+
   /// The place of what this block's consumer stores of the tile.
-  __device__ OutputPlace place_of(const abi::TilePosition& tile, const Share& share) const {
+  template <class Position>
+  __device__ OutputPlace place_of(const Position& tile, const Share& share) const {
     OutputPlace place = place_of(tile);
     place.row += share.row;
     place.column += share.column + split_rank() * stored.tile_n;

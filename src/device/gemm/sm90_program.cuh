@@ -9,15 +9,23 @@
 
 namespace gemmery::device {
 
+__device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90Params& params) {
+  return params;
+}
+__device__ __forceinline__ const abi::Sm90Params& gemm_of(const abi::Sm90GroupedParams& params) {
+  return params.gemm;
+}
+
 /// The kernel with an emitted epilogue; `maps` are those of the inputs that TMA loads.
-template <abi::Sm90Design design, class Epilogue, class EpilogueParams>
+template <abi::Sm90Design design, class Epilogue, class GemmParams, class EpilogueParams>
 __device__ __forceinline__ void sm90_gemm(
-    const abi::ProgramParams<abi::Sm90Params, EpilogueParams>& params, const abi::TensorMap* maps) {
+    const abi::ProgramParams<GemmParams, EpilogueParams>& params, const abi::TensorMap* maps) {
   using Finish = WarpgroupProgram<abi::stored_design(design), Epilogue>;
+  const abi::Sm90Params& gemm = gemm_of(params.gemm);
   run_sm90_gemm<design>(
-      params.gemm,
+      gemm,
       [&](unsigned shared, unsigned consumer, unsigned thread) {
-        return Finish(params.gemm, params.epilogue, maps, shared, consumer, thread);
+        return Finish(gemm, params.epilogue, maps, shared, consumer, thread);
       },
       [&](unsigned shared) { Finish::initialize(maps, shared); },
       [&](unsigned lane) { Finish::open_results(params.epilogue, lane); });

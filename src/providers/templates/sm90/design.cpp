@@ -152,7 +152,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .has_any_c = rules.has_c && (has_rows || rules.c.layout == LayoutRule::any),
           .a_by_registers = tile.by_registers,
           .has_adjacent_rows = has_rows,
-          .has_pointers = tile.has_pointers};
+          .has_pointers = tile.has_pointers(),
+          .has_groups = tile.has_groups()};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {
@@ -185,6 +186,10 @@ Sm90Extents extents_of(bool is_turned, const GemmProblem& problem) noexcept {
   const auto m = static_cast<unsigned>(problem.m);
   const auto n = static_cast<unsigned>(problem.n);
   return is_turned ? Sm90Extents{n, m} : Sm90Extents{m, n};
+}
+
+GroupTileExtents extents_in_out(const Sm90Tile& tile, bool is_turned) noexcept {
+  return {.m = is_turned ? tile.n : tile.m, .n = is_turned ? tile.m : tile.n};
 }
 
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept {

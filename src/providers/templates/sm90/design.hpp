@@ -17,12 +17,17 @@
 #include "device/abi/sm90_faults.hpp"
 #include "device/abi/sm90_program.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/split_schedule.hpp"
 
 namespace gemmery::templates {
 
 inline constexpr int sm90_version = 7;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
+
+// What a kernel's batches may be: matrices at strides, also by pointers, or groups whose ends the
+// kernel reads.
+enum class Sm90Batches : std::uint8_t { strided, pointers, groups };
 
 // An sm90 kernel's design apart from its operand rules; stored in DesignBytes. If out is column
 // major, the kernel computes out^T, and m counts the rows of out^T. It has no padding, so equal
@@ -47,9 +52,10 @@ struct Sm90Tile {
   // True if an operand that wgmma takes only K-major goes through registers: the one that the
   // kernel has as A (`is_turned`).
   bool by_registers = false;
-  // True if batches may be arrays of pointers.
-  bool has_pointers = false;
+  Sm90Batches batches = Sm90Batches::strided;
 
+  bool has_pointers() const noexcept { return batches == Sm90Batches::pointers; }
+  bool has_groups() const noexcept { return batches == Sm90Batches::groups; }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 16);
@@ -77,6 +83,9 @@ std::span<const Sm90Tile> sm90_split_tiles(const OperandRules& rules) noexcept;
 std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept;
 // Tiles with a register operand, likewise: of 8 bits, for the default program.
 std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept;
+
+// Tiles of groups, likewise: also of few rows, or of few columns.
+std::span<const Sm90Tile> sm90_group_tiles(const OperandRules& rules) noexcept;
 
 // All schedules, indexed by their value.
 inline constexpr abi::Schedule sm90_schedules[] = {
@@ -130,11 +139,13 @@ struct Sm90TileCounts {
   unsigned columns;
 };
 Sm90Extents extents_of(bool is_turned, const GemmProblem& problem) noexcept;
+GroupTileExtents extents_in_out(const Sm90Tile& tile, bool is_turned) noexcept;
 Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noexcept;
 
 // "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read, "s4_packab" where copies of A and B are multiplied, and
-// "s4_rega" where A goes through registers, "s4_pointers" where batches may be by pointers, and
+// "s4_rega" where A goes through registers, "s4_pointers" where batches may be by pointers,
+// "s4_groups-persistent" where they are groups, and
 // "wgmma-promoted_128x256x128" where the problem's math is not native. "1x1_k4": the four blocks of
 // a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the launch
 // have.

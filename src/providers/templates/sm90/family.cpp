@@ -16,6 +16,7 @@
 #include "providers/templates/epilogue_parameters.hpp"
 #include "providers/templates/sm90/constraints.hpp"
 #include "providers/templates/sm90/design.hpp"
+#include "providers/templates/sm90/groups.hpp"
 #include "providers/templates/sm90/prediction.hpp"
 #include "providers/templates/sm90/program.hpp"
 
@@ -35,6 +36,10 @@ std::string find_room_failure(const GemmProblem& problem) {
       return too_many("tiles", problem);
   return "epilogue: expected tensors that fit into shared memory beside two stages, got larger "
          "ones";
+}
+
+Sm90Batches batches_of(const GemmProblem& problem) {
+  return kernel::has_pointers(problem) ? Sm90Batches::pointers : Sm90Batches::strided;
 }
 
 // Calls add(candidate) for each design whose tiles of the problem fit the counters, and for each
@@ -62,11 +67,11 @@ void walk_candidates(const Query& query, const OperandRules& rules, Add&& add) {
 void match_default(const Family& family, const Query& query, const OperandRules& rules,
                    std::vector<RankedKernel>& kernels) {
   const Sm90Prediction prediction(query.problem, rules, query.device);
-  const bool has_pointers = kernel::has_pointers(query.problem);
+  const Sm90Batches batches = batches_of(query.problem);
   kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
     Sm90Tile tile = candidate.tile;
-    tile.has_pointers = has_pointers;
+    tile.batches = batches;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
                          prediction.microseconds(candidate));
   });
@@ -80,11 +85,11 @@ void match_registers(const Family& family, const Query& query, const OperandRule
   const bool turned = is_turned(rules, candidates.front().tile);
   const Sm90Prediction prediction(query.problem, rules, query.device, turned);
   const Sm90Extents extents = extents_of(turned, query.problem);
-  const bool has_pointers = kernel::has_pointers(query.problem);
+  const Sm90Batches batches = batches_of(query.problem);
   for (const Sm90Candidate& candidate : candidates) {
     if (!fits_count(count_tiles(extents, candidate.tile), query.problem.l)) continue;
     Sm90Tile tile = candidate.tile;
-    tile.has_pointers = has_pointers;
+    tile.batches = batches;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), default_epilogue),
                          prediction.microseconds(candidate));
   }
@@ -95,7 +100,7 @@ void match_program(const Family& family, const Query& query, const OperandRules&
   const GemmProblem& problem = query.problem;
   const Sm90Prediction prediction(problem, rules, query.device);
   const ProgramFit fit(problem, rules);
-  const bool has_pointers = kernel::has_pointers(problem);
+  const Sm90Batches batches = batches_of(problem);
   kernels.reserve(kernels.size() + sm90_candidates(rules).size());
   walk_candidates(query, rules, [&](const Sm90Candidate& candidate) {
     if (!candidate.has_room_for_programs) return;
@@ -103,7 +108,7 @@ void match_program(const Family& family, const Query& query, const OperandRules&
     if (stages == 0) return;
     Sm90Tile tile = candidate.tile;
     tile.stages = static_cast<std::uint8_t>(stages);
-    tile.has_pointers = has_pointers;
+    tile.batches = batches;
     kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
                          prediction.microseconds(candidate, stages));
   });
@@ -114,10 +119,15 @@ void match_program(const Family& family, const Query& query, const OperandRules&
 Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
+bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
+  return finds_groups(groups) && groups.ragged != Ragged::k;
+}
+
 // --- discovery ----------------------------------------------------------------------------------
 
 void Sm90Family::match(const Query& query, std::vector<RankedKernel>& kernels) const {
   if (!find_sm90_type_failure(query).empty()) return;
+  if (query.problem.groups) return match_sm90_groups(*this, query, kernels);
   const auto match_rules =
       query.problem.epilogue == default_epilogue ? match_default : match_program;
   for (const OperandRules& rules : FittingLayouts(query.problem)) {
@@ -130,27 +140,32 @@ Status Sm90Family::supports(const Kernel& kernel, const Query& query) const {
   const GemmProblem& problem = query.problem;
   if (Status status = check_carried(problem); !status) return status;
   const OperandRules& rules = kernel.operands();
+  const Sm90Tile tile = sm90_tile(kernel);
+  if (Status status = check_sm90_groups(tile, rules, problem); !status) return status;
   std::string misfit = find_misfit(rules, problem);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
-  const Sm90Tile tile = sm90_tile(kernel);
-  if (!tile.has_pointers) {
+  if (!tile.has_pointers()) {
     if (Status status = kernel::refuse_pointers(problem); !status) return status;
   }
   misfit = find_misfit(list_tma_inputs(problem, rules, sm90_design(kernel),
                                        program_tensors(problem.epilogue, is_turned(rules))),
                        problem.epilogue);
   if (!misfit.empty()) return Status::fail(std::move(misfit));
-  if (!fits_count(extents_of(is_turned(rules, tile), problem), tile, problem)) {
+  if (!tile.has_groups() &&
+      !fits_count(extents_of(is_turned(rules, tile), problem), tile, problem)) {
     return Status::fail(too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem));
   }
   return Status::success();
 }
 
 void Sm90Family::explain(const Query& query, std::vector<Reason>& reasons) const {
-  Reason reason = reason_of(find_sm90_failure(query));
+  const bool has_groups = query.problem.groups.has_value();
+  Reason reason = reason_of(has_groups ? find_sm90_group_failure(query) : find_sm90_failure(query));
   std::vector<RankedKernel> kernels;
   if (reason.failed.empty()) match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
+  if (reason.failed.empty() && kernels.empty() && has_groups)
+    reason.failed = too_many("tiles of groups", query.problem);
   if (reason.failed.empty() && kernels.empty()) reason.failed = find_program_failure(query.problem);
   if (reason.failed.empty() && kernels.empty()) reason.failed = find_room_failure(query.problem);
   reasons.push_back(std::move(reason));
@@ -160,7 +175,7 @@ void Sm90Family::enumerate(const std::function<void(const Kernel&)>& visit) cons
   const auto add_layouts = [&](const Sm90Products& products, DType out, std::optional<DType> c) {
     for (const OperandRules& rules : sm90_layouts(products, out, c)) {
       for (const auto tiles : {sm90_tiles(rules), sm90_split_tiles(rules), sm90_part_tiles(rules),
-                               sm90_register_tiles(rules)}) {
+                               sm90_register_tiles(rules), sm90_group_tiles(rules)}) {
         for (const Sm90Tile& tile : tiles) visit(Kernel(*this, rules, DesignBytes::of(tile)));
       }
     }
@@ -200,7 +215,8 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
     fields.push_back({"repacked", std::move(repacked)});
   if (std::string operand = register_text(kernel.operands(), tile); !operand.empty())
     fields.push_back({"through_registers", std::move(operand)});
-  if (tile.has_pointers) fields.push_back({"batches", "pointers"});
+  if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
+  if (tile.has_groups()) fields.push_back({"groups", "found on the device"});
   return fields;
 }
 

@@ -14,6 +14,7 @@
 #include "device/abi/sm90_program.hpp"
 #include "driver/tensor_map.hpp"
 #include "providers/templates/epilogue_parameters.hpp"
+#include "providers/templates/groups.hpp"
 #include "providers/templates/name_words.hpp"
 #include "providers/templates/repacking.hpp"
 #include "providers/templates/sm90/constraints.hpp"
@@ -235,7 +236,26 @@ abi::RegionGrid regions_of(const abi::Sm90Design& design, const Sm90Extents& ext
                         : 0};
 }
 
+void append_program(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                    unsigned blocks, runtime::LaunchPlan& plan) {
+  if (request.kernel.epilogue() == default_epilogue) return;
+  const GemmArguments& arguments = request.arguments;
+  const Sm90Extents extents = extents_of(is_turned(request.kernel), arguments.problem());
+  append_epilogue_parameters(
+      arguments, request.kernel.epilogue(), is_turned(request.kernel.operands()),
+      regions_of(design, extents, static_cast<unsigned>(arguments.problem().l), blocks), plan);
+  append_input_maps(request, design, plan);
+}
+
 // --- grids --------------------------------------------------------------------------------------
+
+void set_shape(const abi::Sm90Design& design, unsigned blocks, runtime::LaunchPlan& plan) {
+  plan.shape.grid = {blocks, 1, 1};
+  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
+  plan.shape.cluster = {static_cast<std::uint32_t>(abi::cluster_size(design)), 1, 1};
+  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
+  plan.shape.is_programmatic = true;
+}
 
 // True if blocks fill at most half of the multiprocessors or nearly all of them (sm90_params.hpp
 // says why).
@@ -253,12 +273,30 @@ unsigned resident_clusters(const runtime::PackRequest& request, int cluster_size
                                         clusters_at_once(request.device, cluster_size)));
 }
 
+void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& design,
+                 abi::Sm90Params params, unsigned resident, runtime::LaunchPlan& plan) {
+  const GemmArguments& arguments = request.arguments;
+  const GemmProblem& problem = arguments.problem();
+  const OperandRules& rules = request.kernel.operands();
+  const bool turned = is_turned(request.kernel);
+  const TmaView out = view_of(rules.out, problem.out, problem.m, problem.n, problem.l);
+  const unsigned tiles = most_tiles(extents_in_out(sm90_tile(request.kernel), turned), problem);
+  const unsigned blocks = std::min(resident, tiles);
+  params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
+  const abi::GroupParams groups = group_params(arguments, turned);
+  // TMA clips at the end of out, and only there.
+  if (groups.ragged == abi::RaggedExtent::n) params.last_whole_staging = -1;
+  plan.set_parameters(abi::Sm90GroupedParams{
+      .gemm = params, .groups = groups, .out_batch_step = out.batches > 1 ? 1U : 0U});
+  set_shape(design, blocks, plan);
+  append_program(request, design, blocks, plan);
+}
+
 }  // namespace
 
 void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& plan) const {
   const GemmArguments& arguments = request.arguments;
   const GemmProblem& problem = arguments.problem();
-  const OperandRules& rules = request.kernel.operands();
   const abi::Sm90Design design = sm90_design(request.kernel);
   const Sm90Extents extents = extents_of(is_turned(request.kernel), problem);
   const Sm90TileCounts tiles = count_tiles(extents, sm90_tile(request.kernel));
@@ -277,6 +315,7 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   set_inputs(request, design, extents, params);
   set_results(request, design, extents, params);
   const unsigned resident = resident_clusters(request, cluster_size);
+  if (design.has_groups) return pack_groups(request, design, params, resident, plan);
   const SplitWord split = split_word(sm90_tile(request.kernel));
   params.split =
       split_schedule(split, {.tiles = all_tiles, .k_blocks = params.k_blocks, .blocks = resident});
@@ -285,16 +324,8 @@ void Sm90Family::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   plan.set_parameters(params);
 
-  plan.shape.grid = {blocks, 1, 1};
-  plan.shape.block = {static_cast<std::uint32_t>(abi::thread_count(design)), 1, 1};
-  plan.shape.cluster = {size, 1, 1};
-  plan.shape.shared_bytes = static_cast<std::uint32_t>(abi::launch_shared_bytes(design));
-  plan.shape.is_programmatic = true;
-  if (request.kernel.epilogue() != default_epilogue) {
-    append_epilogue_parameters(arguments, request.kernel.epilogue(), is_turned(rules),
-                               regions_of(design, extents, batches, blocks), plan);
-    append_input_maps(request, design, plan);
-  }
+  set_shape(design, blocks, plan);
+  append_program(request, design, blocks, plan);
   set_parts(split, design, all_tiles, params, plan);
   set_copies(request, plan);
 }

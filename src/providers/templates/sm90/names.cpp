@@ -108,18 +108,29 @@ std::optional<Sm90Tile> read_split_word(std::string_view text) {
 }
 
 // "128x256x64", "1x1", "k4" where k is split, "coop", "m8", "s4", "packa" where A is repacked,
-// "regb" where B goes through registers, "pointers" where batches may be by pointers
+// "regb" where B goes through registers, "pointers" where batches may be by pointers,
+// "groups-persistent" where they are groups
 constexpr std::size_t fewest_design_words = 5;
 constexpr std::size_t most_design_words = 9;
 
-constexpr std::string_view pointers_word = "pointers";
+// Behind the other words, by Sm90Batches.
+constexpr std::string_view batches_words[] = {"", "pointers", "groups-persistent"};
+
+std::string_view batches_word(Sm90Batches batches) {
+  return batches_words[static_cast<std::size_t>(batches)];
+}
+Sm90Batches read_batches(std::string_view word) {
+  for (const Sm90Batches batches : {Sm90Batches::pointers, Sm90Batches::groups})
+    if (word == batches_word(batches)) return batches;
+  return Sm90Batches::strided;
+}
 
 bool is_repacking_word(std::string_view word) { return word.starts_with("pack"); }
 bool is_register_word(std::string_view word) { return word == "rega" || word == "regb"; }
 
 std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
-  const bool has_pointers = words.back() == pointers_word;
-  if (has_pointers) words = words.first(words.size() - 1);
+  const Sm90Batches batches = read_batches(words.back());
+  if (batches != Sm90Batches::strided) words = words.first(words.size() - 1);
   const bool by_registers = !words.empty() && is_register_word(words.back());
   if (by_registers) words = words.first(words.size() - 1);
   if (!words.empty() && is_repacking_word(words.back())) words = words.first(words.size() - 1);
@@ -150,7 +161,7 @@ std::optional<Sm90Tile> read_tile(std::span<const std::string_view> words) {
                   .slices = split->slices,
                   .split = split->split,
                   .by_registers = by_registers,
-                  .has_pointers = has_pointers};
+                  .batches = batches};
 }
 
 }  // namespace
@@ -197,12 +208,12 @@ std::string sm90_name(const Kernel& kernel) {
   const std::string registers = register_text(kernel.operands(), tile);
   return gemm_name(
       fmt::format("sm90v{}", sm90_version), kernel.operands(),
-      fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}{}{}{}", math, math.empty() ? "" : "_",
+      fmt::format("{}{}{}_{}x{}{}_{}_{}_s{}{}{}{}{}{}", math, math.empty() ? "" : "_",
                   tile_text(kernel.operands(), tile), tile.cluster_m, tile.cluster_n,
                   is_split ? fmt::format("_{}{}", tag, split_text(tile)) : "", schedule_text(tile),
                   raster_text(tile.raster), tile.stages, repacked.empty() ? "" : "_pack" + repacked,
                   registers.empty() ? "" : "_reg", registers,
-                  tile.has_pointers ? fmt::format("_{}", pointers_word) : ""),
+                  tile.batches == Sm90Batches::strided ? "" : "_", batches_word(tile.batches)),
       kernel.epilogue());
 }
 

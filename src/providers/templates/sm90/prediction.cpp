@@ -170,6 +170,11 @@ std::span<const Sm90Candidate> sm90_part_candidates(const OperandRules& rules) {
   return candidates_of(*table, sm90_part_tiles, rules);
 }
 
+std::span<const Sm90Candidate> sm90_group_candidates(const OperandRules& rules) {
+  static auto* const table = new CandidateTable;
+  return candidates_of(*table, sm90_group_tiles, rules);
+}
+
 std::span<const Sm90Candidate> sm90_register_candidates(const OperandRules& rules) {
   if (sm90_register_tiles(rules).empty()) return {};
   static auto* const table = new CandidateTable;

@@ -43,13 +43,13 @@ std::string design_text(const abi::Sm90Design& d) {
       "    .schedule = Schedule::{}, .raster = {{.along = Along::{}, .band = {}}},\n"
       "    .stages = {}, .has_c = {}, .split_k = {}, .adds_vector = {}, .program_bytes = {},\n"
       "    .split = SplitMode::{}, .out_access = {}, .has_any_c = {}, .a_by_registers = {},\n"
-      "    .has_adjacent_rows = {}{}}}",
+      "    .has_adjacent_rows = {}{}{}}}",
       text_of(d.a), text_of(d.b), text_of(d.accumulator), text_of(d.math), text_of(d.c),
       text_of(d.out), text_of(d.a_major), text_of(d.b_major), d.tile_m, d.tile_n, d.cluster_m,
       d.cluster_n, text_of(d.schedule), d.raster.along == abi::Along::m ? "m" : "n", d.raster.band,
       d.stages, d.has_c, d.split_k, d.adds_vector, d.program_bytes, text_of(d.split), d.out_access,
       d.has_any_c, d.a_by_registers, d.has_adjacent_rows,
-      d.has_pointers ? ", .has_pointers = true" : "");
+      d.has_pointers ? ", .has_pointers = true" : "", d.has_groups ? ", .has_groups = true" : "");
 }
 
 // --- the instruction ----------------------------------------------------------------------------
@@ -134,7 +134,9 @@ std::string repack_text(const OperandRules& rules, bool has_pointers) {
 
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
-  EpilogueText epilogue = epilogue_text(kernel, is_turned(kernel), "Sm90Params", "sm90_gemm");
+  EpilogueText epilogue =
+      epilogue_text(kernel, is_turned(kernel),
+                    design.has_groups ? "Sm90GroupedParams" : "Sm90Params", "sm90_gemm");
   const std::string repacking = repack_text(kernel.operands(), design.has_pointers);
   const bool has_program = kernel.epilogue() != default_epilogue;
   if (has_program) {

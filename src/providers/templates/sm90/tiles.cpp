@@ -133,6 +133,24 @@ std::vector<Sm90Tile> list_register_tiles(const OperandRules& rules) {
   return tiles;
 }
 
+// Tiles of groups: large ones, and those that waste little of groups of few rows or columns.
+std::vector<Sm90Tile> list_group_tiles(const OperandRules& rules) {
+  struct Shape {
+    std::uint16_t m;
+    std::uint16_t n;
+  };
+  constexpr Shape shapes[] = {{256, 128}, {128, 256}, {192, 128}, {128, 192}, {128, 128},
+                              {256, 64},  {128, 64},  {256, 32},  {128, 32},  {128, 16},
+                              {64, 256},  {64, 128},  {64, 64},   {64, 32},   {64, 16}};
+  std::vector<Sm90Tile> tiles;
+  for (const Shape& shape : shapes) {
+    Sm90Tile tile{.m = shape.m, .n = shape.n, .cluster_m = 1, .cluster_n = 1, .stages = 0};
+    tile.batches = Sm90Batches::groups;
+    add_legal(rules, tile, tiles);
+  }
+  return tiles;
+}
+
 // What determines which tiles are legal and how many stages fit: the width of A and B, the type and
 // math of the accumulation, the widths of out and C (0 if none is read), and the majors.
 struct TileClass {
@@ -247,6 +265,11 @@ std::span<const Sm90Tile> sm90_part_tiles(const OperandRules& rules) noexcept {
   if (rules.math == Math::saturate) return {};
   static auto* const table = new TileTable;
   return tiles_of(*table, list_part_tiles, rules);
+}
+
+std::span<const Sm90Tile> sm90_group_tiles(const OperandRules& rules) noexcept {
+  static auto* const table = new TileTable;
+  return tiles_of(*table, list_group_tiles, rules);
 }
 
 std::span<const Sm90Tile> sm90_register_tiles(const OperandRules& rules) noexcept {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "providers/templates/sm90/groups.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernel/forms.hpp"
+#include "providers/templates/constraints.hpp"
+#include "providers/templates/groups.hpp"
+#include "providers/templates/repacking.hpp"
+#include "providers/templates/sm90/constraints.hpp"
+#include "providers/templates/sm90/prediction.hpp"
+#include "providers/templates/sm90/program.hpp"
+
+namespace gemmery::templates {
+namespace {
+
+GemmProblem seen_by(const GemmProblem& problem) {
+  return as_seen_by_groups(problem, GroupStores::clipped);
+}
+
+bool has_copies(const OperandRules& rules) { return is_repacked(rules.a) || is_repacked(rules.b); }
+
+// Whether groups end among the columns of out as the kernel sees it.
+bool have_columns(const Groups& groups, bool is_turned) {
+  return (groups.ragged == Ragged::n) != is_turned;
+}
+
+// Vectors along n and tensors are copied in units of 16 bytes, so a program's columns begin at
+// whole units: 16 elements of any type.
+constexpr std::int64_t unit_elements = 16;
+
+std::string find_program_misfit(const OperandRules& rules, const GemmProblem& problem) {
+  const Groups& groups = *problem.groups;
+  if (problem.epilogue == default_epilogue || !have_columns(groups, is_turned(rules))) return {};
+  if (groups.sizes == GroupSizes::masked || groups.alignment % unit_elements == 0) return {};
+  return fmt::format(
+      "groups: expected an alignment that is a multiple of {} where an epilogue has operands and "
+      "groups end among columns, got {}",
+      unit_elements, groups.alignment);
+}
+
+// If memory is the bottleneck, tiles of any size have the same predicted time; then the tile that
+// wastes the least of groups of few rows goes first: a preference, not a measurement.
+double padding_factor(const GemmProblem& average, const GroupTileExtents& tile) {
+  const auto padded = [](std::int64_t extent, int along) {
+    const auto whole = static_cast<double>(std::max<std::int64_t>(extent, 1));
+    return std::ceil(whole / along) * along / whole;
+  };
+  const double waste = padded(average.m, tile.m) * padded(average.n, tile.n) - 1;
+  return 1 + 0.02 * std::min(waste, 15.0);
+}
+
+// The time of a grouped kernel beside that of its products.
+double group_us(const GemmProblem& average, const GroupTileExtents& tile,
+                const DeviceInfo& device) {
+  const auto along = [](std::int64_t extent, int size) {
+    return std::ceil(static_cast<double>(extent) / size);
+  };
+  const double tiles =
+      along(average.m, tile.m) * along(average.n, tile.n) * static_cast<double>(average.l);
+  const double of_block = std::ceil(tiles / std::max(device.multiprocessors, 1));
+  return finding_us(average.l, of_block, true, device);
+}
+
+}  // namespace
+
+std::string find_sm90_group_failure(const Query& query) {
+  const GemmProblem& problem = query.problem;
+  std::string failure = find_sm90_type_failure(query);
+  if (failure.empty()) failure = find_group_failure(problem);
+  if (failure.empty() && kernel::has_pointers(problem))
+    failure = "groups: expected matrices at strides, got addresses of matrices";
+  if (!failure.empty()) return failure;
+  const FittingLayouts layouts(seen_by(problem));
+  const bool has_layout =
+      std::ranges::any_of(layouts, [](const OperandRules& rules) { return !has_copies(rules); });
+  if (!has_layout)
+    return "layouts: expected A and B in rows or columns of adjacent elements that begin at "
+           "multiples of 16 bytes in every group, got others";
+  for (const OperandRules& rules : layouts) {
+    failure = find_program_misfit(rules, problem);
+    if (failure.empty()) return {};
+  }
+  return failure;
+}
+
+void match_sm90_groups(const Family& family, const Query& query,
+                       std::vector<RankedKernel>& kernels) {
+  if (!find_sm90_group_failure(query).empty()) return;
+  const GemmProblem& problem = query.problem;
+  const GemmProblem seen = seen_by(problem);
+  const GemmProblem average = average_groups(problem);
+  for (const OperandRules& rules : FittingLayouts(seen)) {
+    if (has_copies(rules) || !find_program_misfit(rules, problem).empty()) continue;
+    const Sm90Prediction prediction(average, rules, query.device);
+    const ProgramFit fit(seen, rules);
+    const bool has_program = problem.epilogue != default_epilogue;
+    for (const Sm90Candidate& candidate : sm90_group_candidates(rules)) {
+      const GroupTileExtents extents = extents_in_out(candidate.tile, is_turned(rules));
+      if (!fits_grouped_grid(extents, problem)) continue;
+      if (has_program && !candidate.has_room_for_programs) continue;
+      const int stages = has_program ? fit.stages(candidate) : candidate.tile.stages;
+      if (stages == 0) continue;
+      Sm90Tile tile = candidate.tile;
+      tile.stages = static_cast<std::uint8_t>(stages);
+      const double time =
+          prediction.microseconds(candidate, stages) + group_us(average, extents, query.device);
+      kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
+                           time * padding_factor(average, extents));
+    }
+  }
+}
+
+Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
+                         const GemmProblem& problem) {
+  Status status = check_groups(tile.has_groups(), rules, problem, GroupStores::clipped);
+  if (!status || !problem.groups) return status;
+  if (kernel::has_pointers(problem))
+    return Status::fail("groups: expected matrices at strides, got addresses of matrices");
+  std::string misfit = find_program_misfit(rules, problem);
+  if (misfit.empty() && !fits_grouped_grid(extents_in_out(tile, is_turned(rules)), problem))
+    misfit = too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem);
+  return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));
+}
+
+}  // namespace gemmery::templates
