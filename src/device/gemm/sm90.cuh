@@ -87,13 +87,11 @@ class Sm90Gemm {
     // All lanes find the tiles of groups; the first one loads them.
     if (threadIdx.x >= (design.has_groups ? 32 : 1)) return;
     const bool loads = !design.has_groups || threadIdx.x == 0;
-    const int first_k =
-        params_.first_k + static_cast<int>(places_.split_rank() * params_.k_blocks * tile_k);
     Cursor cursor;
 #pragma unroll 1
     for (Tiles tiles = places_.all_tiles(); !tiles.is_done(); tiles.advance()) {
       const auto tile = load_.find_tile(places_.place_of(tiles.position()));
-      const int k = first_k + static_cast<int>(places_.first_k_block_of(tiles) * tile_k);
+      const int k = places_.first_k_of(tiles);
       const unsigned k_blocks = places_.k_blocks_of(tiles);
 #pragma unroll 1
       for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
@@ -244,7 +242,7 @@ class Sm90Gemm {
                                                     Sums& sums) const {
     if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);
     const Stage last = mainloop_.template multiply_tile<Finishing::template frees_sums<Finish>()>(
-        cursor, consumer, places_.k_blocks_of(tiles), sums);
+        cursor, consumer, places_.k_blocks_of(tiles), places_.depth_of(tiles), sums);
     if constexpr (Finish::adds_vector) {
       const auto& addend = finish.wait_for_addend();
       add_to_all_rows<design>(addend.ones(), addend.vector());

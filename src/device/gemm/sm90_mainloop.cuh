@@ -5,6 +5,7 @@
 
 #include <device/abi/sm90_design.hpp>
 #include <device/copy/register_operand.cuh>
+#include <device/gemm/sm90_group_tail.cuh>
 #include <device/gemm/sm90_operand_parts.cuh>
 #include <device/gemm/sm90_places.cuh>
 #include <device/gemm/sm90_shared.cuh>
@@ -26,16 +27,18 @@ class Sm90Mainloop {
 
   /// The mainloop. A stage is released one step late: then the wgmmas that read it have completed,
   /// while those of the next stage are in flight. Returns the last stage, which is not released.
+  /// `depth`: the tile's elements of k, if groups differ in them, otherwise as many as can be.
   template <bool begins_apart>
   __device__ __forceinline__ Stage multiply_tile(Cursor& cursor, unsigned consumer,
-                                                 unsigned k_blocks, Sums& sums) const {
+                                                 unsigned k_blocks, unsigned depth,
+                                                 Sums& sums) const {
     if constexpr (abi::is_promoted(design))
-      return multiply_promoted(cursor, consumer, k_blocks, sums);
+      return multiply_promoted(cursor, consumer, k_blocks, depth, sums);
     if constexpr (design.a_by_registers) return multiply_by_registers(cursor, consumer, k_blocks);
     Stage previous;
     const Share share = Places::share_of(consumer);
     const auto multiply_next = [&](bool keeps_sums) {
-      const Stage stage = wait_for_stage(cursor, consumer);
+      const Stage stage = wait_for_stage(cursor, consumer, depth);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
       multiply_stage<design>(a, b, keeps_sums);
@@ -72,9 +75,10 @@ class Sm90Mainloop {
     const Share share = Places::share_of(consumer);
     const RegisterOperand<design> a(share.row, threadIdx.x % abi::warpgroup_threads);
     Stage previous;
+    unsigned all_k = 0;  // of no group
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-      const Stage stage = wait_for_stage(cursor, consumer);
+      const Stage stage = wait_for_stage(cursor, consumer, all_k);
       multiply_stage_by_registers(a, cursor.stage, share, k_block > 0, [&] {
         if (k_block > 0) ring_.release(previous, lane());
       });
@@ -126,16 +130,17 @@ class Sm90Mainloop {
   /// The same for promoted accumulators, which are C++ values: the products of each stage are added
   /// to them. While one consumer adds, the tensor cores multiply for another.
   __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
-                                                     unsigned k_blocks, Sums& sums) const {
+                                                     unsigned k_blocks, unsigned depth,
+                                                     Sums& sums) const {
     const Share share = Places::share_of(consumer);
-    Stage stage = wait_for_stage(cursor, consumer);
+    Stage stage = wait_for_stage(cursor, consumer, depth);
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
       multiply_whole_stage(cursor.stage, share, threadIdx.x % abi::warpgroup_threads);
       cursor.advance();
       Stage next = stage;
       const bool is_last = k_block + 1 == k_blocks;
-      if (!is_last) next = wait_for_stage(cursor, consumer);
+      if (!is_last) next = wait_for_stage(cursor, consumer, depth);
       ptx::wgmma_wait_group<0>();
       if (!is_last) ring_.release(stage, lane());
       if (k_block == 0)
@@ -147,9 +152,16 @@ class Sm90Mainloop {
     return stage;
   }
 
-  /// Waits for a stage and transposes or splits its operands where wgmma requires it.
-  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, unsigned consumer) const {
+  /// Waits for a stage and transposes or splits its operands where wgmma requires it. `k_left`: the
+  /// elements of k of the group from this stage on, which become fewer by a stage.
+  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, unsigned consumer,
+                                                  unsigned& k_left) const {
     const Stage stage = ring_.wait_for_stage(cursor);
+    if constexpr (design.has_groups) {
+      constexpr unsigned tile_k = abi::tile_k(design);
+      if (k_left < tile_k) Sm90GroupTail<design>::clear(shared_, cursor.stage, consumer, k_left);
+      k_left -= min(k_left, tile_k);
+    }
     if constexpr (Sm90Transpose<design>::is_needed)
       Sm90Transpose<design>::transpose_stage(shared_, cursor.stage, consumer);
     if constexpr (Sm90OperandParts<design>::is_needed)

@@ -41,7 +41,9 @@ class Sm90Places {
 
   /// The blocks of k of a tile that this block multiplies.
   __device__ unsigned k_blocks_of(const Tiles& tiles) const {
-    if constexpr (has_parts)
+    if constexpr (design.has_groups)
+      return tiles.k_blocks();
+    else if constexpr (has_parts)
       return tiles.share().k_blocks;
     else
       return params_.k_blocks;
@@ -51,6 +53,23 @@ class Sm90Places {
       return tiles.share().first_k_block;
     else
       return 0;
+  }
+
+  /// The tile's elements of k, if groups differ in them, otherwise as many as can be.
+  __device__ static unsigned depth_of(const Tiles& tiles) {
+    if constexpr (design.has_groups)
+      return tiles.depth();
+    else
+      return 0xffffffffU;
+  }
+  /// The coordinate of its first k.
+  __device__ int first_k_of(const Tiles& tiles) const {
+    constexpr unsigned tile_k = abi::tile_k(design);
+    if constexpr (design.has_groups)
+      return tiles.first_k();
+    else
+      return params_.first_k + static_cast<int>(split_rank() * params_.k_blocks * tile_k) +
+             static_cast<int>(first_k_block_of(tiles) * tile_k);
   }
 
   /// The rank of this block among those that split k in a cluster.

@@ -119,9 +119,7 @@ void match_program(const Family& family, const Query& query, const OperandRules&
 Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
-bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) && groups.ragged != Ragged::k;
-}
+bool Sm90Family::takes_groups(const Groups& groups) const noexcept { return finds_groups(groups); }
 
 // --- discovery ----------------------------------------------------------------------------------
 

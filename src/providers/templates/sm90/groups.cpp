@@ -27,7 +27,7 @@ bool has_copies(const OperandRules& rules) { return is_repacked(rules.a) || is_r
 
 // Whether groups end among the columns of out as the kernel sees it.
 bool have_columns(const Groups& groups, bool is_turned) {
-  return (groups.ragged == Ragged::n) != is_turned;
+  return groups.ragged == (is_turned ? Ragged::m : Ragged::n);
 }
 
 // Vectors along n and tensors are copied in units of 16 bytes, so a program's columns begin at
@@ -80,8 +80,8 @@ std::string find_sm90_group_failure(const Query& query) {
   const bool has_layout =
       std::ranges::any_of(layouts, [](const OperandRules& rules) { return !has_copies(rules); });
   if (!has_layout)
-    return "layouts: expected A and B in rows or columns of adjacent elements that begin at "
-           "multiples of 16 bytes in every group, got others";
+    return "layouts: expected A and B in rows or columns of adjacent elements that all begin at "
+           "multiples of 16 bytes, in every group, got others";
   for (const OperandRules& rules : layouts) {
     failure = find_program_misfit(rules, problem);
     if (failure.empty()) return {};
