@@ -641,7 +641,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"  team.clear();\n", ""}}}},
     {.name = "every slice brings the first k",
      .kernel = parts,
-     .edits = {{{"static_cast<int>(places_.first_k_block_of(tiles) * tile_k)", "0"}}}},
+     .edits = {{{"static_cast<int>(first_k_block_of(tiles) * tile_k)", "0"}}}},
     {.name = "parts lack a warp's last rows",
      .kernel = parts,
      .edits = {{{"blocks_with_rows(rows)}", "blocks_with_rows(rows / 2)}"}}}},
@@ -860,13 +860,14 @@ std::span<const DeviceFault> device_faults() {
     faults.insert(faults.end(), far_faults().begin(), far_faults().end());
     faults.insert(faults.end(), group_faults().begin(), group_faults().end());
     faults.insert(faults.end(), mma_group_faults().begin(), mma_group_faults().end());
+    faults.insert(faults.end(), wgmma_group_faults().begin(), wgmma_group_faults().end());
     return faults;
   }();
   return all;
 }
 
 std::string_view name(SoundKernel kernel) noexcept {
-  constexpr std::array<std::string_view, 34> names{"simt",
+  constexpr std::array<std::string_view, 35> names{"simt",
                                                    "simt, groups",
                                                    "simt, indexed groups",
                                                    "sm90 coop",
@@ -876,6 +877,7 @@ std::string_view name(SoundKernel kernel) noexcept {
                                                    "sm90 k2 coop",
                                                    "sm90 coop, repacked",
                                                    "sm90 coop, pointers",
+                                                   "sm90 coop, groups",
                                                    "sm90 coop, far elements",
                                                    "sm90 coop, transposed",
                                                    "sm90 coop, by registers",

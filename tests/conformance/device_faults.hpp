@@ -24,6 +24,7 @@ enum class SoundKernel : std::uint8_t {
   split,             // k over two blocks
   repacked,          // copies of both operands, A of any strides; threads store out
   pointers,          // matrices anywhere, and a C
+  wgmma_groups,      // grouped problems
   far,               // elements far from each other, and a C; threads store out
   transposed,        // int8, both operands transposed in shared memory
   registers,         // int8, B through registers, pairs of rows of out^T stored at once
@@ -98,11 +99,12 @@ constexpr bool has_parts(SoundKernel kernel) noexcept {
 
 // For each sound kernel one fault that is called "nothing".
 std::span<const DeviceFault> device_faults();
-std::span<const DeviceFault> skinny_faults() noexcept;     // of them
-std::span<const DeviceFault> pointer_faults() noexcept;    // of them
-std::span<const DeviceFault> far_faults() noexcept;        // of them
-std::span<const DeviceFault> group_faults() noexcept;      // of them
-std::span<const DeviceFault> mma_group_faults() noexcept;  // of them
+std::span<const DeviceFault> skinny_faults() noexcept;       // of them
+std::span<const DeviceFault> pointer_faults() noexcept;      // of them
+std::span<const DeviceFault> far_faults() noexcept;          // of them
+std::span<const DeviceFault> group_faults() noexcept;        // of them
+std::span<const DeviceFault> mma_group_faults() noexcept;    // of them
+std::span<const DeviceFault> wgmma_group_faults() noexcept;  // of them
 
 // "sm90 coop, reductions".
 std::string_view name(SoundKernel kernel) noexcept;

@@ -109,21 +109,15 @@ abi::SplitMode split_of(SoundKernel kernel) {
 // Two stages, so that few blocks of k go round; two or three consumers, or two blocks.
 Sm90Tile sm90_tile_of(SoundKernel kernel) {
   Sm90Tile tile{};
-  constexpr SoundKernel with_two_consumers[] = {SoundKernel::cooperative,
-                                                SoundKernel::chained,
-                                                SoundKernel::reduction,
-                                                SoundKernel::parallel,
-                                                SoundKernel::serial,
-                                                SoundKernel::transposed,
-                                                SoundKernel::promoted,
-                                                SoundKernel::promoted_parts,
-                                                SoundKernel::transposed_parts,
-                                                SoundKernel::part_reduction,
-                                                SoundKernel::registers,
-                                                SoundKernel::pointers,
-                                                SoundKernel::far,
-                                                SoundKernel::bf16_parts,
-                                                SoundKernel::tf32_parts};
+  constexpr SoundKernel with_two_consumers[] = {
+      SoundKernel::cooperative,      SoundKernel::chained,
+      SoundKernel::reduction,        SoundKernel::parallel,
+      SoundKernel::serial,           SoundKernel::transposed,
+      SoundKernel::promoted,         SoundKernel::promoted_parts,
+      SoundKernel::transposed_parts, SoundKernel::part_reduction,
+      SoundKernel::registers,        SoundKernel::pointers,
+      SoundKernel::wgmma_groups,     SoundKernel::far,
+      SoundKernel::bf16_parts,       SoundKernel::tf32_parts};
   const bool has_two_consumers =
       std::ranges::find(with_two_consumers, kernel) != std::end(with_two_consumers);
   tile.m = is_in_rotation(kernel) || has_two_consumers ? 128 : 64;
@@ -139,6 +133,7 @@ Sm90Tile sm90_tile_of(SoundKernel kernel) {
   const bool has_slices = has_parts(kernel) && kernel != SoundKernel::stream;
   tile.slices = !has_slices ? 1 : kernel == SoundKernel::promoted_parts ? 2 : 3;
   if (kernel == SoundKernel::pointers) tile.batches = templates::Sm90Batches::pointers;
+  if (kernel == SoundKernel::wgmma_groups) tile.batches = templates::Sm90Batches::groups;
   return tile;
 }
 

@@ -46,6 +46,11 @@ constexpr const char* mma_group_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/align=8 a=bf16 out=f32",
     "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32"};
+// Groups of several tiles, so that most staging tiles are whole; of columns that end within one.
+constexpr const char* wgmma_group_lines[] = {
+    "grouped_gemm 900x72x136 groups=40 ends=i64/align=8 a=bf16 out=f32",
+    "grouped_gemm 136x704x136 groups=9 ragged=n counts=i32/align=8 a=bf16 out=f32",
+    "grouped_gemm 136x72x600 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32"};
 constexpr const char* mma_table_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/host/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/host/align=8 a=bf16 out=f32",
@@ -96,6 +101,8 @@ std::vector<std::string> edge_lines(SoundKernel kernel) {
   if (kernel == SoundKernel::mma_table)
     return {std::begin(mma_table_lines), std::end(mma_table_lines)};
   if (is_mma_of_groups(kernel)) return {std::begin(mma_group_lines), std::end(mma_group_lines)};
+  if (kernel == SoundKernel::wgmma_groups)
+    return {std::begin(wgmma_group_lines), std::end(wgmma_group_lines)};
   if (kernel == SoundKernel::indexed_groups)
     return {std::begin(indexed_lines), std::end(indexed_lines)};
   if (kernel == SoundKernel::mma_narrow) return {std::begin(split_lines), std::end(split_lines)};
