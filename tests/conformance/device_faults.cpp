@@ -255,10 +255,11 @@ constexpr DeviceFault fault_table[] = {
      .maps_a_row_too_many = true},
     {.name = "a row too many is stored by elements",
      .kernel = cooperative,
-     .edits = {{{"corner.row + row >= params_.m || corner.column + column >= params_.n) continue;\n"
-                 "      const unsigned byte",
-                 "corner.row + row > params_.m || corner.column + column >= params_.n) continue;\n"
-                 "      const unsigned byte"}}}},
+     .edits =
+         {{{"corner.row + row >= ends.row || corner.column + column >= ends.column) continue;\n"
+            "      const unsigned byte",
+            "corner.row + row > ends.row || corner.column + column >= ends.column) continue;\n"
+            "      const unsigned byte"}}}},
     {.name = "no turns",
      .kernel = ping_pong,
      .edits = {{{"if (takes_turns && !tiles.is_first()) wait_for_turn(consumer);", ""},
@@ -291,7 +292,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"ptx::st_shared_v4(own + offset, values);", ""}}}},
     {.name = "every block multiplies the same share of k",
      .kernel = split,
-     .edits = {{{"places_.split_rank() * params_.k_blocks * tile_k", "0U"}}}},
+     .edits = {{{"split_rank() * params_.k_blocks * tile_k", "0U"}}}},
     {.name = "blocks store each other's columns",
      .kernel = split,
      .edits = {{{"split_rank() * stored.tile_n", "(split_rank() ^ 1U) * stored.tile_n"}}}},
@@ -579,8 +580,8 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"params.operand[is_second ? 1 : 0]", "params.operand[0]"}}}},
     {.name = "threads store a row too many",
      .kernel = repacked,
-     .edits = {{{"if (corner.row + row >= params_.m) continue;",
-                 "if (corner.row + row > params_.m) continue;"}}}},
+     .edits = {{{"if (corner.row + row >= ends.row) continue;",
+                 "if (corner.row + row > ends.row) continue;"}}}},
     {.name = "threads store a column too many",
      .kernel = repacked,
      .edits = {{{"left >= static_cast<int>(elements)", "left + 1 >= static_cast<int>(elements)"}}}},
