@@ -370,8 +370,9 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupedRowsOf,
                          testing::Values(Place{"cpu", "host_reference"}, Place{"cpu", "host_plain"},
                                          Place{"emulated:a100", "simt"},
                                          Place{"emulated:a100", "sm80"},
-                                         Place{"emulated:h200", "sm80"}, Place{"gpu", "simt"},
-                                         Place{"gpu", "sm80"}),
+                                         Place{"emulated:h200", "sm80"},
+                                         Place{"emulated:h200", "sm90"}, Place{"gpu", "simt"},
+                                         Place{"gpu", "sm80"}, Place{"gpu", "sm90"}),
                          [](const testing::TestParamInfo<Place>& place) {
                            const std::string device = place.param.device;
                            return device.substr(device.find(':') + 1) + "_" + place.param.family;

@@ -539,7 +539,7 @@ TEST(GroupedDiscovery, families_that_know_no_groups_refuse_them_with_one_reason)
   const ProblemLine line = parse_problem("grouped_gemm 96x64x80 groups=7 a=bf16");
   const DeviceInfo device = find_device_info("h200").value();
   for (const Reason& reason : explain(line.problem, device).reasons) {
-    const bool knows_groups = reason.family == "simt" || reason.family == "sm80";
+    const bool knows_groups = reason.family != "skinny" && reason.family != "elementwise";
     if (reason.provider == "templates" && !knows_groups) {
       EXPECT_EQ(reason.failed,
                 "groups: expected one GEMM, or groups in a form that this family takes, got groups "
