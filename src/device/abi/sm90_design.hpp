@@ -60,6 +60,8 @@ struct Sm90Design {
   bool has_pointers = false;
   // True if the batch is one of groups, whose rows or columns end where their sizes in memory say.
   bool has_groups = false;
+  // True if it finds groups in a table of the host among its parameters, not in memory.
+  bool has_group_table = false;
 
   bool operator==(const Sm90Design&) const = default;
 };

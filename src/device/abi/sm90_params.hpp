@@ -73,6 +73,12 @@ struct Sm90GroupedParams {
   unsigned out_batch_step;  // 0 if all groups share one matrix of out
 };
 
+/// The same with a table of groups from the host; `groups` are without sizes.
+struct Sm90GroupTableParams {
+  Sm90GroupedParams grouped;
+  GroupTable table;
+};
+
 static_assert(sizeof(TensorMap) == 128);
 static_assert(sizeof(Sm90Params) == 3 * 128 + 256);
 

@@ -37,6 +37,9 @@ __device__ __forceinline__ const abi::Sm90GroupedParams& with_groups(
     const abi::Sm90Params& params) {
   return reinterpret_cast<const abi::Sm90GroupedParams&>(params);
 }
+__device__ __forceinline__ const abi::GroupTable& table_of(const abi::Sm90Params& params) {
+  return reinterpret_cast<const abi::Sm90GroupTableParams&>(params).table;
+}
 
 /// Prefetches a share of a matrix into L2 during the mainloop, for the reads of the epilogue.
 /// `first`: the share's first element; a row has `row_bytes` of it, of which `bytes_left` exist,

@@ -311,8 +311,13 @@ __device__ __forceinline__ void sm90_gemm(const abi::Sm90Params& params) {
 /// The same of groups.
 template <abi::Sm90Design design>
 __device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupedParams& params) {
-  static_assert(design.has_groups);
+  static_assert(design.has_groups && !design.has_group_table);
   sm90_gemm<design>(params.gemm);
+}
+template <abi::Sm90Design design>
+__device__ __forceinline__ void sm90_gemm(const abi::Sm90GroupTableParams& params) {
+  static_assert(design.has_groups && design.has_group_table);
+  sm90_gemm<design>(params.grouped.gemm);
 }
 
 }  // namespace gemmery::device

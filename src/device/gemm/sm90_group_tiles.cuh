@@ -68,10 +68,14 @@ class PersistentGroupTiles {
 
  private:
   __device__ __forceinline__ void find() {
-    const unsigned across = is_of_k() ? rows() * columns() : is_of_n() ? rows() : columns();
-    const GroupScan scan(groups_, static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m),
-                         across);
-    tile_ = scan.find_from(place_, next_);
+    if constexpr (design.has_group_table) {
+      tile_ = find_in_table(groups_, table_of(params_), next_);
+    } else {
+      const unsigned across = is_of_k() ? rows() * columns() : is_of_n() ? rows() : columns();
+      const GroupScan scan(
+          groups_, static_cast<unsigned>(is_of_n() ? design.tile_n : design.tile_m), across);
+      tile_ = scan.find_from(place_, next_);
+    }
   }
 
   // Tiles along all of out.

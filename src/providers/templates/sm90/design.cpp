@@ -153,7 +153,8 @@ abi::Sm90Design sm90_design(const OperandRules& rules, const Sm90Tile& tile) noe
           .a_by_registers = tile.by_registers,
           .has_adjacent_rows = has_rows,
           .has_pointers = tile.has_pointers(),
-          .has_groups = tile.has_groups()};
+          .has_groups = tile.has_groups(),
+          .has_group_table = tile.has_group_table()};
 }
 
 bool has_vector_addend(const ProgramTensors& tensors, const abi::StoredShare& share) noexcept {

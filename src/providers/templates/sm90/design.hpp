@@ -25,9 +25,9 @@ namespace gemmery::templates {
 inline constexpr int sm90_version = 7;
 inline constexpr std::array sm90_targets{Target{90, 'a'}};
 
-// What a kernel's batches may be: matrices at strides, also by pointers, or groups whose ends the
-// kernel reads.
-enum class Sm90Batches : std::uint8_t { strided, pointers, groups };
+// What a kernel's batches may be: matrices at strides, also by pointers, or groups whose sizes the
+// kernel reads in memory, or in a table of the host.
+enum class Sm90Batches : std::uint8_t { strided, pointers, groups, group_table };
 
 // An sm90 kernel's design apart from its operand rules; stored in DesignBytes. If out is column
 // major, the kernel computes out^T, and m counts the rows of out^T. It has no padding, so equal
@@ -55,7 +55,8 @@ struct Sm90Tile {
   Sm90Batches batches = Sm90Batches::strided;
 
   bool has_pointers() const noexcept { return batches == Sm90Batches::pointers; }
-  bool has_groups() const noexcept { return batches == Sm90Batches::groups; }
+  bool has_group_table() const noexcept { return batches == Sm90Batches::group_table; }
+  bool has_groups() const noexcept { return batches == Sm90Batches::groups || has_group_table(); }
   friend bool operator==(const Sm90Tile&, const Sm90Tile&) = default;
 };
 static_assert(sizeof(Sm90Tile) == 16);
@@ -145,7 +146,7 @@ Sm90TileCounts count_tiles(const Sm90Extents& extents, const Sm90Tile& tile) noe
 // "sm90v7_gemm_bf16r16_bf16c16_bf16r16_acc-f32_128x256x64_1x1_coop_m8_s4", with "_c-bf16r16" at the
 // end where C is read, "s4_packab" where copies of A and B are multiplied, and
 // "s4_rega" where A goes through registers, "s4_pointers" where batches may be by pointers,
-// "s4_groups-persistent" where they are groups, and
+// "s4_groups-persistent" or "s4_groups-host" where they are groups, and
 // "wgmma-promoted_128x256x128" where the problem's math is not native. "1x1_k4": the four blocks of
 // a cluster have shares of k; "1x1_parallel4", "1x1_serial4", "1x1_stream": blocks of the launch
 // have.

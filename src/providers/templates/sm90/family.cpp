@@ -119,7 +119,9 @@ void match_program(const Family& family, const Query& query, const OperandRules&
 Sm90Family::Sm90Family()
     : TemplateFamily({.name = "sm90", .version = sm90_version, .targets = sm90_targets}) {}
 
-bool Sm90Family::takes_groups(const Groups& groups) const noexcept { return finds_groups(groups); }
+bool Sm90Family::takes_groups(const Groups& groups) const noexcept {
+  return finds_groups(groups) || has_table_of(groups);
+}
 
 // --- discovery ----------------------------------------------------------------------------------
 
@@ -214,7 +216,9 @@ std::vector<DesignField> Sm90Family::design_fields(const Kernel& kernel) const {
   if (std::string operand = register_text(kernel.operands(), tile); !operand.empty())
     fields.push_back({"through_registers", std::move(operand)});
   if (tile.has_pointers()) fields.push_back({"batches", "pointers"});
-  if (tile.has_groups()) fields.push_back({"groups", "found on the device"});
+  if (tile.has_groups())
+    fields.push_back(
+        {"groups", tile.has_group_table() ? "in a table of the host" : "found on the device"});
   return fields;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "device/abi/sm90_params.hpp"
 #include "kernel/forms.hpp"
 #include "providers/templates/constraints.hpp"
 #include "providers/templates/groups.hpp"
@@ -44,6 +45,13 @@ std::string find_program_misfit(const OperandRules& rules, const GemmProblem& pr
       unit_elements, groups.alignment);
 }
 
+// A table is a parameter, beside those of an epilogue and the maps of its operands.
+std::string find_table_misfit(const GemmProblem& problem) {
+  if (!problem.groups->are_on_host) return {};
+  return find_table_failure(problem, sizeof(abi::Sm90GroupTableParams) +
+                                         sizeof(abi::TensorMap) * problem.epilogue_operands.size());
+}
+
 // If memory is the bottleneck, tiles of any size have the same predicted time; then the tile that
 // wastes the least of groups of few rows goes first: a preference, not a measurement.
 double padding_factor(const GemmProblem& average, const GroupTileExtents& tile) {
@@ -75,6 +83,7 @@ std::string find_sm90_group_failure(const Query& query) {
   if (failure.empty()) failure = find_group_failure(problem);
   if (failure.empty() && kernel::has_pointers(problem))
     failure = "groups: expected matrices at strides, got addresses of matrices";
+  if (failure.empty()) failure = find_table_misfit(problem);
   if (!failure.empty()) return failure;
   const FittingLayouts layouts(seen_by(problem));
   const bool has_layout =
@@ -108,6 +117,7 @@ void match_sm90_groups(const Family& family, const Query& query,
       if (stages == 0) continue;
       Sm90Tile tile = candidate.tile;
       tile.stages = static_cast<std::uint8_t>(stages);
+      if (problem.groups->are_on_host) tile.batches = Sm90Batches::group_table;
       const double time =
           prediction.microseconds(candidate, stages) + group_us(average, extents, query.device);
       kernels.emplace_back(Kernel(family, rules, DesignBytes::of(tile), problem.epilogue),
@@ -122,7 +132,13 @@ Status check_sm90_groups(const Sm90Tile& tile, const OperandRules& rules,
   if (!status || !problem.groups) return status;
   if (kernel::has_pointers(problem))
     return Status::fail("groups: expected matrices at strides, got addresses of matrices");
-  std::string misfit = find_program_misfit(rules, problem);
+  const bool are_on_host = problem.groups->are_on_host;
+  if (tile.has_group_table() != are_on_host)
+    return Status::fail(fmt::format("groups: expected sizes in {} memory, got them in {} memory",
+                                    are_on_host ? "device" : "host",
+                                    are_on_host ? "host" : "device"));
+  std::string misfit = find_table_misfit(problem);
+  if (misfit.empty()) misfit = find_program_misfit(rules, problem);
   if (misfit.empty() && !fits_grouped_grid(extents_in_out(tile, is_turned(rules)), problem))
     misfit = too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), problem);
   return misfit.empty() ? Status::success() : Status::fail(std::move(misfit));

@@ -280,14 +280,30 @@ void pack_groups(const runtime::PackRequest& request, const abi::Sm90Design& des
   const OperandRules& rules = request.kernel.operands();
   const bool turned = is_turned(request.kernel);
   const TmaView out = view_of(rules.out, problem.out, problem.m, problem.n, problem.l);
-  const unsigned tiles = most_tiles(extents_in_out(sm90_tile(request.kernel), turned), problem);
-  const unsigned blocks = std::min(resident, tiles);
-  params.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
   const abi::GroupParams groups = group_params(arguments, turned);
   // TMA clips at the end of out, and only there.
   if (groups.ragged == abi::RaggedExtent::n) params.last_whole_staging = -1;
-  plan.set_parameters(abi::Sm90GroupedParams{
-      .gemm = params, .groups = groups, .out_batch_step = out.batches > 1 ? 1U : 0U});
+  abi::Sm90GroupTableParams all{
+      .grouped = {.gemm = params, .groups = groups, .out_batch_step = out.batches > 1 ? 1U : 0U},
+      .table = {}};
+  unsigned tiles = most_tiles(extents_in_out(sm90_tile(request.kernel), turned), problem);
+  if (design.has_group_table) {
+    const unsigned rows = abi::tiles_along(params.m, design.tile_m);
+    const unsigned columns = abi::tiles_along(params.n, design.tile_n);
+    const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
+    const unsigned across = groups.ragged == abi::RaggedExtent::k ? rows * columns
+                            : is_of_n                             ? rows
+                                                                  : columns;
+    all.table = group_table(arguments, groups,
+                            static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m), across);
+    tiles = all.table.rows[groups.count].first_tile;
+  }
+  const unsigned blocks = std::min(resident, tiles);
+  all.grouped.gemm.lets_next_begin = lets_next_begin(blocks, request.device) ? 1 : 0;
+  if (design.has_group_table)
+    plan.set_parameters(all);
+  else
+    plan.set_parameters(all.grouped);
   set_shape(design, blocks, plan);
   append_program(request, design, blocks, plan);
 }

@@ -35,6 +35,16 @@ std::string_view text_of(abi::MmaMath math) {
   return texts[static_cast<std::size_t>(math)];
 }
 
+std::string_view groups_text(const abi::Sm90Design& d) {
+  if (d.has_group_table) return ", .has_groups = true, .has_group_table = true";
+  return d.has_groups ? ", .has_groups = true" : "";
+}
+
+std::string_view parameters_of(const abi::Sm90Design& d) {
+  if (d.has_group_table) return "Sm90GroupTableParams";
+  return d.has_groups ? "Sm90GroupedParams" : "Sm90Params";
+}
+
 std::string design_text(const abi::Sm90Design& d) {
   return fmt::format(
       "{{.a = DType::{}, .b = DType::{}, .accumulator = DType::{}, .math = MmaMath::{},\n"
@@ -49,7 +59,7 @@ std::string design_text(const abi::Sm90Design& d) {
       d.cluster_n, text_of(d.schedule), d.raster.along == abi::Along::m ? "m" : "n", d.raster.band,
       d.stages, d.has_c, d.split_k, d.adds_vector, d.program_bytes, text_of(d.split), d.out_access,
       d.has_any_c, d.a_by_registers, d.has_adjacent_rows,
-      d.has_pointers ? ", .has_pointers = true" : "", d.has_groups ? ", .has_groups = true" : "");
+      d.has_pointers ? ", .has_pointers = true" : "", groups_text(d));
 }
 
 // --- the instruction ----------------------------------------------------------------------------
@@ -135,8 +145,7 @@ std::string repack_text(const OperandRules& rules, bool has_pointers) {
 runtime::EmittedSource Sm90Family::emit(const Kernel& kernel, Target) const {
   const abi::Sm90Design design = sm90_design(kernel);
   EpilogueText epilogue =
-      epilogue_text(kernel, is_turned(kernel),
-                    design.has_groups ? "Sm90GroupedParams" : "Sm90Params", "sm90_gemm");
+      epilogue_text(kernel, is_turned(kernel), parameters_of(design), "sm90_gemm");
   const std::string repacking = repack_text(kernel.operands(), design.has_pointers);
   const bool has_program = kernel.epilogue() != default_epilogue;
   if (has_program) {
