@@ -57,6 +57,7 @@ class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterfac
     for (const SizesIn sizes : {SizesIn::device_memory, SizesIn::host_memory}) {
       if (sizes == SizesIn::host_memory && groups.counts.size() > 320) continue;
       const GroupTrialResult result = try_on(groups, sizes);
+      if (leaves_to_sm80(result)) continue;
       EXPECT_GT(result.kernels, 0) << result.refusal;
       EXPECT_EQ(result.failure, "");
     }
@@ -88,6 +89,11 @@ class GroupedRowsOf : public tests::WithNvrtc, public testing::WithParamInterfac
   }
 
  private:
+  // TMA copies nothing that begins within 16 bytes; it says so.
+  static bool leaves_to_sm80(const GroupTrialResult& result) {
+    return std::string_view(GetParam().family) == "sm90" && result.kernels == 0 &&
+           result.refusal.find("multiples of 16 bytes") != std::string::npos;
+  }
   static GroupTrialResult try_on(const GroupCase& groups, SizesIn sizes) {
     return try_groups(groups, GetParam().family, device(), sizes);
   }
