@@ -299,6 +299,8 @@ bool takes(const Kernel& kernel, const Groups& groups) {
   if (groups.have_indices() && !family.takes_indices(groups)) return false;
   const Metadata metadata = kernel.metadata();
   if (metadata.design_value("groups").empty()) return true;
+  if (groups.sizes == GroupSizes::labels && metadata.design_value("schedule") == "persistent")
+    return false;
   const bool has_table = metadata.design_value("groups") == "in a table of the host";
   if (has_table != groups.are_on_host) return false;
   const std::string_view indexed = !groups.have_indices()       ? ""

@@ -15,6 +15,7 @@
 #include <device/abi/sm80_grouped_params.hpp>
 #include <device/gemm/sm80.cuh>
 #include <device/schedule/grouped_tiles.cuh>
+#include <device/schedule/labelled_tiles.cuh>
 
 namespace gemmery::device {
 
@@ -52,13 +53,19 @@ class Sm80GroupTiles {
       const unsigned across = ragged() == abi::RaggedExtent::k ? rows() * columns()
                               : is_of_n                        ? rows()
                                                                : columns();
-      const GroupScan scan(params_.groups,
-                           static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m), across);
+      const auto extent = static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m);
+      if (has_labels()) return find_labelled_tile(params_.groups, extent, across, tile);
+      const GroupScan scan(params_.groups, extent, across);
       if constexpr (design.groups == abi::GroupSchedule::persistent)
         return scan.find_from(place_, tile);
       else
         return scan.find(tile);
     }
+  }
+
+  /// True for a tile of labels that belongs to no group.
+  __device__ bool is_padding(const GroupTile& tile) const {
+    return has_labels() && tile.begin == tile.end;
   }
 
   /// Called by all threads before the mainloop.
@@ -105,6 +112,10 @@ class Sm80GroupTiles {
   __device__ unsigned rows() const { return abi::tiles_along(params_.gemm.m, design.tile_m); }
   __device__ unsigned columns() const { return abi::tiles_along(params_.gemm.n, design.tile_n); }
   __device__ abi::RaggedExtent ragged() const { return params_.groups.ragged; }
+  __device__ bool has_labels() const {
+    return design.groups == abi::GroupSchedule::device &&
+           params_.groups.form == abi::GroupForm::labels;
+  }
 
   const Params& params_;
   GroupScanPlace place_{};
@@ -122,6 +133,10 @@ __device__ __forceinline__ void for_each_grouped_sm80_tile(const Params& params,
   for (unsigned index = blockIdx.x;;) {
     const GroupTile tile = tiles.find(index);
     if (!tile.is_found) return;
+    if (tiles.is_padding(tile)) {
+      index += ptx::nctaid_x();
+      continue;
+    }
     tiles.keep(in_shared, index, tile);
     abi::Sm80Params own = tiles.params_of(tile);
     Sm80Gemm<design> gemm(own, shared, nullptr, tiles.place_of(tile));

@@ -77,6 +77,11 @@ void store_single_elements(MatrixType& matrix, Ragged ragged) {
         std::min(matrix.alignment, static_cast<std::uint8_t>(byte_width(matrix.dtype)));
 }
 
+// The extent of a tile along that of the groups.
+int ragged_tile(const GroupTileExtents& tile, const Groups& groups) {
+  return groups.ragged == Ragged::n ? tile.n : tile.m;
+}
+
 // Ranges of one tensor or of a stack; nothing outside of them is written.
 bool is_form_of_kernels(const Groups& groups) {
   const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
@@ -181,6 +186,23 @@ Status check_groups(bool finds_groups, const OperandRules& rules, const GemmProb
 
 bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem) {
   return count_tiles(tile, problem) <= most_grid_blocks;
+}
+
+bool fits_labels(const GroupTileExtents& tile, const GemmProblem& problem) {
+  if (!problem.groups || problem.groups->sizes != GroupSizes::labels) return true;
+  return problem.groups->alignment % ragged_tile(tile, *problem.groups) == 0;
+}
+
+std::string find_label_failure(std::span<const GroupTileExtents> tiles,
+                               const GemmProblem& problem) {
+  const auto fits = [&](const GroupTileExtents& tile) { return fits_labels(tile, problem); };
+  if (std::ranges::any_of(tiles, fits)) return {};
+  int least = ragged_tile(tiles.front(), *problem.groups);
+  for (const GroupTileExtents& tile : tiles)
+    least = std::min(least, ragged_tile(tile, *problem.groups));
+  return fmt::format(
+      "labels: expected ones that change at multiples of {} (alignment of groups), got {}", least,
+      problem.groups->alignment);
 }
 
 abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned) {

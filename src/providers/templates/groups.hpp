@@ -11,6 +11,7 @@
 #include <gemmery/status.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "device/abi/groups.hpp"
@@ -60,6 +61,11 @@ struct GroupTileExtents {
   int n;
 };
 bool fits_grouped_grid(const GroupTileExtents& tile, const GemmProblem& problem);
+// Whether the label of a tile's first row (or column) is that of the whole tile; true without
+// labels.
+bool fits_labels(const GroupTileExtents& tile, const GemmProblem& problem);
+// What a problem with labels fails that fits none of these tiles.
+std::string find_label_failure(std::span<const GroupTileExtents> tiles, const GemmProblem& problem);
 
 // `is_turned`: the kernel computes the transpose of out.
 abi::GroupParams group_params(const GemmArguments& arguments, bool is_turned = false);

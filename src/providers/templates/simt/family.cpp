@@ -67,22 +67,7 @@ bool fits_grid(const SimtTile& tile, const GemmProblem& problem) {
                         abi::tiles_along(static_cast<unsigned>(problem.n), tile.n));
 }
 
-// The extent of a tile along that of the groups.
-int ragged_tile(const SimtTile& tile, const GemmProblem& problem) {
-  return problem.groups->ragged == Ragged::n ? tile.n : tile.m;
-}
-
-// Whether the label of a tile's first row is that of all of its rows.
-bool fits_labels(const SimtTile& tile, const GemmProblem& problem) {
-  if (!problem.groups || problem.groups->sizes != GroupSizes::labels) return true;
-  return problem.groups->alignment % ragged_tile(tile, problem) == 0;
-}
-
-std::string label_failure(int extent, const GemmProblem& problem) {
-  return fmt::format(
-      "labels: expected ones that change at multiples of {} (alignment of groups), got {}", extent,
-      problem.groups->alignment);
-}
+GroupTileExtents extents_of(const SimtTile& tile) { return {.m = tile.m, .n = tile.n}; }
 
 std::string too_many_tiles(const SimtTile& tile, const GemmProblem& problem) {
   return too_many(fmt::format("tiles of {}x{} in a matrix", tile.m, tile.n), problem);
@@ -128,12 +113,9 @@ std::span<const SimtTile> tiles_for(const GemmProblem& problem, SimtArithmetic a
 // Those rules of a list that one operand of the problem satisfies.
 // What no tile does for labels.
 std::string find_label_failure(const GemmProblem& problem, SimtArithmetic arithmetic) {
-  const std::span<const SimtTile> tiles = tiles_for(problem, arithmetic);
-  const auto fits = [&](const SimtTile& tile) { return fits_labels(tile, problem); };
-  if (std::ranges::any_of(tiles, fits)) return {};
-  int least = ragged_tile(tiles.front(), problem);
-  for (const SimtTile& tile : tiles) least = std::min(least, ragged_tile(tile, problem));
-  return label_failure(least, problem);
+  std::vector<GroupTileExtents> extents;
+  for (const SimtTile& tile : tiles_for(problem, arithmetic)) extents.push_back(extents_of(tile));
+  return templates::find_label_failure(extents, problem);
 }
 
 std::array<std::span<const SimtTile>, 5> all_tiles(SimtArithmetic arithmetic) {
@@ -245,7 +227,7 @@ void SimtFamily::match(const Query& query, std::vector<RankedKernel>& kernels) c
   const GemmProblem& timed = average ? *average : problem;
   const SimtPrediction prediction(timed, arithmetic, query.device);
   for (const SimtTile& tile : tiles_for(problem, arithmetic)) {
-    if (!fits_grid(tile, problem) || !fits_labels(tile, problem)) continue;
+    if (!fits_grid(tile, problem) || !fits_labels(extents_of(tile), problem)) continue;
     const double padding = padding_factor(timed, tile);
     const double finding = average ? finding_us(tile, *average, query.device) : 0;
     const DesignBytes design = DesignBytes::of(tile);
@@ -281,8 +263,9 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
     const std::string failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
     if (!failure.empty()) return Status::fail(failure);
   }
-  if (!fits_labels(tile, problem))
-    return Status::fail(label_failure(ragged_tile(tile, problem), problem));
+  const GroupTileExtents extents[] = {extents_of(tile)};
+  if (std::string failure = templates::find_label_failure(extents, problem); !failure.empty())
+    return Status::fail(std::move(failure));
   if (!fits_grid(tile, problem)) return Status::fail(too_many_tiles(tile, problem));
   if (Status status = check("out", rules.out); !status) return status;
   return rules.has_c ? check("C", rules.c) : Status::success();

@@ -142,7 +142,28 @@ std::string find_misfit(const Kernel& kernel, const Query& query) {
   const Sm80Tile tile = sm80_tile(kernel);
   if (!fits_count(tile, kernel.operands(), query.problem))
     return too_many(fmt::format("tiles of {}x{}", tile.m, tile.n), query.problem);
-  return {};
+  const GroupTileExtents extents[] = {extents_in_out(tile, kernel.operands())};
+  return query.problem.groups ? find_label_failure(extents, query.problem) : std::string();
+}
+
+// What no tile does for labels.
+std::string find_sm80_label_failure(const OperandRules& rules, const GemmProblem& problem) {
+  std::vector<GroupTileExtents> extents;
+  for (const Sm80Tile& tile : sm80_tiles(rules)) extents.push_back(extents_in_out(tile, rules));
+  return find_label_failure(extents, problem);
+}
+
+// The constraint that every kernel fails, though the family supports the types.
+std::string find_failure_of_kernels(const Sm80Family& family, const Query& query) {
+  const GemmProblem& problem = query.problem;
+  const auto all =
+      fitting_rules(problem.groups ? as_seen_by_groups(problem, GroupStores::clipped) : problem);
+  if (all.empty())
+    return "layouts: expected A and B with rows or columns of adjacent elements, got other strides";
+  const OperandRules& rules = all.front();
+  std::string failure = find_sm80_label_failure(rules, problem);
+  const Kernel last(family, rules, DesignBytes::of(sm80_tiles(rules).back()), problem.epilogue);
+  return failure.empty() ? find_misfit(last, query) : failure;
 }
 
 // Success if the kernel's schedule supports the place of the problem's sizes.
@@ -153,6 +174,10 @@ Status check_schedule(const Sm80Tile& tile, const GemmProblem& problem) {
     return Status::fail(fmt::format(
         "groups: expected sizes in {} memory for schedule={}, got them in {} memory",
         has_table ? "host" : "device", schedule_text(tile.groups), has_table ? "device" : "host"));
+  if (finds_labels(*problem.groups) && tile.groups != abi::GroupSchedule::device)
+    return Status::fail(
+        fmt::format("groups: expected labels for schedule=device alone, got schedule={}",
+                    schedule_text(tile.groups)));
   std::string failure = find_sm80_group_failure(problem);
   return failure.empty() ? Status::success() : Status::fail(std::move(failure));
 }
@@ -164,6 +189,7 @@ template <class Add>
 void walk_schedules(const Sm80Tile& tile, const Groups& groups, Add&& add) {
   if (groups.are_on_host) return add(with_groups(tile, abi::GroupSchedule::host));
   add(with_groups(tile, abi::GroupSchedule::device));
+  if (finds_labels(groups)) return;  // their tiles are found without a scan
   add(with_groups(tile, abi::GroupSchedule::persistent));
 }
 
@@ -233,7 +259,7 @@ void walk_rules(const Sm80Products& products, bool has_groups, Visit&& visit) {
 }  // namespace
 
 bool Sm80Family::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) || has_table_of(groups);
+  return finds_groups(groups) || finds_labels(groups) || has_table_of(groups);
 }
 
 Sm80Family::Sm80Family()
@@ -289,19 +315,7 @@ void Sm80Family::explain(const Query& query, std::vector<Reason>& reasons) const
   std::vector<RankedKernel> kernels;
   match(query, kernels);
   reason.fitting = static_cast<int>(kernels.size());
-  if (kernels.empty()) {
-    const GemmProblem& problem = query.problem;
-    const auto rules =
-        fitting_rules(problem.groups ? as_seen_by_groups(problem, GroupStores::clipped) : problem);
-    reason.failed =
-        rules.empty() ? std::string(
-                            "layouts: expected A and B with rows or columns of adjacent elements, "
-                            "got other strides")
-                      : find_misfit(Kernel(*this, rules.front(),
-                                           DesignBytes::of(sm80_tiles(rules.front()).back()),
-                                           query.problem.epilogue),
-                                    query);
-  }
+  if (kernels.empty()) reason.failed = find_failure_of_kernels(*this, query);
   reasons.push_back(std::move(reason));
 }
 
