@@ -706,7 +706,9 @@ class Variables(unittest.TestCase):
             for row in self.COMPILER_ROWS:
                 with self.subTest(row=row):
                     name, value, expected = row
-                    done = run("compile", *SMALL, "--target", "sm_90", "-o", file, env={**os.environ, name: value})
+                    # An empty cache: with a hit in the user's, no compiler is started and no variable of it is read.
+                    environment = {**os.environ, "GEMMERY_CACHE_DIR": folder + "/cache", name: value}
+                    done = run("compile", *SMALL, "--target", "sm_90", "-o", file, env=environment)
                     self.assertNotEqual(done.returncode, SERVED, row)
                     self.assertIn(name, done.stderr)
                     self.assertIn(expected, done.stderr)
