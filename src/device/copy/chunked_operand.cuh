@@ -14,6 +14,7 @@
 #include <device/ptx/integer.cuh>
 #include <device/ptx/memory.cuh>
 #include <device/ptx/shared_memory.cuh>
+#include <device/ptx/warp.cuh>
 
 namespace gemmery::device {
 
@@ -71,9 +72,16 @@ class ChunkedCopy {
   }
 
   /// Copies the next k block at an edge and advances; `k_left` counts from the block's start to the
-  /// end of k.
+  /// end of k. `finds_place`: finds the thread's first chunk again, so that it need not stay in
+  /// registers between edges.
+  template <bool finds_place>
   __device__ __forceinline__ void fetch_edge(unsigned stage, unsigned k_left) {
     const int k = static_cast<int>(min(k_left, static_cast<unsigned>(operand.k)));
+    if constexpr (finds_place) {
+      const int thread = static_cast<int>(ptx::tid_x());
+      row_ = thread / Shares::chunks;
+      chunk_ = thread % Shares::chunks;
+    }
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
       if (!has_chunk(pass)) break;
@@ -83,12 +91,13 @@ class ChunkedCopy {
   }
 
   /// Calls fetch_whole or fetch_edge.
+  template <bool finds_place = false>
   __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool is_whole) {
     if (is_whole) {
       fetch_whole(stage, 0);
       advance(1);
     } else {
-      fetch_edge(stage, k_left);
+      fetch_edge<finds_place>(stage, k_left);
     }
   }
 
@@ -183,6 +192,7 @@ class RegisterCopy {
   __device__ bool is_interior() const { return panel_.extent_left >= operand.extent; }
 
   /// Copies the next k block and advances; `k_left` counts from the block's start to the end of k.
+  template <bool = false>
   __device__ __forceinline__ void fetch(unsigned stage, unsigned k_left, bool) {
     if constexpr (is_immediate) {
 #pragma unroll 1

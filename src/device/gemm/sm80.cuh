@@ -61,6 +61,7 @@ class Sm80Gemm {
   using Accumulator = MmaAccumulator<design>;
   using Number = typename Accumulator::Number;
   using Parts = TileParts<design>;
+  static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
 
  public:
   /// `flag`: a word of shared memory. `group`: of grouped products alone; then `params` has the
@@ -100,14 +101,15 @@ class Sm80Gemm {
   }
 
  private:
-  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+  __device__ static int thread() {
+    if constexpr (has_groups) return thread_again();
+    return static_cast<int>(threadIdx.x);
+  }
   __device__ static int thread_again() {
     if constexpr (takes_all_registers<design>) return static_cast<int>(ptx::tid_x());
-    return thread();
+    return static_cast<int>(threadIdx.x);
   }
   __device__ bool holds_sums() const { return design.warps_k == 1 || place_.slice == 0; }
-
-  static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
 
   __device__ __forceinline__ TileCorner corner_of(unsigned tile) const {
     if constexpr (has_groups) return group_.corner;

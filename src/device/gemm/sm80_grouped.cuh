@@ -71,7 +71,7 @@ class Sm80GroupTiles {
   /// Called by all threads before the mainloop.
   __device__ __forceinline__ void keep(KeptGroupTile& kept, unsigned index,
                                        const GroupTile& tile) const {
-    if (threadIdx.x == 0) kept = {.index = index, .tile = tile, .place = place_};
+    if (ptx::tid_x() == 0) kept = {.index = index, .tile = tile, .place = place_};
     __syncthreads();  // waits for it, and until the stages and the staging tile are free
   }
 

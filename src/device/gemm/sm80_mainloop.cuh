@@ -24,6 +24,7 @@ class Sm80Mainloop {
   static constexpr unsigned bytes_of_stage = abi::stage_bytes(design);
   static constexpr bool is_async = a.is_async() && b.is_async();
   using Blocks = WarpBlocks<design>;
+  static constexpr bool has_groups = design.groups != abi::GroupSchedule::none;
   static constexpr bool has_parts = products_of(design.math) == 3;
   // float32 that becomes 16 bits is converted block by block as it is loaded: beside 128
   // accumulators there are no registers for a step in full.
@@ -162,13 +163,24 @@ class Sm80Mainloop {
     copy_b_.advance(design.stages);
   }
 
+  // Beside groups, whose k is at least 1, both follow from k: one register rather than three, which
+  // spilled beside 128 accumulators of tf32 (4 to 20 bytes, ptxas 13.0).
+  __device__ bool is_there(unsigned block) const {
+    return has_groups ? block * design.tile_k < k_ : block < blocks_;
+  }
+  __device__ bool is_whole_block(unsigned block, unsigned k_left) const {
+    if constexpr (has_groups)
+      return copy_a_.is_interior() && copy_b_.is_interior() && k_left >= design.tile_k;
+    return block < whole_blocks_;
+  }
+
   /// Starts copying a block of k, if there is one.
   __device__ __forceinline__ void fetch(unsigned block, unsigned stage) {
-    if (block < blocks_) {
+    if (is_there(block)) {
       const unsigned k_left = k_ - block * design.tile_k;
-      const bool is_whole = block < whole_blocks_;
-      copy_a_.fetch(stage, k_left, is_whole);
-      copy_b_.fetch(stage, k_left, is_whole);
+      const bool is_whole = is_whole_block(block, k_left);
+      copy_a_.template fetch<has_groups>(stage, k_left, is_whole);
+      copy_b_.template fetch<has_groups>(stage, k_left, is_whole);
     }
     ptx::cp_async_commit_group();
   }

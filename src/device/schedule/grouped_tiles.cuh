@@ -38,7 +38,7 @@ class GroupScan {
   /// `tile`: elements of a tile along the extent that differs. `tiles_across`: tiles along the
   /// other extent; where K differs, all tiles of a matrix.
   __device__ GroupScan(const abi::GroupParams& groups, unsigned tile, unsigned tiles_across)
-      : groups_(groups), tile_(tile), tiles_across_(tiles_across) {}
+      : groups_(groups), tile_(tile), tiles_across_(tiles_across), lane_(ptx::tid_x() % 32) {}
 
   /// Called by all lanes of a warp for the same tile; all lanes get the same result.
   __device__ GroupTile find(unsigned tile) const {
@@ -50,7 +50,7 @@ class GroupScan {
   __device__ GroupTile find_from(GroupScanPlace& place, unsigned tile) const {
 #pragma unroll 1
     for (; place.group < groups_.count; place.group += 32) {
-      const unsigned group = place.group + ptx::lane_id();
+      const unsigned group = place.group + lane_;
       unsigned elements = 0;
       const bool is_group = group < groups_.count;
       const Span span = is_group ? span_of(group) : Span{0, 0};
@@ -119,11 +119,11 @@ class GroupScan {
     return abi::tiles_along(size, static_cast<int>(tile_)) * tiles_across_;
   }
 
-  __device__ static unsigned inclusive_sum(unsigned value) {
+  __device__ unsigned inclusive_sum(unsigned value) const {
 #pragma unroll
     for (unsigned distance = 1; distance < 32; distance *= 2) {
       const unsigned below = ptx::value_of_lane_below(value, distance);
-      if (ptx::lane_id() >= distance) value += below;
+      if (lane_ >= distance) value += below;
     }
     return value;
   }
@@ -131,6 +131,8 @@ class GroupScan {
   const abi::GroupParams& groups_;
   unsigned tile_;
   unsigned tiles_across_;
+  // Read for each scan: kept across the mainloop, the thread's number spilled in sm80 (ptxas 13.0).
+  unsigned lane_;
 };
 
 /// The group of a tile in the host's table. `first_tiles` ascend; of groups with equal values only

@@ -29,9 +29,10 @@ __device__ inline GroupTile find_labelled_tile(const abi::GroupParams& groups, u
   const unsigned begin = place * extent;
   const unsigned most = min(extent, groups.extent - begin);
   const int group = label_at(groups, begin);
+  const unsigned lane = ptx::tid_x() % 32;
   unsigned elements = 0;
   for (unsigned first = 0; first < most; first += 32) {
-    const unsigned element = first + ptx::lane_id();
+    const unsigned element = first + lane;
     const bool is_own = group >= 0 && element < most && label_at(groups, begin + element) == group;
     elements += static_cast<unsigned>(__popc(static_cast<int>(ptx::lanes_where(is_own))));
   }
