@@ -7,9 +7,13 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <gemmery/error.hpp>
+
+#include "cli/suggestion.hpp"
 
 namespace gemmery::cli {
 namespace {
@@ -170,7 +174,7 @@ void add_help(CLI::App& app, Parser& parser) {
 std::unique_ptr<Parser> make_parser() {
   auto parser = std::make_unique<Parser>();
   add_help(parser->app, *parser);
-  parser->app.add_flag("--version", parser->line.wants_version);
+  parser->app.add_flag("-V,--version", parser->line.wants_version);
   parser->app.require_subcommand(0, 1);
   for (std::size_t index = 0; index < all_verbs.size(); ++index) {
     CLI::App& verb = *parser->app.add_subcommand(std::string(all_verbs[index]));
@@ -190,14 +194,38 @@ bool is_verb(std::string_view word) {
   return std::ranges::find(all_verbs, word) != all_verbs.end();
 }
 
-// CLI11 would only report an unexpected word.
-void check_verb(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1][0] == '-' || is_verb(argv[1])) return;
+// "did you mean list? see gemmery --help"
+std::string hint_for(std::string_view word, std::span<const std::string> candidates,
+                     const std::string& help) {
+  const std::string question = did_you_mean(closest_word(word, candidates));
+  return question + (question.empty() ? "see " : " see ") + help;
+}
+
+[[noreturn]] void throw_unknown_verb(std::string_view word) {
+  std::vector<std::string> names(all_verbs.begin(), all_verbs.end());
+  names.insert(names.end(), {"help", "version"});
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "verb",
                .expected = "one of " + join(all_verbs),
-               .got = "'" + std::string(argv[1]) + "'",
-               .hint = "see gemmery --help"});
+               .got = "'" + std::string(word) + "'",
+               .hint = hint_for(word, names, "gemmery --help")});
+}
+
+// gemmery help [VERB] and gemmery version: no verbs, since they have no options.
+std::optional<CommandLine> read_question(std::span<const char* const> words) {
+  if (words.size() == 2 && std::string_view(words[1]) == "version")
+    return CommandLine{.wants_version = true};
+  const bool is_help = words.size() >= 2 && std::string_view(words[1]) == "help";
+  if (!is_help || words.size() > 3) return std::nullopt;
+  if (words.size() == 2) return CommandLine{.wants_help = true};
+  if (!is_verb(words[2])) throw_unknown_verb(words[2]);
+  return CommandLine{.verb = words[2], .wants_help = true};
+}
+
+// CLI11 would only report an unexpected word.
+void check_verb(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-' || is_verb(argv[1])) return;
+  throw_unknown_verb(argv[1]);
 }
 
 Format format_of(const Parser& parser) {
@@ -205,12 +233,25 @@ Format format_of(const Parser& parser) {
   return parser.wants_csv ? Format::csv : Format::text;
 }
 
-[[noreturn]] void throw_usage_error(const std::string& message, const std::string& verb) {
+// The first word that looks like an option and is none of the verb's; empty if there is none.
+std::string_view unknown_option(std::span<const char* const> words,
+                                std::span<const std::string> names) {
+  for (const std::string_view word : words) {
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && std::ranges::find(names, name) == names.end()) return name;
+  }
+  return {};
+}
+
+[[noreturn]] void throw_usage_error(const std::string& message, const std::string& verb,
+                                    std::span<const char* const> words = {}) {
   const std::string command = verb.empty() ? "gemmery" : "gemmery " + verb;
+  const std::vector<std::string> names =
+      verb.empty() ? std::vector<std::string>{"--help", "--version"} : option_names(verb);
   throw Error({.kind = ErrorKind::invalid_argument,
                .operand = "command line",
                .got = message,
-               .hint = "see " + command + " --help"});
+               .hint = hint_for(unknown_option(words, names), names, command + " --help")});
 }
 
 void check_counts(const CommandLine& line) {
@@ -224,6 +265,8 @@ void check_counts(const CommandLine& line) {
 std::span<const std::string_view> verbs() { return all_verbs; }
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
+  const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
+  if (std::optional<CommandLine> question = read_question(words)) return *std::move(question);
   check_verb(argc, argv);
   const std::unique_ptr<Parser> parser = make_parser();
   CommandLine& line = parser->line;
@@ -235,7 +278,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     parser->app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     read_verb();
-    throw_usage_error(error.what(), line.verb);
+    throw_usage_error(error.what(), line.verb, words);
   }
   read_verb();
   line.options.format = format_of(*parser);

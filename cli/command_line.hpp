@@ -62,8 +62,8 @@ struct Options {
 };
 
 struct CommandLine {
-  std::string verb;  // empty if none was given
-  Options options;
+  std::string verb{};  // empty if none was given
+  Options options{};
   bool wants_help = false;
   bool wants_version = false;
 };

@@ -3,7 +3,9 @@
 #include "cli/device_choice.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gemmery/discovery.hpp>
@@ -11,6 +13,7 @@
 #include <gemmery/target.hpp>
 
 #include "cli/output.hpp"
+#include "cli/suggestion.hpp"
 
 namespace gemmery::cli {
 namespace {
@@ -48,6 +51,38 @@ std::optional<Target> read_target(const std::string& word) {
   return parse_target(word);
 }
 
+// Names of architectures, by a device of theirs.
+struct Architecture {
+  std::string_view name;
+  std::string_view device;
+};
+constexpr Architecture architectures[] = {{"volta", "v100"},  {"turing", "t4"},
+                                          {"ampere", "a100"}, {"ada", "l40s"},
+                                          {"hopper", "h200"}, {"blackwell", "b200"}};
+
+// sm90 and sm90a: a target without its underscore.
+bool is_target_run_together(const std::string& word) {
+  if (!word.starts_with("sm") || word.starts_with("sm_")) return false;
+  try {
+    return parse_target("sm_" + word.substr(2)) != Target{};
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// What an unknown name of a device was probably meant to be; empty if nothing is close.
+std::string likely_device(const std::string& word) {
+  if (is_target_run_together(word)) return "sm_" + word.substr(2);
+  std::string lower = word;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const Architecture& architecture : architectures) {
+    if (lower == architecture.name) return std::string(architecture.device);
+  }
+  std::vector<std::string> names{"cpu"};
+  for (const std::string_view name : known_device_names()) names.emplace_back(name);
+  return closest_word(lower, names);
+}
+
 ChosenDevice by_name(const std::string& word) {
   if (const std::optional<Device> device = read_device(word)) return present(*device);
   if (const std::optional<DeviceInfo> info = find_device_info(word)) return by_facts(word, *info);
@@ -56,7 +91,8 @@ ChosenDevice by_name(const std::string& word) {
                .operand = "--device",
                .expected = "cpu, the index of a GPU, one of " + known_names() +
                            ", a target such as sm_86, or one of the names behind \"emulated:\"",
-               .got = "'" + word + "'"});
+               .got = "'" + word + "'",
+               .hint = did_you_mean(likely_device(word))});
 }
 
 std::optional<Device> first_gpu() {

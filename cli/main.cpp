@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemmery: the command line. docs/cli.md is its manual.
+#include <unistd.h>
+
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <string>
 
 #include <gemmery/version.hpp>
 
-#include "cli/manual.hpp"
+#include "cli/help.hpp"
 #include "cli/own_kernels.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 
 namespace gemmery::cli {
 namespace {
 
+// Lines of text: no wider than is read easily, and not so narrow that names do not fit.
+std::size_t text_columns(int file) {
+  return std::clamp<std::size_t>(terminal_columns(file).value_or(80), 40, 100);
+}
+
 ExitCode print_help(const std::string& verb, Output& output) {
-  output.write(verb.empty() ? manual_overview() : manual_section(verb));
+  const std::size_t columns = text_columns(STDOUT_FILENO);
+  output.write(verb.empty() ? help_overview(columns)
+                            : help_of_verb(verb, option_names(verb), columns));
   return ExitCode::success;
+}
+
+// Nothing was asked: the verbs, where messages go.
+ExitCode tell_first_page() {
+  tell(first_page(text_columns(STDERR_FILENO)));
+  return ExitCode::bad_input;
 }
 
 ExitCode run_verb(const std::string& verb, const Options& options, Output& output) {
@@ -36,13 +53,7 @@ ExitCode obey(const CommandLine& line, Output& output) {
     output.write_line(std::string("gemmery ") + version());
     return ExitCode::success;
   }
-  if (line.verb.empty()) {
-    throw Error({.kind = ErrorKind::invalid_argument,
-                 .operand = "verb",
-                 .expected = "list, explain, run, verify, bench, compile, emulate, cache or doctor",
-                 .got = "none",
-                 .hint = "see gemmery --help"});
-  }
+  if (line.verb.empty()) return tell_first_page();
   load_own_kernels(line.options.libraries);
   return run_verb(line.verb, line.options, output);
 }

@@ -8,11 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal.hpp"
+
 namespace gemmery::cli {
 namespace {
 
 constexpr std::size_t bar_columns = 24;
-constexpr std::size_t text_columns = 48;
 constexpr std::string_view wipe_line = "\r\033[K";
 
 }  // namespace
@@ -27,10 +28,11 @@ void Progress::step(std::string_view what) {
   if (!is_shown_) return;
   const std::size_t filled = steps_ == 0 ? 0 : bar_columns * done_ / steps_;
   ++done_;
-  const std::string bar =
-      fmt::format("{}[{:=<{}}{:{}}] {}/{}  {}", wipe_line, "", filled, "", bar_columns - filled,
-                  done_, steps_, what.substr(0, text_columns));
-  std::fputs(bar.c_str(), stderr);
+  const std::string bar = fmt::format("[{:=<{}}{:{}}] {}/{}  {}", "", filled, "",
+                                      bar_columns - filled, done_, steps_, what);
+  // A terminal scrolls when its last column is written, and asked anew: it may have been resized.
+  const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(80);
+  std::fputs((std::string(wipe_line) + bar.substr(0, columns - 1)).c_str(), stderr);
 }
 
 }  // namespace gemmery::cli

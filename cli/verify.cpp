@@ -25,14 +25,17 @@ VerifyOptions verify_options(const Options& options, const ChosenDevice& device)
 }
 
 void print_report(const Kernel& kernel, const VerifyReport& report, Output& output) {
-  output.write_line(fmt::format(
-      "{}  {}  {} of the bound, {} of {} elements outside,{} {} guard bytes changed ({}, seed {})",
-      report.passed ? "ok    " : "FAILED", kernel.name(), share_text(report.worst_ratio),
-      report.mismatches, report.elements,
-      report.without_bound > 0
-          ? fmt::format(" {} without a bound (not checked),", report.without_bound)
-          : "",
-      report.guard_violations, report.method, report.seed));
+  output.write_line((report.passed ? "ok      " : "FAILED  ") + kernel.name());
+  output.write_line(
+      fmt::format("        worst error {} of what is allowed: {}\n"
+                  "        {} of {} elements outside,{} {} guard bytes changed\n"
+                  "        {}, seed {}",
+                  share_text(report.worst_ratio), report.passed ? "ok" : "FAILED",
+                  report.mismatches, report.elements,
+                  report.without_bound > 0
+                      ? fmt::format(" {} without a bound (not checked),", report.without_bound)
+                      : "",
+                  report.guard_violations, report.method, report.seed));
   if (!report.passed) output.write_line("        " + report.first_failure);
 }
 

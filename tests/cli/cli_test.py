@@ -40,26 +40,62 @@ def manual():
     return (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
+def words_of(text):
+    """Words as help prints them: without the marks of Markdown, wherever lines end."""
+    return re.sub(r"^#+ ", "", text, flags=re.MULTILINE).replace("`", "").split()
+
+
 class Help(unittest.TestCase):
     def test_without_a_verb_is_the_manual_up_to_the_first_verb(self):
-        done = run("--help")
-        self.assertEqual(done.returncode, SERVED)
-        self.assertEqual(done.stdout, manual().split("\n## gemmery ")[0])
+        for words in (["--help"], ["-h"], ["help"]):
+            done = run(*words)
+            self.assertEqual(done.returncode, SERVED)
+            self.assertEqual(words_of(done.stdout), words_of(manual().split("\n## gemmery ")[0]))
 
-    def test_of_each_verb_is_its_section(self):
+    def test_of_each_verb_begins_with_its_section(self):
         for section in manual().split("\n## gemmery ")[1:]:
             verb = section.split("\n")[0]
             done = run(verb, "--help")
             self.assertEqual(done.returncode, SERVED, verb)
-            self.assertEqual(done.stdout, "## gemmery " + section, verb)
+            wanted = words_of("## gemmery " + section)
+            self.assertEqual(words_of(done.stdout)[: len(wanted)], wanted, verb)
+            self.assertEqual(run("help", verb).stdout, done.stdout)
+
+    def test_of_a_verb_describes_every_option_once(self):
+        for section in manual().split("\n## gemmery ")[1:]:
+            verb = section.split("\n")[0]
+            usage = section.split("\n\n")[1]
+            said = run("help", verb).stdout
+            for option in set(re.findall(r"--[a-z][a-z-]*", usage)):
+                self.assertEqual(len(re.findall(rf"^    {option} ", said, re.MULTILINE)), 1, (verb, option))
+
+    def test_fits_the_width_but_for_examples(self):
+        for columns in (60, 80, 100):
+            for words in (["help"], *(["help", verb] for verb in ("list", "bench", "compile", "emulate", "cache"))):
+                done = run(*words, env={**os.environ, "COLUMNS": str(columns)})
+                for line in done.stdout.splitlines():
+                    if not re.match(r" {4,}\S*gemm|.* {2,}#", line) and " " in line.strip():
+                        self.assertLessEqual(len(line), columns, (words, line))
+                self.assertNotRegex(done.stdout, r"(?m)^#|`")
+
+    def test_is_offered_where_nothing_is_asked(self):
+        done = run()
+        self.assertEqual((done.returncode, done.stdout), (BAD_INPUT, ""))
+        self.assertIn("gemmery help [VERB]", done.stderr)
+
+    def test_of_no_verb_is_refused(self):
+        done = run("help", "lst")
+        self.assertEqual(done.returncode, BAD_INPUT)
+        self.assertIn("did you mean list?", done.stderr)
 
     def test_needs_no_problem_beside_it(self):
         self.assertEqual(run("run", "--help").returncode, SERVED)
 
     def test_version_is_the_librarys(self):
-        done = run("--version")
-        self.assertEqual(done.returncode, SERVED)
-        self.assertRegex(done.stdout, r"^gemmery \d+\.\d+\.\d+\n$")
+        for word in ("--version", "-V", "version"):
+            done = run(word)
+            self.assertEqual(done.returncode, SERVED)
+            self.assertRegex(done.stdout, r"^gemmery \d+\.\d+\.\d+\n$")
 
 
 class Documentation(unittest.TestCase):
@@ -81,9 +117,17 @@ class BadInput(unittest.TestCase):
     """Each row is refused with its exit code, in one line on standard error that holds these words, and nothing on standard output."""
 
     ROWS = [
-        ([], BAD_INPUT, "verb"),
         (["dance"], BAD_INPUT, "expected one of list, explain, run, verify, bench, compile, emulate, cache, doctor, got 'dance'"),
         (["--loud"], BAD_INPUT, "--loud"),
+        (["lst"], BAD_INPUT, "did you mean list?"),
+        (["versoin"], BAD_INPUT, "did you mean version?"),
+        (["--versoin"], BAD_INPUT, "did you mean --version?"),
+        (["list", "--devcie", "cpu", *SMALL], BAD_INPUT, "did you mean --device? see gemmery list --help"),
+        (["verify", "--tpo=3", *SMALL], BAD_INPUT, "did you mean --top?"),
+        (["list", "--device", "hopper", *SMALL], BAD_INPUT, "did you mean h200?"),
+        (["list", "--device", "sm90", *SMALL], BAD_INPUT, "did you mean sm_90?"),
+        (["list", "--device", "rtx490", *SMALL], BAD_INPUT, "did you mean rtx4090?"),
+        (["list", "--device", "H2O0", *SMALL], BAD_INPUT, "did you mean h200?"),
         (["run"], BAD_INPUT, "problem: expected one, got none"),
         (["verify"], BAD_INPUT, "problem: expected one, got none"),
         (["explain"], BAD_INPUT, "problem: expected one, got none"),
@@ -378,6 +422,10 @@ class Verify(unittest.TestCase):
         ):
             done = run("verify", "--device", "cpu", problem)
             self.assertEqual(done.returncode, SERVED, done.stderr + done.stdout)
+
+    def test_says_what_share_of_the_allowed_error_was_found(self):
+        done = run("verify", "--device", "cpu", *SMALL)
+        self.assertRegex(done.stdout, r"^ok      \S+\n        worst error [\d.e%< -]+ of what is allowed: ok\n        0 of 1920 elements outside, ")
 
     def test_holds_every_kernel_that_fits_when_asked(self):
         fitting = json_lines(run("list", "--device", "cpu", "--json", *SMALL).stdout)

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wraps the manual. Its indented blocks hold usage lines, examples, and items: a name, two spaces
+// or more, and a description whose further lines are indented deeper.
+#include "cli/help.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/manual.hpp"
+
+namespace gemmery::cli {
+namespace {
+
+constexpr std::size_t block_indent = 4;
+constexpr std::string_view shared_heading = "## Options of several verbs\n";
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string without_code_marks(std::string_view line) {
+  std::string text(line);
+  std::erase(text, '`');
+  return text;
+}
+
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+// Words end at spaces; where brackets are kept, only at those outside of brackets.
+std::vector<std::string> words_of(std::string_view text, bool keeps_brackets) {
+  std::vector<std::string> words;
+  std::string word;
+  int depth = 0;
+  for (const char character : text) {
+    if (keeps_brackets) depth += (character == '[') - (character == ']');
+    if (character != ' ' || depth > 0) {
+      word += character;
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+// `start` begins the first line; further lines are indented by `hang`.
+std::string wrap(std::string start, const std::vector<std::string>& words, std::size_t hang,
+                 std::size_t columns) {
+  std::string text;
+  std::string line = std::move(start);
+  bool has_word = false;
+  for (const std::string& word : words) {
+    if (has_word && line.size() + 1 + word.size() > columns) {
+      text += line + '\n';
+      line = std::string(hang, ' ');
+      has_word = false;
+    }
+    line += (has_word ? " " : "") + word;
+    has_word = true;
+  }
+  return text + line + '\n';
+}
+
+// Where the description of an item begins; npos for a line that is none.
+std::size_t description_of(std::string_view line) {
+  const std::size_t gap = line.rfind("  ");
+  return gap == std::string_view::npos || gap < indent_of(line) ? std::string_view::npos : gap + 2;
+}
+
+bool is_usage(std::string_view line) {
+  return line.substr(indent_of(line)).starts_with("gemmery ") &&
+         line.find('[') != std::string_view::npos;
+}
+
+bool continues_usage(std::string_view line) {
+  return indent_of(line) > block_indent && line[indent_of(line)] == '[';
+}
+
+// Takes a block's lines one after the other and appends their text.
+class BlockWriter {
+ public:
+  BlockWriter(std::size_t columns, std::string& text) : columns_(columns), text_(text) {}
+  BlockWriter(const BlockWriter&) = delete;
+  BlockWriter& operator=(const BlockWriter&) = delete;
+
+  void add(std::string_view line) {
+    if (continues(line)) return join(line.substr(indent_of(line)));
+    flush();
+    begin(line);
+  }
+
+  void flush() {
+    if (is_open_) text_ += wrap(start_, words_of(body_, hangs_as_usage_), hang_, columns_);
+    is_open_ = false;
+  }
+
+ private:
+  bool continues(std::string_view line) const {
+    if (!is_open_) return false;
+    if (hangs_as_usage_) return continues_usage(line);
+    return indent_of(line) > block_indent &&
+           line.find("  ", indent_of(line)) == std::string_view::npos;
+  }
+
+  void join(std::string_view words) { body_ += ' ' + without_code_marks(words); }
+
+  void begin(std::string_view line) {
+    const std::size_t indent = indent_of(line);
+    const std::size_t description = description_of(line);
+    if (description != std::string_view::npos && indent == block_indent) {
+      open(line.substr(0, description), line.substr(description), description, false);
+    } else if (is_usage(line)) {
+      open(line.substr(0, indent), line.substr(indent), indent + 4, true);
+    } else if (indent > block_indent && description == std::string_view::npos) {
+      open(line.substr(0, indent), line.substr(indent), indent, false);
+    } else {
+      text_ += std::string(line) + '\n';
+    }
+  }
+
+  void open(std::string_view start, std::string_view body, std::size_t hang, bool as_usage) {
+    start_ = start;
+    body_ = without_code_marks(body);
+    // An item that leaves no room beside its name describes itself below it.
+    hang_ = hang + 20 > columns_ ? 2 * block_indent : hang;
+    hangs_as_usage_ = as_usage;
+    is_open_ = true;
+  }
+
+  std::size_t columns_;
+  std::string& text_;
+  std::string start_;
+  std::string body_;
+  std::size_t hang_ = 0;
+  bool hangs_as_usage_ = false;
+  bool is_open_ = false;
+};
+
+std::string without_marks(std::string_view line) {
+  return without_code_marks(line.substr(std::min(line.find_first_not_of("# "), line.size())));
+}
+
+// The items of the shared options that a verb has and its own section does not describe.
+std::string shared_items(std::string_view section, std::span<const std::string> options) {
+  const std::string_view page = manual_overview();
+  const std::size_t begin = page.find(shared_heading);
+  if (begin == std::string_view::npos) return {};
+  std::string items;
+  bool is_wanted = false;
+  for (const std::string_view line : lines_of(page.substr(begin + shared_heading.size()))) {
+    if (line.starts_with("## ")) break;
+    if (line.starts_with("    --")) {
+      const std::string name(
+          line.substr(block_indent, line.find(' ', block_indent) - block_indent));
+      is_wanted = std::ranges::find(options, name) != options.end() &&
+                  section.find("\n    " + name + ' ') == std::string_view::npos;
+    } else if (indent_of(line) <= block_indent) {
+      is_wanted = false;
+    }
+    if (is_wanted) items += std::string(line) + '\n';
+  }
+  return items;
+}
+
+}  // namespace
+
+std::string as_text(std::string_view markdown, std::size_t columns) {
+  std::string text;
+  std::string paragraph;
+  BlockWriter block(columns, text);
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) text += wrap({}, words_of(paragraph, false), 0, columns);
+    paragraph.clear();
+  };
+  for (const std::string_view line : lines_of(markdown)) {
+    if (indent_of(line) >= block_indent && indent_of(line) < line.size()) {
+      end_paragraph();
+      block.add(line);
+      continue;
+    }
+    block.flush();
+    if (line.empty() || line.starts_with('#')) {
+      end_paragraph();
+      text += without_marks(line) + '\n';
+    } else {
+      paragraph += without_marks(line) + ' ';
+    }
+  }
+  block.flush();
+  end_paragraph();
+  return text;
+}
+
+std::string first_page(std::size_t columns) {
+  const std::string_view page = manual_overview();
+  return as_text(page.substr(0, page.find("\n## ")), columns);
+}
+
+std::string help_overview(std::size_t columns) { return as_text(manual_overview(), columns); }
+
+std::string help_of_verb(std::string_view verb, std::span<const std::string> options,
+                         std::size_t columns) {
+  std::string page(manual_section(verb));
+  const std::string shared = shared_items(page, options);
+  if (!shared.empty()) page += "\nOptions that other verbs have, too:\n\n" + shared;
+  return as_text(page, columns);
+}
+
+}  // namespace gemmery::cli
