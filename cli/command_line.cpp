@@ -69,6 +69,7 @@ void add_top(CLI::App& verb, Options& options) {
 void declare_list(CLI::App& verb, Parser& parser) {
   add_selection(verb, parser.line.options);
   verb.add_option("--limit", parser.line.options.limit)->check(CLI::Range(0, 1'000'000'000));
+  verb.add_flag("--wide", parser.line.options.wide);
   add_format(verb, parser);
 }
 
@@ -79,6 +80,7 @@ void declare_explain(CLI::App& verb, Parser& parser) {
   verb.add_option("--limit", parser.line.options.limit)
       ->check(CLI::Range(0, 1'000'000'000))
       ->needs("--ranking");
+  verb.add_flag("--wide", parser.line.options.wide)->needs("--ranking");
   add_format(verb, parser);
 }
 

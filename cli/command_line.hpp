@@ -53,7 +53,8 @@ struct Options {
   std::int64_t bytes = -1;      // that cache prune leaves at most; -1: not given
   Format format = Format::text;
   std::uint64_t seed = 0;  // 0: a fresh one
-  int limit = 0;           // 0: all
+  int limit = -1;          // 0: all; -1: not given
+  bool wide = false;       // names in full
   int top = 1;             // 0: all
   int samples = 11;
   double sample_ms = 5;

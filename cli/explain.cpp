@@ -67,13 +67,12 @@ ExitCode explain_families(const Options& options, const ProblemLine& line,
 ExitCode explain_ranking(const Options& options, const ProblemLine& line,
                          const ChosenDevice& device, Output& output) {
   std::vector<RankedKernel> kernels = get_kernels(line.problem, device.info, filter_of(options));
-  const auto limit = static_cast<std::size_t>(options.limit);
-  if (limit > 0 && kernels.size() > limit)
+  if (options.limit > 0 && kernels.size() > static_cast<std::size_t>(options.limit))
     kernels.erase(kernels.begin() + options.limit, kernels.end());
   const std::string note = estimation_note(device);
   if (!note.empty()) tell("note: " + note);
   tell_unconfirmed(device);
-  write_ranking(kernels, line, device, output);
+  write_ranking(kernels, line, device, options, output);
   return ExitCode::success;
 }
 

@@ -91,7 +91,7 @@ ExitCode list_fitting(const Options& options, Output& output) {
   const std::vector<RankedKernel> kernels = ranked_kernels(options, line.problem, device);
   tell_cliff(options, line.problem, device);
   tell_unconfirmed(device);
-  write_ranking(kernels, line, device, output);
+  write_ranking(kernels, line, device, options, output);
   return ExitCode::success;
 }
 

@@ -17,6 +17,8 @@ namespace gemmery::cli {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1 << 16;
+constexpr std::string_view column_gap = "  ";
+constexpr std::size_t least_cell = 16;
 
 std::string dump(const Record& value) {
   // Words of a command line need not be UTF-8.
@@ -125,16 +127,35 @@ std::vector<std::size_t> Table::widths() const {
   return result;
 }
 
-void Table::print(Output& output) const {
+std::string shortened(const std::string& text, std::size_t columns) {
+  constexpr std::string_view gap = "...";
+  if (text.size() <= columns || columns <= gap.size()) return text;
+  const std::size_t kept = columns - gap.size();
+  const std::size_t head = kept / 2;
+  return text.substr(0, head) + std::string(gap) + text.substr(text.size() - (kept - head));
+}
+
+void Table::print(Output& output, std::optional<std::size_t> columns) const {
   const std::vector<std::size_t> column_widths = widths();
+  std::size_t before_last = 0;
+  for (std::size_t column = 0; column + 1 < columns_.size(); ++column)
+    before_last += column_widths[column] + column_gap.size();
+  const std::size_t room = columns.value_or(0) > before_last ? *columns - before_last : 0;
+  const auto fitted = [&](const std::string& cell) {
+    return columns ? shortened(cell, std::max(room, least_cell)) : cell;
+  };
   const auto print_row = [&](auto&& cell_of) {
     std::string line;
     for (std::size_t column = 0; column < columns_.size(); ++column) {
       const std::string& cell = cell_of(column);
       const std::string padding(column_widths[column] - width(cell), ' ');
       const bool is_last = column + 1 == columns_.size();
-      line += columns_[column].is_right_aligned ? padding + cell : cell + (is_last ? "" : padding);
-      if (!is_last) line += "  ";
+      if (is_last && !columns_[column].is_right_aligned) {
+        line += fitted(cell);
+        continue;
+      }
+      line += columns_[column].is_right_aligned ? padding + cell : cell + padding;
+      if (!is_last) line += column_gap;
     }
     output.write_line(line);
   };

@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,9 @@ class Table {
  public:
   explicit Table(std::initializer_list<std::string_view> headings);
   void add_row(std::vector<std::string> cells);
-  void print(Output& output) const;
+  // The cells of the last column are shortened in the middle where rows would be wider than this;
+  // 16 characters are always left.
+  void print(Output& output, std::optional<std::size_t> columns = std::nullopt) const;
 
  private:
   struct Column {
@@ -68,6 +71,9 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// At most this many columns: the middle becomes "...". For text in ASCII, as names are.
+std::string shortened(const std::string& text, std::size_t columns);
 
 // One line on standard error.
 void tell(std::string_view message);

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ranking.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
 #include <fmt/format.h>
 #include <gemmery/device_facts.hpp>
 #include <gemmery/discovery.hpp>
 
 #include "cli/quantities.hpp"
 #include "cli/records.hpp"
+#include "cli/terminal.hpp"
 
 namespace gemmery::cli {
 namespace {
@@ -20,8 +26,10 @@ const char* time_source(const RankedKernel& kernel, const ChosenDevice& device) 
   return is_model_calibrated(device.info.target) ? "predicted" : "estimated";
 }
 
-void print_table(const std::vector<RankedKernel>& kernels, const GemmProblem& problem,
-                 const ChosenDevice& device, Output& output) {
+constexpr std::size_t shown_by_default = 10;
+
+void print_table(std::span<const RankedKernel> kernels, const GemmProblem& problem,
+                 const ChosenDevice& device, bool is_wide, Output& output) {
   Table table{">rank", ">time", ">rate", "from", "provider", "kernel"};
   int rank = 0;
   for (const RankedKernel& kernel : kernels) {
@@ -29,7 +37,17 @@ void print_table(const std::vector<RankedKernel>& kernels, const GemmProblem& pr
                    rate_text(rate(problem, kernel)), time_source(kernel, device),
                    std::string(kernel.family().provider()), kernel.name()});
   }
-  table.print(output);
+  table.print(output, is_wide ? std::nullopt : columns_to_fit(STDOUT_FILENO));
+}
+
+void print_ranking(std::span<const RankedKernel> kernels, const GemmProblem& problem,
+                   const ChosenDevice& device, const Options& options, Output& output) {
+  const std::size_t shown =
+      options.limit < 0 ? std::min(kernels.size(), shown_by_default) : kernels.size();
+  print_table(kernels.first(shown), problem, device, options.wide, output);
+  if (shown == kernels.size()) return;
+  output.flush();  // the note follows what it speaks of
+  tell(fmt::format("{} more: --limit 0 shows all", kernels.size() - shown));
 }
 
 void write_records(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
@@ -50,9 +68,9 @@ void write_records(const std::vector<RankedKernel>& kernels, const ProblemLine& 
 }  // namespace
 
 void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
-                   const ChosenDevice& device, Output& output) {
+                   const ChosenDevice& device, const Options& options, Output& output) {
   if (output.is_text()) {
-    print_table(kernels, line.problem, device, output);
+    print_ranking(kernels, line.problem, device, options, output);
   } else {
     write_records(kernels, line, device, output);
   }

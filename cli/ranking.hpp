@@ -16,7 +16,7 @@ namespace gemmery::cli {
 
 // A table as text; otherwise a record per kernel.
 void write_ranking(const std::vector<RankedKernel>& kernels, const ProblemLine& line,
-                   const ChosenDevice& device, Output& output);
+                   const ChosenDevice& device, const Options& options, Output& output);
 
 // "times on sm_100 are estimated ..."; empty for devices whose model is fitted to measurements.
 std::string estimation_note(const ChosenDevice& device);

@@ -3,6 +3,7 @@
 #include "cli/terminal.hpp"
 
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -27,6 +28,10 @@ std::optional<std::size_t> terminal_columns(int file) noexcept {
   winsize size{};
   if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return environment_columns();
+}
+
+std::optional<std::size_t> columns_to_fit(int file) noexcept {
+  return ::isatty(file) == 1 ? terminal_columns(file) : std::nullopt;
 }
 
 }  // namespace gemmery::cli

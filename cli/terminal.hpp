@@ -11,4 +11,7 @@ namespace gemmery::cli {
 // terminal or does not say; nothing where that is not set either.
 std::optional<std::size_t> terminal_columns(int file) noexcept;
 
+// The same where the file is a terminal: what goes to files and pipes is not cut.
+std::optional<std::size_t> columns_to_fit(int file) noexcept;
+
 }  // namespace gemmery::cli

@@ -6,16 +6,19 @@ usage: cli_test.py PROGRAM [unittest options]
 """
 
 import csv
+import fcntl
 import io
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -30,6 +33,28 @@ def run(*words, **options):
     return subprocess.run(
         [PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False, **options
     )
+
+
+def on_terminal(columns, *words):
+    """The lines on standard output where that is a terminal of this width."""
+    control, terminal = pty.openpty()
+    try:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        program = subprocess.Popen([PROGRAM, *words], cwd=ROOT, stdout=terminal, stderr=subprocess.DEVNULL)
+        os.close(terminal)
+        text = b""
+        while True:
+            try:
+                part = os.read(control, 1 << 16)
+            except OSError:  # the program has ended
+                break
+            if not part:
+                break
+            text += part
+        program.wait(timeout=TIME_LIMIT_S)
+    finally:
+        os.close(control)
+    return text.decode().splitlines()
 
 
 def json_lines(text):
@@ -256,6 +281,28 @@ class List(unittest.TestCase):
         times = [record["predicted_us"] for record in records]
         self.assertEqual(times, sorted(times))
 
+    def test_of_a_problem_shows_ten_and_how_many_more(self):
+        words = ["list", "--device", "h200", *SMALL]
+        total = len(json_lines(run(*words, "--json").stdout))
+        done = run(*words)
+        self.assertEqual(len(done.stdout.splitlines()), 1 + 10)
+        self.assertIn(f"{total - 10} more: --limit 0 shows all", done.stderr)
+        done = run(*words, "--limit", "0")
+        self.assertEqual(len(done.stdout.splitlines()), 1 + total)
+        self.assertNotIn("more:", done.stderr)
+        ranking = run("explain", "--ranking", "--device", "h200", *SMALL)
+        self.assertEqual(len(ranking.stdout.splitlines()), 1 + 10)
+
+    def test_of_a_problem_fits_a_terminal_unless_it_is_to_be_wide(self):
+        words = ["list", "--device", "h200", *SMALL]
+        names = {record["kernel_name"] for record in json_lines(run(*words, "--json").stdout)}
+        for columns in (72, 80, 132):  # 16 characters of a name are always left
+            lines = on_terminal(columns, *words)
+            self.assertEqual(len(lines), 1 + 10)
+            self.assertLessEqual(max(map(len, lines)), columns)
+        self.assertTrue({line.split()[-1] for line in on_terminal(80, *words, "--wide")[1:]} <= names)
+        self.assertTrue({line.split()[-1] for line in run(*words).stdout.splitlines()[1:]} <= names)
+
     def test_of_one_provider_holds_no_other(self):
         providers = {record["provider"] for record in json_lines(run("list", "--provider", "host", "--json").stdout)}
         self.assertEqual(providers, {"host"})
@@ -292,12 +339,12 @@ class List(unittest.TestCase):
         self.assertTrue(all(record["device"] == "h200" for record in records))
 
     def test_tells_what_padded_operands_would_gain(self):
-        problem = ["gemm", "256x4096x4096", "a=bf16", "b=bf16:c/ld=4097", "--device", "h200"]
+        problem = ["gemm", "256x4096x4096", "a=bf16", "b=bf16:c/ld=4097", "--device", "h200", "--limit", "0"]
         done = run("list", *problem)
         self.assertRegex(done.stderr, r"note: gemm 256x4096x4096 a=bf16 b=bf16:c/ld=4097 is \d+\.\d times slower than sm90.*of 16\)")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertEqual(run("list", *problem, "--provider", "templates").stderr, "")
-        self.assertEqual(run("list", "gemm", "4096x4096x4096", "a=bf16", "--device", "h200").stderr, "")
+        self.assertEqual(run("list", "gemm", "4096x4096x4096", "a=bf16", "--device", "h200", "--limit", "0").stderr, "")
 
     def test_takes_a_target_for_a_device(self):
         problem = ["gemm", "512x512x512", "a=f16", "--limit", "1", "--json", "--device"]
