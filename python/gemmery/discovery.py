@@ -10,6 +10,7 @@ from typing import Any
 
 from gemmery import _core
 from gemmery._core import find_kernel
+from gemmery._filters import SkippingFilter
 from gemmery.errors import InvalidArgumentError
 from gemmery.metadata import KernelMetadata
 from gemmery.providers import search
@@ -28,7 +29,9 @@ def get_kernels(
 ) -> list[Any]:
     """Kernels that run these arguments where their memory is, best first.
 
-    metadata_filter: keeps kernels for whose metadata it returns true.
+    metadata_filter: keeps kernels for whose metadata it returns true. A kernel that lacks a field that it reads (a design of
+        the CPU has no tile_shape) is left out. AttributeError for an undocumented field that none of them has; other
+        exceptions pass through.
     cc: 90, "sm_90a" or "h200" asks about a device that need not be here. None: the device of the operands.
     providers: names, or classes of Python providers; ValueError for an unknown one lists the known ones.
     heuristic: orders or narrows the list: an object with `rank(args, kernels, *, target_sm, limit)`. None: by prediction.
@@ -42,6 +45,18 @@ def get_kernels(
         raise TypeError(f"metadata_filter: expected a function of a KernelMetadata, got {type(metadata_filter).__name__}")
     if heuristic is not None or limit is not None:
         return _ranked(get_kernels(args, metadata_filter, cc, providers), args, cc, heuristic, limit)
+    if metadata_filter is None:
+        return _found(args, None, cc, providers)
+    skipping = SkippingFilter(metadata_filter)
+    kernels = _found(args, skipping, cc, providers)
+    skipping.refuse_unknown_fields()
+    return kernels
+
+
+def _found(
+    args: Any, metadata_filter: SkippingFilter | None, cc: int | str | None, providers: Iterable[Any] | None
+) -> list[Any]:
+    """The kernels of the library and of Python classes, merged by predicted time."""
     if providers is None and not search.has_kernel_classes():
         return _core.get_kernels(args, metadata_filter, cc, None)
     native, ours = search.split_names(providers)

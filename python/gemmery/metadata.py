@@ -171,7 +171,7 @@ class DesignMetadata:
         fields = self.__dict__.get("fields", {})
         if name in fields:
             return fields[name]
-        raise AttributeError(f"this design has no {name!r}; it has {', '.join(fields) or 'no fields'}")
+        raise AttributeError(f"this design has no {name!r}; it has {', '.join(fields) or 'no fields'}", name=name, obj=self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.fields)

@@ -100,6 +100,27 @@ def test_a_filter_sees_metadata_and_its_errors_come_out(gemm):
     assert wide and all(kernel.metadata.design.tile_shape[1] >= 64 for kernel in wide)
     with pytest.raises(AttributeError, match="this design has no 'tilt'"):
         gemmery.get_kernels(args, lambda metadata: metadata.design.tilt, cc=90)
+    with pytest.raises(ZeroDivisionError):
+        gemmery.get_kernels(args, lambda metadata: 1 / 0 > 0)
+
+
+def test_a_filter_skips_kernels_without_the_field_that_it_reads(gemm):
+    args, _ = gemm(64, 64, 64)
+    assert gemmery.get_kernels(args, lambda metadata: metadata.design.tile_shape[1] >= 64) == []  # the CPU's have no tiles
+    with_tiles_of_threads = gemmery.get_kernels(args, lambda metadata: metadata.design.thread_tile, cc=90)
+    assert {kernel.metadata.kernel_class for kernel in with_tiles_of_threads} == {"simt"}
+    assert gemmery.get_kernels(args, lambda metadata: metadata.operands.C.dtype == gemmery.float32) == []
+
+
+@pytest.mark.parametrize("cc", [None, 90])
+def test_a_misspelled_field_of_a_filter_is_named_with_the_nearest(gemm, cc):
+    args, _ = gemm(64, 64, 64)
+    with pytest.raises(AttributeError, match=r"this design has no 'tile_shap'; it has .*; did you mean 'tile_shape'\?"):
+        gemmery.get_kernels(args, lambda metadata: metadata.design.tile_shap[0] > 0, cc=cc)
+    with pytest.raises(AttributeError, match="'desing'"):
+        gemmery.get_kernels(args, lambda metadata: metadata.desing, cc=cc)
+    with pytest.raises(AttributeError, match="'txt'"):
+        gemmery.get_kernels(args, lambda metadata: metadata.epilogue.txt, cc=cc)
 
 
 def test_without_arguments_every_kernel_of_a_target_is_listed():
