@@ -71,7 +71,8 @@ struct Rows {
                                 offsets, {.math = math})
         .as_gemm();
   }
-  void expect(const std::vector<std::int32_t>& sizes) const {
+  // `is_zero`: rows outside of groups are, rather than poisoned still.
+  void expect(const std::vector<std::int32_t>& sizes, bool is_zero = false) const {
     std::vector<float> got(T * N);
     copy(got.data(), Device::cpu(), out.data(), stream.device(), got.size() * sizeof(float),
          stream);
@@ -84,9 +85,10 @@ struct Rows {
                     static_cast<float>(K * (begin % 7) * static_cast<std::int64_t>(group + 1)))
               << begin << ", " << column;
     for (; begin < T; ++begin)
-      for (std::int64_t column = 0; column < N; ++column)
-        ASSERT_TRUE(std::isnan(got[static_cast<std::size_t>(begin * N + column)]))
-            << begin << ", " << column;
+      for (std::int64_t column = 0; column < N; ++column) {
+        const float value = got[static_cast<std::size_t>(begin * N + column)];
+        ASSERT_TRUE(is_zero ? value == 0 : std::isnan(value)) << begin << ", " << column;
+      }
   }
 };
 
@@ -138,6 +140,26 @@ TEST_P(GroupedEmulated, row_30_sizes_change_between_launches_of_one_graph) {
         graph.launch(rows.stream);
         rows.expect(sizes);
       }
+    }
+  }
+}
+
+TEST_P(GroupedEmulated, rows_outside_of_groups_become_zero_in_one_graph) {
+  const Rows rows(device_);
+  const GemmArguments arguments = rows.arguments(Math::native, {.outside = OutsideGroups::zero});
+  const std::vector<Kernel> kernels = two_of_each(arguments);
+  ASSERT_FALSE(kernels.empty());
+  for (const Kernel& kernel : kernels) {
+    SCOPED_TRACE(kernel.name());
+    PreparedLaunch launch = kernel.compile(arguments).bind(arguments);
+    driver::GraphCapture capture(rows.stream);
+    launch.launch(rows.stream);
+    const driver::Graph graph = capture.end();
+    for (const auto& sizes : cases) {
+      rows.poison();
+      rows.put(sizes);
+      graph.launch(rows.stream);
+      rows.expect(sizes, true);
     }
   }
 }
@@ -463,19 +485,17 @@ TEST_P(GroupedEmulated, row_12_decreasing_ends_are_a_race_there) {
 }
 
 TEST_P(GroupedEmulated, what_is_not_served_is_refused_by_name) {
-  const Rows rows(device_);
-  const auto reason = [&](const GroupOffsets& offsets) {
-    const Explanation explanation = explain(rows.arguments(Math::native, offsets));
-    return std::ranges::find(explanation.reasons, "simt", &Reason::family)->failed;
-  };
-  EXPECT_EQ(reason({.outside = OutsideGroups::zero}),
-            "groups: expected one GEMM, or groups in a form that this family takes, got groups by "
-            "ends, with zeros outside of groups");
   const DeviceInfo a100 = *find_device_info("a100");
   const auto of_line = [&](const char* line) {
     const Explanation explanation = explain(parse_problem(line).problem, a100);
     return std::ranges::find(explanation.reasons, "simt", &Reason::family)->failed;
   };
+  EXPECT_EQ(of_line("grouped_gemm 64x64x64 groups=0 outside=zero a=f32"),
+            "groups: expected at least one with zeros outside of groups, got none");
+  EXPECT_EQ(of_line("grouped_gemm 64x64x64 groups=4 outside=zero a=f32 epilogue=\"D = accum; E = "
+                    "D * 2\" E=f32"),
+            "groups: expected an epilogue whose only result is out with zeros outside of groups, "
+            "got further results");
   EXPECT_EQ(of_line("grouped_gemm 64x64x64 groups=4 labels=i32/align=8 a=f32"),
             "labels: expected ones that change at multiples of 16 (alignment of groups), got 8");
   EXPECT_NE(

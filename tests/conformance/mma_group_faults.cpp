@@ -74,7 +74,7 @@ constexpr DeviceFault fault_table[] = {
      .edits = {{{"inclusive_sum(own) + place.tiles;", "inclusive_sum(own);"}}}},
     {.name = "a scan that goes on has lost the counts before",
      .kernel = persistent,
-     .edits = {{{"place.elements += elements;", "place.elements += elements & 0;"}}}},
+     .edits = {{{"place.elements += span.elements;", "place.elements += span.elements & 0;"}}}},
     {.name = "nothing waits between two tiles",
      .kernel = persistent,
      .edits = {{{"kept = {.index = index, .tile = tile, .place = place_};\n    __syncthreads();",

@@ -246,6 +246,6 @@ def test_arguments_keep_their_memory_alive(operands):
     before = sys.getrefcount(sizes)
     args = gemmery.GroupedGemmArguments(a, b, out, offsets=sizes)
     assert sys.getrefcount(sizes) > before
-    args = None
+    del args
     gc.collect()
     assert sys.getrefcount(sizes) == before

@@ -43,6 +43,7 @@ struct GroupTable {
 struct SimtGroupedParams {
   SimtParams gemm;
   GroupParams groups;
+  unsigned clears_outside;  // sets rows or columns of no group to zero
 };
 
 /// The same with a table instead of sizes in memory.
@@ -50,6 +51,7 @@ struct SimtGroupTableParams {
   SimtParams gemm;
   GroupParams groups;
   GroupTable table;
+  unsigned clears_outside;  // sets rows or columns of no group to zero
 };
 
 /// Where elements of groups lie: an index for each, -1 for none. Without data, element t is element
@@ -67,12 +69,13 @@ struct SimtIndexedParams {
   GroupParams groups;
   IndexParams gather;
   IndexParams scatter;
+  unsigned clears_outside;  // sets rows or columns of no group to zero
 };
 
 static_assert(sizeof(IndexParams) == 24);
 static_assert(sizeof(SimtIndexedParams) == sizeof(SimtGroupedParams) + 48);
 static_assert(sizeof(GroupParams) == 32);
-static_assert(sizeof(SimtGroupedParams) == sizeof(SimtParams) + 32);
+static_assert(sizeof(SimtGroupedParams) == sizeof(SimtParams) + 40);
 
 /// An upper bound on the tiles of all groups, whatever their sizes: every group may end within a
 /// tile. `tiles_across`: tiles along the other extent; where K differs, all tiles of a matrix.

@@ -20,6 +20,7 @@
 #include <device/epilogue/indexed_tile.cuh>
 #include <device/epilogue/linear_combination.cuh>
 #include <device/epilogue/thread_tile.cuh>
+#include <device/gemm/outside_groups.cuh>
 #include <device/mma/simt.cuh>
 #include <device/ptx/async_copy.cuh>
 #include <device/schedule/grouped_tiles.cuh>
@@ -358,7 +359,7 @@ __device__ __forceinline__ GroupTile find_group_tile(const abi::SimtGroupTablePa
 }
 
 /// Calls visit(gemm, tile) for the tiles of this block, in all groups. Stores end where a group
-/// does.
+/// does. Then clears what is outside all groups, if asked to.
 template <abi::SimtDesign design, class Params, class Visit>
 __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params, Visit&& visit) {
   static_assert(abi::find_fault(design) == abi::SimtFault::none,
@@ -376,7 +377,7 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
 #pragma unroll 1
   for (unsigned index = blockIdx.x;; index += gridDim.x) {
     const GroupTile tile = find_group_tile(params, extent, across, index);
-    if (!tile.is_found) return;
+    if (!tile.is_found) break;
     if (has_labels && tile.begin == tile.end) continue;  // padding
     abi::SimtParams own = params.gemm;
     SimtOrigin origin{};
@@ -403,6 +404,10 @@ __device__ __forceinline__ void for_each_grouped_simt_tile(const Params& params,
     SimtGemm<design> gemm(own, shared, origin, indices);
     visit(gemm, position);
   }
+  if (params.clears_outside != 0)
+    clear_outside_groups<abi::bytes_of(design.out)>(
+        params, params.gemm.out, is_of_n ? params.gemm.m : params.gemm.n,
+        static_cast<unsigned>(abi::thread_count(design)));
 }
 
 /// The kernel of grouped products: as above, any grid of blocks along x. `Params`:

@@ -33,6 +33,21 @@ struct GroupScanPlace {
   unsigned elements;
 };
 
+/// Which of the elements from `first` on are in [begin, end): bit i tells of element first + i.
+__device__ inline unsigned elements_between(unsigned begin, unsigned end, unsigned first) {
+  const unsigned low = begin > first ? begin - first : 0;
+  const unsigned high = end > first ? min(end - first, 32U) : 0;
+  return low < high ? 0xffffffffU >> (32 - high) & 0xffffffffU << low : 0;
+}
+
+/// The bits that are set in any lane. Called by all lanes; all lanes get the same result.
+__device__ inline unsigned in_any_lane(unsigned bits) {
+#pragma unroll
+  for (unsigned distance = 16; distance > 0; distance /= 2)
+    bits |= ptx::value_of_lane(bits, ptx::lane_id() ^ distance);
+  return bits;
+}
+
 class GroupScan {
  public:
   /// `tile`: elements of a tile along the extent that differs. `tiles_across`: tiles along the
@@ -50,34 +65,41 @@ class GroupScan {
   __device__ GroupTile find_from(GroupScanPlace& place, unsigned tile) const {
 #pragma unroll 1
     for (; place.group < groups_.count; place.group += 32) {
-      const unsigned group = place.group + lane_;
-      unsigned elements = 0;
-      const bool is_group = group < groups_.count;
-      const Span span = is_group ? span_of(group) : Span{0, 0};
-      unsigned begin = span.begin;
-      unsigned end = span.end;
-      if (groups_.form == abi::GroupForm::counts) {
-        const unsigned padded = round_up(span.end);
-        const unsigned sum = inclusive_sum(padded);
-        begin = min(place.elements + sum - padded, groups_.extent);
-        end = min(begin + span.end, groups_.extent);
-        elements = ptx::value_of_lane(sum, 31);
-      }
-      const unsigned own = is_group ? tiles_of(end - begin) : 0;
+      const WarpSpan span = span_in_warp(place.group, place.elements);
+      const unsigned own = span.is_group ? tiles_of(span.end - span.begin) : 0;
       const unsigned sum = inclusive_sum(own) + place.tiles;
       const unsigned not_yet = ptx::lanes_where(sum <= tile);
       if (not_yet != 0xffffffffU) {
         const unsigned lane = ptx::lowest_lane(~not_yet);
         return {.is_found = true,
                 .group = place.group + lane,
-                .begin = ptx::value_of_lane(begin, lane),
-                .end = ptx::value_of_lane(end, lane),
+                .begin = ptx::value_of_lane(span.begin, lane),
+                .end = ptx::value_of_lane(span.end, lane),
                 .tile = tile - ptx::value_of_lane(sum - own, lane)};
       }
       place.tiles = ptx::value_of_lane(sum, 31);
-      place.elements += elements;
+      place.elements += span.elements;
     }
     return {};
+  }
+
+  /// Which of the elements from `first` on belong to groups of one tensor: bit i tells of element
+  /// first + i. Called by all lanes, with the same `first`; all lanes get the same result.
+  __device__ unsigned find_members(unsigned first) const {
+    unsigned members = 0;
+    unsigned elements = 0;
+#pragma unroll 1
+    for (unsigned group = 0; group < groups_.count; group += 32) {
+      const WarpSpan span = span_in_warp(group, elements);
+      members |= elements_between(span.begin, span.end, first);
+      elements += span.elements;
+    }
+    return in_any_lane(members);
+  }
+
+  /// The same for the matrix of one group.
+  __device__ unsigned find_members_of(unsigned group, unsigned first) const {
+    return elements_between(0, size_at(group), first);
   }
 
  private:
@@ -85,6 +107,26 @@ class GroupScan {
     unsigned begin;
     unsigned end;  // of counts: the size
   };
+
+  struct WarpSpan {
+    bool is_group;
+    unsigned begin;
+    unsigned end;
+    unsigned elements;  // of the warp's groups, with their padding, where sizes are counts
+  };
+
+  /// The lane's group of 32 from `first` on. `before`: elements of all groups before them.
+  __device__ WarpSpan span_in_warp(unsigned first, unsigned before) const {
+    const unsigned group = first + lane_;
+    const bool is_group = group < groups_.count;
+    const Span span = is_group ? span_of(group) : Span{0, 0};
+    if (groups_.form != abi::GroupForm::counts) return {is_group, span.begin, span.end, 0};
+    const unsigned padded = round_up(span.end);
+    const unsigned sum = inclusive_sum(padded);
+    const unsigned begin = min(before + sum - padded, groups_.extent);
+    const unsigned end = min(begin + span.end, groups_.extent);
+    return {is_group, begin, end, ptx::value_of_lane(sum, 31)};
+  }
 
   /// The index-th size, clamped so that wrong sizes never lead beyond a tensor.
   __device__ unsigned size_at(unsigned index) const {
@@ -135,6 +177,21 @@ class GroupScan {
   unsigned lane_;
 };
 
+struct TableSpan {
+  unsigned begin;
+  unsigned end;
+};
+
+/// The elements of a group of the host's table.
+__device__ inline TableSpan span_in_table(const abi::GroupParams& groups,
+                                          const abi::GroupTable& table, unsigned group) {
+  const bool follows = group > 0 && groups.form != abi::GroupForm::masked;
+  const unsigned before = follows ? table.rows[group - 1].end : 0;
+  const unsigned rest = before % groups.alignment;
+  const unsigned begin = rest == 0 ? before : before - rest + groups.alignment;
+  return {begin, max(begin, table.rows[group].end)};
+}
+
 /// The group of a tile in the host's table. `first_tiles` ascend; of groups with equal values only
 /// the last one has tiles.
 __device__ inline GroupTile find_in_table(const abi::GroupParams& groups,
@@ -150,15 +207,24 @@ __device__ inline GroupTile find_in_table(const abi::GroupParams& groups,
     else
       beyond = middle;
   }
-  const bool follows = group > 0 && groups.form != abi::GroupForm::masked;
-  const unsigned before = follows ? table.rows[group - 1].end : 0;
-  const unsigned rest = before % groups.alignment;
-  const unsigned begin = rest == 0 ? before : before - rest + groups.alignment;
+  const TableSpan span = span_in_table(groups, table, group);
   return {.is_found = true,
           .group = group,
-          .begin = begin,
-          .end = max(begin, table.rows[group].end),
+          .begin = span.begin,
+          .end = span.end,
           .tile = tile - table.rows[group].first_tile};
+}
+
+/// As GroupScan::find_members, by the host's table.
+__device__ inline unsigned find_members_in_table(const abi::GroupParams& groups,
+                                                 const abi::GroupTable& table, unsigned first) {
+  unsigned members = 0;
+#pragma unroll 1
+  for (unsigned group = ptx::lane_id(); group < groups.count; group += 32) {
+    const TableSpan own = span_in_table(groups, table, group);
+    members |= elements_between(own.begin, own.end, first);
+  }
+  return in_any_lane(members);
 }
 
 }  // namespace gemmery::device

@@ -20,6 +20,12 @@ __device__ inline int label_at(const abi::GroupParams& groups, unsigned element)
   return label < 0 || label >= groups.count ? -1 : static_cast<int>(label);
 }
 
+/// As GroupScan::find_members: the elements with a group's label.
+__device__ inline unsigned find_labelled_members(const abi::GroupParams& groups, unsigned first) {
+  const unsigned element = first + ptx::lane_id();
+  return ptx::lanes_where(element < groups.extent && label_at(groups, element) >= 0);
+}
+
 /// Called by all lanes of a warp, for the same tile. Equal in all lanes. A tile of padding has no
 /// elements. `extent` and `tiles_across` as in GroupScan.
 __device__ inline GroupTile find_labelled_tile(const abi::GroupParams& groups, unsigned extent,

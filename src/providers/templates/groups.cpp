@@ -85,8 +85,7 @@ int ragged_tile(const GroupTileExtents& tile, const Groups& groups) {
 // Ranges of one tensor or of a stack; nothing outside of them is written.
 bool is_form_of_kernels(const Groups& groups) {
   const bool is_known = groups.sizes != GroupSizes::labels && groups.sizes != GroupSizes::list;
-  const bool leaves_rest = groups.outside == OutsideGroups::untouched || groups.ragged == Ragged::k;
-  return is_known && leaves_rest;
+  return is_known && !clears_outside(groups);
 }
 
 }  // namespace
@@ -102,6 +101,21 @@ bool finds_labels(const Groups& groups) noexcept {
 
 bool has_table_of(const Groups& groups) noexcept {
   return groups.are_on_host && is_form_of_kernels(groups);
+}
+
+bool clears_outside(const Groups& groups) noexcept {
+  return groups.outside == OutsideGroups::zero && groups.ragged != Ragged::k;
+}
+
+std::string find_outside_failure(const GemmProblem& problem) {
+  if (!clears_outside(*problem.groups)) return {};
+  if (problem.l == 0) return "groups: expected at least one with zeros outside of groups, got none";
+  const bool has_further_results =
+      problem.epilogue != default_epilogue &&
+      std::ranges::any_of(rules_of(problem.epilogue).operands, &EpilogueOperandRule::is_output);
+  if (!has_further_results) return {};
+  return "groups: expected an epilogue whose only result is out with zeros outside of groups, got "
+         "further results";
 }
 
 std::string find_group_failure(const GemmProblem& problem) {

@@ -27,6 +27,12 @@ bool finds_labels(const Groups& groups) noexcept;
 // The same for sizes in host memory, for which kernels get a table.
 bool has_table_of(const Groups& groups) noexcept;
 
+// Whether elements of out that belong to no group are to become zero. Where K differs, there are
+// none.
+bool clears_outside(const Groups& groups) noexcept;
+// Why a kernel that clears out alone does not support a problem, in words; empty if it does.
+std::string find_outside_failure(const GemmProblem& problem);
+
 // Why no kernel here supports a grouped problem, in words; empty if some do.
 std::string find_group_failure(const GemmProblem& problem);
 

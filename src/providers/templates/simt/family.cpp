@@ -42,6 +42,7 @@ std::string find_failure(const Query& query) {
   if (failure.empty()) failure = find_math_failure(problem);
   if (!failure.empty() || !problem.groups) return failure;
   failure = find_group_failure(problem);
+  if (failure.empty()) failure = find_outside_failure(problem);
   if (failure.empty() && problem.groups->are_on_host)
     failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
   return failure.empty() ? find_label_failure(problem, *arithmetic) : failure;
@@ -198,7 +199,9 @@ DType accumulator_of(SimtArithmetic arithmetic) {
 }  // namespace
 
 bool SimtFamily::takes_groups(const Groups& groups) const noexcept {
-  return finds_groups(groups) || finds_labels(groups) || has_table_of(groups);
+  Groups divided = groups;
+  divided.outside = OutsideGroups::untouched;  // its kernels clear what is outside, too
+  return finds_groups(divided) || finds_labels(divided) || has_table_of(divided);
 }
 
 SimtFamily::SimtFamily()
@@ -259,6 +262,10 @@ Status SimtFamily::supports(const Kernel& kernel, const Query& query) const {
                                     simt_run_elements(rule, tile, arithmetic),
                                     rule.layout == LayoutRule::row ? problem.n : problem.m));
   };
+  if (problem.groups) {
+    const std::string failure = find_outside_failure(problem);
+    if (!failure.empty()) return Status::fail(failure);
+  }
   if (tile.groups == SimtGroups::in_table) {
     const std::string failure = find_table_failure(problem, sizeof(abi::SimtGroupTableParams));
     if (!failure.empty()) return Status::fail(failure);

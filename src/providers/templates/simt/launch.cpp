@@ -53,7 +53,10 @@ abi::SimtGroupTableParams table_params(const GemmArguments& arguments, const abi
                           : groups.ragged == abi::RaggedExtent::k ? rows * columns
                                                                   : columns;
   const auto tile = static_cast<unsigned>(is_of_n ? design.tile_n : design.tile_m);
-  return {.gemm = gemm, .groups = groups, .table = group_table(arguments, groups, tile, across)};
+  return {.gemm = gemm,
+          .groups = groups,
+          .table = group_table(arguments, groups, tile, across),
+          .clears_outside = clears_outside(*arguments.problem().groups) ? 1U : 0U};
 }
 
 }  // namespace
@@ -65,20 +68,25 @@ void SimtFamily::pack(const runtime::PackRequest& request, runtime::LaunchPlan& 
   const abi::SimtParams gemm = gemm_params(arguments, design);
   const unsigned tile_rows = abi::tiles_along(gemm.m, design.tile_m);
   const unsigned tile_columns = abi::tiles_along(gemm.n, design.tile_n);
+  const bool clears_rest = problem.groups && clears_outside(*problem.groups);
   unsigned group_tiles = 0;
   if (design.indexed != abi::IndexedExtent::none) {
     group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
     plan.set_parameters(abi::SimtIndexedParams{.gemm = gemm,
                                                .groups = group_params(arguments),
                                                .gather = gather_params(arguments),
-                                               .scatter = scatter_params(arguments)});
+                                               .scatter = scatter_params(arguments),
+                                               .clears_outside = clears_rest ? 1U : 0U});
   } else if (problem.groups && problem.groups->are_on_host) {
     const abi::SimtGroupTableParams params = table_params(arguments, gemm, design);
     plan.set_parameters(params);
-    group_tiles = std::max(params.table.rows[params.groups.count].first_tile, 1U);
+    // A block at least, and for what is outside the groups as many as if they filled out.
+    group_tiles = clears_rest ? most_tiles({.m = design.tile_m, .n = design.tile_n}, problem)
+                              : std::max(params.table.rows[params.groups.count].first_tile, 1U);
   } else if (problem.groups) {
     group_tiles = most_tiles({.m = design.tile_m, .n = design.tile_n}, problem);
-    plan.set_parameters(abi::SimtGroupedParams{.gemm = gemm, .groups = group_params(arguments)});
+    plan.set_parameters(abi::SimtGroupedParams{
+        .gemm = gemm, .groups = group_params(arguments), .clears_outside = clears_rest ? 1U : 0U});
   } else {
     plan.set_parameters(gemm);
   }

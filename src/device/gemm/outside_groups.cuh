@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zeros for the rows (or columns) of out that belong to no group. They are found as groups are, 32
+// at a time, and no tile stores to them, so blocks clear them in the launch that computes the
+// tiles, in any order.
+#pragma once
+
+#include <device/abi/groups.hpp>
+#include <device/ptx/memory.cuh>
+#include <device/ptx/warp.cuh>
+#include <device/schedule/grouped_tiles.cuh>
+#include <device/schedule/labelled_tiles.cuh>
+#include <device/tile/batch.cuh>
+
+namespace gemmery::device {
+
+/// out as groups divide it: `along` the extent that differs, and `across` it.
+struct DividedMatrix {
+  char* data;
+  abi::Int64 stride_along;   // in bytes
+  abi::Int64 stride_across;  // in bytes
+  unsigned first_across;
+  unsigned end_across;
+};
+
+/// Sets elements to zero from `first` along on, where bits are set. All threads of a block call it.
+/// Adjacent threads take elements that are adjacent in memory.
+template <int bytes>
+__device__ inline void clear_elements(const DividedMatrix& matrix, unsigned first, unsigned bits,
+                                      unsigned threads) {
+  const bool is_packed_along = matrix.stride_along == bytes;
+  const auto clear = [&](unsigned along, unsigned across) {
+    ptx::st_global<bytes>(matrix.data + along * matrix.stride_along + across * matrix.stride_across,
+                          {});
+  };
+  if (is_packed_along) {
+    if ((bits >> ptx::lane_id() & 1) == 0) return;
+    for (unsigned across = matrix.first_across + threadIdx.x / 32; across < matrix.end_across;
+         across += threads / 32)
+      clear(first + ptx::lane_id(), across);
+    return;
+  }
+#pragma unroll 1
+  for (; bits != 0; bits &= bits - 1) {
+    const unsigned along = first + ptx::lowest_lane(bits);
+    for (unsigned across = matrix.first_across + threadIdx.x; across < matrix.end_across;
+         across += threads)
+      clear(along, across);
+  }
+}
+
+/// The elements from `first` on that belong to groups, of the matrix of `group` where every group
+/// has its own. `Params` have `groups`, and a table or sizes in memory.
+template <class Params>
+__device__ __forceinline__ unsigned find_group_members(const Params& params, unsigned group,
+                                                       unsigned first) {
+  const abi::GroupParams& groups = params.groups;
+  if (groups.form == abi::GroupForm::labels) return find_labelled_members(groups, first);
+  const GroupScan scan(groups, 1, 1);
+  if (groups.form == abi::GroupForm::masked) return scan.find_members_of(group, first);
+  return scan.find_members(first);
+}
+__device__ __forceinline__ unsigned find_group_members(const abi::SimtGroupTableParams& params,
+                                                       unsigned group, unsigned first) {
+  const abi::GroupParams& groups = params.groups;
+  if (groups.form == abi::GroupForm::masked)
+    return elements_between(0, params.table.rows[group].end, first);
+  return find_members_in_table(groups, params.table, first);
+}
+
+/// Sets to zero what of `out` belongs to no group. All threads of all blocks call it; blocks stride
+/// over pieces of 32 elements along by `piece` across. `extent_across`: of out.
+template <int bytes, class Params>
+__device__ inline void clear_outside_groups(const Params& params, const abi::SimtMatrix& out,
+                                            unsigned extent_across, unsigned threads) {
+  constexpr unsigned piece = 128;
+  const abi::GroupParams& groups = params.groups;
+  const bool is_of_n = groups.ragged == abi::RaggedExtent::n;
+  const unsigned strips = abi::tiles_along(groups.extent, 32);
+  const unsigned pieces = abi::tiles_along(extent_across, piece);
+  const unsigned matrices = groups.form == abi::GroupForm::masked ? groups.count : 1;
+  const abi::UInt64 all = abi::UInt64{strips} * pieces * matrices;
+#pragma unroll 1
+  for (abi::UInt64 index = blockIdx.x; index < all; index += gridDim.x) {
+    const auto strip = static_cast<unsigned>(index / pieces % strips);
+    const auto group = static_cast<unsigned>(index / pieces / strips);
+    const unsigned across = static_cast<unsigned>(index % pieces) * piece;
+    const unsigned within = elements_between(0, groups.extent, strip * 32);
+    const unsigned outside = within & ~find_group_members(params, group, strip * 32);
+    if (outside == 0) continue;
+    const DividedMatrix matrix{
+        .data = matrix_of_batch<bytes>(out.data, out.batch_stride, group),
+        .stride_along = (is_of_n ? out.column_stride : out.row_stride) * bytes,
+        .stride_across = (is_of_n ? out.row_stride : out.column_stride) * bytes,
+        .first_across = across,
+        .end_across = min(across + piece, extent_across)};
+    clear_elements<bytes>(matrix, strip * 32, outside, threads);
+  }
+}
+
+}  // namespace gemmery::device
