@@ -42,7 +42,7 @@ constexpr const char* group_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=f32",
     "grouped_gemm 64x300x40 groups=40 ragged=n counts=i32/align=4 a=f32",
     "grouped_gemm 64x40x200 groups=9 ragged=k a=f32",
-    "grouped_gemm 300x260x40 groups=70 prefix=i32 outside=zero a=f32",
+    "grouped_gemm 300x260x40 groups=70 prefix=i32/align=8 outside=zero a=f32",
     "grouped_gemm 90x64x40 groups=5 masked=i32 outside=zero a=f32",
     "grouped_gemm 512x64x40 groups=4 labels=i32/align=128 outside=zero a=f32"};
 constexpr const char* mma_group_lines[] = {
