@@ -178,7 +178,12 @@ def test_a_wheels_metadata_is_that_of_the_project(wheel_of, version):
         notices = wheel.read(f"gemmery-{VERSION}.dist-info/licenses/NOTICES.txt").decode()
     assert f"\nVersion: {VERSION}\n" in text
     assert "\nRequires-Python: >=3.11\n" in text
-    assert {name.strip() for name in re.findall(r"^Provides-Extra:(.*)$", text, re.MULTILINE)} == {"torch", "nvrtc", "dev"}
+    assert {name.strip() for name in re.findall(r"^Provides-Extra:(.*)$", text, re.MULTILINE)} == {
+        "torch",
+        "tutorials",
+        "nvrtc",
+        "dev",
+    }
     assert re.findall(r"^Requires-Dist: (?!.*extra ==)(.*)$", text, re.MULTILINE) == [], "nothing is needed at run time"
     for owner in ("Wenzel Jakob", "Yann Collet", "Victor Zverovich", "Thibaut Goetghebuer-Planchon"):
         assert owner in notices
