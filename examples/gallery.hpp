@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the programs of the gallery (11 to 15, 23): the choice of a device, matrices in its memory,
-// and a count of elements that differ from a plain loop.
+// Shared by the programs of the gallery (11 to 15, 23): the choice of a device, matrices in its
+// memory, and a count of elements that differ from a plain loop.
 #pragma once
 
 #include <bit>

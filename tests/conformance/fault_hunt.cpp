@@ -48,7 +48,8 @@ constexpr const char* group_lines[] = {
 constexpr const char* mma_group_lines[] = {
     "grouped_gemm 300x64x40 groups=70 ends=i64/align=8 a=bf16 out=f32",
     "grouped_gemm 64x304x40 groups=40 ragged=n counts=i32/align=8 a=bf16 out=f32",
-    "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32"};
+    "grouped_gemm 64x40x200 groups=9 ragged=k ends=i32/align=8 a=bf16 out=f32",
+    "grouped_gemm 640x64x40 groups=80 counts=i32 a=bf16 out=f32"};
 // Groups of several tiles, so that most staging tiles are whole; of columns that end within one.
 constexpr const char* wgmma_group_lines[] = {
     "grouped_gemm 900x72x136 groups=40 ends=i64/align=8 a=bf16 out=f32",

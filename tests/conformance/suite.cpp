@@ -65,6 +65,10 @@ bool are_narrower(const OperandRules& rules, const OperandRules& others) {
 bool stands_for(const Kernel& listed, const Kernel& kernel, bool is_supported) {
   if (&listed.family() != &kernel.family() || !are_narrower(listed.operands(), kernel.operands()))
     return false;
+  // sm80 computes a column-major out transposed: the same tile has other extents in out there,
+  // which may fit labels where those of this kernel do not.
+  const bool has_same_extents = listed.operands().out.layout == kernel.operands().out.layout;
+  if (!is_supported && listed.family().name() == "sm80" && !has_same_extents) return false;
   std::vector<DesignField> theirs = listed.metadata().design;
   std::vector<DesignField> ours = kernel.metadata().design;
   // A kernel of more rows than the problem has serves it, one of fewer does not.

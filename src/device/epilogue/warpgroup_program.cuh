@@ -122,8 +122,7 @@ class WarpgroupProgram {
 
   /// Writes the tile's partial results of reductions.
   __device__ __forceinline__ void end_tile() const { reductions_.end_tile(region()); }
-  /// Writes reductions that are kept across tiles, after the last one. All consumers call it, also
-  /// those without a tile.
+  /// Writes reductions that are kept across tiles. All consumers call it, also those without one.
   __device__ __forceinline__ void finish() const { reductions_.finish(epilogue_, staged_); }
 
  private:
@@ -225,15 +224,13 @@ class WarpgroupProgram<design, Epilogue>::Block {
     if (staging == 0) hold();
     program_.staged_.wait_for_staging(index_ * staging_tiles + staging);
   }
-  /// Called when all lanes of the warp have finished a staging tile, or when it holds nothing of
-  /// out.
+  /// Called when all lanes of the warp have finished a staging tile, or if it is beyond out.
   __device__ __forceinline__ void end_staging(int staging) {
     program_.staged_.replace_staging(index_ * staging_tiles + staging, program_.tile_,
                                      column_end<design>(program_.params_, program_.tile_));
   }
 
-  /// Computes values of D from accumulators of two rows by two columns; `eight` counts columns by
-  /// 8. Called in ascending order.
+  /// Computes D of two rows by two columns; `eight` counts columns by 8, in ascending order.
   __device__ __forceinline__ void finish(Compute (&values)[2][2], int eight) {
     if (eight == 0 || (eight % near == 0 && !reads_vectors_ahead)) read_vectors(eight);
     if (eight % near == 0) read_staging(eight);
@@ -266,8 +263,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   static constexpr bool is_along_rows(const abi::EpilogueTensor& output) {
     return output.reduction != abi::Reduction::none && !output.varies_n;
   }
-  /// The number of reductions along rows: to one value or, with `of_rows`, to one value for each
-  /// row.
+  /// The number of reductions along rows: to one value or, with `of_rows`, to one for each row.
   GEMMERY_HOST_DEVICE
   static constexpr int count_along_rows(bool of_rows) {
     int count = 0;
@@ -496,8 +492,7 @@ class WarpgroupProgram<design, Epilogue>::Block {
   unsigned column_;
   Rows rows_;
   Patch patches_[ring];
-  /// Reductions along rows, for each of the two rows. If whole tiles are reduced, the first is for
-  /// both.
+  /// Reductions along rows, for each of the two rows; of whole tiles the first is for both.
   Compute of_row_[at_least_one(Epilogue::outputs)][2];
   Compute kept_[at_least_one(Epilogue::outputs)][collected][2][2];  // not yet added to of_row_
 };

@@ -55,10 +55,10 @@ struct ErrorModel {
       0;  // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
   // Of sums in two levels.
   struct Blocks {
-    double unit = 0;      // u_block, of each block's FADD; 0 where there is one level
-    double widest = 0;    // products of k in a block
+    double unit = 0;    // u_block, of each block's FADD; 0 where there is one level
+    double widest = 0;  // products of k in a block
     double narrowest = 0;
-    double more = 0;      // steps of the first level beside its products
+    double more = 0;  // steps of the first level beside its products
   };
   Blocks blocks;
   double underflow = 0;        // absolute error of a product or sum too small for the accumulator
