@@ -51,8 +51,8 @@ DeclaredMath declared_math(const OperandRules& rules, Arithmetic arithmetic = Ar
 
 struct ErrorModel {
   double input_unit = 0;  // u_in: of each operand as it enters a product
-  double accumulator_unit =
-      0;  // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
+  // u_acc: of each step of the sum and of the epilogue; 0 for exact integers
+  double accumulator_unit = 0;
   // Of sums in two levels.
   struct Blocks {
     double unit = 0;    // u_block, of each block's FADD; 0 where there is one level
