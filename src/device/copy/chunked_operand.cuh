@@ -38,10 +38,13 @@ struct ChunkShares {
   static_assert(keeps_chunk, "a row of a tile has more chunks than the block has threads");
 };
 
-/// Each of a thread's chunks has its own pointer that moves along k: one addition per k block.
-template <abi::StagedOperand operand, int threads>
+/// Each of a thread's chunks has its own pointer that moves along k: one addition per k block. If
+/// registers are scarce, the first chunk's pointer alone is kept, and a chunk's follows from that
+/// of the one before it, by one addition too.
+template <abi::StagedOperand operand, int threads, bool keeps_one_pointer>
 class ChunkedCopy {
   using Shares = ChunkShares<operand, threads>;
+  static constexpr int pointers = keeps_one_pointer ? 1 : Shares::passes;
 
  public:
   /// `tile`: the shared address of the operand's tile in the first stage.
@@ -50,11 +53,12 @@ class ChunkedCopy {
         chunk_(thread % Shares::chunks),
         step_bytes_(operand.is_k_adjacent ? operand.k * abi::bytes_of(operand.dtype)
                                           : operand.k * panel.line_bytes),
+        row_step_bytes_(Shares::row_step * panel.line_bytes),
         target_(tile + static_cast<unsigned>(operand.offset(row_, chunk_))),
         extent_left_(
             static_cast<int>(min(panel.extent_left, static_cast<unsigned>(operand.extent)))) {
 #pragma unroll
-    for (int pass = 0; pass < Shares::passes; ++pass)
+    for (int pass = 0; pass < pointers; ++pass)
       sources_[pass] = panel.data + (row_ + pass * Shares::row_step) * panel.line_bytes +
                        chunk_ * abi::chunk_bytes;
   }
@@ -64,10 +68,13 @@ class ChunkedCopy {
   /// Starts copying the k block that is `ahead` blocks after the next one into the stage at this
   /// offset. The matrix must have all of the block.
   __device__ __forceinline__ void fetch_whole(unsigned stage, int ahead) {
+    const char* source = sources_[0] + ahead * step_bytes_;
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
       if (!has_chunk(pass)) break;
-      copy_chunk(target(pass, stage), sources_[pass] + ahead * step_bytes_);
+      if constexpr (!keeps_one_pointer) source = sources_[pass] + ahead * step_bytes_;
+      copy_chunk(target(pass, stage), source);
+      source += row_step_bytes_;
     }
   }
 
@@ -82,10 +89,13 @@ class ChunkedCopy {
       row_ = thread / Shares::chunks;
       chunk_ = thread % Shares::chunks;
     }
+    const char* source = sources_[0];
 #pragma unroll
     for (int pass = 0; pass < Shares::passes; ++pass) {
       if (!has_chunk(pass)) break;
-      copy_chunk(target(pass, stage), sources_[pass], valid_bytes(pass, k));
+      if constexpr (!keeps_one_pointer) source = sources_[pass];
+      copy_chunk(target(pass, stage), source, valid_bytes(pass, k));
+      source += row_step_bytes_;
     }
     advance(1);
   }
@@ -104,7 +114,7 @@ class ChunkedCopy {
   /// Advances by this many k blocks.
   __device__ __forceinline__ void advance(int blocks) {
 #pragma unroll
-    for (int pass = 0; pass < Shares::passes; ++pass) sources_[pass] += blocks * step_bytes_;
+    for (int pass = 0; pass < pointers; ++pass) sources_[pass] += blocks * step_bytes_;
   }
 
   __device__ static void store(unsigned) {}  // cp.async needs none
@@ -156,9 +166,10 @@ class ChunkedCopy {
   int row_;  // of the thread's first chunk in the tile
   int chunk_;
   abi::Int64 step_bytes_;
-  unsigned target_;  // of the first chunk in the first stage
+  abi::Int64 row_step_bytes_;  // from chunk to chunk
+  unsigned target_;            // of the first chunk in the first stage
   int extent_left_;
-  const char* sources_[Shares::passes];
+  const char* sources_[pointers];
 };
 
 /// The same through registers, one unit at a time. A unit is a chunk or, if bytes are transposed,
@@ -309,12 +320,13 @@ class RegisterCopy {
   Unit loaded_[is_immediate ? 1 : passes];
 };
 
-template <abi::StagedOperand operand, int threads, bool is_async = operand.is_async()>
+template <abi::StagedOperand operand, int threads, bool keeps_one_pointer,
+          bool is_async = operand.is_async()>
 struct OperandCopyOf {
-  using Type = ChunkedCopy<operand, threads>;
+  using Type = ChunkedCopy<operand, threads, keeps_one_pointer>;
 };
-template <abi::StagedOperand operand, int threads>
-struct OperandCopyOf<operand, threads, false> {
+template <abi::StagedOperand operand, int threads, bool keeps_one_pointer>
+struct OperandCopyOf<operand, threads, keeps_one_pointer, false> {
   using Type = RegisterCopy<operand, threads>;
 };
 

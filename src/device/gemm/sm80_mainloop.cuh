@@ -60,9 +60,9 @@ class Sm80Mainloop {
  public:
   // The fragments of a step are loaded while its predecessor multiplies, if there are registers for
   // both.
-  static constexpr bool loads_ahead =
-      sum_registers + factor_registers + ahead_registers + widened_registers + address_registers <=
-      most_registers;
+  static constexpr int needed_registers =
+      sum_registers + factor_registers + ahead_registers + widened_registers + address_registers;
+  static constexpr bool loads_ahead = needed_registers <= most_registers;
   // True if values that can be recomputed after the mainloop should not be kept in registers.
   static constexpr bool takes_all_registers = !loads_ahead || (has_parts && sum_registers >= 128);
 
@@ -269,8 +269,14 @@ class Sm80Mainloop {
   unsigned blocks_;
   unsigned k_;
   unsigned whole_blocks_;  // blocks that need no edge test; all others follow them
-  typename OperandCopyOf<a, threads>::Type copy_a_;
-  typename OperandCopyOf<b, threads>::Type copy_b_;
+  // Pointers of all of a thread's chunks, beside the ends of groups: 8 to 52 bytes of float32
+  // kernels spilled (ptxas 13.0).
+  static constexpr int pointer_registers =
+      2 * (ChunkShares<a, threads>::passes + ChunkShares<b, threads>::passes);
+  static constexpr bool keeps_one_pointer =
+      has_groups && needed_registers + pointer_registers >= most_registers - 8;
+  typename OperandCopyOf<a, threads, keeps_one_pointer>::Type copy_a_;
+  typename OperandCopyOf<b, threads, keeps_one_pointer>::Type copy_b_;
   const ReaderA read_a_;
   const ReaderB read_b_;
   // Of this step and of the next one, in one of the two forms.

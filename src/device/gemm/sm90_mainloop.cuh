@@ -36,9 +36,10 @@ class Sm90Mainloop {
       return multiply_promoted(cursor, consumer, k_blocks, depth, sums);
     if constexpr (design.a_by_registers) return multiply_by_registers(cursor, consumer, k_blocks);
     Stage previous;
+    const Sm90Transpose<design> transpose(consumer);
     const Share share = Places::share_of(consumer);
     const auto multiply_next = [&](bool keeps_sums) {
-      const Stage stage = wait_for_stage(cursor, consumer, depth);
+      const Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
       const MatrixDescriptor a = a_of(cursor.stage, share.row);
       const MatrixDescriptor b = b_of(cursor.stage, share.column);
       multiply_stage<design>(a, b, keeps_sums);
@@ -74,11 +75,12 @@ class Sm90Mainloop {
                                                          unsigned k_blocks) const {
     const Share share = Places::share_of(consumer);
     const RegisterOperand<design> a(share.row, threadIdx.x % abi::warpgroup_threads);
+    const Sm90Transpose<design> transpose(consumer);
     Stage previous;
     unsigned all_k = 0;  // of no group
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
-      const Stage stage = wait_for_stage(cursor, consumer, all_k);
+      const Stage stage = wait_for_stage(cursor, transpose, consumer, all_k);
       multiply_stage_by_registers(a, cursor.stage, share, k_block > 0, [&] {
         if (k_block > 0) ring_.release(previous, lane());
       });
@@ -132,15 +134,16 @@ class Sm90Mainloop {
   __device__ __forceinline__ Stage multiply_promoted(Cursor& cursor, unsigned consumer,
                                                      unsigned k_blocks, unsigned depth,
                                                      Sums& sums) const {
+    const Sm90Transpose<design> transpose(consumer);
     const Share share = Places::share_of(consumer);
-    Stage stage = wait_for_stage(cursor, consumer, depth);
+    Stage stage = wait_for_stage(cursor, transpose, consumer, depth);
 #pragma unroll 1
     for (unsigned k_block = 0; k_block < k_blocks; ++k_block) {
       multiply_whole_stage(cursor.stage, share, threadIdx.x % abi::warpgroup_threads);
       cursor.advance();
       Stage next = stage;
       const bool is_last = k_block + 1 == k_blocks;
-      if (!is_last) next = wait_for_stage(cursor, consumer, depth);
+      if (!is_last) next = wait_for_stage(cursor, transpose, consumer, depth);
       ptx::wgmma_wait_group<0>();
       if (!is_last) ring_.release(stage, lane());
       if (k_block == 0)
@@ -154,16 +157,16 @@ class Sm90Mainloop {
 
   /// Waits for a stage and transposes or splits its operands where wgmma requires it. `k_left`: the
   /// elements of k of the group from this stage on, which become fewer by a stage.
-  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor, unsigned consumer,
-                                                  unsigned& k_left) const {
+  __device__ __forceinline__ Stage wait_for_stage(const Cursor& cursor,
+                                                  const Sm90Transpose<design>& transpose,
+                                                  unsigned consumer, unsigned& k_left) const {
     const Stage stage = ring_.wait_for_stage(cursor);
     if constexpr (design.has_groups) {
       constexpr unsigned tile_k = abi::tile_k(design);
       if (k_left < tile_k) Sm90GroupTail<design>::clear(shared_, cursor.stage, consumer, k_left);
       k_left -= min(k_left, tile_k);
     }
-    if constexpr (Sm90Transpose<design>::is_needed)
-      Sm90Transpose<design>::transpose_stage(shared_, cursor.stage, consumer);
+    transpose.transpose_stage(shared_, cursor.stage);
     if constexpr (Sm90OperandParts<design>::is_needed)
       Sm90OperandParts<design>::split_stage(shared_, cursor.stage, consumer);
     return stage;

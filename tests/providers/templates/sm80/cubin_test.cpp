@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "jit/disassembler.hpp"
+#include "platform/parallel.hpp"
 #include "tests/support/random_seed.hpp"
 #include "tests/support/spill_allowance.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -69,14 +72,13 @@ struct Compiled {
   std::optional<std::map<std::string, int>> instructions;
 };
 
-Compiled compile(const Kernel& kernel, Target target, const std::string& folder) {
+Compiled compile(const Kernel& kernel, Target target, const std::string& path) {
   const Artifact artifact = kernel.compile(target);
   Compiled compiled;
   compiled.milliseconds = artifact.compile_ms();
   if (const auto resources = artifact.resources())
     compiled.spilled_bytes =
         static_cast<int>(resources->spill_store_bytes + resources->spill_load_bytes);
-  const std::string path = folder + "/kernel.gemmery";
   const StoredArtifact artifacts[] = {{.artifact = artifact, .problems = {}}};
   save_artifacts(path, artifacts);
   const ArtifactSummary summary = inspect_artifacts(path).kernels.front();
@@ -88,33 +90,68 @@ bool has_any(const std::map<std::string, int>& mix, std::string_view kind) {
   return std::ranges::any_of(mix, [&](const auto& row) { return row.first.starts_with(kind); });
 }
 
-void expect_what_designs_promise(const std::vector<Kernel>& kernels, std::mt19937_64& random) {
-  const tests::TemporaryFolder folder;
-  std::vector<double> times;
-  int without_disassembler = 0;
+struct Compilation {
+  Kernel kernel;
+  Target target;
+
+  std::string label() const { return kernel.name() + " for " + to_string(target); }
+};
+
+// For all targets of each kernel in a long run, for one in a short one.
+std::vector<Compilation> compilations_of(const std::vector<Kernel>& kernels,
+                                         std::mt19937_64& random) {
+  std::vector<Compilation> all;
   for (const Kernel& kernel : kernels) {
-    std::vector<Target> targets = kernel.family().targets(kernel);
-    if (!is_soak()) targets = {targets[random() % targets.size()]};
-    for (const Target target : targets) {
-      const std::string label = kernel.name() + " for " + to_string(target);
-      const Compiled compiled = compile(kernel, target, folder.path());
-      times.push_back(compiled.milliseconds);
-      EXPECT_LE(compiled.spilled_bytes, tests::allowed_spills(kernel, target)) << label;
-      if (!compiled.instructions) {
-        ++without_disassembler;
-        continue;
-      }
-      const auto kinds = promised(kernel);
-      EXPECT_TRUE(std::ranges::any_of(kinds, [&](std::string_view kind) {
-        return has_any(*compiled.instructions, kind);
-      })) << label;
+    const std::vector<Target> targets = kernel.family().targets(kernel);
+    if (is_soak()) {
+      for (const Target target : targets) all.push_back({kernel, target});
+    } else {
+      all.push_back({kernel, targets[random() % targets.size()]});
     }
   }
-  std::ranges::sort(times);
-  std::cout << fmt::format(
-      "{} compilations, median {:.0f} ms, longest {:.0f} ms, {} unseen by a "
-      "disassembler\n",
-      times.size(), times[times.size() / 2], times.back(), without_disassembler);
+  return all;
+}
+
+// Compiles on all threads, and fails as faults are found.
+class Promises {
+ public:
+  void expect_of(const std::vector<Compilation>& compilations) {
+    platform::parallel_for(static_cast<std::int64_t>(compilations.size()), 1,
+                           [&](std::int64_t begin, std::int64_t end) {
+                             for (std::int64_t index = begin; index < end; ++index)
+                               visit(compilations[static_cast<std::size_t>(index)], index);
+                           });
+    std::ranges::sort(times_);
+    std::cout << fmt::format(
+        "{} compilations, median {:.0f} ms, longest {:.0f} ms, {} unseen by a disassembler\n",
+        times_.size(), times_[times_.size() / 2], times_.back(), without_disassembler_);
+  }
+
+ private:
+  void visit(const Compilation& job, std::int64_t index) {
+    const Compiled compiled =
+        compile(job.kernel, job.target, fmt::format("{}/{}.gemmery", folder_.path(), index));
+    const std::lock_guard lock(noting_);
+    times_.push_back(compiled.milliseconds);
+    EXPECT_LE(compiled.spilled_bytes, tests::allowed_spills(job.kernel, job.target)) << job.label();
+    if (!compiled.instructions) {
+      ++without_disassembler_;
+      return;
+    }
+    const auto kinds = promised(job.kernel);
+    EXPECT_TRUE(std::ranges::any_of(kinds, [&](std::string_view kind) {
+      return has_any(*compiled.instructions, kind);
+    })) << job.label();
+  }
+
+  tests::TemporaryFolder folder_;
+  std::mutex noting_;  // guards what follows
+  std::vector<double> times_;
+  int without_disassembler_ = 0;
+};
+
+void expect_what_designs_promise(const std::vector<Kernel>& kernels, std::mt19937_64& random) {
+  Promises().expect_of(compilations_of(kernels, random));
 }
 
 TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_promise) {
@@ -133,7 +170,8 @@ constexpr std::string_view reciprocal = "MUFU";
 TEST_F(Sm80Cubins, of_simt_have_no_tensor_core_instruction_and_no_division) {
   const tests::TemporaryFolder folder;
   for (const Kernel& kernel : draw_kernels("simt", WithGroups::no, is_soak() ? 12 : 2, random_)) {
-    const Compiled compiled = compile(kernel, parse_target("sm_80"), folder.path());
+    const Compiled compiled =
+        compile(kernel, parse_target("sm_80"), folder.path() + "/kernel.gemmery");
     if (!compiled.instructions) GTEST_SKIP() << "no nvdisasm";
     for (const std::string_view kind : tensor_instructions)
       EXPECT_FALSE(has_any(*compiled.instructions, kind)) << kernel.name() << " has " << kind;

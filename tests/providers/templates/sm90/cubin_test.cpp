@@ -206,11 +206,18 @@ class Run {
       journal_->add(kernel_name);
     const std::lock_guard lock(noting_);
     if (compile_ms) outcome_.compile_ms.push_back(*compile_ms);
-    for (const std::string& fault : resource_faults)
-      outcome_.resource_faults.push_back(kernel_name + ": " + fault);
-    for (const std::string& fault : instruction_faults)
-      outcome_.instruction_faults.push_back(kernel_name + ": " + fault);
+    note_faults(kernel_name, resource_faults, outcome_.resource_faults);
+    note_faults(kernel_name, instruction_faults, outcome_.instruction_faults);
     note_progress();
+  }
+
+  // Under the lock. Printed at once, since long runs may be cut off.
+  static void note_faults(const std::string& kernel_name, const std::vector<std::string>& found,
+                          std::vector<std::string>& all) {
+    for (const std::string& fault : found) {
+      all.push_back(kernel_name + ": " + fault);
+      std::printf("%s\n", all.back().c_str());
+    }
   }
 
   // Under the lock.
