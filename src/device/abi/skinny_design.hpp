@@ -315,6 +315,15 @@ constexpr bool is_skinny_vector(DType dtype, int bytes) {
   return bytes == 0 || (is_power_of_two(bytes) && bytes >= bytes_of(dtype) && bytes <= 16);
 }
 
+/// True if 56 bytes spilled on sm_120 (ptxas 13.0): e4m3, which takes the most instructions to
+/// decode, for eight rows of which a thread copies runs of more than a word.
+GEMMERY_HOST_DEVICE
+constexpr bool exceeds_registers_of_blackwell(const SkinnyDesign& design) {
+  return design.b == DType::float8_e4m3fn && design.b_major == Major::k &&
+         load_bytes(design) == 16 && design.rows == 8 && design.slots >= 4 &&
+         bytes_of(design.a) > 1 && panel_unit_words(design) > 1;
+}
+
 }  // namespace detail
 
 /// The first field that makes a design illegal, or none.
@@ -345,7 +354,8 @@ constexpr SkinnyFault find_fault(const SkinnyDesign& design) {
   const int words = accumulators_per_thread(design) * word_bytes(design) / 4;
   if (words > 64) return SkinnyFault::accumulators;
   constexpr int most_registers = 224;  // of 255: it is an estimate
-  if (register_estimate(design) > most_registers) return SkinnyFault::slots;
+  if (register_estimate(design) > most_registers || exceeds_registers_of_blackwell(design))
+    return SkinnyFault::slots;
   if (!has_registers(design)) return SkinnyFault::threads;
   return shared_bytes(design) > shared_limit ? SkinnyFault::shared_bytes : SkinnyFault::none;
 }

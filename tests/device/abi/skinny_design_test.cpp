@@ -153,6 +153,13 @@ TEST(SkinnyDesign, the_field_at_fault_is_named) {
   SkinnyDesign wide = of_type(along_columns, DType::int8, DType::int32);
   wide.rows = 8;
   EXPECT_EQ(find_fault(wide), accumulators) << "16 columns by 8 rows";
+  SkinnyDesign e4m3 = along_k;
+  e4m3.rows = 8;
+  e4m3.b = DType::float8_e4m3fn;
+  e4m3.slots = 3;
+  EXPECT_EQ(find_fault(e4m3), none);
+  e4m3.slots = 4;
+  EXPECT_EQ(find_fault(e4m3), slots) << "spills on sm_120";
 }
 
 }  // namespace

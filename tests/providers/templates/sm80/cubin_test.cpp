@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code of the family sm80, for each design and target: no spills beyond what the design
 // allows, the promised instruction is present, and simt kernels have no instruction of its kind.
-// GEMMERY_SOAK=1 compiles 60 designs for all targets and prints the compile times.
+// GEMMERY_SOAK=1 compiles 60 designs (GEMMERY_TEST_CUBINS: another number) without groups and as
+// many with groups, for all targets, and prints the compile times.
 #include <gtest/gtest.h>
 #include <gemmery/gemmery.hpp>
 
@@ -36,6 +37,12 @@ class Sm80Cubins : public tests::WithNvrtc {
 bool is_soak() {
   const char* const text = std::getenv("GEMMERY_SOAK");
   return text != nullptr && std::string_view(text) == "1";
+}
+
+std::size_t design_count(std::size_t of_short_run) {
+  if (const char* const wanted = std::getenv("GEMMERY_TEST_CUBINS"))
+    return std::strtoul(wanted, nullptr, 10);
+  return is_soak() ? 60 : of_short_run;
 }
 
 enum class WithGroups : bool { no, yes };
@@ -155,12 +162,12 @@ void expect_what_designs_promise(const std::vector<Kernel>& kernels, std::mt1993
 }
 
 TEST_F(Sm80Cubins, keep_to_their_registers_and_have_the_instruction_that_they_promise) {
-  expect_what_designs_promise(draw_kernels("sm80", WithGroups::no, is_soak() ? 60 : 4, random_),
+  expect_what_designs_promise(draw_kernels("sm80", WithGroups::no, design_count(4), random_),
                               random_);
 }
 
 TEST_F(Sm80Cubins, of_groups_keep_to_their_registers_and_have_the_instruction_that_they_promise) {
-  expect_what_designs_promise(draw_kernels("sm80", WithGroups::yes, is_soak() ? 60 : 3, random_),
+  expect_what_designs_promise(draw_kernels("sm80", WithGroups::yes, design_count(3), random_),
                               random_);
 }
 
